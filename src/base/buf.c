@@ -1,0 +1,120 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){0};
+}
+
+uint8_t *buf_detach(struct buf *b, size_t *size)
+{
+    uint8_t *data = b->failed ? NULL : b->data;
+    if (!data)
+        free(b->data);
+    *size = data ? b->size : 0;
+    *b = (struct buf){0};
+    return data;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+    if (b->failed)
+        return NULL;
+    if (n <= b->capacity - b->size)
+        return b->data + b->size;
+    size_t capacity = b->capacity ? b->capacity : 256;
+    while (capacity - b->size < n) {
+        if (capacity > SIZE_MAX / 2) {
+            b->failed = true;
+            return NULL;
+        }
+        capacity *= 2;
+    }
+    uint8_t *data = realloc(b->data, capacity);
+    if (!data) {
+        b->failed = true;
+        return NULL;
+    }
+    b->data = data;
+    b->capacity = capacity;
+    return b->data + b->size;
+}
+
+void buf_put(struct buf *b, const void *bytes, size_t n)
+{
+    uint8_t *at = buf_reserve(b, n);
+    if (!at || !n)
+        return;
+    memcpy(at, bytes, n);
+    b->size += n;
+}
+
+void buf_put_u8(struct buf *b, uint8_t value)
+{
+    buf_put(b, &value, 1);
+}
+
+void buf_put_u32(struct buf *b, uint32_t value)
+{
+    uint8_t bytes[4];
+    for (unsigned i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
+    buf_put(b, bytes, sizeof bytes);
+}
+
+void buf_put_u64(struct buf *b, uint64_t value)
+{
+    buf_put_u32(b, (uint32_t)value);
+    buf_put_u32(b, (uint32_t)(value >> 32));
+}
+
+void buf_put_uleb(struct buf *b, uint64_t value)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+    do {
+        uint8_t low = value & 0x7f;
+        value >>= 7;
+        bytes[n++] = (uint8_t)(low | (value ? 0x80 : 0));
+    } while (value);
+    buf_put(b, bytes, n);
+}
+
+void buf_put_sleb(struct buf *b, int64_t value)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+    bool more = true;
+    while (more) {
+        uint8_t low = value & 0x7f;
+        value >>= 7; /* arithmetic: gcc and clang */
+        more = !((value == 0 && !(low & 0x40)) || (value == -1 && (low & 0x40)));
+        bytes[n++] = (uint8_t)(low | (more ? 0x80 : 0));
+    }
+    buf_put(b, bytes, n);
+}
+
+void buf_puts(struct buf *b, const char *string)
+{
+    buf_put(b, string, strlen(string));
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    uint8_t *at = n < 0 ? NULL : buf_reserve(b, (size_t)n + 1);
+    if (!at)
+        return;
+    va_start(args, format);
+    vsnprintf((char *)at, (size_t)n + 1, format, args);
+    va_end(args);
+    b->size += (size_t)n;
+}

@@ -1,0 +1,150 @@
+/* A profile in memory, as read from a file or about to be written to one. The only form that
+ * reports, exports, merge and compare know. Documented byte by byte, as stored, in docs/format.md.
+ *
+ * Context: ordinary code; a struct profile is used by one thread at a time.
+ * Ownership: a profile owns all it points to; profile_free releases it. Strings are never NULL
+ * (empty instead) after profile_new/profile_read. */
+#ifndef PENUMBRA_PROFILE_PROFILE_H
+#define PENUMBRA_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sigsafe/key.h"
+#include "sigsafe/reasons.h"
+
+#define PROFILE_BUILD_ID_MAX 32
+
+/* profile_node.image: an index into profile.images, or one of these. */
+#define PROFILE_IMAGE_NONE UINT32_MAX         /* address in no image (JIT code): offset = address */
+#define PROFILE_IMAGE_PSEUDO (UINT32_MAX - 1) /* offset is an enum key_pseudo */
+
+enum { PROFILE_IMAGE_VDSO = 1, PROFILE_IMAGE_MAIN = 2, PROFILE_IMAGE_RUNTIME = 4 };
+
+struct profile_image {
+    char *path;
+    uint8_t build_id[PROFILE_BUILD_ID_MAX];
+    uint32_t build_id_size;
+    uint32_t flags;
+    uint64_t file_size;
+    int64_t mtime_ns;
+    uint64_t first_vaddr, last_vaddr;
+};
+
+/* Where an image was mapped in a process, and during which epochs. */
+struct profile_map {
+    uint32_t image; /* index into profile.images */
+    uint32_t epoch_first, epoch_last; /* inclusive; last 0: to the end */
+    uint64_t bias, lo, hi;
+};
+
+/* A symbol of JIT code, from /tmp/perf-PID.map at the end of the recording. */
+struct profile_jit_symbol {
+    uint64_t address, size;
+    char *name;
+};
+
+enum profile_process_end { PROFILE_END_RUNNING, PROFILE_END_EXEC, PROFILE_END_EXIT,
+                           PROFILE_END_KILLED };
+
+struct profile_process {
+    int32_t pid, ppid;
+    char *name;
+    char *command; /* arguments separated by one blank, as typed (quoting added where needed) */
+    uint64_t start_ns, end_ns; /* since the start of the recording */
+    uint32_t end;              /* enum profile_process_end */
+    uint32_t epochs;
+    uint32_t mechanism, arm_error, exclude_kernel; /* spool.h */
+    struct profile_map *maps;
+    uint32_t map_count;
+    struct profile_jit_symbol *jit; /* sorted by address */
+    uint32_t jit_count;
+    uint64_t drops[DROP_COUNT];
+};
+
+/* A node of a thread's tree. Nodes are stored in preorder: a parent's index is smaller than its
+ * children's, and a subtree is the contiguous range [i, i + subtree). */
+struct profile_node {
+    uint32_t parent;  /* index in the thread's nodes; the root (index 0) has UINT32_MAX */
+    uint32_t subtree; /* nodes in the subtree, itself included */
+    uint32_t image;   /* index into profile.images, or PROFILE_IMAGE_* */
+    bool guessed;
+    uint64_t offset;  /* key.h: link-time address */
+    uint64_t self;    /* weighted samples that ended here */
+    uint64_t calls;   /* sampled edge count */
+};
+
+struct profile_thread {
+    uint32_t process; /* index into profile.processes */
+    int32_t tid;
+    char *name;
+    uint64_t start_ns, end_ns, cpu_ns;
+    uint64_t taken, weight, weight_squares; /* spool.h */
+    uint64_t guessed;
+    uint64_t truncated[TRUNC_COUNT];
+    uint64_t drops[DROP_COUNT];
+    uint64_t cost_ns;    /* time spent in the handler */
+    uint64_t deliveries; /* signals received */
+    struct profile_node *nodes;
+    uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
+};
+
+struct profile {
+    /* What was recorded, and how. */
+    char *command;
+    char *trigger;      /* "cpu", "wall", "page-faults", "context-switches", "cycles", ... */
+    char *unit;         /* "nanoseconds" or "events": what one period is counted in */
+    uint64_t period;    /* mean period, in `unit`; one weighted sample stands for one period */
+    uint32_t randomized; /* 1: drawn from [P/2, 3P/2] */
+    uint32_t budget_ppm; /* 0: none asked for */
+    uint32_t delivery_ns; /* calibrated cost of delivering one signal */
+    uint64_t start_realtime_ns, duration_ns;
+    char *kernel;       /* uname release */
+    char *cpu;          /* model name */
+    uint32_t cpus;
+    uint32_t recovered; /* 1: written by recovery, not by the collector that recorded it */
+    int32_t exit_status; /* of the program, as waitpid gives it; -1: not known */
+    char *notes;        /* what the user should know (fallbacks taken), lines; may be empty */
+    uint64_t drops[DROP_COUNT]; /* that belong to no thread and no process */
+
+    struct profile_image *images;
+    uint32_t image_count;
+    struct profile_process *processes;
+    uint32_t process_count;
+    struct profile_thread *threads;
+    uint32_t thread_count;
+};
+
+/* An empty profile (all strings empty), or NULL without memory. */
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+
+/* Reads and checks a whole file. Errors name the file, the offset and what was expected there.
+ * Safe on any input. */
+struct profile *profile_read(const char *path, struct err *e);
+struct profile *profile_read_memory(const uint8_t *data, size_t size, const char *name,
+                                    struct err *e);
+
+/* Writes atomically: a private (0600) temporary file in the same directory, then rename. */
+bool profile_write(const struct profile *p, const char *path, struct err *e);
+/* The bytes of the file, malloc'ed. */
+uint8_t *profile_encode(const struct profile *p, size_t *size, struct err *e);
+
+/* Sums over threads, with their processes' and the profile's own drops. */
+struct profile_totals {
+    uint64_t taken, weight, weight_squares, guessed, truncated_all, dropped_all;
+    uint64_t truncated[TRUNC_COUNT];
+    uint64_t drops[DROP_COUNT];
+    uint64_t cpu_ns, cost_ns, deliveries, nodes;
+};
+void profile_totals(const struct profile *p, struct profile_totals *out);
+
+/* Names and sentences of reasons.h, by enumerator; "?" out of range. */
+const char *profile_drop_name(unsigned drop);
+const char *profile_drop_sentence(unsigned drop);
+const char *profile_truncation_name(unsigned truncation);
+const char *profile_truncation_sentence(unsigned truncation);
+
+#endif

@@ -1,0 +1,216 @@
+/* The spool: one file, created and owned by the collector, mapped shared by the collector and by
+ * every process that is profiled. All that is counted is in it at the moment it is counted, so a
+ * program, a collector, or both can die by SIGKILL and nothing is lost.
+ *
+ *   0          header   config, lists, allocation state
+ *   4096 ...   bump-allocated, 16-byte aligned, zero-filled, never freed:
+ *              process records, thread records, image records, maps, strings,
+ *              unwind tables (compiled by the collector), blocks of tree nodes
+ *   next       first free byte (advanced by compare-and-swap, by anyone)
+ *   limit      first byte with no storage behind it. The collector keeps limit ahead of next with
+ *              fallocate(), so that a store below it can never raise SIGBUS.
+ *   size       end of the mapping (sparse)
+ *
+ *   header.processes ─> process ─> process ...        (newest first; pushed by compare-and-swap)
+ *                        ├ threads ─> thread ─> ...   thread.tree ─> cct root
+ *                        └ maps ─> map ─> ...         map.image ─> image
+ *   header.images ─> image ─> image ...               (one per ELF file, shared by all processes)
+ *
+ * Every record is complete before it is linked (release store), and links never change afterwards.
+ *
+ * The program holds no descriptor for the spool. A forked child inherits the mapping; an exec'ed
+ * image opens the path in the environment variable PENUMBRA_SPOOL.
+ *
+ * Context: _as functions: any context, signal handlers included. Field comments say who writes.
+ * A reader must treat every reference as hostile: spool_at checks bounds.
+ * Ownership: the file belongs to the collector; records are never freed. */
+#ifndef PENUMBRA_SIGSAFE_SPOOL_H
+#define PENUMBRA_SIGSAFE_SPOOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sigsafe/cct.h"
+#include "sigsafe/reasons.h"
+
+#define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
+#define SPOOL_VERSION 1u
+#define SPOOL_UNIT 16u
+#define SPOOL_HEADER_SIZE 4096u
+#define SPOOL_ENV "PENUMBRA_SPOOL"
+#define SPOOL_PATH_MAX 1024
+#define SPOOL_BUILD_ID_MAX 32
+
+enum trigger_kind {
+    TRIGGER_CPU,              /* task-clock: nanoseconds of the thread's CPU time */
+    TRIGGER_WALL,             /* CPU time plus time off the CPU: nanoseconds */
+    TRIGGER_PAGE_FAULTS,      /* software event: count */
+    TRIGGER_CONTEXT_SWITCHES, /* software event: count */
+    TRIGGER_HARDWARE,         /* perf type and config as resolved by the collector: count */
+};
+
+enum trigger_mechanism {
+    MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
+    MECHANISM_TIMER, /* timer_create on the thread's CPU clock: a real-time signal */
+};
+
+/* Written by the collector before the program starts, constant afterwards. */
+struct spool_config {
+    uint32_t trigger;       /* enum trigger_kind */
+    uint32_t mechanism;     /* enum trigger_mechanism */
+    uint32_t perf_type;     /* perf_event_attr.type and .config */
+    uint32_t signal;        /* the signal that carries a sample */
+    uint64_t perf_config;
+    uint64_t period;        /* mean, in the trigger's unit (ns or events) */
+    uint32_t exclude_kernel; /* 1: only user-mode samples (unprivileged) */
+    uint32_t follow;        /* 1: fork and exec are followed */
+    uint32_t budget_ppm;    /* of the program's CPU time; 0: no bound was asked for */
+    uint32_t max_depth;     /* frames kept of one stack */
+    uint64_t tsc_hz;        /* time stamp counter ticks a second */
+    uint32_t delivery_ns;   /* cost of an empty handler's signal, calibrated by the collector */
+    uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
+    char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
+};
+
+enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };
+
+struct spool_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t state;          /* atomic enum spool_state; collector. STOPPED: runtimes disarm */
+    uint64_t size;           /* bytes of address space; collector */
+    uint64_t limit;          /* atomic; collector */
+    uint64_t next;           /* atomic; everyone, by compare-and-swap */
+    uint32_t processes;      /* atomic spool_ref; runtimes push */
+    uint32_t images;         /* atomic spool_ref; runtimes push */
+    uint32_t image_count;    /* atomic; last image number handed out */
+    uint32_t bell;           /* atomic futex word: a runtime adds 1 and wakes when the collector
+                                should look (a new image without a table, a new process, limit) */
+    int32_t collector_pid;
+    uint32_t reserved;
+    uint64_t start_realtime_ns;
+    uint64_t start_monotonic_ns;
+    uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
+    struct spool_config config;
+};
+_Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
+
+enum spool_process_state {
+    PROCESS_RUNNING = 1,
+    PROCESS_EXECING = 2, /* this image called exec; if it succeeds, this record is final */
+    PROCESS_EXITED = 3,  /* ended through exit(); anything else was killed */
+};
+
+struct spool_process {
+    spool_ref next;
+    int32_t pid;
+    int32_t ppid;
+    uint32_t state;     /* atomic enum spool_process_state */
+    uint64_t start_ns;  /* CLOCK_MONOTONIC */
+    uint64_t end_ns;    /* 0 while running or if it never said goodbye */
+    uint32_t threads;   /* atomic spool_ref, newest first */
+    uint32_t maps;      /* atomic spool_ref, newest first */
+    uint32_t epoch;     /* atomic: number of dlopen/dlclose epochs begun, from 1 */
+    uint32_t mechanism; /* what this process really uses (enum trigger_mechanism) */
+    uint32_t arm_error; /* errno of the first perf_event_open or timer that failed; 0: none */
+    uint32_t exclude_kernel; /* what this process really uses */
+    spool_ref command;  /* spool_string: arguments separated by NUL */
+    char name[16];
+    uint64_t drops[DROP_COUNT];
+};
+
+struct spool_thread {
+    spool_ref next;
+    int32_t tid;
+    spool_ref tree;      /* cct root, key_pseudo(KEY_ROOT) */
+    uint32_t reserved;
+    char name[16];       /* last seen */
+    uint64_t start_ns;
+    uint64_t end_ns;     /* 0: still running or killed */
+    uint64_t cpu_ns;     /* the thread's CPU time at its end, or at its last look */
+    /* All below: written by the thread's own handler only. */
+    uint64_t taken;      /* samples taken */
+    uint64_t weight;     /* sum of their weights: what the tree's counts add up to */
+    uint64_t weight_squares; /* sum of squared weights, for confidence intervals */
+    uint64_t guessed;    /* samples with at least one frame found by heuristics */
+    uint64_t truncated[TRUNC_COUNT]; /* by enum truncation; [0] unused */
+    uint64_t drops[DROP_COUNT];
+    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler */
+    uint64_t deliveries; /* signals received, for the delivery cost */
+    uint64_t nodes;      /* tree nodes made */
+};
+
+enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };
+
+struct spool_image {
+    spool_ref next;
+    uint32_t number;      /* 1 .. KEY_IMAGE_MAX, see key.h */
+    uint32_t table;       /* atomic spool_ref of a struct unwind_table (unwind/table.h); collector */
+    uint32_t table_state; /* atomic; collector: 0 not tried, 1 made, 2 cannot be made */
+    uint32_t flags;       /* IMAGE_* */
+    uint32_t build_id_size; /* 0: has none */
+    uint8_t build_id[SPOOL_BUILD_ID_MAX];
+    uint64_t dev, ino;    /* of the file when it was mapped; 0 for the vdso */
+    uint64_t file_size;
+    int64_t mtime_ns;
+    uint64_t first_vaddr; /* link-time address range of its PT_LOAD segments */
+    uint64_t last_vaddr;
+    spool_ref path;       /* spool_string */
+    uint32_t reserved;
+};
+
+struct spool_map {
+    spool_ref next;
+    spool_ref image;
+    uint64_t bias;        /* load address minus link-time address */
+    uint64_t lo, hi;      /* mapped range */
+    uint32_t epoch_first; /* epochs in which it was mapped: [first, last] */
+    uint32_t epoch_last;  /* atomic; 0 while mapped */
+};
+
+struct spool_string {
+    uint32_t length; /* bytes, without a terminator */
+    char bytes[];
+};
+
+/* Where a process has the spool mapped. */
+struct spool {
+    uint8_t *base;
+    uint64_t mapped; /* bytes mapped at base; at most header->size */
+};
+
+static inline struct spool_header *spool_header(const struct spool *s)
+{
+    return (struct spool_header *)(void *)s->base;
+}
+
+/* The record of `size` bytes at ref, or NULL if ref is null or any of it lies outside the mapping. */
+static inline void *spool_at(const struct spool *s, spool_ref ref, uint64_t size)
+{
+    uint64_t offset = (uint64_t)ref * SPOOL_UNIT;
+    if (offset < SPOOL_HEADER_SIZE || size > s->mapped || offset > s->mapped - size)
+        return NULL;
+    return s->base + offset;
+}
+
+static inline spool_ref spool_ref_of(const struct spool *s, const void *record)
+{
+    return (spool_ref)((uint64_t)((const uint8_t *)record - s->base) / SPOOL_UNIT);
+}
+
+/* `size` zero bytes, 16-byte aligned; NULL when the spool has no storage ready. Rings the bell when
+ * little is left. */
+void *spool_alloc_as(const struct spool *s, uint64_t size);
+
+/* Links `record` (whose first member is its spool_ref next) into the list at *head. */
+void spool_push_as(const struct spool *s, uint32_t *head, void *record);
+
+/* A copy of `length` bytes as a spool_string, cut at SPOOL_PATH_MAX * 4 bytes; 0 if full. */
+spool_ref spool_string_as(const struct spool *s, const char *bytes, uint64_t length);
+
+/* Wakes the collector. */
+void spool_ring_as(const struct spool *s);
+
+#endif

@@ -1,0 +1,41 @@
+/* Raw Linux system calls: no errno, no cancellation point, no libc.
+ *
+ * Context: any, signal handlers included.
+ * Each returns the kernel's value: negative errno on failure. */
+#ifndef PENUMBRA_SIGSAFE_SYS_H
+#define PENUMBRA_SIGSAFE_SYS_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+
+static inline long sys_call6_as(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline long sys_call3_as(long number, long a, long b, long c)
+{
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline uint64_t sys_ticks_as(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+#endif

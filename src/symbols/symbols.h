@@ -1,0 +1,51 @@
+/* From (image, link-time address) to function, file, line and inlined frames, through elfutils.
+ * Only at report time, never while a program runs.
+ *
+ * Separate debug files are found by build-id (/usr/lib/debug/.build-id, $DEBUGINFOD_URLS through
+ * libdebuginfod when configured) and by .gnu_debuglink. A file whose build-id differs from the
+ * profile's is not used for symbols, and that is said once (symbols_warnings).
+ *
+ * Context: ordinary code, one thread a struct symbols.
+ * Ownership: strings returned live as long as the struct symbols. */
+#ifndef PENUMBRA_SYMBOLS_SYMBOLS_H
+#define PENUMBRA_SYMBOLS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/profile.h"
+
+struct symbols;
+
+struct symbol_frame {
+    const char *function; /* demangled; "[name+0x12ab]" of the image where nothing is known */
+    const char *file;     /* "" if unknown */
+    uint32_t line;        /* 0 if unknown */
+    uint64_t start;       /* link-time address of the (outermost) function; 0 if unknown */
+    bool inlined;         /* this frame was inlined into the next one */
+};
+
+/* Everything that a node's address means, innermost first; frames[count - 1] is the physical
+ * function. Valid until symbols_free. */
+struct symbol_location {
+    const struct symbol_frame *frames;
+    uint32_t count; /* at least 1 */
+};
+
+/* Resolves all distinct addresses of p at once (sorted by image and address), with a progress bar
+ * on standard error if that is a terminal and it takes more than a second. quick: symbol tables
+ * only, no DWARF. NULL only without memory. p must outlive the result. */
+struct symbols *symbols_load(const struct profile *p, bool quick, struct err *e);
+void symbols_free(struct symbols *s);
+
+struct symbol_location symbols_find(const struct symbols *s, const struct profile_process *process,
+                                    uint32_t image, uint64_t offset);
+
+/* Short name of an image for people: "libc.so.6", "[vdso]", "[jit]". */
+const char *symbols_image_name(const struct symbols *s, uint32_t image);
+
+/* Sentences, one a line, on images whose file is gone, changed, or has no symbols. */
+const char *symbols_warnings(const struct symbols *s);
+
+#endif

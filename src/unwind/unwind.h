@@ -1,0 +1,107 @@
+/* Walking the stack of an interrupted thread, in its signal handler, by CFI.
+ *
+ *      ucontext ──> struct unwind_regs ──> unwind_walk_as ──> frames[0..n), leaf first
+ *                                            │
+ *                                            ├ return-address cache of the thread (hit: no lookup)
+ *                                            ├ unwind_index: address -> image (sorted array)
+ *                                            ├ image's compiled table (table.h), if there is one
+ *                                            ├ else its .eh_frame, interpreted in place (cfi.h)
+ *                                            └ no CFI at all: heuristics, frame marked KEY_GUESSED
+ *
+ * Context: _as functions run in signal handlers; each unwind_thread is used by one thread only.
+ * Ownership: the caller owns all memory; nothing is allocated. */
+#ifndef PENUMBRA_UNWIND_UNWIND_H
+#define PENUMBRA_UNWIND_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sigsafe/key.h"
+#include "sigsafe/reasons.h"
+
+/* DWARF numbers of x86-64 (System V ABI AMD64 supplement, figure 3.36). */
+enum unwind_register {
+    UNWIND_RAX, UNWIND_RDX, UNWIND_RCX, UNWIND_RBX, UNWIND_RSI, UNWIND_RDI, UNWIND_RBP,
+    UNWIND_RSP, UNWIND_R8, UNWIND_R9, UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13, UNWIND_R14,
+    UNWIND_R15, UNWIND_RIP, UNWIND_REGISTERS
+};
+
+struct unwind_regs {
+    uint64_t r[UNWIND_REGISTERS];
+};
+
+/* One mapped image. Addresses are run-time addresses unless called vaddr (link-time). */
+struct unwind_image {
+    uint64_t lo, hi;  /* all of its mapped segments lie in [lo, hi) */
+    uint64_t bias;    /* run-time minus link-time address */
+    uint32_t number;  /* for keys */
+    bool hidden;      /* frames of this image are walked through but not reported (our runtime) */
+    const uint8_t *eh_frame_hdr; /* PT_GNU_EH_FRAME as mapped, or NULL */
+    uint64_t eh_frame_hdr_size;
+    uint64_t readable_lo, readable_hi; /* the readable mapped range that holds .eh_frame_hdr and
+                                          .eh_frame; the interpreter never reads outside it */
+    /* The compiled table appears while the program runs: *table_ref becomes nonzero, and the table
+     * is at table_base + 16 * *table_ref. Both NULL where there never is one. */
+    const uint32_t *table_ref;
+    const uint8_t *table_base;
+    uint64_t table_limit; /* bytes readable from table_base */
+};
+
+/* Immutable once published; a new one replaces it when images come or go. */
+struct unwind_index {
+    uint32_t generation; /* differs from every earlier index of the process */
+    uint32_t count;
+    struct unwind_image image[]; /* sorted by lo, disjoint */
+};
+
+const struct unwind_image *unwind_index_find_as(const struct unwind_index *index, uint64_t pc);
+
+struct unwind_frame {
+    uint64_t key; /* key.h */
+    uint64_t cfa; /* canonical frame address: in ordinary frames the return address is at cfa - 8 */
+};
+
+enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16 };
+
+/* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 33 kB. */
+struct unwind_thread {
+    /* Known readable stack: anything in [stack pointer at the sample, stack_hi) may be read if the
+     * stack pointer is in [stack_lo, stack_hi). 0, 0: unknown; then each page read is probed once
+     * with a system call (rt_sigprocmask with an invalid `how`, which reads the set first). */
+    uint64_t stack_lo, stack_hi;
+    uint32_t generation; /* of the index that the cache was filled from */
+    struct {
+        uint64_t pc;    /* return address */
+        uint64_t key;
+        uint32_t rule;  /* packed rule, table.h */
+        uint32_t flags;
+    } cache[UNWIND_CACHE_SLOTS];
+    uint64_t page[UNWIND_PAGE_SLOTS]; /* pages found readable during the current walk */
+};
+
+struct unwind_result {
+    uint32_t frames;            /* written to the caller's array, hidden frames left out */
+    enum truncation truncation; /* TRUNC_NONE: the walk reached a root (undefined return address) */
+    bool guessed;               /* at least one frame was found by a heuristic */
+    bool images_missing;        /* an executable address in no known image was met */
+    uint64_t missing_pc;        /* the first such address */
+};
+
+/* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`
+ * frames, leaf first. *start is not changed. Never faults, whatever registers and stack hold, as
+ * long as the images of the index stay mapped.
+ * Cost: about 5 ns a frame when warm. */
+struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
+                                    const struct unwind_regs *start, struct unwind_frame *frames,
+                                    uint32_t max);
+
+/* One step, from any instruction: *regs becomes the caller's registers (those that CFI restores).
+ * Returns TRUNC_NONE on success; sets *root when *regs has no caller. *cfa is the frame's. exact:
+ * regs' RIP is an interrupted address, not a return address. The walk is a loop of these where its
+ * fast path does not apply; tests compare this one with the truth at every instruction. */
+enum truncation unwind_step_as(struct unwind_thread *thread, const struct unwind_index *index,
+                               struct unwind_regs *regs, bool *exact, bool *root, uint64_t *cfa,
+                               bool *guessed);
+
+#endif
