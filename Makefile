@@ -1,0 +1,55 @@
+# The front door. Meson and Ninja do the work: see meson.build; `make help` lists what is here.
+
+BUILD = build
+# A meson that runs: the first in PATH may be a version manager's shim that does not.
+MESON = $(shell for m in meson /usr/bin/meson; do \
+	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
+PREFIX ?= /usr/local
+
+.PHONY: all build deps deps-check deps-bench demo check bench soak install clean help
+
+all: build
+
+build:
+	@tools/install-deps --check build
+	@test -f $(BUILD)/build.ninja || $(MESON) setup $(BUILD) -Dtests=false --prefix=$(PREFIX)
+	@$(MESON) compile -C $(BUILD)
+
+deps:
+	@tools/install-deps build
+
+deps-check:
+	@tools/install-deps build check
+
+deps-bench:
+	@tools/install-deps build bench
+
+demo: deps
+	@$(MAKE) --no-print-directory build
+	@tools/demo $(BUILD)
+
+check: deps-check
+	@tools/check
+
+bench: deps-bench
+	@$(MAKE) --no-print-directory build
+	@python3 bench/run.py
+
+soak: deps-check
+	@tests/soak/run
+
+install: build
+	@$(MESON) install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) build-check
+
+help:
+	@echo "make          build penumbra into $(BUILD)/"
+	@echo "make deps     install the Debian packages that building needs (apt-get, sudo)"
+	@echo "make demo     install, build, record xz at work, print the report"
+	@echo "make check    install what the tests need, build with gcc and clang, run every test"
+	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
+	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs"
+	@echo "make install  install under PREFIX ($(PREFIX))"
+	@echo "make clean    remove what was built"
