@@ -1,0 +1,131 @@
+#include "sigsafe/elf_probe.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "sigsafe/sys.h"
+
+/* The kernel refuses program header tables above 64 kB (fs/binfmt_elf.c). */
+#define PHDRS_MAX (65536 / sizeof(Elf64_Phdr))
+
+static const char glibc_loader[] = "ld-linux-x86-64.so";
+
+static long read_at_as(int fd, void *to, uint64_t size, uint64_t offset)
+{
+    return sys_call6_as(SYS_pread64, fd, (long)to, (long)size, (long)offset, 0, 0);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* As the kernel reads it (fs/binfmt_script.c): blanks, then the path up to a blank or the line's
+ * end. No path at all is not a script for the kernel either. */
+static enum elf_probe_kind probe_script(const char *head, long n, struct elf_probe *out)
+{
+    long i = 2, length = 0;
+    while (i < n && is_blank(head[i]))
+        i++;
+    while (i < n && !is_blank(head[i]) && head[i] != '\n' && head[i] != '\0' &&
+           length < ELF_PROBE_PATH_MAX - 1)
+        out->interpreter[length++] = head[i++];
+    out->interpreter[length] = '\0';
+    return length ? ELF_PROBE_SCRIPT : ELF_PROBE_NOT_ELF;
+}
+
+static bool names_glibc_loader(const char *path)
+{
+    const char *name = path;
+    for (const char *p = path; *p; p++)
+        if (*p == '/')
+            name = p + 1;
+    for (unsigned i = 0; i < sizeof glibc_loader - 1; i++)
+        if (name[i] != glibc_loader[i])
+            return false;
+    return true;
+}
+
+static enum elf_probe_kind probe_interpreter(int fd, const Elf64_Phdr *segment,
+                                             struct elf_probe *out)
+{
+    uint64_t size = segment->p_filesz;
+    if (size < 2)
+        return ELF_PROBE_BROKEN;
+    if (size > ELF_PROBE_PATH_MAX)
+        size = ELF_PROBE_PATH_MAX;
+    long n = read_at_as(fd, out->interpreter, size, segment->p_offset);
+    if (n <= 0) {
+        out->interpreter[0] = '\0';
+        return ELF_PROBE_BROKEN;
+    }
+    out->interpreter[n - 1] = '\0';
+    return names_glibc_loader(out->interpreter) ? ELF_PROBE_OK : ELF_PROBE_NOT_GLIBC;
+}
+
+static enum elf_probe_kind probe_segments(int fd, const Elf64_Ehdr *header, struct elf_probe *out)
+{
+    if (header->e_phentsize != sizeof(Elf64_Phdr) || !header->e_phnum ||
+        header->e_phnum > PHDRS_MAX)
+        return ELF_PROBE_BROKEN;
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr segment;
+        uint64_t at = header->e_phoff + i * sizeof segment;
+        if (read_at_as(fd, &segment, sizeof segment, at) != (long)sizeof segment)
+            return ELF_PROBE_BROKEN;
+        if (segment.p_type == PT_INTERP)
+            return probe_interpreter(fd, &segment, out);
+    }
+    return ELF_PROBE_STATIC;
+}
+
+static enum elf_probe_kind probe_head(int fd, struct elf_probe *out)
+{
+    union {
+        char bytes[ELF_PROBE_PATH_MAX];
+        Elf64_Ehdr elf;
+    } head;
+    long n = read_at_as(fd, head.bytes, sizeof head.bytes, 0);
+    if (n < 0) {
+        out->error = (int)-n;
+        return ELF_PROBE_UNREADABLE;
+    }
+    if (n >= 2 && head.bytes[0] == '#' && head.bytes[1] == '!')
+        return probe_script(head.bytes, n, out);
+    if (n < SELFMAG || head.bytes[0] != ELFMAG0 || head.bytes[1] != ELFMAG1 ||
+        head.bytes[2] != ELFMAG2 || head.bytes[3] != ELFMAG3) {
+        for (long i = 0; i < n; i++)
+            out->binary |= head.bytes[i] == '\0';
+        return ELF_PROBE_NOT_ELF;
+    }
+    if (n < (long)sizeof head.elf)
+        return ELF_PROBE_BROKEN;
+    out->machine = head.elf.e_machine; /* at the same place in both classes */
+    out->is64 = head.elf.e_ident[EI_CLASS] == ELFCLASS64;
+    if (!out->is64 || head.elf.e_ident[EI_DATA] != ELFDATA2LSB || out->machine != EM_X86_64)
+        return ELF_PROBE_WRONG_MACHINE;
+    if (head.elf.e_type != ET_EXEC && head.elf.e_type != ET_DYN)
+        return ELF_PROBE_BROKEN;
+    return probe_segments(fd, &head.elf, out);
+}
+
+enum elf_probe_kind elf_probe_as(const char *path, struct elf_probe *out)
+{
+    out->error = 0;
+    out->binary = false;
+    out->machine = 0;
+    out->is64 = false;
+    out->interpreter[0] = '\0';
+    /* O_NONBLOCK: a named pipe must not hang us. */
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0,
+                           0, 0);
+    if (fd < 0) {
+        out->error = (int)-fd;
+        out->kind = ELF_PROBE_UNREADABLE;
+        return out->kind;
+    }
+    out->kind = probe_head((int)fd, out);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    return out->kind;
+}
