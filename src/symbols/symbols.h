@@ -33,10 +33,24 @@ struct symbol_location {
     uint32_t count; /* at least 1 */
 };
 
+enum symbols_detail {
+    SYMBOLS_QUICK,     /* symbol tables only, no DWARF */
+    SYMBOLS_FUNCTIONS, /* and inlined frames, but no files and lines: half the time */
+    SYMBOLS_LINES,     /* everything */
+};
+
+struct symbols_options {
+    enum symbols_detail detail;
+    const char *debug_path; /* one more root of separate debug files, or NULL */
+};
+
 /* Resolves all distinct addresses of p at once (sorted by image and address), with a progress bar
  * on standard error if that is a terminal and it takes more than a second. quick: symbol tables
  * only, no DWARF. NULL only without memory. p must outlive the result. */
 struct symbols *symbols_load(const struct profile *p, bool quick, struct err *e);
+/* symbols_load with a finer choice: quick is SYMBOLS_QUICK, otherwise SYMBOLS_LINES. */
+struct symbols *symbols_load_with(const struct profile *p, const struct symbols_options *options,
+                                  struct err *e);
 void symbols_free(struct symbols *s);
 
 struct symbol_location symbols_find(const struct symbols *s, const struct profile_process *process,

@@ -1,0 +1,233 @@
+#include "symbols/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/demangle.h"
+#include "symbols/image.h"
+
+/* The addresses of one image, or those of one process that are in no image. */
+struct bucket {
+    uint64_t *offsets; /* ascending, distinct once sorted */
+    uint32_t count, capacity;
+    struct symbol_location *locations;
+};
+
+struct symbols {
+    const struct profile *profile;
+    struct pool pool;
+    struct buf warnings;
+    const char **image_names;
+    struct bucket *buckets; /* of images, then of processes */
+    uint32_t bucket_count;
+};
+
+static const struct symbol_frame frame_unknown = { .function = "[unknown]", .file = "" };
+static const struct symbol_frame frames_pseudo[] = {
+    [KEY_ROOT] = { .function = "[root]", .file = "" },
+    [KEY_TRUNCATED] = { .function = "[truncated]", .file = "" },
+    [KEY_UNATTRIBUTED] = { .function = "[unattributed]", .file = "" },
+};
+
+static struct bucket *bucket_of(const struct symbols *s, uint32_t process, uint32_t image)
+{
+    if (image < s->profile->image_count)
+        return &s->buckets[image];
+    if (image == PROFILE_IMAGE_NONE && process < s->profile->process_count)
+        return &s->buckets[s->profile->image_count + process];
+    return NULL;
+}
+
+static bool bucket_add(struct bucket *b, uint64_t offset)
+{
+    if (b->count && b->offsets[b->count - 1] == offset)
+        return true;
+    if (b->count == b->capacity) {
+        uint32_t capacity = b->capacity ? b->capacity * 2 : 64;
+        uint64_t *offsets = capacity ? reallocarray(b->offsets, capacity, sizeof *offsets) : NULL;
+        if (!offsets)
+            return false;
+        b->offsets = offsets;
+        b->capacity = capacity;
+    }
+    b->offsets[b->count++] = offset;
+    return true;
+}
+
+static int offset_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool bucket_sort(struct bucket *b)
+{
+    if (!b->count)
+        return true;
+    qsort(b->offsets, b->count, sizeof *b->offsets, offset_compare);
+    uint32_t kept = 1;
+    for (uint32_t i = 1; i < b->count; i++)
+        if (b->offsets[i] != b->offsets[kept - 1])
+            b->offsets[kept++] = b->offsets[i];
+    b->count = kept;
+    b->locations = calloc(kept, sizeof *b->locations);
+    return b->locations;
+}
+
+static bool addresses_collect(struct symbols *s, uint64_t *total)
+{
+    const struct profile *p = s->profile;
+    for (uint32_t t = 0; t < p->thread_count; t++) {
+        const struct profile_thread *thread = &p->threads[t];
+        for (uint32_t i = 0; i < thread->node_count; i++) {
+            struct bucket *b = bucket_of(s, thread->process, thread->nodes[i].image);
+            if (b && !bucket_add(b, thread->nodes[i].offset))
+                return false;
+        }
+    }
+    *total = 0;
+    for (uint32_t i = 0; i < s->bucket_count; i++) {
+        if (!bucket_sort(&s->buckets[i]))
+            return false;
+        *total += s->buckets[i].count;
+    }
+    return true;
+}
+
+static const struct profile_jit_symbol *jit_find(const struct profile_process *process,
+                                                 uint64_t address)
+{
+    uint32_t lo = 0, hi = process->jit_count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (process->jit[middle].address <= address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    if (!lo || address - process->jit[lo - 1].address >= process->jit[lo - 1].size)
+        return NULL;
+    return &process->jit[lo - 1];
+}
+
+static void jit_resolve(struct symbols *s, const struct profile_process *process, struct bucket *b)
+{
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct profile_jit_symbol *symbol = jit_find(process, b->offsets[i]);
+        if (!symbol)
+            continue;
+        struct symbol_frame *frame = pool_alloc(&s->pool, sizeof *frame);
+        if (!frame)
+            return;
+        *frame = (struct symbol_frame){ .function = demangle(&s->pool, symbol->name),
+                                        .file = "",
+                                        .start = symbol->address };
+        b->locations[i] = (struct symbol_location){ .frames = frame, .count = 1 };
+    }
+}
+
+static void images_name(struct symbols *s)
+{
+    for (uint32_t i = 0; i < s->profile->image_count; i++) {
+        const struct profile_image *image = &s->profile->images[i];
+        const char *slash = strrchr(image->path, '/');
+        const char *name = slash ? slash + 1 : image->path;
+        if (image->flags & PROFILE_IMAGE_VDSO)
+            name = "[vdso]";
+        s->image_names[i] = name[0] ? pool_intern(&s->pool, name) : "[unnamed]";
+    }
+}
+
+static bool resolve_all(struct symbols *s, const struct symbols_options *options)
+{
+    const struct profile *p = s->profile;
+    uint64_t total;
+    if (!addresses_collect(s, &total))
+        return false;
+    images_name(s);
+    struct progress progress;
+    progress_begin(&progress, "Reading symbols", total);
+    bool ok = true;
+    for (uint32_t i = 0; i < p->image_count && ok; i++) {
+        struct bucket *b = &s->buckets[i];
+        struct image_request request = { .image = &p->images[i],
+                                         .name = s->image_names[i],
+                                         .offsets = b->offsets,
+                                         .count = b->count,
+                                         .options = *options };
+        if (b->count)
+            ok = image_resolve(&request, b->locations, &s->pool, &s->warnings, &progress);
+    }
+    for (uint32_t i = 0; i < p->process_count && ok; i++)
+        jit_resolve(s, &p->processes[i], &s->buckets[p->image_count + i]);
+    progress_end(&progress);
+    buf_put_u8(&s->warnings, 0);
+    return ok && pool_ok(&s->pool) && buf_ok(&s->warnings);
+}
+
+struct symbols *symbols_load_with(const struct profile *p, const struct symbols_options *options,
+                                  struct err *e)
+{
+    struct symbols *s = calloc(1, sizeof *s);
+    if (s) {
+        s->profile = p;
+        s->bucket_count = p->image_count + p->process_count;
+        s->buckets = calloc((size_t)s->bucket_count + 1, sizeof *s->buckets);
+        s->image_names = calloc((size_t)p->image_count + 1, sizeof *s->image_names);
+        if (s->buckets && s->image_names && resolve_all(s, options))
+            return s;
+    }
+    symbols_free(s);
+    err_set(e, ERR_INTERNAL, "cannot read symbols: out of memory");
+    return NULL;
+}
+
+struct symbols *symbols_load(const struct profile *p, bool quick, struct err *e)
+{
+    struct symbols_options options = { .detail = quick ? SYMBOLS_QUICK : SYMBOLS_LINES };
+    return symbols_load_with(p, &options, e);
+}
+
+void symbols_free(struct symbols *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; s->buckets && i < s->bucket_count; i++) {
+        free(s->buckets[i].offsets);
+        free(s->buckets[i].locations);
+    }
+    free(s->buckets);
+    free(s->image_names);
+    buf_free(&s->warnings);
+    pool_free(&s->pool);
+    free(s);
+}
+
+struct symbol_location symbols_find(const struct symbols *s, const struct profile_process *process,
+                                    uint32_t image, uint64_t offset)
+{
+    if (image == PROFILE_IMAGE_PSEUDO && offset <= KEY_UNATTRIBUTED)
+        return (struct symbol_location){ &frames_pseudo[offset], 1 };
+    uint32_t index = UINT32_MAX;
+    if (process && process >= s->profile->processes)
+        index = (uint32_t)(process - s->profile->processes);
+    const struct bucket *b = bucket_of(s, index, image);
+    const uint64_t *found = b && b->count ? bsearch(&offset, b->offsets, b->count, sizeof offset,
+                                                    offset_compare)
+                                          : NULL;
+    if (found && b->locations[found - b->offsets].count)
+        return b->locations[found - b->offsets];
+    return (struct symbol_location){ &frame_unknown, 1 };
+}
+
+const char *symbols_image_name(const struct symbols *s, uint32_t image)
+{
+    if (image < s->profile->image_count)
+        return s->image_names[image];
+    return image == PROFILE_IMAGE_NONE ? "[jit]" : "";
+}
+
+const char *symbols_warnings(const struct symbols *s)
+{
+    return (const char *)s->warnings.data;
+}
