@@ -1,0 +1,41 @@
+/* Profiles in the formats of other tools. Pure: profile and symbols in, bytes out. What each format
+ * can and cannot hold is in docs/exports.md.
+ *
+ * Context: ordinary code, one thread a call.
+ * Ownership: the bytes are appended to the caller's buffer. */
+#ifndef PENUMBRA_EXPORT_EXPORT_H
+#define PENUMBRA_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/profile.h"
+#include "symbols/symbols.h"
+
+struct export_options {
+    bool threads;       /* folded: the first frame is NAME-PID/TID, not the process's name */
+    uint32_t max_depth; /* longer stacks lose their middle (export/stack.h); 0: no limit */
+};
+
+struct export_result {
+    uint64_t samples;   /* weighted samples written */
+    uint64_t shortened; /* stacks, distinct ones, that were longer than max_depth */
+};
+
+typedef bool export_function(const struct profile *p, const struct symbols *s,
+                             const struct export_options *options, struct buf *out,
+                             struct export_result *result, struct err *e);
+
+/* "root;...;leaf count" lines, as flamegraph.pl and others read them. */
+export_function export_folded;
+/* gzip'ed profile.proto, as `go tool pprof` and others read it. */
+export_function export_pprof;
+/* Callgrind's profile format, version 1, as callgrind_annotate and KCachegrind read it. */
+export_function export_callgrind;
+
+/* Whether the profile's period is a time, so that samples times period are nanoseconds. */
+bool export_is_time(const struct profile *p);
+
+#endif
