@@ -1,0 +1,100 @@
+"""The profilers that are compared: how each is started around a held program."""
+import glob
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+
+from pairs import Copy
+
+GPERFTOOLS = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
+
+
+@dataclass
+class Tools:
+    """The built programs that the harness uses."""
+    build: str
+
+    def file(self, name):
+        return os.path.join(self.build, name)
+
+    @property
+    def hold(self):
+        return self.file("bench/bench-hold")
+
+    @property
+    def empty_handler(self):
+        return self.file("bench/bench-empty-handler.so")
+
+    @property
+    def penumbra(self):
+        return self.file("penumbra")
+
+
+def native(tools, hz):
+    return lambda hold, out: hold()
+
+
+def empty(mode):
+    def make(tools, hz):
+        env = {"LD_PRELOAD": tools.empty_handler, "EMPTY_HANDLER_HZ": hz, "EMPTY_HANDLER_MODE": mode}
+        return lambda hold, out: hold(env)
+    return make
+
+
+def penumbra(tools, hz):
+    return lambda hold, out: [tools.penumbra, "record", "-F", str(hz), "-o", f"{out}/penumbra.pnb",
+                              "--"] + hold()
+
+
+def perf(*options):
+    def make(tools, hz):
+        return lambda hold, out: (["perf", "record", "-q", "-o", f"{out}/perf.data", "-e", "cpu-clock", "-F",
+                                   str(hz)] + list(options) + ["--"] + hold())
+    return make
+
+
+def gperftools(tools, hz):
+    return lambda hold, out: hold({"LD_PRELOAD": GPERFTOOLS, "CPUPROFILE": f"{out}/cpuprofile",
+                                   "CPUPROFILE_FREQUENCY": hz})
+
+
+@dataclass
+class Profiler:
+    name: str
+    title: str
+    make: callable
+    watch: bool = False
+
+    def copy(self, tools, hz, name=None):
+        return Copy(name or self.name, self.make(tools, hz), self.watch)
+
+
+# perf takes the user-mode instruction pointer of every sample (also of those in the kernel) in the
+# flat recording: the reference for distortion.
+PROFILERS = [
+    Profiler("native", "native", native),
+    Profiler("null", "null check", native),
+    Profiler("empty", "empty handler", empty("trap")),
+    Profiler("empty-fasync", "empty handler, async signal", empty("fasync")),
+    Profiler("empty-itimer", "empty handler, setitimer", empty("itimer")),
+    Profiler("penumbra", "penumbra", penumbra, watch=True),
+    Profiler("perf", "perf, no stacks", perf("--user-regs=ip"), watch=True),
+    Profiler("perf-fp", "perf -g (fp)", perf("--call-graph", "fp"), watch=True),
+    Profiler("perf-dwarf", "perf dwarf", perf("--call-graph", "dwarf"), watch=True),
+    Profiler("gperftools", "gperftools", gperftools),
+]
+BY_NAME = {p.name: p for p in PROFILERS}
+
+
+def files_of(folder, pattern):
+    return sorted(glob.glob(os.path.join(folder, pattern)))
+
+
+def penumbra_json(tools, file):
+    done = subprocess.run([tools.penumbra, "report", "--json", file], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise RuntimeError(f"penumbra report --json {file} exited {done.returncode}: "
+                           f"{done.stderr.decode(errors='replace')[-400:]}")
+    return json.loads(done.stdout)

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The benchmarks of penumbra: what it costs, what its stacks are worth, how true its profiles are.
+
+    bench/run.py prepare                       install packages, make inputs, time each program
+    bench/run.py overhead [--rounds 3]         CPU time against native copies, beside other profilers
+    bench/run.py stacks                        share of complete stacks, bytes a sample
+    bench/run.py distortion [--rounds 3]       flat profiles against perf's
+    bench/run.py tables                        write docs/results/ from what was measured
+    bench/run.py all                           all of these
+
+One program, quickly:  bench/run.py overhead --only gzip --rounds 3
+Method and how to read the tables: docs/benchmarks.md. Raw data: bench/work/results/.
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import distortion  # noqa: E402
+import inputs  # noqa: E402
+import overhead  # noqa: E402
+import pairs  # noqa: E402
+import prepare  # noqa: E402
+import profilers  # noqa: E402
+import stacks  # noqa: E402
+import suite  # noqa: E402
+import tables  # noqa: E402
+
+
+def arguments():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("command", choices=["prepare", "overhead", "stacks", "distortion", "tables", "all"])
+    ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
+    ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
+    ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers (see docs)")
+    ap.add_argument("--rates", default="997,10000", metavar="HZ,...", help="sampling rates for overhead")
+    ap.add_argument("--rounds", type=int, default=3)
+    ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
+    ap.add_argument("--fresh", action="store_true", help="forget earlier rounds of what is measured now")
+    ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
+    a = ap.parse_args()
+    a.programs = [suite.BY_NAME[n] for n in a.only.split(",")] if a.only else suite.SUITE
+    a.chosen = a.profilers.split(",") if a.profilers else None
+    a.tools = profilers.Tools(os.path.abspath(a.build))
+    return a
+
+
+def say(text):
+    print(text, flush=True)
+
+
+COMMANDS = {
+    "prepare": [prepare.run],
+    "overhead": [overhead.run],
+    "stacks": [stacks.run],
+    "distortion": [distortion.run],
+    "tables": [tables.run],
+    "all": [prepare.run, overhead.run, stacks.run, distortion.run, tables.run],
+}
+
+
+def main():
+    a = arguments()
+    pairs.raise_limits()
+    try:
+        for command in COMMANDS[a.command]:
+            command(a, say)
+    except (pairs.RoundError, inputs.InputError, prepare.PrepareError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyError as error:
+        sys.exit(f"bench: no program or profiler is called {error}")

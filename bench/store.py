@@ -1,0 +1,29 @@
+"""Where measurements are kept between commands: one JSON file an experiment in bench/work/results/."""
+import json
+import os
+import time
+
+import inputs
+
+FOLDER = os.path.join(inputs.WORK, "results")
+
+
+def load(name):
+    try:
+        with open(os.path.join(FOLDER, name + ".json")) as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return {}
+
+
+def save(name, data):
+    os.makedirs(FOLDER, exist_ok=True)
+    target = os.path.join(FOLDER, name + ".json")
+    with open(target + ".new", "w") as f:
+        json.dump(data, f, indent=1)
+        f.write("\n")
+    os.replace(target + ".new", target)
+
+
+def today():
+    return time.strftime("%Y-%m-%d")
