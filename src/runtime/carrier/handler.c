@@ -1,0 +1,156 @@
+#include "runtime/carrier/handler.h"
+
+#include <ucontext.h>
+
+#include "runtime/carrier/tree.h"
+#include "runtime/images.h"
+#include "runtime/interpose/signals.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* siginfo of a perf event's SIGTRAP (asm-generic/siginfo.h, _sigfault._perf): after the signal,
+ * errno and code come the address, then data and, after its type, the flags. */
+enum { CODE_TRAP_PERF = 6, CODE_TIMER = -2, PERF_FLAG_ASYNC = 1 };
+struct perf_siginfo {
+    int32_t signo, error, code, padding;
+    uint64_t address;
+    uint64_t data;
+    uint32_t type;
+    uint32_t flags;
+};
+
+enum { IMAGES_ADDED_MAX = 8 };
+
+static void registers_read(struct unwind_regs *regs, const ucontext_t *u)
+{
+    static const uint8_t from[UNWIND_REGISTERS] = {
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+        REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+        regs->r[i] = (uint64_t)u->uc_mcontext.gregs[from[i]];
+}
+
+/* Walks; when the walk meets code that the index does not know, asks the loader and walks again.
+ * False if the index was replaced and reused underneath the walk, which is then worth nothing. */
+static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
+                       struct unwind_result *result)
+{
+    for (unsigned added = 0;; added++) {
+        const struct unwind_index *index = images_current_as();
+        uint32_t generation = __atomic_load_n(&index->generation, __ATOMIC_ACQUIRE);
+        *result = unwind_walk_as(&t->unwind, index, regs, t->frames, t->max_depth - 2);
+        if (!generation || __atomic_load_n(&index->generation, __ATOMIC_ACQUIRE) != generation)
+            return false;
+        if (!result->images_missing || added == IMAGES_ADDED_MAX ||
+            !images_add_as(result->missing_pc))
+            return true;
+    }
+}
+
+static void sample_take(struct rt_thread *t, const struct unwind_regs *regs,
+                        struct trigger_charge charge)
+{
+    struct spool_thread *record = t->record;
+    if (charge.unattributed) {
+        if (tree_add_as(t, 0, key_pseudo(KEY_UNATTRIBUTED), charge.unattributed))
+            record->weight += charge.unattributed;
+        else
+            record->drops[DROP_SPOOL_FULL] += charge.unattributed;
+    }
+    if (!charge.weight)
+        return;
+    struct unwind_result walk;
+    if (!stack_walk(t, regs, &walk)) {
+        record->drops[DROP_IMAGES_CHANGED] += charge.weight;
+        return;
+    }
+    uint64_t prefix = walk.truncation == TRUNC_NONE ? 0 : key_pseudo(KEY_TRUNCATED);
+    if (!tree_add_as(t, walk.frames, prefix, charge.weight)) {
+        record->drops[DROP_SPOOL_FULL] += charge.weight;
+        return;
+    }
+    record->taken++;
+    record->weight += charge.weight;
+    record->weight_squares += charge.weight * charge.weight;
+    record->guessed += walk.guessed;
+    if (walk.truncation != TRUNC_NONE && walk.truncation < TRUNC_COUNT)
+        record->truncated[walk.truncation] += charge.weight;
+}
+
+/* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */
+static void thread_discover(void)
+{
+    int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    if (thread_find_as(tid) || __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+        return;
+    struct rt_thread *t = thread_make_as();
+    if (!t)
+        return;
+    thread_stack_as(t, NULL, 0);
+    if (thread_begin_as(t) && !trigger_arm_as(t))
+        thread_end_as(t);
+}
+
+/* True if the signal is one of ours: then *value names the thread. */
+static bool signal_ours(const siginfo_t *info, uint64_t *value, bool *late, uint64_t *overrun)
+{
+    const struct perf_siginfo *perf = (const struct perf_siginfo *)(const void *)info;
+    *late = false;
+    *overrun = 0;
+    if (perf->code == CODE_TRAP_PERF) {
+        *value = perf->data;
+        *late = perf->flags & PERF_FLAG_ASYNC;
+    } else if (perf->code == CODE_TIMER) {
+        *value = (uint64_t)info->si_value.sival_ptr;
+        *overrun = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
+    } else {
+        return false;
+    }
+    return *value >> 32 == rt.cookie;
+}
+
+static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
+                   uint64_t overrun)
+{
+    struct unwind_regs regs;
+    t->busy = 1;
+    t->record->deliveries++;
+    struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
+    if (late) {
+        t->record->drops[DROP_LATE] += charge.weight;
+    } else {
+        registers_read(&regs, u);
+        sample_take(t, &regs, charge);
+    }
+    trigger_finish_as(t, ticks);
+    t->busy = 0;
+}
+
+void handler_as(int signal, siginfo_t *info, void *context)
+{
+    uint64_t ticks = sys_ticks_as();
+    uint64_t value, overrun;
+    bool late;
+    if (!rt.process || !signal_ours(info, &value, &late, &overrun)) {
+        signals_chain_as(signal, info, context);
+        return;
+    }
+    uint32_t slot = (uint32_t)value;
+    struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
+    if (!rt_running_as()) {
+        if (t) {
+            t->record->drops[DROP_STOPPED]++;
+            if (!rt.quiet)
+                trigger_pause_as(t);
+        }
+    } else if (slot == RT_SLOT_DISCOVERY) {
+        thread_discover();
+    } else if (!t) {
+        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
+    } else if (t->busy) {
+        t->record->drops[DROP_NESTED]++;
+    } else {
+        sample(t, context, ticks, late, overrun);
+    }
+}

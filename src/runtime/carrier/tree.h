@@ -1,0 +1,19 @@
+/* Adding one call stack to the thread's calling context tree.
+ *
+ *   memo:   root  main  f     g     h      the last sample's path, outermost first, with its nodes
+ *   frames: (leaf first)  k  g'  f  main   the new one
+ *           root  main  f   | g'  k        equal up to here: no search in the tree; below it, find
+ *                                          or make each node (csprof paper, section 2.2)
+ *
+ * Context: the owning thread's signal handler.
+ * Ownership: nodes come from the spool, in blocks owned by the thread. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_TREE_H
+#define PENUMBRA_RUNTIME_CARRIER_TREE_H
+
+#include "runtime/runtime.h"
+
+/* Charges `weight` samples to the path t->frames[count - 1] ... t->frames[0]. prefix: a pseudo key
+ * that goes between the root and the path, or 0. False if the spool is full (nothing is charged). */
+bool tree_add_as(struct rt_thread *t, uint32_t count, uint64_t prefix, uint64_t weight);
+
+#endif

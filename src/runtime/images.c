@@ -1,0 +1,226 @@
+#include "runtime/images.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "runtime/images_internal.h"
+#include "sigsafe/sys.h"
+
+enum { IMAGES_RING = 8, IMAGES_FIRST = 128 };
+
+/* glibc 2.35 and later; async-signal-safe and lock-free by its documentation. */
+typedef int find_object(void *, struct dl_find_object *);
+
+static struct {
+    struct unwind_index *current;           /* atomic */
+    struct unwind_index *ring[IMAGES_RING]; /* NULL until used */
+    uint32_t capacity[IMAGES_RING];
+    uint32_t position;
+    uint32_t generation;
+    uint32_t lock; /* handlers only try */
+    find_object *find;
+} images;
+
+/* Images being collected, in buffers of the ring. */
+struct builder {
+    struct unwind_index *index;
+    uint32_t capacity;
+};
+
+const struct unwind_index *images_current_as(void)
+{
+    return __atomic_load_n(&images.current, __ATOMIC_ACQUIRE);
+}
+
+static struct unwind_index *index_map_as(uint32_t capacity)
+{
+    uint64_t size = sizeof(struct unwind_index) + capacity * sizeof(struct unwind_image);
+    long address = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return address < 0 && address > -4096 ? NULL : (struct unwind_index *)address;
+}
+
+/* The next buffer of the ring, empty, with room for `needed` images. An outgrown buffer stays
+ * mapped: a handler may be reading it. */
+static bool builder_open_as(struct builder *b, uint32_t needed)
+{
+    uint32_t i = images.position = (images.position + 1) % IMAGES_RING;
+    if (images.capacity[i] < needed) {
+        uint32_t capacity = IMAGES_FIRST;
+        while (capacity < needed)
+            capacity *= 2;
+        struct unwind_index *fresh = index_map_as(capacity);
+        if (!fresh)
+            return false;
+        images.ring[i] = fresh;
+        images.capacity[i] = capacity;
+    }
+    b->index = images.ring[i];
+    b->capacity = images.capacity[i];
+    __atomic_store_n(&b->index->generation, 0, __ATOMIC_RELEASE);
+    b->index->count = 0;
+    return true;
+}
+
+/* Keeps the order by address. */
+static void builder_insert_as(struct builder *b, const struct unwind_image *image)
+{
+    if (b->index->count == b->capacity)
+        return;
+    uint32_t i = b->index->count++;
+    for (; i && b->index->image[i - 1].lo > image->lo; i--)
+        b->index->image[i] = b->index->image[i - 1];
+    b->index->image[i] = *image;
+}
+
+static const struct unwind_image *index_same(const struct unwind_index *index,
+                                             const struct unwind_image *image)
+{
+    for (uint32_t i = 0; index && i < index->count; i++)
+        if (index->image[i].lo == image->lo && index->image[i].number == image->number)
+            return &index->image[i];
+    return NULL;
+}
+
+static spool_ref image_record(const struct unwind_image *image)
+{
+    const uint8_t *record = (const uint8_t *)image->table_ref - offsetof(struct spool_image, table);
+    return spool_ref_of(&rt.spool, record);
+}
+
+static void map_add_as(const struct unwind_image *image, uint32_t epoch)
+{
+    struct spool_map *map = spool_alloc_as(&rt.spool, sizeof *map);
+    if (!map)
+        return;
+    map->image = image_record(image);
+    map->bias = image->bias;
+    map->lo = image->lo;
+    map->hi = image->hi;
+    map->epoch_first = epoch;
+    spool_push_as(&rt.spool, &rt.process->maps, map);
+}
+
+static void map_end_as(const struct unwind_image *image, uint32_t epoch)
+{
+    spool_ref ref = rt.process->maps;
+    struct spool_map *map;
+    while ((map = spool_at(&rt.spool, ref, sizeof *map))) {
+        if (map->lo == image->lo && map->image == image_record(image) && !map->epoch_last) {
+            __atomic_store_n(&map->epoch_last, epoch, __ATOMIC_RELEASE);
+            return;
+        }
+        ref = map->next;
+    }
+}
+
+/* Makes the built index the current one, and writes what changed into the spool as a new epoch. */
+static void builder_publish_as(struct builder *b)
+{
+    const struct unwind_index *old = images.current;
+    uint32_t epoch = rt.process->epoch + 1;
+    bool news = false;
+    for (uint32_t i = 0; i < b->index->count; i++)
+        if (!index_same(old, &b->index->image[i])) {
+            map_add_as(&b->index->image[i], epoch);
+            news = true;
+        }
+    for (uint32_t i = 0; old && i < old->count; i++)
+        if (!index_same(b->index, &old->image[i])) {
+            map_end_as(&old->image[i], epoch - 1);
+            news = true;
+        }
+    if (!news)
+        return;
+    b->index->generation = ++images.generation;
+    __atomic_store_n(&images.current, b->index, __ATOMIC_RELEASE);
+    __atomic_store_n(&rt.process->epoch, epoch, __ATOMIC_RELEASE);
+    spool_ring_as(&rt.spool);
+}
+
+static int image_collect(struct dl_phdr_info *info, size_t size, void *builder)
+{
+    (void)size;
+    struct unwind_image image;
+    struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum,
+                                  info->dlpi_name ? info->dlpi_name : ""};
+    if (image_describe_as(&source, &image))
+        builder_insert_as(builder, &image);
+    return 0;
+}
+
+static int image_count(struct dl_phdr_info *info, size_t size, void *count)
+{
+    (void)info;
+    (void)size;
+    ++*(uint32_t *)count;
+    return 0;
+}
+
+void images_refresh(void)
+{
+    uint32_t count = 0;
+    dl_iterate_phdr(image_count, &count);
+    while (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    struct builder b;
+    if (builder_open_as(&b, count + 16)) {
+        dl_iterate_phdr(image_collect, &b);
+        builder_publish_as(&b);
+    }
+    __atomic_store_n(&images.lock, 0, __ATOMIC_RELEASE);
+}
+
+bool images_init(void)
+{
+    images.find = (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object");
+    images_refresh();
+    return images.current != NULL;
+}
+
+/* Describes the image at pc through the loader's lock-free lookup. */
+static bool image_find_as(uint64_t pc, struct unwind_image *image)
+{
+    struct dl_find_object found;
+    if (!images.find || images.find((void *)pc, &found) != 0 || !found.dlfo_link_map)
+        return false;
+    const Elf64_Ehdr *elf = found.dlfo_map_start;
+    const uint8_t *magic = elf->e_ident;
+    if (magic[0] != 0x7f || magic[1] != 'E' || magic[2] != 'L' || magic[3] != 'F' ||
+        elf->e_phoff > 4096 - elf->e_phnum * sizeof(Elf64_Phdr))
+        return false;
+    const struct link_map *map = found.dlfo_link_map;
+    struct image_source source = {
+        map->l_addr, (const Elf64_Phdr *)(const void *)((const uint8_t *)elf + elf->e_phoff),
+        elf->e_phnum, map->l_name ? map->l_name : ""};
+    return image_describe_as(&source, image);
+}
+
+bool images_add_as(uint64_t pc)
+{
+    struct unwind_image image;
+    struct builder b;
+    bool added = false;
+    if (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
+        return false;
+    const struct unwind_index *old = images.current;
+    if (image_find_as(pc, &image) && builder_open_as(&b, old->count + 16)) {
+        for (uint32_t i = 0; i < old->count; i++)
+            if (old->image[i].hi <= image.lo || old->image[i].lo >= image.hi)
+                builder_insert_as(&b, &old->image[i]);
+        builder_insert_as(&b, &image);
+        builder_publish_as(&b);
+        added = images.current != old;
+    }
+    __atomic_store_n(&images.lock, 0, __ATOMIC_RELEASE);
+    return added;
+}
+
+void images_fork_child_as(void)
+{
+    images.lock = 0;
+    uint32_t epoch = ++rt.process->epoch;
+    for (uint32_t i = 0; i < images.current->count; i++)
+        map_add_as(&images.current->image[i], epoch);
+}

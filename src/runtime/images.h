@@ -1,0 +1,33 @@
+/* Which ELF images are mapped where: the unwinder's index, and its record in the spool.
+ *
+ *   images.current ──> struct unwind_index (sorted, immutable) ── one of IMAGES_RING buffers;
+ *                      a change fills the next buffer and switches the pointer. A handler that is
+ *                      still reading a reused buffer sees its generation change and drops the sample.
+ *
+ * New images are found when a sample first meets an address that is in no image (through
+ * _dl_find_object, which is async-signal-safe), so dlopen() need not be intercepted: its result
+ * depends on its caller's address. Removed ones are found after dlclose(). Each change begins an
+ * epoch (csprof paper, section 2.5.1).
+ *
+ * Context: _as functions: signal handlers too. images_refresh: ordinary code only (it takes the
+ * loader's lock).
+ * Ownership: buffers live as long as the process. */
+#ifndef PENUMBRA_RUNTIME_IMAGES_H
+#define PENUMBRA_RUNTIME_IMAGES_H
+
+#include <stdbool.h>
+
+#include "unwind/unwind.h"
+
+/* The constructor: all images that are mapped now. False: no memory. */
+bool images_init(void);
+/* After something may have been unloaded: brings the index up to date. */
+void images_refresh(void);
+const struct unwind_index *images_current_as(void);
+/* Adds the image that holds pc, if the loader knows one. False: it does not, or somebody else is
+ * changing the index now. */
+bool images_add_as(uint64_t pc);
+/* In a fork child: the child's own map records. */
+void images_fork_child_as(void);
+
+#endif

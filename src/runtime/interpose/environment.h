@@ -1,0 +1,25 @@
+/* The two environment variables through which a new image finds us. The constructor takes them out
+ * of the program's environment, so that it sees what it would see without us; exec puts them back.
+ *
+ * Context: environment_take: the constructor. The rest: ordinary code and vfork children (they
+ * write to the caller's buffer only).
+ * Ownership: the caller provides the memory of what is built. */
+#ifndef PENUMBRA_RUNTIME_INTERPOSE_ENVIRONMENT_H
+#define PENUMBRA_RUNTIME_INTERPOSE_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Removes our variables from envp, in place. */
+void environment_take(char **envp, const char *runtime_path);
+
+/* True if an image executed from `file` (searched in $PATH if `search` and it has no slash) can and
+ * shall be followed. */
+bool environment_follows(const char *file, bool search);
+
+/* Bytes of memory that environment_build needs for this envp (NULL: an empty one). */
+size_t environment_size(char *const *envp);
+/* A copy of envp with our variables, in `memory`. */
+char **environment_build(void *memory, char *const *envp);
+
+#endif

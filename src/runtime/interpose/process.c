@@ -1,0 +1,97 @@
+/* Ends of processes, unloading of libraries, sandboxes, and our descriptors. */
+#include "runtime/process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "runtime/images.h"
+#include "runtime/interpose/real.h"
+#include "runtime/trigger/trigger.h"
+
+EXPORT int dlclose(void *handle)
+{
+    int result = REAL(dlclose)(handle);
+    if (rt_running_as())
+        images_refresh();
+    return result;
+}
+
+EXPORT void _exit(int status)
+{
+    process_end_as();
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+    process_end_as();
+    REAL(_Exit)(status);
+    __builtin_unreachable();
+}
+
+/* A seccomp filter may kill for any system call that it does not know. Without privileges a filter
+ * needs PR_SET_NO_NEW_PRIVS first: from then on our handlers make no system calls. */
+EXPORT int prctl(int option, ...)
+{
+    va_list list;
+    unsigned long argument[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+        __atomic_store_n(&rt.quiet, 1, __ATOMIC_RELEASE);
+    return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+static bool hidden(int fd)
+{
+    return rt.process && fd >= trigger_lowest_fd_as() && trigger_owns_fd_as(fd);
+}
+
+EXPORT int close(int fd)
+{
+    if (hidden(fd)) {
+        errno = EBADF;
+        return -1;
+    }
+    return REAL(close)(fd);
+}
+
+/* Closes the gaps between our descriptors, which lie at lowest and above. */
+static int range_close(unsigned first, unsigned last, int flags)
+{
+    unsigned lowest = (unsigned)trigger_lowest_fd_as();
+    if (!rt.process || process_foreign_as() || last < lowest)
+        return REAL(close_range)(first, last, flags);
+    int result = 0;
+    unsigned from = first;
+    for (unsigned fd = first < lowest ? lowest : first; fd <= last && fd < lowest + RT_SLOTS * 2;
+         fd++) {
+        if (!trigger_owns_fd_as((int)fd))
+            continue;
+        if (fd > from)
+            result = REAL(close_range)(from, fd - 1, flags);
+        from = fd + 1;
+        if (trigger_none_above_as((int)fd))
+            break;
+    }
+    if (result == 0 && from <= last)
+        result = REAL(close_range)(from, last, flags);
+    return result;
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    return range_close(first, last, flags);
+}
+
+EXPORT void closefrom(int first)
+{
+    range_close(first < 0 ? 0 : (unsigned)first, ~0u, 0);
+}

@@ -1,0 +1,26 @@
+/* The program's view of our signal. It may block, ignore or handle it as it likes: it sees what it
+ * expects, our handler stays, and what is not ours is passed on to it.
+ *
+ * Context: signals_chain_as: our signal handler. The rest: ordinary code.
+ * Ownership: none. */
+#ifndef PENUMBRA_RUNTIME_INTERPOSE_SIGNALS_H
+#define PENUMBRA_RUNTIME_INTERPOSE_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Installs our handler; what was there before becomes the program's. False: refused. */
+bool signals_install(void);
+/* Gives the signal back to the program (a fork child that is not followed). */
+void signals_uninstall(void);
+/* A signal with our number that is not ours: does what would have happened without us. */
+void signals_chain_as(int signal, siginfo_t *info, void *context);
+
+/* Whether the program believes that our signal is blocked in the calling thread. */
+bool signals_believed_blocked(void);
+void signals_believe_blocked(bool blocked);
+/* Around exec: the new image inherits the program's ignored and blocked signals, not ours. */
+void signals_before_exec(void);
+void signals_after_failed_exec(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* Threads made by pthread_create and thrd_create are sampled from their first instruction on. */
+#include "runtime/thread.h"
+
+#include <pthread.h>
+#include <threads.h>
+
+#include "runtime/interpose/real.h"
+#include "runtime/interpose/signals.h"
+#include "runtime/self.h"
+#include "runtime/trigger/trigger.h"
+
+/* glibc keeps its thread descriptor and the first frames (clone3, start_thread) above the frame of
+ * the start routine, in the same mapping. */
+enum { ABOVE_START = 512, STACK_MARGIN = 32768 };
+
+static void thread_started(struct rt_thread *t)
+{
+    uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
+    signals_believe_blocked(t->trap_blocked);
+    thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
+    if (!rt_running_as()) {
+        thread_free_as(t);
+        return;
+    }
+    if (!thread_begin_as(t))
+        return;
+    if (!trigger_arm_as(t)) {
+        thread_end_as(t);
+        return;
+    }
+    self_set(t);
+}
+
+static void *thread_run(void *state)
+{
+    struct rt_thread *t = state;
+    void *(*start)(void *) = t->start;
+    void *argument = t->argument;
+    thread_started(t);
+    return start(argument);
+}
+
+static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *(*start)(void *),
+                                        void *argument)
+{
+    struct rt_thread *t = rt_running_as() ? thread_make_as() : NULL;
+    pthread_attr_t defaults;
+    size_t size = 0;
+    if (!t)
+        return NULL;
+    t->start = start;
+    t->argument = argument;
+    t->trap_blocked = signals_believed_blocked();
+    if (attributes) {
+        pthread_attr_getstacksize(attributes, &size);
+    } else if (pthread_attr_init(&defaults) == 0) {
+        pthread_attr_getstacksize(&defaults, &size);
+        pthread_attr_destroy(&defaults);
+    }
+    t->stack_size = size;
+    return t;
+}
+
+EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+                          void *(*start)(void *), void *restrict argument)
+{
+    struct rt_thread *t = thread_prepare(attributes, start, argument);
+    if (!t)
+        return REAL(pthread_create)(thread, attributes, start, argument);
+    int result = REAL(pthread_create)(thread, attributes, thread_run, t);
+    if (result != 0)
+        thread_free_as(t);
+    return result;
+}
+
+/* C11's start routines return int: called through a second thunk with the right type. */
+
+static int c11_run(void *state)
+{
+    struct rt_thread *t = state;
+    thrd_start_t start = (thrd_start_t)(void (*)(void))t->start;
+    void *argument = t->argument;
+    thread_started(t);
+    return start(argument);
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+    struct rt_thread *t =
+        thread_prepare(NULL, (void *(*)(void *))(void (*)(void))start, argument);
+    if (!t)
+        return REAL(thrd_create)(thread, start, argument);
+    int result = REAL(thrd_create)(thread, c11_run, t);
+    if (result != thrd_success)
+        thread_free_as(t);
+    return result;
+}

@@ -1,0 +1,151 @@
+#include "runtime/process.h"
+
+#include "runtime/images.h"
+#include "runtime/interpose/signals.h"
+#include "runtime/self.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16 };
+
+/* argv as one string with a NUL after each argument. */
+static spool_ref command_store(int argc, char **argv)
+{
+    char command[COMMAND_BYTES];
+    uint64_t n = 0;
+    for (int i = 0; i < argc && argv[i]; i++)
+        for (const char *c = argv[i]; n < sizeof command; c++) {
+            command[n++] = *c;
+            if (!*c)
+                break;
+        }
+    return spool_string_as(&rt.spool, command, n);
+}
+
+static struct spool_process *record_make(void)
+{
+    struct spool_process *p = spool_alloc_as(&rt.spool, sizeof *p);
+    if (!p)
+        return NULL;
+    p->pid = rt.pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    p->ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0);
+    p->state = PROCESS_RUNNING;
+    p->start_ns = thread_monotonic_ns_as();
+    p->mechanism = rt.config->mechanism;
+    p->exclude_kernel = rt.config->exclude_kernel;
+    sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
+    rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
+    return p;
+}
+
+static void record_publish(struct spool_process *p)
+{
+    rt.process = p;
+    spool_push_as(&rt.spool, &spool_header(&rt.spool)->processes, p);
+    spool_ring_as(&rt.spool);
+}
+
+bool process_begin(int argc, char **argv)
+{
+    struct spool_process *p = record_make();
+    if (!p)
+        return false;
+    p->command = command_store(argc, argv);
+    record_publish(p);
+    return true;
+}
+
+bool process_foreign_as(void)
+{
+    return sys_call3_as(SYS_getpid, 0, 0, 0) != rt.pid;
+}
+
+void process_end_as(void)
+{
+    if (!rt.process || process_foreign_as())
+        return;
+    struct rt_thread *t = self_get();
+    if (t) {
+        t->record->cpu_ns = thread_cpu_ns_as();
+        t->record->end_ns = thread_monotonic_ns_as();
+    }
+    rt.process->end_ns = thread_monotonic_ns_as();
+    __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+}
+
+void process_arm(uint64_t stack_size, const void *stack_top)
+{
+    struct rt_thread *t = thread_make_as();
+    if (!t)
+        return;
+    thread_stack_as(t, stack_top, stack_size);
+    if (!thread_begin_as(t))
+        return;
+    if (!trigger_arm_as(t)) {
+        thread_end_as(t);
+        return;
+    }
+    self_set(t);
+    if (rt.process->mechanism == MECHANISM_PERF)
+        trigger_discover_as();
+}
+
+void process_fork_child(void)
+{
+    struct rt_thread *t = self_get();
+    if (!rt.process)
+        return;
+    trigger_fork_child_as();
+    if (!rt_running_as() || !rt.config->follow) {
+        rt.process = NULL;
+        signals_uninstall();
+        return;
+    }
+    const struct spool_process *parent = rt.process;
+    struct spool_process *p = record_make();
+    if (!p) {
+        rt.process = NULL;
+        signals_uninstall();
+        return;
+    }
+    p->command = parent->command;
+    record_publish(p);
+    images_fork_child_as();
+    if (!t || !thread_fork_child_as(t) || !trigger_arm_as(t))
+        return;
+    if (p->mechanism == MECHANISM_PERF)
+        trigger_discover_as();
+}
+
+void process_before_exec(void)
+{
+    struct rt_thread *t = self_get();
+    if (!rt.process || process_foreign_as())
+        return;
+    if (t) {
+        /* A sample raised inside execve would reach the new image, which has no handler yet. */
+        trigger_pause_as(t);
+        t->record->cpu_ns = thread_cpu_ns_as();
+        t->record->end_ns = thread_monotonic_ns_as();
+    }
+    trigger_pause_discovery_as();
+    rt.process->end_ns = thread_monotonic_ns_as();
+    __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
+    signals_before_exec();
+}
+
+void process_after_failed_exec(void)
+{
+    struct rt_thread *t = self_get();
+    if (!rt.process || process_foreign_as())
+        return;
+    signals_after_failed_exec();
+    __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
+    rt.process->end_ns = 0;
+    if (t) {
+        t->record->end_ns = 0;
+        trigger_resume_as(t);
+    }
+    trigger_resume_discovery_as();
+}

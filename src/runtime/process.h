@@ -1,0 +1,24 @@
+/* The process as a whole: its record, fork, exit.
+ *
+ * Context: process_end_as, process_foreign_as: any. The rest: ordinary code. */
+#ifndef PENUMBRA_RUNTIME_PROCESS_H
+#define PENUMBRA_RUNTIME_PROCESS_H
+
+#include "runtime/runtime.h"
+
+/* A new record for this process in the spool; arguments: from the constructor. False: spool full. */
+bool process_begin(int argc, char **argv);
+/* Says goodbye: whatever has no end time was killed. */
+void process_end_as(void);
+/* True in a child that shares or copied our memory without telling us (vfork, raw clone): then
+ * nothing here is about it. */
+bool process_foreign_as(void);
+/* Arms the calling thread as the first of this process. */
+void process_arm(uint64_t stack_size, const void *stack_top);
+/* Called in the child of every fork(). */
+void process_fork_child(void);
+/* Around exec by the calling thread. */
+void process_before_exec(void);
+void process_after_failed_exec(void);
+
+#endif

@@ -1,0 +1,97 @@
+/* What the runtime knows about the process that it is a guest in, and about each of its threads.
+ *
+ *   perf event / timer ── si_perf_data or si_value = cookie << 32 | slot
+ *                                                           │
+ *   rt.slots[slot] ──> struct rt_thread ──> spool_thread (shared: counters)
+ *                           │          └──> cct nodes    (shared: the tree)
+ *                           └ private: frames buffer, memo of the last path, unwind caches
+ *
+ * The slot number travels with the signal, so that the handler never touches thread-local storage:
+ * threads made by a raw clone() may share their creator's, or have none.
+ *
+ * Context: rt is set up by the constructor before any other thread can exist, and in fork children
+ * before fork returns. After that handlers read it at any time; who writes what is said below.
+ * Ownership: the runtime lives as long as the process. Thread states are pooled and reused. */
+#ifndef PENUMBRA_RUNTIME_RUNTIME_H
+#define PENUMBRA_RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/spool.h"
+#include "unwind/unwind.h"
+
+enum {
+    RT_SLOTS = 1 << 16,       /* threads that can be alive at once */
+    RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
+    RT_RANDOM_GROUP = 16,     /* samples between two draws of the period: one system call each */
+};
+
+/* One step of the last sample's path, outermost first. */
+struct rt_memo {
+    uint64_t key;
+    spool_ref node;
+    uint32_t reserved;
+};
+
+struct rt_thread {
+    struct spool_thread *record;
+    uint32_t slot;
+    int32_t tid;
+    int32_t fd;         /* perf event, or -1 */
+    int32_t switch_fd;  /* context-switch event of the wall trigger, or -1 */
+    int32_t timer;      /* POSIX timer, or -1 */
+    uint32_t busy;      /* the handler is running in this thread */
+
+    /* The sampling clock (trigger/clock.h). */
+    uint64_t period;        /* of the event as programmed now, in the trigger's unit */
+    uint64_t base;          /* trigger units at the last sample: where the next period starts */
+    uint64_t last_ticks;    /* time stamp counter at the last sample */
+    uint64_t carry;         /* units not yet charged: less than one mean period */
+    uint64_t multiple;      /* mean period now = config.period * multiple */
+    uint64_t random;        /* xorshift state */
+    uint32_t group_left;    /* samples until the period is drawn anew */
+
+    /* Self-measurement over the current window (trigger/budget.h). */
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries;
+
+    /* Tree building (carrier/cct.h). */
+    uint8_t *block, *block_end; /* unused part of the current block of nodes */
+    uint32_t memo_depth;
+    uint32_t max_depth;
+    struct rt_memo *memo;
+    struct unwind_frame *frames;
+
+    /* pthread_create's arguments, until the thread has started. */
+    void *(*start)(void *);
+    void *argument;
+    uint64_t stack_size;
+    bool trap_blocked; /* the program believes that our signal is blocked in this thread */
+
+    struct rt_thread *next_free;
+    struct unwind_thread unwind;
+};
+
+struct rt {
+    struct spool spool;
+    struct spool_process *process; /* NULL: not profiling; every entry point looks at this first */
+    const struct spool_config *config;
+    int32_t pid;
+    uint32_t cookie;          /* upper half of the value that our signals carry */
+    uint32_t slots_used;      /* atomic high-water mark */
+    uint32_t quiet;           /* atomic: the program may be in a seccomp sandbox: our handlers make
+                                 no system calls and no new thread is armed */
+    uint32_t page_size;
+    struct rt_thread *slots[RT_SLOTS]; /* atomic pointers; NULL: free */
+};
+
+extern struct rt rt;
+
+/* True if sampling goes on in this process. */
+static inline bool rt_running_as(void)
+{
+    return rt.process &&
+           __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING;
+}
+
+#endif

@@ -1,0 +1,37 @@
+#include "runtime/self.h"
+
+#include <pthread.h>
+
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+
+static pthread_key_t key;
+static bool key_made;
+static _Thread_local struct rt_thread *self __attribute__((tls_model("initial-exec")));
+
+/* Runs when a thread returns, calls pthread_exit or is cancelled. */
+static void self_end(void *state)
+{
+    struct rt_thread *t = state;
+    self = NULL;
+    trigger_disarm_as(t);
+    thread_end_as(t);
+}
+
+bool self_init(void)
+{
+    key_made = pthread_key_create(&key, self_end) == 0;
+    return key_made;
+}
+
+struct rt_thread *self_get(void)
+{
+    return self;
+}
+
+void self_set(struct rt_thread *t)
+{
+    self = t;
+    if (key_made && t)
+        pthread_setspecific(key, t);
+}

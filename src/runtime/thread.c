@@ -1,0 +1,197 @@
+#include "runtime/thread.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "sigsafe/sys.h"
+
+static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
+static uint32_t free_lock;            /* taken by try only */
+
+static uint64_t clock_ns_as(long clock)
+{
+    struct timespec now = {0, 0};
+    sys_call3_as(SYS_clock_gettime, clock, (long)&now, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t thread_cpu_ns_as(void)
+{
+    return clock_ns_as(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t thread_monotonic_ns_as(void)
+{
+    return clock_ns_as(CLOCK_MONOTONIC);
+}
+
+static uint64_t state_size(uint32_t max_depth)
+{
+    return sizeof(struct rt_thread) +
+           (uint64_t)max_depth * (sizeof(struct unwind_frame) + sizeof(struct rt_memo));
+}
+
+/* The pool is a stack under a lock that is only ever tried: a handler that interrupted the holder
+ * must not wait for it. Whoever does not get it maps fresh memory, or leaks one state. */
+static bool pool_try_as(void)
+{
+    return !__atomic_exchange_n(&free_lock, 1, __ATOMIC_ACQUIRE);
+}
+
+static void pool_release_as(void)
+{
+    __atomic_store_n(&free_lock, 0, __ATOMIC_RELEASE);
+}
+
+static struct rt_thread *state_map_as(uint32_t depth)
+{
+    long address = sys_call6_as(SYS_mmap, 0, (long)state_size(depth), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address < 0 && address > -4096)
+        return NULL;
+    struct rt_thread *t = (struct rt_thread *)address;
+    t->frames = (struct unwind_frame *)(t + 1);
+    t->memo = (struct rt_memo *)(t->frames + depth);
+    t->max_depth = depth;
+    return t;
+}
+
+struct rt_thread *thread_make_as(void)
+{
+    struct rt_thread *t = NULL;
+    if (pool_try_as()) {
+        t = free_states;
+        if (t)
+            free_states = t->next_free;
+        pool_release_as();
+    }
+    if (!t)
+        t = state_map_as(rt.config->max_depth);
+    if (!t)
+        return NULL;
+    t->fd = t->switch_fd = t->timer = -1;
+    t->next_free = NULL;
+    return t;
+}
+
+void thread_free_as(struct rt_thread *t)
+{
+    if (!pool_try_as()) {
+        sys_call3_as(SYS_munmap, (long)t, (long)state_size(t->max_depth), 0);
+        return;
+    }
+    t->next_free = free_states;
+    free_states = t;
+    pool_release_as();
+}
+
+static bool slot_take_as(struct rt_thread *t)
+{
+    for (uint32_t i = 0; i < RT_SLOTS; i++) {
+        struct rt_thread *empty = NULL;
+        if (__atomic_load_n(&rt.slots[i], __ATOMIC_RELAXED) ||
+            !__atomic_compare_exchange_n(&rt.slots[i], &empty, t, false, __ATOMIC_RELEASE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        t->slot = i;
+        uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_RELAXED);
+        while (used <= i && !__atomic_compare_exchange_n(&rt.slots_used, &used, i + 1, false,
+                                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            ;
+        return true;
+    }
+    return false;
+}
+
+/* A fresh record and an empty tree for the calling thread. */
+static bool record_make_as(struct rt_thread *t)
+{
+    struct spool_thread *record = spool_alloc_as(&rt.spool, sizeof *record);
+    struct cct_node *root = spool_alloc_as(&rt.spool, sizeof *root);
+    if (!record || !root) {
+        __atomic_fetch_add(&rt.process->drops[DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    root->key = key_pseudo(KEY_ROOT);
+    record->tid = t->tid;
+    record->tree = spool_ref_of(&rt.spool, root);
+    record->start_ns = thread_monotonic_ns_as();
+    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)record->name, 0);
+    t->record = record;
+    t->block = t->block_end = NULL;
+    t->memo[0].key = root->key;
+    t->memo[0].node = record->tree;
+    t->memo_depth = 1;
+    spool_push_as(&rt.spool, &rt.process->threads, record);
+    return true;
+}
+
+bool thread_begin_as(struct rt_thread *t)
+{
+    t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    t->busy = 0;
+    t->unwind.generation = 0;
+    if (!slot_take_as(t)) {
+        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
+        thread_free_as(t);
+        return false;
+    }
+    if (!record_make_as(t)) {
+        __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+        thread_free_as(t);
+        return false;
+    }
+    return true;
+}
+
+void thread_end_as(struct rt_thread *t)
+{
+    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
+    t->record->cpu_ns = thread_cpu_ns_as();
+    t->record->end_ns = thread_monotonic_ns_as();
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    thread_free_as(t);
+}
+
+void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)
+{
+    uint64_t hi = (uint64_t)frame;
+    t->unwind.stack_hi = size ? hi : 0;
+    t->unwind.stack_lo = size && size < hi ? hi - size : 0;
+}
+
+struct rt_thread *thread_at_as(uint32_t slot)
+{
+    return slot < RT_SLOTS ? __atomic_load_n(&rt.slots[slot], __ATOMIC_ACQUIRE) : NULL;
+}
+
+struct rt_thread *thread_find_as(int32_t tid)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t && t->tid == tid)
+            return t;
+    }
+    return NULL;
+}
+
+bool thread_fork_child_as(struct rt_thread *keep)
+{
+    /* Only the forking thread exists here; if it interrupted a holder of the pool, the pool may be
+     * half changed: start a new one. */
+    free_states = NULL;
+    free_lock = 0;
+    for (uint32_t i = 0; i < rt.slots_used; i++)
+        if (rt.slots[i] != keep)
+            rt.slots[i] = NULL;
+    if (!keep)
+        return false;
+    keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    keep->busy = 0;
+    if (record_make_as(keep))
+        return true;
+    rt.slots[keep->slot] = NULL;
+    return false;
+}

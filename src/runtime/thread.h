@@ -1,0 +1,36 @@
+/* Thread states: making, finding and releasing them.
+ *
+ * Context: _as functions: signal handlers too. Nothing here blocks.
+ * Ownership: a state belongs to its thread from thread_begin_as to thread_end_as, else to the pool. */
+#ifndef PENUMBRA_RUNTIME_THREAD_H
+#define PENUMBRA_RUNTIME_THREAD_H
+
+#include "runtime/runtime.h"
+
+/* A state from the pool or fresh memory, in no slot yet; NULL without memory. */
+struct rt_thread *thread_make_as(void);
+void thread_free_as(struct rt_thread *t);
+
+/* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the
+ * pool) if there is no slot or no spool memory. */
+bool thread_begin_as(struct rt_thread *t);
+/* The calling thread ends or stops being sampled: record closed, slot and state given back. */
+void thread_end_as(struct rt_thread *t);
+
+/* Known stack of the calling thread: frames from `frame` (an address in an outer frame) down to at
+ * most size bytes below it are its own. 0: unknown. */
+void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size);
+
+/* The state with this slot number, or NULL. */
+struct rt_thread *thread_at_as(uint32_t slot);
+/* The state of a thread by its id, or NULL: a search, for rare use. */
+struct rt_thread *thread_find_as(int32_t tid);
+
+/* In a fork child: forgets all threads but `keep` (may be NULL), which gets a new record. */
+bool thread_fork_child_as(struct rt_thread *keep);
+
+/* CPU time of the calling thread in nanoseconds. */
+uint64_t thread_cpu_ns_as(void);
+uint64_t thread_monotonic_ns_as(void);
+
+#endif

@@ -1,0 +1,238 @@
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include "runtime/thread.h"
+#include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* Where our descriptors start. The soft limit is for the program: ours lie above it, where the hard
+ * limit leaves room, so that a program that opens all it may still gets as many as without us. A
+ * very high soft limit would mean huge descriptor tables to copy at each fork: then they lie at
+ * FD_BASE and up. */
+enum { FD_SOFT_MAX = 1 << 16, FD_BASE = 1 << 12, FD_ROOM = RT_SLOTS * 2 };
+
+static int lowest_fd = FD_BASE; /* atomic; only ever lowered after the first arming */
+static uint32_t limit_lock;     /* by try only: a handler must not wait for it */
+static int discovery_fd = -1;
+
+static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot)
+{
+    const struct spool_config *c = rt.config;
+    uint8_t *byte = (uint8_t *)a;
+    for (unsigned i = 0; i < sizeof *a; i++)
+        byte[i] = 0;
+    a->size = sizeof *a;
+    a->type = c->perf_type;
+    a->config = c->perf_config;
+    a->disabled = 1;
+    a->exclude_hv = 1;
+    a->exclude_kernel = exclude_kernel;
+    a->sigtrap = 1;
+    a->remove_on_exec = 1;
+    a->sig_data = signal_value(slot);
+}
+
+static int event_open(struct perf_event_attr *a)
+{
+    return (int)sys_call6_as(SYS_perf_event_open, (long)a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+/* Opens an event and moves its descriptor out of the program's range. Negative errno on failure;
+ * -EBUSY if another thread, which this handler may have interrupted, is doing the same. */
+static int event_open_high(struct perf_event_attr *a)
+{
+    if (__atomic_exchange_n(&limit_lock, 1, __ATOMIC_ACQUIRE))
+        return -16;
+    struct rlimit64 limit = {0, 0};
+    sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0);
+    bool above = limit.rlim_cur <= FD_SOFT_MAX && limit.rlim_max > limit.rlim_cur;
+    int base = above ? (int)limit.rlim_cur : FD_BASE;
+    if (!above && limit.rlim_cur <= FD_BASE)
+        base = (int)limit.rlim_cur / 2;
+    if (above) {
+        struct rlimit64 raised = limit;
+        raised.rlim_cur = limit.rlim_cur + FD_ROOM;
+        if (raised.rlim_cur > limit.rlim_max)
+            raised.rlim_cur = limit.rlim_max;
+        sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&raised, 0, 0, 0);
+    }
+    int low = event_open(a);
+    int fd = low;
+    if (low >= 0) {
+        fd = (int)sys_call3_as(SYS_fcntl, low, F_DUPFD_CLOEXEC, base);
+        sys_call3_as(SYS_close, low, 0, 0);
+    }
+    if (above)
+        sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&limit, 0, 0, 0);
+    if (fd >= 0 && base < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
+        __atomic_store_n(&lowest_fd, base, __ATOMIC_RELAXED);
+    __atomic_store_n(&limit_lock, 0, __ATOMIC_RELEASE);
+    return fd;
+}
+
+/* A handler may find the lock taken by the very thread it interrupted; ordinary code just waits. */
+static int event_open_patiently(struct perf_event_attr *a)
+{
+    int fd;
+    for (int tries = 0; (fd = event_open_high(a)) == -16 && tries < 1000; tries++)
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    return fd;
+}
+
+bool perf_arm_as(struct rt_thread *t)
+{
+    struct perf_event_attr a;
+    bool exclude_kernel = rt.process->exclude_kernel;
+    event_attributes(&a, exclude_kernel, t->slot);
+    a.sample_period = clock_draw_as(t);
+    t->fd = event_open_patiently(&a);
+    if (t->fd == -13 && !exclude_kernel && rt.config->trigger == TRIGGER_CPU) {
+        a.exclude_kernel = 1; /* the program has dropped privileges that the collector has */
+        rt.process->exclude_kernel = 1;
+        t->fd = event_open_patiently(&a);
+    }
+    if (t->fd < 0) {
+        rt.process->arm_error = (uint32_t)-t->fd;
+        t->fd = -1;
+        return false;
+    }
+    if (rt.config->trigger == TRIGGER_WALL) {
+        struct perf_event_attr s;
+        event_attributes(&s, false, t->slot);
+        s.type = PERF_TYPE_SOFTWARE;
+        s.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        s.sample_period = 1;
+        t->switch_fd = event_open_patiently(&s);
+    }
+    clock_start_as(t);
+    trigger_resume_as(t);
+    return true;
+}
+
+void perf_set_period_as(struct rt_thread *t, uint64_t period)
+{
+    sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period);
+}
+
+uint64_t perf_count_as(const struct rt_thread *t)
+{
+    uint64_t count = 0;
+    if (sys_call3_as(SYS_read, t->fd, (long)&count, sizeof count) != sizeof count)
+        return 0;
+    return count;
+}
+
+/* The descriptor's number could have been closed and reused by a program that closes what it does
+ * not own by raw system calls: only an event answers this. */
+static bool fd_is_event(int fd)
+{
+    uint64_t id;
+    return sys_call3_as(SYS_ioctl, fd, PERF_EVENT_IOC_ID, (long)&id) == 0;
+}
+
+static void event_close(int *fd)
+{
+    if (*fd >= 0 && fd_is_event(*fd))
+        sys_call3_as(SYS_close, *fd, 0, 0);
+    *fd = -1;
+}
+
+void trigger_disarm_as(struct rt_thread *t)
+{
+    event_close(&t->fd);
+    event_close(&t->switch_fd);
+    if (t->timer >= 0)
+        sys_call3_as(SYS_timer_delete, t->timer, 0, 0);
+    t->timer = -1;
+}
+
+static void event_control(const struct rt_thread *t, unsigned long request)
+{
+    if (t->fd >= 0)
+        sys_call3_as(SYS_ioctl, t->fd, (long)request, 0);
+    if (t->switch_fd >= 0)
+        sys_call3_as(SYS_ioctl, t->switch_fd, (long)request, 0);
+}
+
+void trigger_pause_as(struct rt_thread *t)
+{
+    event_control(t, PERF_EVENT_IOC_DISABLE);
+}
+
+void trigger_resume_as(struct rt_thread *t)
+{
+    event_control(t, PERF_EVENT_IOC_ENABLE);
+}
+
+void trigger_discover_as(void)
+{
+    struct perf_event_attr a;
+    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
+    a.type = PERF_TYPE_SOFTWARE;
+    a.config = PERF_COUNT_SW_TASK_CLOCK;
+    a.sample_period = RT_DISCOVERY_NS;
+    a.disabled = 0;
+    a.inherit = 1;
+    a.inherit_thread = 1;
+    discovery_fd = event_open_patiently(&a);
+}
+
+void trigger_pause_discovery_as(void)
+{
+    if (discovery_fd >= 0)
+        sys_call3_as(SYS_ioctl, discovery_fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void trigger_resume_discovery_as(void)
+{
+    if (discovery_fd >= 0)
+        sys_call3_as(SYS_ioctl, discovery_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void trigger_fork_child_as(void)
+{
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        struct rt_thread *t = rt.slots[i];
+        if (!t)
+            continue;
+        event_close(&t->fd);
+        event_close(&t->switch_fd);
+        t->timer = -1; /* timers are not inherited */
+    }
+    event_close(&discovery_fd);
+    limit_lock = 0;
+}
+
+bool trigger_owns_fd_as(int fd)
+{
+    if (fd < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
+        return false;
+    if (fd == discovery_fd)
+        return true;
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        if (t && (t->fd == fd || t->switch_fd == fd))
+            return true;
+    }
+    return false;
+}
+
+bool trigger_none_above_as(int fd)
+{
+    if (discovery_fd > fd)
+        return false;
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        if (t && (t->fd > fd || t->switch_fd > fd))
+            return false;
+    }
+    return true;
+}
+
+int trigger_lowest_fd_as(void)
+{
+    return __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED);
+}

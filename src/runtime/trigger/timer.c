@@ -1,0 +1,43 @@
+#include <signal.h>
+#include <time.h>
+
+#include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* struct sigevent of the kernel's ABI (asm-generic/siginfo.h), 64 bytes. */
+struct kernel_sigevent {
+    uint64_t value;
+    int32_t signal;
+    int32_t notify;
+    int32_t tid;
+    uint8_t padding[44];
+};
+_Static_assert(sizeof(struct kernel_sigevent) == 64, "the kernel's size");
+
+bool timer_arm_as(struct rt_thread *t)
+{
+    struct kernel_sigevent event = {.value = signal_value(t->slot),
+                                    .signal = (int32_t)rt.config->signal,
+                                    .notify = SIGEV_THREAD_ID,
+                                    .tid = t->tid};
+    int timer = -1;
+    long result = sys_call3_as(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event,
+                               (long)&timer);
+    if (result < 0) {
+        rt.process->arm_error = (uint32_t)-result;
+        return false;
+    }
+    t->timer = timer;
+    clock_draw_as(t);
+    clock_start_as(t);
+    timer_set_period_as(t, t->period);
+    return true;
+}
+
+void timer_set_period_as(struct rt_thread *t, uint64_t period)
+{
+    struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
+    struct itimerspec spec = {every, every};
+    sys_call6_as(SYS_timer_settime, t->timer, 0, (long)&spec, 0, 0, 0);
+}

@@ -1,0 +1,53 @@
+/* Triggers: what makes the kernel interrupt a thread, and how much one interruption stands for.
+ *
+ * MECHANISM_PERF: one perf event a thread with `sigtrap`. Its SIGTRAP is raised by task work on the
+ * way back to user mode, never while a system call sleeps, so no system call is ever interrupted;
+ * and siginfo carries our value, so the handler needs no thread-local storage.
+ * MECHANISM_TIMER: where perf events are refused: a POSIX timer on the thread's CPU clock. It
+ * expires at kernel ticks only (also in task work since Linux 5.11: no interrupted calls either).
+ *
+ * One more event, inherited by every thread however it is made, ticks every RT_DISCOVERY_NS of a
+ * thread's CPU time and finds threads that were not made by pthread_create.
+ *
+ * Context: _as functions run anywhere, by the thread they are about.
+ * Ownership: descriptors belong to the rt_thread; they lie above the program's own. */
+#ifndef PENUMBRA_RUNTIME_TRIGGER_TRIGGER_H
+#define PENUMBRA_RUNTIME_TRIGGER_TRIGGER_H
+
+#include "runtime/runtime.h"
+
+enum { RT_DISCOVERY_NS = 50000000 };
+
+/* Arms the trigger for the calling thread. On failure the reason is in process->arm_error. */
+bool trigger_arm_as(struct rt_thread *t);
+/* Stops it for good and gives its descriptors back. */
+void trigger_disarm_as(struct rt_thread *t);
+/* Stops and restarts it: around exec. */
+void trigger_pause_as(struct rt_thread *t);
+void trigger_resume_as(struct rt_thread *t);
+/* Opens the process's discovery event; stops and restarts it around exec. */
+void trigger_discover_as(void);
+void trigger_pause_discovery_as(void);
+void trigger_resume_discovery_as(void);
+/* In a fork child: closes the descriptors inherited from the parent's threads. */
+void trigger_fork_child_as(void);
+/* Ours, and so not the program's to close. */
+bool trigger_owns_fd_as(int fd);
+/* True if no descriptor above fd is ours. */
+bool trigger_none_above_as(int fd);
+/* Lowest descriptor we may own: everything below is the program's. */
+int trigger_lowest_fd_as(void);
+
+/* What one delivered signal stands for, in mean periods. */
+struct trigger_charge {
+    uint64_t weight;       /* samples for the interrupted context */
+    uint64_t unattributed; /* periods that passed in contexts that could not be seen */
+};
+/* overrun: expirations that the kernel merged into this signal (timers); ticks: the time stamp
+ * counter at the handler's entry. */
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun);
+
+/* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
+void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+
+#endif
