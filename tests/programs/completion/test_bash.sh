@@ -1,0 +1,67 @@
+#!/bin/bash
+# usage: test_bash.sh PENUMBRA COMPLETION
+#
+# Completes command lines in bash as its completion would and looks at what is offered.
+set -u
+PATH=$(dirname "$1"):$PATH
+source "$2"
+wrong=0
+
+offers() { # the words of a command line, the last one being completed; prints the candidates
+    COMP_WORDS=("$@")
+    COMP_CWORD=$(($# - 1))
+    COMPREPLY=()
+    _penumbra
+    printf '%s\n' "${COMPREPLY[@]}"
+}
+expect() { # CANDIDATE "in"|"not in" WORDS...
+    local candidate=$1 how=$2
+    shift 2
+    if offers "$@" | grep -qxF -- "$candidate"; then local is=in; else local is="not in"; fi
+    if [ "$is" = "$how" ]; then echo "ok: $candidate $how completions of: $*"; else
+        echo "WRONG: $candidate is $is the completions of: $*"
+        wrong=1
+    fi
+}
+
+expect record in penumbra ""
+expect report in penumbra re
+expect export "not in" penumbra re
+expect --version in penumbra --
+expect export in penumbra help e
+expect --output in penumbra record --o
+expect -F in penumbra record -
+expect --frequency in penumbra record -o x.pnb --f
+expect page-faults in penumbra record -e p
+expect page-faults in penumbra record --event = p
+expect --output "not in" penumbra record -- --o
+expect --output "not in" penumbra record ls --o
+expect ls in penumbra record -o ls l
+expect ls in penumbra record --output = x l
+expect ls "not in" penumbra record -o l
+expect folded in penumbra export -f f
+expect --format in penumbra export --
+expect --html in penumbra report --h
+
+# Every long option of every command's help is offered, and nothing else.
+for command in record report export recover; do
+    help=$(penumbra "$command" --help | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
+        grep -oE -- '--[a-z-]+' | sort -u)
+    offered=$(offers penumbra "$command" -- | sort -u)
+    if [ "$help" = "$offered" ] && [ -n "$help" ]; then echo "ok: options of $command"; else
+        echo "WRONG: options of $command: help has" $help "; offered are" $offered
+        wrong=1
+    fi
+done
+
+# The formats that the completion knows by heart are those of the program.
+for format in $(offers penumbra export --format ""); do
+    message=$(penumbra export --format "$format" /nonexistent 2>&1)
+    case $message in
+    *"no format"*)
+        echo "WRONG: $message"
+        wrong=1
+        ;;
+    esac
+done
+exit $wrong
