@@ -89,7 +89,8 @@ struct spool_header {
     uint32_t bell;           /* atomic futex word: a runtime adds 1 and wakes when the collector
                                 should look (a new image without a table, a new process, limit) */
     int32_t collector_pid;
-    uint32_t reserved;
+    uint32_t elapsed_ms;     /* collector, some times a second: how long it has been recording, for
+                                recovery after its death */
     uint64_t start_realtime_ns;
     uint64_t start_monotonic_ns;
     uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
