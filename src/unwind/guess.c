@@ -1,0 +1,96 @@
+/* Finding the caller of code that has no CFI: generated code, hand-written assembly, the prologue
+ * of nothing. Each result is marked as guessed. */
+#include "unwind/step.h"
+
+enum { CHAIN_MAX = 1 << 20 }; /* bytes between rsp and rbp where the stack's end is not known */
+
+/* Whether the bytes before a return address end in a call instruction (Intel SDM vol. 2A, CALL):
+ *
+ *     e8 rel32                            5 bytes
+ *     ff /2, mod 11 or mod 00             2 bytes     call *%rax        call *(%rax)
+ *     ff /2, mod 00, SIB                  3           call *(%rax,%rbx)
+ *     ff /2, mod 01, disp8                3           call *8(%rax)
+ *     ff /2, mod 01, SIB, disp8           4
+ *     ff /2, mod 10, disp32 or RIP-rel.   6           call *symbol(%rip)
+ *     ff /2, SIB and disp32               7
+ *
+ * before holds the 8 bytes up to the return address, the last in the highest byte. */
+static bool ends_in_call(uint64_t before)
+{
+    static const uint8_t lengths[] = {2, 3, 4, 6, 7};
+    if ((before >> 24 & 0xff) == 0xe8)
+        return true;
+    for (unsigned i = 0; i < sizeof lengths; i++) {
+        unsigned length = lengths[i];
+        uint64_t code = before >> (64 - 8 * length);
+        unsigned modrm = (unsigned)(code >> 8 & 0xff), mod = modrm >> 6, rm = modrm & 7;
+        if ((code & 0xff) != 0xff || (modrm >> 3 & 7) != 2)
+            continue;
+        unsigned sib = (unsigned)(code >> 16 & 0xff);
+        unsigned wants = mod == 3 ? 2 : rm == 4 ? 3 : 2;
+        if (mod == 1)
+            wants += 1;
+        else if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && (sib & 7) == 5))))
+            wants += 4;
+        if (wants == length)
+            return true;
+    }
+    return false;
+}
+
+static bool plausible(struct step_state *s, uint64_t return_address, bool must_be_known)
+{
+    uint64_t before;
+    if (return_address < 8)
+        return false;
+    const struct unwind_image *image = unwind_index_find_as(s->index, return_address - 1);
+    if (image ? return_address - 8 < image->lo : must_be_known)
+        return false;
+    return unwind_memory_read_as(&s->memory, return_address - 8, &before) && ends_in_call(before);
+}
+
+static enum step_outcome guessed(struct step_state *s, struct step_result *result, uint64_t rip,
+                                 uint64_t cfa)
+{
+    s->frame.regs.r[UNWIND_RIP] = rip;
+    s->frame.regs.r[UNWIND_RSP] = cfa;
+    s->exact = false;
+    result->cfa = cfa;
+    result->guessed = true;
+    return STEP_OK;
+}
+
+bool step_is_restorer_as(struct step_state *s, uint64_t pc)
+{
+    /* 48 c7 c0 0f 00 00 00 0f 05: the second read is the last 8 of the 9 bytes. */
+    uint64_t first, last;
+    return unwind_memory_read_as(&s->memory, pc, &first) &&
+           first == UINT64_C(0x0f0000000fc0c748) &&
+           unwind_memory_read_as(&s->memory, pc + 1, &last) &&
+           last == UINT64_C(0x050f0000000fc0c7);
+}
+
+enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
+                                struct step_result *result)
+{
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
+    /* A leaf, before it has pushed anything. */
+    if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
+        s->frame.known &= UNWIND_KNOWN_FAST;
+        return guessed(s, result, rip, rsp + 8);
+    }
+    /* A frame pointer. Generated code calls generated code, so from there any address that follows
+     * a call will do. */
+    bool bounded = rsp - s->memory.low < s->memory.span;
+    uint64_t limit = bounded ? s->memory.low + s->memory.span - 9 : rsp + CHAIN_MAX;
+    if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= limit &&
+        unwind_memory_read_as(&s->memory, rbp, &saved) &&
+        unwind_memory_read_as(&s->memory, rbp + 8, &rip) &&
+        (rip == 0 || plausible(s, rip, image != 0))) {
+        s->frame.regs.r[UNWIND_RBP] = saved;
+        s->frame.known = UNWIND_KNOWN_FAST;
+        return guessed(s, result, rip, rbp + 16);
+    }
+    result->truncation = TRUNC_NO_CFI;
+    return STEP_FAILED;
+}

@@ -1,0 +1,47 @@
+#include "unwind/memory.h"
+
+#include <asm-generic/errno-base.h>
+
+#include "sigsafe/sys.h"
+
+enum { PAGE_SHIFT = 12 };
+
+void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread, uint64_t rsp)
+{
+    m->low = 0;
+    m->span = 0;
+    m->thread = thread;
+    m->pages_fresh = false;
+    if (rsp >= thread->stack_lo && rsp < thread->stack_hi && thread->stack_hi - rsp >= 8) {
+        m->low = rsp;
+        m->span = thread->stack_hi - rsp - 7;
+    }
+}
+
+static bool page_probe_as(struct unwind_memory *m, uint64_t page)
+{
+    /* Page 0 would be a null pointer to the kernel, which it ignores; slot value 0 is "empty". */
+    if (page == 0)
+        return false;
+    uint64_t *slot = &m->thread->page[page % UNWIND_PAGE_SLOTS];
+    if (*slot == page)
+        return true;
+    long result = sys_call6_as(SYS_rt_sigprocmask, -1, (long)(page << PAGE_SHIFT), 0, 8, 0, 0);
+    if (result != -EINVAL)
+        return false;
+    *slot = page;
+    return true;
+}
+
+bool unwind_memory_probe_as(struct unwind_memory *m, uint64_t address)
+{
+    if (!m->pages_fresh) {
+        for (int i = 0; i < UNWIND_PAGE_SLOTS; i++)
+            m->thread->page[i] = 0;
+        m->pages_fresh = true;
+    }
+    if (address > UINT64_MAX - 7)
+        return false;
+    uint64_t first = address >> PAGE_SHIFT, last = (address + 7) >> PAGE_SHIFT;
+    return page_probe_as(m, first) && (last == first || page_probe_as(m, last));
+}

@@ -1,0 +1,71 @@
+/* One frame of a walk, the careful way: finds the rule of the current address and applies it.
+ *
+ *     address ──> locate ──> table (table.h), unless `full` asks for all registers
+ *                   │        else the interpreter (cfi.h)
+ *                   └──────> step: registers become the caller's
+ *
+ * A step by a table's rule keeps track of rsp, rbp and rip only, and marks the others unknown. If a
+ * later frame needs one of those, the step reports STEP_RESTART: the caller begins again at the
+ * leaf, with `full` set.
+ *
+ * Context: signal handlers. Ownership: borrows index and thread. */
+#ifndef PENUMBRA_UNWIND_STEP_H
+#define PENUMBRA_UNWIND_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/cfi.h"
+#include "unwind/memory.h"
+#include "unwind/unwind.h"
+
+#define UNWIND_KNOWN_ALL ((1u << UNWIND_REGISTERS) - 1)
+#define UNWIND_KNOWN_FAST (1u << UNWIND_RSP | 1u << UNWIND_RBP | 1u << UNWIND_RIP)
+
+struct step_state {
+    const struct unwind_index *index;
+    struct unwind_memory memory;
+    struct cfi_frame frame;
+    bool exact; /* rip is an interrupted address: look it up itself, not the byte before it */
+    bool full;  /* by the interpreter, with all registers, wherever there is CFI in memory */
+};
+
+struct step_place {
+    uint64_t pc;                      /* the address looked up */
+    const struct unwind_image *image; /* or NULL */
+    uint32_t rule;
+    bool interpreted;            /* machine is at the row of pc */
+    enum cfi_status interpreter; /* what it said, where it was asked */
+    struct cfi_space space;
+    struct cfi_machine machine;
+};
+
+enum step_outcome {
+    STEP_OK,
+    STEP_ROOT,    /* no caller */
+    STEP_RESTART, /* registers are needed that a fast walk does not have */
+    STEP_FAILED,
+};
+
+struct step_result {
+    uint64_t cfa; /* 0: not known */
+    enum truncation truncation; /* if STEP_FAILED */
+    bool guessed; /* the caller was found by a heuristic */
+};
+
+/* Finds the image and the rule of s's address. */
+void step_locate_as(struct step_state *s, struct step_place *place);
+
+/* Makes s the caller's state, by a place just located. */
+enum step_outcome step_apply_as(struct step_state *s, const struct step_place *place,
+                                struct step_result *result);
+
+/* Where there is no CFI: a return address on top of the stack, or a chain of frame pointers
+ * (guess.c). STEP_OK, STEP_ROOT or STEP_FAILED. */
+enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
+                                struct step_result *result);
+
+/* Whether the code at pc is mov $SYS_rt_sigreturn, %rax; syscall. */
+bool step_is_restorer_as(struct step_state *s, uint64_t pc);
+
+#endif

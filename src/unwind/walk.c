@@ -1,0 +1,193 @@
+/* The walk: a tight loop over cached return addresses, and a careful step (step.h) for every frame
+ * that the loop cannot take.
+ *
+ *     leaf: careful ──> cached, cached, cached, ... ──> miss, signal frame, root: careful ──> ...
+ *
+ * The loop follows rsp, rbp and rip only. In optimized code that is enough for nearly every frame;
+ * where it is not, the walk begins again with the interpreter and all registers. */
+#include "unwind/unwind.h"
+
+#include "unwind/step.h"
+#include "unwind/table.h"
+
+enum { ENTRY_HIDDEN = 1 };
+
+/* Frames of hidden images are not written, so they are not bounded by the caller's array. */
+enum { HIDDEN_MAX = 64 };
+
+struct walk {
+    struct step_state state;
+    struct unwind_thread *thread;
+    struct unwind_frame *frames;
+    uint32_t max;
+    uint32_t written;
+    uint32_t hidden;
+    struct unwind_result result;
+};
+
+_Static_assert((UNWIND_CACHE_SLOTS & (UNWIND_CACHE_SLOTS - 1)) == 0, "indexed by bits of a hash");
+
+static inline uint64_t cache_slot(uint64_t pc)
+{
+    enum { SLOT_BITS = 10 };
+    _Static_assert(1 << SLOT_BITS == UNWIND_CACHE_SLOTS, "bits and slots agree");
+    return pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
+}
+
+static inline bool readable(struct unwind_memory *m, uint64_t address)
+{
+    return __builtin_expect(address - m->low < m->span, 1) || unwind_memory_probe_as(m, address);
+}
+
+/* Takes frames as long as they are in the cache and have a rule by rsp or rbp. */
+static void walk_cached(struct walk *w)
+{
+    struct unwind_thread *thread = w->thread;
+    struct cfi_frame *f = &w->state.frame;
+    uint64_t rip = f->regs.r[UNWIND_RIP], rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP];
+    uint32_t n = w->written;
+    bool moved = false;
+    while (n < w->max && rip != 0) {
+        uint64_t slot = cache_slot(rip);
+        if (thread->cache[slot].pc != rip)
+            break;
+        uint32_t rule = thread->cache[slot].rule;
+        uint64_t cfa = (rule_kind(rule) == RULE_RSP ? rsp : rbp) + 8 * (uint64_t)rule_offset(rule);
+        uint64_t rbp_at = cfa - 8 * (uint64_t)rule_slot(rule);
+        /* What cannot be read is left to the careful step, which says why. */
+        if (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
+            (rule_slot(rule) != 0 && !readable(&w->state.memory, rbp_at)))
+            break;
+        if (!(thread->cache[slot].flags & ENTRY_HIDDEN)) {
+            w->frames[n].key = thread->cache[slot].key;
+            w->frames[n].cfa = cfa;
+            n++;
+        } else if (++w->hidden > HIDDEN_MAX) {
+            break;
+        }
+        rip = unwind_memory_load_as(cfa - 8);
+        if (rule_slot(rule))
+            rbp = unwind_memory_load_as(rbp_at);
+        rsp = cfa;
+        moved = true;
+    }
+    if (!moved)
+        return;
+    w->written = n;
+    f->regs.r[UNWIND_RIP] = rip;
+    f->regs.r[UNWIND_RSP] = rsp;
+    f->regs.r[UNWIND_RBP] = rbp;
+    f->known = UNWIND_KNOWN_FAST;
+}
+
+static void cache_fill(struct walk *w, const struct step_place *place, uint64_t key)
+{
+    uint64_t rip = w->state.frame.regs.r[UNWIND_RIP];
+    enum unwind_rule_kind kind = rule_kind(place->rule);
+    if (w->state.exact || (kind != RULE_RSP && kind != RULE_RBP))
+        return;
+    uint64_t slot = cache_slot(rip);
+    w->thread->cache[slot].pc = rip;
+    w->thread->cache[slot].key = key;
+    w->thread->cache[slot].rule = place->rule;
+    w->thread->cache[slot].flags = place->image->hidden ? ENTRY_HIDDEN : 0;
+}
+
+static void note_missing(struct walk *w, uint64_t pc)
+{
+    enum { KERNEL_BIT = 63, LOWEST = 4096 };
+    if (w->result.images_missing || pc < LOWEST || pc >> KERNEL_BIT)
+        return;
+    w->result.images_missing = true;
+    w->result.missing_pc = pc;
+}
+
+enum walk_next { WALK_ON, WALK_RESTART, WALK_END };
+
+static enum walk_next walk_end(struct walk *w, enum truncation truncation)
+{
+    w->result.truncation = truncation;
+    return WALK_END;
+}
+
+static enum walk_next walk_careful(struct walk *w)
+{
+    struct step_place place;
+    struct step_result step;
+    step_locate_as(&w->state, &place);
+    bool hidden = place.image && place.image->hidden;
+    if (hidden ? w->hidden++ >= HIDDEN_MAX : w->written == w->max)
+        return walk_end(w, TRUNC_DEPTH);
+    uint64_t key = place.image ? key_make(place.image->number, place.pc - place.image->bias)
+                               : key_make(0, place.pc);
+    if (!place.image)
+        note_missing(w, place.pc);
+    cache_fill(w, &place, key);
+    enum step_outcome outcome = step_apply_as(&w->state, &place, &step);
+    if (outcome == STEP_RESTART)
+        return WALK_RESTART;
+    if (step.guessed) {
+        key |= KEY_GUESSED;
+        w->result.guessed = true;
+    }
+    if (!hidden) {
+        w->frames[w->written].key = key;
+        w->frames[w->written].cfa = step.cfa;
+        w->written++;
+    }
+    if (outcome == STEP_OK)
+        return WALK_ON;
+    return walk_end(w, outcome == STEP_ROOT ? TRUNC_NONE : step.truncation);
+}
+
+static void walk_begin(struct walk *w, const struct unwind_regs *start, bool full)
+{
+    struct cfi_frame *f = &w->state.frame;
+    for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+        f->regs.r[i] = start->r[i];
+    f->known = UNWIND_KNOWN_ALL;
+    w->state.exact = true;
+    w->state.full = full;
+    w->written = 0;
+    w->hidden = 0;
+    w->result.frames = 0;
+    w->result.truncation = TRUNC_NONE;
+    w->result.guessed = false;
+    w->result.images_missing = false;
+    w->result.missing_pc = 0;
+}
+
+static void cache_clear(struct unwind_thread *thread, uint32_t generation)
+{
+    for (unsigned i = 0; i < UNWIND_CACHE_SLOTS; i++)
+        thread->cache[i].pc = 0;
+    thread->generation = generation;
+}
+
+struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
+                                    const struct unwind_regs *start, struct unwind_frame *frames,
+                                    uint32_t max)
+{
+    struct walk w;
+    if (thread->generation != index->generation)
+        cache_clear(thread, index->generation);
+    w.thread = thread;
+    w.frames = frames;
+    w.max = max;
+    w.state.index = index;
+    unwind_memory_init_as(&w.state.memory, thread, start->r[UNWIND_RSP]);
+    walk_begin(&w, start, false);
+    for (;;) {
+        if (!w.state.exact && !w.state.full && (w.state.frame.known >> UNWIND_RBP & 1))
+            walk_cached(&w);
+        /* As in step_apply_as: a cleared return address ends the stack. */
+        bool root = w.state.frame.regs.r[UNWIND_RIP] == 0 && !w.state.exact;
+        enum walk_next next = root ? WALK_END : walk_careful(&w);
+        if (next == WALK_END)
+            break;
+        if (next == WALK_RESTART)
+            walk_begin(&w, start, true);
+    }
+    w.result.frames = w.written;
+    return w.result;
+}
