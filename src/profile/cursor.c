@@ -1,0 +1,119 @@
+#include "profile/container.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool cursor_fail(struct cursor *c, const char *expected)
+{
+    if (!c->failed)
+        err_set(c->e, ERR_FORMAT, "%s: offset %" PRIu64 ", section %s, byte %zu of its %zu: expected %s",
+                c->file->name, c->file->known[c->type].offset, section_name(c->type), c->at, c->size,
+                expected);
+    c->failed = true;
+    return false;
+}
+
+/* The LEB128 bytes at the cursor, sign-extended by the caller. *bits: how many were given. */
+static bool leb(struct cursor *c, uint64_t *value, unsigned *bits, bool *negative)
+{
+    uint64_t result = 0;
+    size_t at = c->at;
+    for (unsigned shift = 0; shift < 70 && at < c->size; shift += 7) {
+        uint8_t byte = c->data[at++];
+        uint64_t low = byte & 0x7f;
+        /* The tenth byte holds bit 63 and, in signed numbers, six copies of it. */
+        if (shift == 63 && low != 0 && low != 1 && low != 0x7f)
+            return false;
+        result |= low << shift;
+        if (byte & 0x80)
+            continue;
+        c->at = at;
+        *value = result;
+        *bits = shift + 7;
+        *negative = byte & 0x40;
+        return true;
+    }
+    return false;
+}
+
+uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
+{
+    uint64_t value;
+    unsigned bits;
+    bool negative;
+    size_t start = c->at;
+    if (c->failed)
+        return 0;
+    if (!leb(c, &value, &bits, &negative) || (bits > 64 && c->data[c->at - 1] > 1) || value > max) {
+        c->at = start;
+        cursor_fail(c, what);
+        return 0;
+    }
+    return value;
+}
+
+int64_t cursor_sleb(struct cursor *c, const char *what)
+{
+    uint64_t value;
+    unsigned bits;
+    bool negative;
+    size_t start = c->at;
+    if (c->failed)
+        return 0;
+    if (!leb(c, &value, &bits, &negative) || (bits > 64 && c->data[c->at - 1] == 1)) {
+        c->at = start;
+        cursor_fail(c, what);
+        return 0;
+    }
+    if (negative && bits < 64)
+        value |= UINT64_MAX << bits;
+    return (int64_t)value;
+}
+
+uint32_t cursor_count(struct cursor *c, size_t each, const char *what)
+{
+    uint64_t left = (c->size - c->at) / (each ? each : 1);
+    return (uint32_t)cursor_uleb(c, left < UINT32_MAX - 2 ? left : UINT32_MAX - 2, what);
+}
+
+const uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what)
+{
+    if (c->failed)
+        return NULL;
+    if (size > c->size - c->at) {
+        cursor_fail(c, what);
+        return NULL;
+    }
+    const uint8_t *bytes = c->data + c->at;
+    c->at += size;
+    return bytes;
+}
+
+char *cursor_string(struct cursor *c, const char *what)
+{
+    uint32_t length = cursor_count(c, 1, what);
+    const uint8_t *bytes = cursor_bytes(c, length, what);
+    if (!bytes)
+        return NULL;
+    if (memchr(bytes, 0, length)) {
+        cursor_fail(c, what);
+        return NULL;
+    }
+    char *string = malloc((size_t)length + 1);
+    if (!string) {
+        err_set(c->e, ERR_INTERNAL, "%s: out of memory", c->file->name);
+        c->failed = true;
+        return NULL;
+    }
+    memcpy(string, bytes, length);
+    string[length] = 0;
+    return string;
+}
+
+bool cursor_end(struct cursor *c)
+{
+    if (!c->failed && c->at != c->size)
+        cursor_fail(c, "the end of the section");
+    return !c->failed;
+}

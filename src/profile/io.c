@@ -1,0 +1,25 @@
+#include "profile/profile.h"
+
+#include <stdlib.h>
+
+#include "profile/file.h"
+
+struct profile *profile_read(const char *path, struct err *e)
+{
+    size_t size = 0;
+    uint8_t *data = file_read(path, &size, e);
+    if (!data)
+        return NULL;
+    struct profile *p = profile_read_memory(data, size, path, e);
+    free(data);
+    return p;
+}
+
+bool profile_write(const struct profile *p, const char *path, struct err *e)
+{
+    size_t size = 0;
+    uint8_t *data = profile_encode(p, &size, e);
+    bool ok = data && file_write(path, data, size, e);
+    free(data);
+    return ok;
+}

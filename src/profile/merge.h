@@ -1,0 +1,20 @@
+/* Two profiles into one.
+ *
+ * Context: ordinary code.
+ * Ownership: `into` stays the caller's and `from` is not changed; after a failure `into` is fit for
+ * profile_free only, unless the profiles were refused as different. */
+#ifndef PENUMBRA_PROFILE_MERGE_H
+#define PENUMBRA_PROFILE_MERGE_H
+
+#include "profile/profile.h"
+
+/* Adds the processes, threads, images and counts of `from` to `into`. Both must have the same
+ * trigger, unit and period, or their counts would not mean the same: else ERR_USAGE, and `into` is
+ * as before. Images are the same if their build-ids are, or, without, if path, size and time are. */
+bool profile_merge(struct profile *into, const struct profile *from, struct err *e);
+
+/* Replaces all threads by one that holds the sum of their trees and counters, in the first thread's process.
+ * Frames outside any image (JIT code) are summed by address, whatever process they are from. */
+bool profile_sum_threads(struct profile *p, struct err *e);
+
+#endif

@@ -1,0 +1,87 @@
+#include "profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct profile *profile_new(void)
+{
+    struct profile *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->exit_status = -1;
+    char **strings[] = {&p->command, &p->trigger, &p->unit, &p->kernel, &p->cpu, &p->notes};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
+        *strings[i] = strdup("");
+        if (!*strings[i]) {
+            profile_free(p);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+static void free_process(struct profile_process *r)
+{
+    free(r->name);
+    free(r->command);
+    free(r->maps);
+    for (uint32_t i = 0; i < r->jit_count; i++)
+        free(r->jit[i].name);
+    free(r->jit);
+}
+
+void profile_free(struct profile *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->image_count; i++)
+        free(p->images[i].path);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        free_process(&p->processes[i]);
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        free(p->threads[i].name);
+        free(p->threads[i].nodes);
+    }
+    free(p->images);
+    free(p->processes);
+    free(p->threads);
+    free(p->command);
+    free(p->trigger);
+    free(p->unit);
+    free(p->kernel);
+    free(p->cpu);
+    free(p->notes);
+    free(p);
+}
+
+static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUNT])
+{
+    for (unsigned i = 0; i < DROP_COUNT; i++) {
+        out->drops[i] += drops[i];
+        out->dropped_all += drops[i];
+    }
+}
+
+void profile_totals(const struct profile *p, struct profile_totals *out)
+{
+    *out = (struct profile_totals){0};
+    add_drops(out, p->drops);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        add_drops(out, p->processes[i].drops);
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_thread *t = &p->threads[i];
+        out->taken += t->taken;
+        out->weight += t->weight;
+        out->weight_squares += t->weight_squares;
+        out->guessed += t->guessed;
+        for (unsigned k = 1; k < TRUNC_COUNT; k++) {
+            out->truncated[k] += t->truncated[k];
+            out->truncated_all += t->truncated[k];
+        }
+        add_drops(out, t->drops);
+        out->cpu_ns += t->cpu_ns;
+        out->cost_ns += t->cost_ns;
+        out->deliveries += t->deliveries;
+        out->nodes += t->node_count;
+    }
+}

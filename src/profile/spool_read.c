@@ -1,0 +1,341 @@
+#include "profile/spool_read.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/spool_view.h"
+
+struct reader {
+    struct spool_view view;
+    const struct spool_header *header;
+    struct profile *p;
+    uint32_t thread_capacity;
+    uint32_t *index_of; /* image number -> index in p->images, or UINT32_MAX */
+};
+
+static uint64_t load(const uint64_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+/* Monotonic time to time since the start; 0 stays 0. */
+static uint64_t since_start(const struct reader *r, const uint64_t *at)
+{
+    uint64_t t = load(at);
+    return t > r->header->start_monotonic_ns ? t - r->header->start_monotonic_ns : 0;
+}
+
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t hz)
+{
+    if (!hz)
+        return 0;
+    unsigned __int128 ns = (unsigned __int128)ticks * 1000000000u / hz;
+    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+static void get_drops(struct reader *r, uint64_t *to, const uint64_t *from)
+{
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        to[i] = spool_view_count(&r->view, &from[i]);
+}
+
+static char *get_name(const char name[16])
+{
+    return strndup(name, 16);
+}
+
+/* ---- what was recorded ---- */
+
+static bool replace(char **to, const char *s)
+{
+    char *copy = strdup(s);
+    if (!copy)
+        return false;
+    free(*to);
+    *to = copy;
+    return true;
+}
+
+static void trigger_name(const struct spool_config *c, char *out, size_t size)
+{
+    static const char *const software[] = {
+        [TRIGGER_CPU] = "cpu",
+        [TRIGGER_WALL] = "wall",
+        [TRIGGER_PAGE_FAULTS] = "page-faults",
+        [TRIGGER_CONTEXT_SWITCHES] = "context-switches",
+    };
+    static const char *const hardware[] = {
+        [PERF_COUNT_HW_CPU_CYCLES] = "cycles",
+        [PERF_COUNT_HW_INSTRUCTIONS] = "instructions",
+        [PERF_COUNT_HW_CACHE_REFERENCES] = "cache-references",
+        [PERF_COUNT_HW_CACHE_MISSES] = "cache-misses",
+        [PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = "branches",
+        [PERF_COUNT_HW_BRANCH_MISSES] = "branch-misses",
+    };
+    if (c->trigger < sizeof software / sizeof *software)
+        snprintf(out, size, "%s", software[c->trigger]);
+    else if (c->trigger == TRIGGER_HARDWARE && c->perf_type == PERF_TYPE_HARDWARE &&
+             c->perf_config < sizeof hardware / sizeof *hardware)
+        snprintf(out, size, "%s", hardware[c->perf_config]);
+    else
+        snprintf(out, size, "perf:%" PRIu32 ":%#" PRIx64, c->perf_type, c->perf_config);
+}
+
+static bool get_header(struct reader *r)
+{
+    struct spool_config c = r->header->config;
+    char name[64];
+    trigger_name(&c, name, sizeof name);
+    r->p->period = c.period;
+    r->p->randomized = c.randomize;
+    r->p->budget_ppm = c.budget_ppm;
+    r->p->delivery_ns = c.delivery_ns;
+    r->p->start_realtime_ns = r->header->start_realtime_ns;
+    get_drops(r, r->p->drops, r->header->drops);
+    bool time = c.trigger == TRIGGER_CPU || c.trigger == TRIGGER_WALL;
+    return replace(&r->p->trigger, name) && replace(&r->p->unit, time ? "nanoseconds" : "events");
+}
+
+/* ---- threads and processes ---- */
+
+static struct profile_thread *add_thread(struct reader *r)
+{
+    struct profile *p = r->p;
+    if (p->thread_count == r->thread_capacity) {
+        uint32_t capacity = r->thread_capacity ? r->thread_capacity * 2 : 16;
+        struct profile_thread *threads = r->thread_capacity > UINT32_MAX / 4
+                                             ? NULL
+                                             : realloc(p->threads, capacity * sizeof *threads);
+        if (!threads)
+            return NULL;
+        p->threads = threads;
+        r->thread_capacity = capacity;
+    }
+    struct profile_thread *t = &p->threads[p->thread_count++];
+    *t = (struct profile_thread){0};
+    return t;
+}
+
+/* The counters are read before the tree: a tree that is growing may be ahead of them, not behind. */
+static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t process)
+{
+    struct spool_view *v = &r->view;
+    struct profile_thread *t = add_thread(r);
+    if (!t)
+        return false;
+    t->process = process;
+    t->tid = s->tid;
+    t->name = get_name(s->name);
+    t->start_ns = since_start(r, &s->start_ns);
+    t->end_ns = since_start(r, &s->end_ns);
+    t->cpu_ns = load(&s->cpu_ns);
+    t->taken = spool_view_count(v, &s->taken);
+    t->weight = spool_view_count(v, &s->weight);
+    t->weight_squares = load(&s->weight_squares);
+    t->guessed = spool_view_count(v, &s->guessed);
+    for (unsigned i = 1; i < TRUNC_COUNT; i++)
+        t->truncated[i] = spool_view_count(v, &s->truncated[i]);
+    get_drops(r, t->drops, s->drops);
+    t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->config.tsc_hz);
+    t->deliveries = spool_view_count(v, &s->deliveries);
+    return t->name && spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), t);
+}
+
+/* Maps of images whose record cannot be reached are left out. Images are numbers for now. */
+static bool get_maps(struct reader *r, struct profile_process *to, const struct record_list *maps)
+{
+    to->maps = calloc(maps->count ? maps->count : 1, sizeof *to->maps);
+    if (!to->maps)
+        return false;
+    for (uint32_t i = 0; i < maps->count; i++) {
+        const struct spool_map *m = maps->records[i];
+        const struct spool_image *image = spool_at(&r->view.spool, m->image, sizeof *image);
+        if (!image) {
+            r->view.damage++;
+            continue;
+        }
+        to->maps[to->map_count++] = (struct profile_map){
+            .image = image->number,
+            .epoch_first = m->epoch_first,
+            .epoch_last = __atomic_load_n(&m->epoch_last, __ATOMIC_RELAXED),
+            .bias = m->bias,
+            .lo = m->lo,
+            .hi = m->hi,
+        };
+    }
+    return true;
+}
+
+static uint32_t process_end(uint32_t state)
+{
+    return state == PROCESS_EXITED    ? PROFILE_END_EXIT
+           : state == PROCESS_EXECING ? PROFILE_END_EXEC
+                                      : PROFILE_END_RUNNING;
+}
+
+static bool get_process(struct reader *r, const struct spool_process *s,
+                        struct profile_process *to)
+{
+    struct record_list maps = {0}, threads = {0};
+    uint32_t index = r->p->process_count++;
+    to->pid = s->pid;
+    to->ppid = s->ppid;
+    to->name = get_name(s->name);
+    to->command = spool_view_command(&r->view, s->command);
+    to->start_ns = since_start(r, &s->start_ns);
+    to->end_ns = since_start(r, &s->end_ns);
+    to->end = process_end(__atomic_load_n(&s->state, __ATOMIC_RELAXED));
+    to->epochs = __atomic_load_n(&s->epoch, __ATOMIC_RELAXED);
+    to->mechanism = s->mechanism;
+    to->arm_error = s->arm_error;
+    to->exclude_kernel = s->exclude_kernel;
+    get_drops(r, to->drops, s->drops);
+    bool ok = to->name && to->command &&
+              spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&
+              get_maps(r, to, &maps) &&
+              spool_view_list(&r->view, &s->threads, sizeof(struct spool_thread), &threads);
+    for (uint32_t i = 0; ok && i < threads.count; i++)
+        ok = get_thread(r, threads.records[i], index);
+    free(maps.records);
+    free(threads.records);
+    return ok;
+}
+
+static bool get_processes(struct reader *r)
+{
+    struct record_list list;
+    bool ok = spool_view_list(&r->view, &r->header->processes, sizeof(struct spool_process), &list);
+    if (ok)
+        r->p->processes = calloc(list.count ? list.count : 1, sizeof *r->p->processes);
+    ok = ok && r->p->processes;
+    for (uint32_t i = 0; ok && i < list.count; i++)
+        ok = get_process(r, list.records[i], &r->p->processes[i]);
+    free(list.records);
+    return ok;
+}
+
+/* ---- images ---- */
+
+static bool same_image(const struct profile_image *a, const struct profile_image *b)
+{
+    return a->build_id_size == b->build_id_size &&
+           memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
+           a->file_size == b->file_size && a->mtime_ns == b->mtime_ns && strcmp(a->path, b->path) == 0;
+}
+
+/* The index of an image like `image`; adds it (and takes its path) if there is none. */
+static uint32_t add_image(struct profile *p, struct profile_image *image)
+{
+    for (uint32_t i = 0; i < p->image_count; i++)
+        if (same_image(&p->images[i], image)) {
+            p->images[i].flags |= image->flags;
+            free(image->path);
+            return i;
+        }
+    p->images[p->image_count] = *image;
+    return p->image_count++;
+}
+
+static bool get_image(struct reader *r, const struct spool_image *s)
+{
+    uint32_t number = s->number;
+    if (number == 0 || number > KEY_IMAGE_MAX || r->index_of[number] != UINT32_MAX ||
+        s->build_id_size > PROFILE_BUILD_ID_MAX) {
+        r->view.damage++;
+        return true;
+    }
+    struct profile_image image = {.path = spool_view_string(&r->view, s->path),
+                                  .build_id_size = s->build_id_size,
+                                  .flags = s->flags,
+                                  .file_size = s->file_size,
+                                  .mtime_ns = s->mtime_ns,
+                                  .first_vaddr = s->first_vaddr,
+                                  .last_vaddr = s->last_vaddr};
+    if (!image.path)
+        return false;
+    /* Scribbled on between the check and here, it must still fit. */
+    if (image.build_id_size > PROFILE_BUILD_ID_MAX)
+        image.build_id_size = 0;
+    memcpy(image.build_id, s->build_id, image.build_id_size);
+    r->index_of[number] = add_image(r->p, &image);
+    return true;
+}
+
+/* Read last, so that every image of a tree or a map that was seen is there. */
+static bool get_images(struct reader *r)
+{
+    struct record_list list;
+    bool ok = spool_view_list(&r->view, &r->header->images, sizeof(struct spool_image), &list);
+    r->index_of = malloc((KEY_IMAGE_MAX + 1) * sizeof *r->index_of);
+    if (ok)
+        r->p->images = calloc(KEY_IMAGE_MAX, sizeof *r->p->images);
+    ok = ok && r->index_of && r->p->images;
+    if (ok)
+        memset(r->index_of, 0xff, (KEY_IMAGE_MAX + 1) * sizeof *r->index_of);
+    for (uint32_t i = 0; ok && i < list.count; i++)
+        ok = get_image(r, list.records[i]);
+    free(list.records);
+    return ok;
+}
+
+static uint32_t image_index(const struct reader *r, uint32_t number)
+{
+    return number <= KEY_IMAGE_MAX ? r->index_of[number] : UINT32_MAX;
+}
+
+/* From image numbers to indices. A frame of an unknown image keeps its offset, in no image. */
+static void resolve_images(struct reader *r)
+{
+    struct profile *p = r->p;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        struct profile_process *process = &p->processes[i];
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < process->map_count; k++) {
+            uint32_t index = image_index(r, process->maps[k].image);
+            if (index == UINT32_MAX) {
+                r->view.damage++;
+                continue;
+            }
+            process->maps[kept] = process->maps[k];
+            process->maps[kept++].image = index;
+        }
+        process->map_count = kept;
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++) {
+            struct profile_node *n = &p->threads[i].nodes[k];
+            if (n->image >= PROFILE_IMAGE_PSEUDO)
+                continue;
+            n->image = image_index(r, n->image);
+            if (n->image == UINT32_MAX)
+                r->view.damage++;
+        }
+}
+_Static_assert(PROFILE_IMAGE_NONE == UINT32_MAX, "an unknown image resolves to none");
+
+struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, struct err *e)
+{
+    struct reader r = {0};
+    bool ok = false;
+    if (damage)
+        *damage = 0;
+    if (!spool_view_open(&r.view, s, e))
+        return NULL;
+    r.header = spool_header(s);
+    r.p = profile_new();
+    if (r.p && get_header(&r) && get_processes(&r) && get_images(&r)) {
+        resolve_images(&r);
+        ok = true;
+    } else {
+        err_set(e, ERR_INTERNAL, "out of memory while the spool was read");
+        profile_free(r.p);
+    }
+    if (damage)
+        *damage = r.view.damage;
+    free(r.index_of);
+    spool_view_close(&r.view);
+    return ok ? r.p : NULL;
+}
