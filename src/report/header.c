@@ -1,0 +1,168 @@
+#include "report/report.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "report/text.h"
+
+static void field(FILE *out, const struct report_style *style, const char *name)
+{
+    text_colour(out, style, TEXT_BOLD);
+    fprintf(out, "%-10s", name);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+static bool in_time(const struct profile *p)
+{
+    return !strcmp(p->unit, "nanoseconds");
+}
+
+static void write_ending(FILE *out, const struct profile *p)
+{
+    int status = p->exit_status;
+    if (p->recovered)
+        fputs("; recovered: the collector did not end it", out);
+    if (status == -1)
+        return;
+    if (WIFSIGNALED(status))
+        fprintf(out, "; killed by signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status))
+        fprintf(out, "; exit status %d", WEXITSTATUS(status));
+}
+
+static void write_recording(FILE *out, const struct profile *p, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    field(out, style, "command");
+    text_name(out, p->command, 0);
+    fputc('\n', out);
+    field(out, style, "trigger");
+    text_name(out, p->trigger, 0);
+    if (in_time(p))
+        fprintf(out, ", every %s", text_duration(number, (double)p->period));
+    else
+        fprintf(out, ", every %s events", text_count(number, p->period));
+    if (in_time(p) && p->period)
+        fprintf(out, " (%.4g Hz)", 1e9 / (double)p->period);
+    fputs(p->randomized ? ", randomized\n" : "\n", out);
+
+    field(out, style, "recording");
+    fprintf(out, "%s", text_duration(number, (double)p->duration_ns));
+    fprintf(out, ", %u process%s, %u thread%s", p->process_count, p->process_count == 1 ? "" : "es",
+            p->thread_count, p->thread_count == 1 ? "" : "s");
+    write_ending(out, p);
+    fputc('\n', out);
+    if (p->cpu[0] || p->kernel[0]) {
+        field(out, style, "machine");
+        text_name(out, p->cpu, 0);
+        fprintf(out, "%s%u CPU%s, Linux ", p->cpu[0] ? ", " : "", p->cpus, p->cpus == 1 ? "" : "s");
+        text_name(out, p->kernel, 0);
+        fputc('\n', out);
+    }
+}
+
+static void write_samples(FILE *out, const struct view *v, const struct profile_totals *t,
+                          const struct report_style *style)
+{
+    const struct profile *p = v->profile;
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+    field(out, style, "samples");
+    fprintf(out, "%s", text_count(a, t->taken));
+    if (t->weight != t->taken)
+        fprintf(out, ", standing for %s periods", text_count(a, t->weight));
+    if (in_time(p)) {
+        fprintf(out, ": %s", text_duration(a, (double)t->weight * (double)p->period));
+        if (!strcmp(p->trigger, "cpu"))
+            fprintf(out, " of CPU time; the threads used %s", text_duration(b, (double)t->cpu_ns));
+    }
+    fputc('\n', out);
+    if (v->samples_all != t->weight || view_is_refined(v)) {
+        field(out, style, "shown");
+        fprintf(out, "%s of %s samples (%.2f%%)", text_count(a, v->samples),
+                text_count(b, t->weight), text_share(v->samples, t->weight));
+        if (view_is_refined(v) && v->samples_all != t->weight)
+            fprintf(out, ", of the chosen threads' %s (%.2f%%)", text_count(b, v->samples_all),
+                    text_share(v->samples, v->samples_all));
+        fputc('\n', out);
+    }
+}
+
+static void write_reason(FILE *out, uint64_t count, const char *name, const char *sentence)
+{
+    char number[TEXT_NUMBER_SIZE];
+    if (count)
+        fprintf(out, "%-10s%10s  %s: %s\n", "", text_count(number, count), name, sentence);
+}
+
+static void write_losses(FILE *out, const struct profile_totals *t,
+                         const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    field(out, style, "dropped");
+    fprintf(out, "%s", t->dropped_all ? text_count(number, t->dropped_all) : "none");
+    if (t->dropped_all)
+        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + t->taken));
+    fputc('\n', out);
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        write_reason(out, t->drops[i], profile_drop_name(i), profile_drop_sentence(i));
+
+    field(out, style, "truncated");
+    fprintf(out, "%s", t->truncated_all ? text_count(number, t->truncated_all) : "none");
+    if (t->truncated_all)
+        fprintf(out, " (%.2f%% of the stacks are incomplete)",
+                text_share(t->truncated_all, t->taken));
+    if (t->guessed)
+        fprintf(out, "; %s with a guessed frame (%.2f%%)", text_count(number, t->guessed),
+                text_share(t->guessed, t->taken));
+    fputc('\n', out);
+    for (unsigned i = TRUNC_NONE + 1; i < TRUNC_COUNT; i++)
+        write_reason(out, t->truncated[i], profile_truncation_name(i),
+                     profile_truncation_sentence(i));
+}
+
+static void write_cost(FILE *out, const struct profile *p, const struct profile_totals *t,
+                       const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+    double delivery = (double)t->deliveries * (double)p->delivery_ns;
+    double spent = (double)t->cost_ns + delivery;
+    field(out, style, "cost");
+    if (t->cpu_ns)
+        fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
+    else
+        fprintf(out, "%s", text_duration(a, spent));
+    fprintf(out, ": %s in the handler and %s signals of %s each",
+            text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
+            text_duration(c, (double)p->delivery_ns));
+    if (p->budget_ppm)
+        fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
+    fputc('\n', out);
+}
+
+static void write_lines(FILE *out, const struct report_style *style, const char *name,
+                        const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char line[1024];
+        snprintf(line, sizeof line, "%.*s", (int)(length < 1000 ? length : 1000), text);
+        if (length) {
+            field(out, style, name);
+            text_name(out, line, 0);
+            fputc('\n', out);
+        }
+        text += length + (text[length] == '\n');
+    }
+}
+
+void report_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    struct profile_totals totals;
+    profile_totals(v->profile, &totals);
+    write_recording(out, v->profile, style);
+    write_samples(out, v, &totals, style);
+    write_losses(out, &totals, style);
+    write_cost(out, v->profile, &totals, style);
+    write_lines(out, style, "note", v->profile->notes);
+    write_lines(out, style, "warning", symbols_warnings(v->symbols));
+}

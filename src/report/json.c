@@ -1,0 +1,97 @@
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void json_before(struct json *j)
+{
+    if (j->after_value)
+        buf_put_u8(j->out, ',');
+    j->after_value = true;
+}
+
+void json_open(struct json *j, char bracket)
+{
+    json_before(j);
+    buf_put_u8(j->out, (uint8_t)bracket);
+    j->after_value = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+    buf_put_u8(j->out, (uint8_t)bracket);
+    j->after_value = true;
+}
+
+void json_key(struct json *j, const char *key)
+{
+    json_string(j, key);
+    buf_put_u8(j->out, ':');
+    j->after_value = false;
+}
+
+unsigned utf8_sequence(const unsigned char *s, uint32_t *code)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    unsigned length = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (!length || s[0] >= 0xf8)
+        return 0;
+    *code = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+    for (unsigned i = 1; i < length; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (s[i] & 0x3fu);
+    }
+    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+    return *code < least[length] || *code > 0x10ffff || surrogate ? 0 : length;
+}
+
+void json_string(struct json *j, const char *string)
+{
+    json_before(j);
+    buf_put_u8(j->out, '"');
+    for (const unsigned char *s = (const unsigned char *)string; *s;) {
+        uint32_t code;
+        unsigned length = utf8_sequence(s, &code);
+        if (!length) {
+            buf_puts(j->out, "\\ufffd");
+            s++;
+            continue;
+        }
+        if (code == '"' || code == '\\')
+            buf_printf(j->out, "\\%c", (char)code);
+        else if (code < 0x20 || code == 0x7f)
+            buf_printf(j->out, "\\u%04x", (unsigned)code);
+        else
+            buf_put(j->out, s, length);
+        s += length;
+    }
+    buf_put_u8(j->out, '"');
+}
+
+void json_u64(struct json *j, uint64_t value)
+{
+    json_before(j);
+    buf_printf(j->out, "%" PRIu64, value);
+}
+
+void json_i64(struct json *j, int64_t value)
+{
+    json_before(j);
+    buf_printf(j->out, "%" PRId64, value);
+}
+
+void json_bool(struct json *j, bool value)
+{
+    json_before(j);
+    buf_puts(j->out, value ? "true" : "false");
+}
+
+void json_double(struct json *j, double value)
+{
+    json_before(j);
+    if (isfinite(value))
+        buf_printf(j->out, "%.6g", value);
+    else
+        buf_puts(j->out, "null");
+}

@@ -1,0 +1,34 @@
+/* A streaming JSON writer (RFC 8259). It keeps no stack, so nesting has no limit; that objects and
+ * arrays are closed in order is the caller's part.
+ *
+ * Context: ordinary code.
+ * Ownership: writes to the caller's buffer, whose sticky failure is checked once at the end. */
+#ifndef PENUMBRA_REPORT_JSON_H
+#define PENUMBRA_REPORT_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct json {
+    struct buf *out;
+    bool after_value; /* the next value or key needs a comma before it */
+};
+
+void json_open(struct json *j, char bracket); /* '{' or '[' */
+void json_close(struct json *j, char bracket);
+void json_key(struct json *j, const char *key);
+/* Bytes that are not UTF-8 become U+FFFD. */
+void json_string(struct json *j, const char *string);
+void json_u64(struct json *j, uint64_t value);
+void json_i64(struct json *j, int64_t value);
+void json_bool(struct json *j, bool value);
+/* Six significant digits; null if not finite. */
+void json_double(struct json *j, double value);
+
+/* The length of the well-formed UTF-8 sequence that begins at s (NUL-terminated): 1 to 4, or 0.
+ * *code is set to its code point. */
+unsigned utf8_sequence(const unsigned char *s, uint32_t *code);
+
+#endif

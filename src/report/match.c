@@ -1,0 +1,51 @@
+#include "report/view.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether name is pattern followed by a parameter or template argument list. */
+static bool is_base_name(const char *name, const char *pattern)
+{
+    size_t length = strlen(pattern);
+    return !strncmp(name, pattern, length) && (name[length] == '(' || name[length] == '<');
+}
+
+enum match_kind { MATCH_EXACT, MATCH_BASE, MATCH_REGEX };
+
+static uint32_t match_all(const struct view *v, const char *pattern, enum match_kind kind,
+                          const regex_t *regex, bool *matches)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < v->function_count; i++) {
+        const char *name = v->functions[i].name;
+        switch (kind) {
+        case MATCH_EXACT: matches[i] = !strcmp(name, pattern); break;
+        case MATCH_BASE: matches[i] = is_base_name(name, pattern); break;
+        case MATCH_REGEX: matches[i] = regexec(regex, name, 0, NULL, 0) == 0; break;
+        }
+        /* A function whose paths were all refined away is not there. */
+        matches[i] = matches[i] && v->functions[i].total;
+        count += matches[i];
+    }
+    return count;
+}
+
+bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e)
+{
+    bool *matches = calloc((size_t)v->function_count + 1, sizeof *matches);
+    *count = 0;
+    if (!matches) {
+        err_set(e, ERR_INTERNAL, "cannot match functions: out of memory");
+        return NULL;
+    }
+    *count = match_all(v, pattern, MATCH_EXACT, NULL, matches);
+    if (!*count)
+        *count = match_all(v, pattern, MATCH_BASE, NULL, matches);
+    regex_t regex;
+    if (!*count && regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0) {
+        *count = match_all(v, pattern, MATCH_REGEX, &regex, matches);
+        regfree(&regex);
+    }
+    return matches;
+}

@@ -1,0 +1,50 @@
+/* The forms of a report. Text goes to a FILE, JSON (docs/json.md) to a buffer.
+ *
+ * Names in a profile may hold anything: text output shows control characters and malformed UTF-8 as
+ * escapes like \x1b, so that a hostile profile cannot drive the terminal.
+ *
+ * Context: ordinary code.
+ * Ownership: nothing is kept. Write errors are the caller's to check (ferror). */
+#ifndef PENUMBRA_REPORT_REPORT_H
+#define PENUMBRA_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "report/view.h"
+
+struct report_style {
+    bool colour;
+    bool unicode; /* box lines; ASCII otherwise */
+    bool ci;      /* 95% confidence intervals beside percentages */
+    bool lines;   /* show file:line of functions that have one */
+    int width;    /* columns to cut lines to; 0: do not cut */
+    double min;   /* percent: rows below are left out */
+    uint32_t limit; /* rows of a flat table; 0: all */
+    uint32_t depth; /* levels of a tree */
+};
+
+/* What was recorded and how; drops, truncated stacks, cost, notes and warnings. */
+void report_header(FILE *out, const struct view *v, const struct report_style *style);
+/* Functions by self. */
+bool report_flat(FILE *out, const struct view *v, const struct report_style *style,
+                 struct err *e);
+/* A tree; title: one line above it. From the children of the root down. */
+void report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
+                 const struct report_style *style);
+bool report_images(FILE *out, const struct view *v, const struct report_style *style,
+                   struct err *e);
+void report_threads(FILE *out, const struct view *v, const struct report_style *style);
+void report_processes(FILE *out, const struct view *v, const struct report_style *style);
+
+struct report_json_options {
+    bool ci;
+    double min;     /* percent; 0: the whole tree and all functions */
+    uint32_t limit; /* functions; 0: all */
+    uint32_t depth; /* levels of the tree; UINT32_MAX: all */
+};
+
+bool report_json(struct buf *out, const struct view *v,
+                 const struct report_json_options *options, struct err *e);
+
+#endif

@@ -1,0 +1,267 @@
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/ci.h"
+#include "report/json.h"
+#include "report/saturate.h"
+
+static void key_string(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+static void key_u64(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+static void write_lines(struct json *j, const char *key, const char *text)
+{
+    json_key(j, key);
+    json_open(j, '[');
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char *line = strndup(text, length);
+        if (length && line)
+            json_string(j, line);
+        j->out->failed |= !line;
+        free(line);
+        text += length + (text[length] == '\n');
+    }
+    json_close(j, ']');
+}
+
+static void write_recording(struct json *j, const struct view *v)
+{
+    const struct profile *p = v->profile;
+    key_string(j, "command", p->command);
+    key_string(j, "trigger", p->trigger);
+    key_string(j, "unit", p->unit);
+    key_u64(j, "period", p->period);
+    json_key(j, "randomized");
+    json_bool(j, p->randomized);
+    key_u64(j, "samples", v->samples);
+    key_u64(j, "samples_all", v->samples_all);
+    json_key(j, "effective_samples");
+    json_double(j, v->effective);
+    key_u64(j, "start_realtime_ns", p->start_realtime_ns);
+    key_u64(j, "duration_ns", p->duration_ns);
+    json_key(j, "exit_status");
+    json_i64(j, p->exit_status);
+    json_key(j, "recovered");
+    json_bool(j, p->recovered);
+    key_string(j, "kernel", p->kernel);
+    key_string(j, "cpu", p->cpu);
+    key_u64(j, "cpus", p->cpus);
+}
+
+static void write_losses(struct json *j, const struct view *v)
+{
+    const struct profile *p = v->profile;
+    struct profile_totals t;
+    profile_totals(p, &t);
+    key_u64(j, "taken", t.taken);
+    json_key(j, "dropped");
+    json_open(j, '{');
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        key_u64(j, profile_drop_name(i), t.drops[i]);
+    json_close(j, '}');
+    key_u64(j, "truncated", t.truncated_all);
+    json_key(j, "truncated_by_reason");
+    json_open(j, '{');
+    for (unsigned i = TRUNC_NONE + 1; i < TRUNC_COUNT; i++)
+        key_u64(j, profile_truncation_name(i), t.truncated[i]);
+    json_close(j, '}');
+    key_u64(j, "guessed", t.guessed);
+    key_u64(j, "cpu_ns", t.cpu_ns);
+    json_key(j, "overhead");
+    json_open(j, '{');
+    key_u64(j, "handler_ns", t.cost_ns);
+    key_u64(j, "deliveries", t.deliveries);
+    key_u64(j, "delivery_ns", p->delivery_ns);
+    double spent = (double)t.cost_ns + (double)t.deliveries * (double)p->delivery_ns;
+    json_key(j, "percent_of_cpu");
+    json_double(j, t.cpu_ns ? 100 * spent / (double)t.cpu_ns : NAN);
+    json_close(j, '}');
+    write_lines(j, "notes", p->notes);
+    write_lines(j, "warnings", symbols_warnings(v->symbols));
+}
+
+static void write_processes(struct json *j, const struct profile *p)
+{
+    static const char *const ends[] = { [PROFILE_END_RUNNING] = "running",
+                                        [PROFILE_END_EXEC] = "exec",
+                                        [PROFILE_END_EXIT] = "exit",
+                                        [PROFILE_END_KILLED] = "killed" };
+    json_key(j, "processes");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        const struct profile_process *process = &p->processes[i];
+        json_open(j, '{');
+        json_key(j, "pid");
+        json_i64(j, process->pid);
+        json_key(j, "ppid");
+        json_i64(j, process->ppid);
+        key_string(j, "name", process->name);
+        key_string(j, "command", process->command);
+        key_u64(j, "start_ns", process->start_ns);
+        key_u64(j, "end_ns", process->end_ns);
+        key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void write_threads(struct json *j, const struct view *v)
+{
+    const struct profile *p = v->profile;
+    json_key(j, "threads");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_thread *t = &p->threads[i];
+        uint64_t truncated = 0;
+        for (unsigned r = TRUNC_NONE + 1; r < TRUNC_COUNT; r++)
+            truncated = add_saturated(truncated, t->truncated[r]);
+        json_open(j, '{');
+        json_key(j, "tid");
+        json_i64(j, t->tid);
+        json_key(j, "pid");
+        json_i64(j, t->process < p->process_count ? p->processes[t->process].pid : 0);
+        key_string(j, "name", t->name);
+        key_u64(j, "samples", t->weight);
+        key_u64(j, "taken", t->taken);
+        key_u64(j, "truncated", truncated);
+        key_u64(j, "guessed", t->guessed);
+        key_u64(j, "start_ns", t->start_ns);
+        key_u64(j, "end_ns", t->end_ns);
+        key_u64(j, "cpu_ns", t->cpu_ns);
+        json_key(j, "shown");
+        json_bool(j, v->threads_chosen[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void write_interval(struct json *j, const struct view *v, const char *key, uint64_t weight)
+{
+    double samples = (double)v->samples;
+    double n = v->samples_all ? v->effective * samples / (double)v->samples_all : 0;
+    struct interval i = ci_wilson(samples > 0 ? (double)weight / samples : 0, n);
+    json_key(j, key);
+    json_open(j, '[');
+    json_double(j, i.low);
+    json_double(j, i.high);
+    json_close(j, ']');
+}
+
+static void write_weights(struct json *j, const struct view *v, bool ci, uint64_t self,
+                          uint64_t total)
+{
+    key_u64(j, "self", self);
+    key_u64(j, "total", total);
+    if (!ci)
+        return;
+    json_key(j, "ci");
+    json_open(j, '{');
+    write_interval(j, v, "self", self);
+    write_interval(j, v, "total", total);
+    json_close(j, '}');
+}
+
+static void write_function(struct json *j, const struct view_function *f)
+{
+    char offset[32];
+    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)f->start);
+    key_string(j, "name", f->name);
+    key_string(j, "image", f->image_name);
+    key_string(j, "offset", offset);
+    if (f->line) {
+        key_string(j, "file", f->file);
+        key_u64(j, "line", f->line);
+    }
+}
+
+static bool write_functions(struct json *j, const struct view *v,
+                            const struct report_json_options *options, uint64_t min,
+                            struct err *e)
+{
+    uint32_t count;
+    uint32_t *order = view_order(v, &count, e);
+    if (!order)
+        return false;
+    json_key(j, "functions");
+    json_open(j, '[');
+    for (uint32_t i = 0, shown = 0; i < count; i++) {
+        const struct view_function *f = &v->functions[order[i]];
+        if (f->total < min || (options->limit && shown++ >= options->limit))
+            continue;
+        json_open(j, '{');
+        write_function(j, f);
+        write_weights(j, v, options->ci, f->self, f->total);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    free(order);
+    return true;
+}
+
+static void write_tree(struct json *j, const struct view *v,
+                       const struct report_json_options *options, uint64_t min)
+{
+    const struct view_tree *t = &v->tree;
+    json_key(j, "tree");
+    uint32_t node = 0;
+    while (node != VIEW_NONE) {
+        const struct view_node *n = &t->nodes[node];
+        bool shown = node == 0 || n->total >= min;
+        if (shown) {
+            json_open(j, '{');
+            write_function(j, &v->functions[n->function]);
+            if (n->inlined) {
+                json_key(j, "inlined");
+                json_bool(j, true);
+            }
+            write_weights(j, v, options->ci, n->self, n->total);
+            json_key(j, "children");
+            json_open(j, '[');
+            if (n->first_child != VIEW_NONE && n->depth < options->depth) {
+                node = n->first_child;
+                continue;
+            }
+            json_close(j, ']');
+            json_close(j, '}');
+        }
+        while (node != VIEW_NONE && t->nodes[node].next_sibling == VIEW_NONE) {
+            node = t->nodes[node].parent;
+            if (node != VIEW_NONE) {
+                json_close(j, ']');
+                json_close(j, '}');
+            }
+        }
+        if (node != VIEW_NONE)
+            node = t->nodes[node].next_sibling;
+    }
+}
+
+bool report_json(struct buf *out, const struct view *v,
+                 const struct report_json_options *options, struct err *e)
+{
+    struct json j = { .out = out };
+    uint64_t min = (uint64_t)ceil((double)v->samples * options->min / 100);
+    json_open(&j, '{');
+    write_recording(&j, v);
+    write_losses(&j, v);
+    write_processes(&j, v->profile);
+    write_threads(&j, v);
+    if (!write_functions(&j, v, options, min, e))
+        return false;
+    write_tree(&j, v, options, min);
+    json_close(&j, '}');
+    buf_put_u8(out, '\n');
+    return buf_ok(out) || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
+}

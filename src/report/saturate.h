@@ -1,0 +1,15 @@
+/* Sums that stay at the greatest value instead of wrapping: counts in a hostile file may be
+ * anything.
+ *
+ * Context: any. */
+#ifndef PENUMBRA_REPORT_SATURATE_H
+#define PENUMBRA_REPORT_SATURATE_H
+
+#include <stdint.h>
+
+static inline uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+#endif

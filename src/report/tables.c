@@ -1,0 +1,246 @@
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/saturate.h"
+#include "report/text.h"
+#include "report/totals.h"
+
+/* Columns that function names are padded to at most, so that images align. */
+enum { NAME_COLUMNS = 56, COUNT_COLUMNS = 12 };
+
+static void column_titles(FILE *out, const struct view *v, const struct report_style *style,
+                          const char *first, const char *second, const char *rest)
+{
+    int width = text_percent_width(style);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%*s", width, first);
+    if (second)
+        fprintf(out, "  %*s", width, second);
+    if (view_is_refined(v))
+        fprintf(out, "  %7s", "of all");
+    fprintf(out, "  %*s  %s", COUNT_COLUMNS, "samples", rest);
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+}
+
+/* Shares and count of one row; of_all: what the "of all" column is about. */
+static void row_numbers(FILE *out, const struct view *v, const struct report_style *style,
+                        uint64_t self, const uint64_t *total, uint64_t of_all)
+{
+    char number[TEXT_NUMBER_SIZE];
+    text_percent(out, v, style, self, v->samples);
+    if (total) {
+        fputs("  ", out);
+        text_percent(out, v, style, *total, v->samples);
+    }
+    if (view_is_refined(v))
+        fprintf(out, "  %6.2f%%", text_share(of_all, v->samples_all));
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, text_count(number, self));
+}
+
+static size_t numbers_width(const struct view *v, const struct report_style *style)
+{
+    return (size_t)text_percent_width(style) * 2 + 2 + (view_is_refined(v) ? 9 : 0)
+        + COUNT_COLUMNS + 4;
+}
+
+static void write_function(FILE *out, const struct view *v, const struct view_function *f,
+                           const struct report_style *style, size_t columns)
+{
+    size_t most = 0;
+    size_t before = numbers_width(v, style);
+    if (style->width && (size_t)style->width > before + 40)
+        most = (size_t)style->width - before - text_name_width(f->image_name, 24) - 2;
+    size_t used = text_name(out, f->name, most);
+    fprintf(out, "%*s  ", used < columns ? (int)(columns - used) : 0, "");
+    text_colour(out, style, TEXT_DIM);
+    text_name(out, f->image_name, style->width ? 24 : 0);
+    if (f->line) {
+        fputs("  ", out);
+        text_name(out, f->file, 0);
+        fprintf(out, ":%u", f->line);
+    }
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+}
+
+/* Keeps the first rows of order that reach the threshold; returns how many were left out. */
+static uint32_t rows_choose(const struct view *v, const struct report_style *style,
+                            const uint32_t *order, uint32_t *count)
+{
+    uint32_t left_out = 0, kept = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        bool small = text_share(v->functions[order[i]].total, v->samples) < style->min;
+        if (small || (style->limit && kept >= style->limit)) {
+            left_out++;
+            continue;
+        }
+        kept++;
+        last = i + 1;
+    }
+    *count = last;
+    return left_out;
+}
+
+bool report_flat(FILE *out, const struct view *v, const struct report_style *style,
+                 struct err *e)
+{
+    uint32_t count;
+    uint32_t *order = view_order(v, &count, e);
+    if (!order)
+        return false;
+    uint32_t left_out = rows_choose(v, style, order, &count);
+    size_t columns = 8;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t width = text_name_width(v->functions[order[i]].name, NAME_COLUMNS);
+        columns = width > columns ? width : columns;
+    }
+    char title[128];
+    snprintf(title, sizeof title, "%-*s  image%s", (int)columns, "function",
+             style->lines ? "  line" : "");
+    column_titles(out, v, style, "self", "total", title);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct view_function *f = &v->functions[order[i]];
+        if (text_share(f->total, v->samples) < style->min)
+            continue;
+        row_numbers(out, v, style, f->self, &f->total, f->self);
+        write_function(out, v, f, style, columns);
+    }
+    if (!v->samples)
+        fputs("no samples\n", out);
+    if (left_out)
+        fprintf(out, "%u more function%s not shown (--min 0 --limit 0 shows all)\n", left_out,
+                left_out == 1 ? " is" : "s are");
+    free(order);
+    return true;
+}
+
+bool report_images(FILE *out, const struct view *v, const struct report_style *style,
+                   struct err *e)
+{
+    uint32_t count;
+    struct image_total *totals = totals_of_images(v, &count, e);
+    if (!totals)
+        return false;
+    column_titles(out, v, style, "self", "total", "image");
+    for (uint32_t i = 0; i < count; i++) {
+        row_numbers(out, v, style, totals[i].self, &totals[i].total, totals[i].self);
+        uint32_t image = totals[i].image;
+        text_name(out, symbols_image_name(v->symbols, image), 0);
+        if (image < v->profile->image_count) {
+            text_colour(out, style, TEXT_DIM);
+            fputs("  ", out);
+            text_name(out, v->profile->images[image].path, 0);
+            text_colour(out, style, TEXT_PLAIN);
+        }
+        fputc('\n', out);
+    }
+    free(totals);
+    return true;
+}
+
+/* Threads and processes have no refined weights: their rows are of the whole recording. */
+static void recording_row(FILE *out, const struct view *v, const struct report_style *style,
+                          uint64_t weight, uint64_t all, uint64_t cpu_ns)
+{
+    char number[TEXT_NUMBER_SIZE];
+    text_percent(out, v, style, weight, all);
+    fprintf(out, "  %*s", COUNT_COLUMNS, text_count(number, weight));
+    fprintf(out, "  %10s  ", text_duration(number, (double)cpu_ns));
+}
+
+static void recording_titles(FILE *out, const struct report_style *style, const char *rest)
+{
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%*s  %*s  %10s  %s", text_percent_width(style), "share", COUNT_COLUMNS,
+            "samples", "CPU time", rest);
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+}
+
+static uint64_t weight_of(const struct view *v, uint32_t process, uint64_t *cpu_ns)
+{
+    const struct profile *p = v->profile;
+    uint64_t weight = 0;
+    *cpu_ns = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        if (!v->threads_chosen[i] || (process != VIEW_NONE && p->threads[i].process != process))
+            continue;
+        weight = add_saturated(weight, p->threads[i].weight);
+        *cpu_ns = add_saturated(*cpu_ns, p->threads[i].cpu_ns);
+    }
+    return weight;
+}
+
+struct row {
+    uint32_t index;
+    uint64_t weight, cpu_ns;
+};
+
+static int row_compare(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static struct row *rows_of_threads(const struct view *v, uint32_t *count)
+{
+    const struct profile *p = v->profile;
+    struct row *rows = calloc((size_t)p->thread_count + 1, sizeof *rows);
+    *count = 0;
+    for (uint32_t i = 0; rows && i < p->thread_count; i++)
+        if (v->threads_chosen[i])
+            rows[(*count)++] = (struct row){ i, p->threads[i].weight, p->threads[i].cpu_ns };
+    if (rows)
+        qsort(rows, *count, sizeof *rows, row_compare);
+    return rows;
+}
+
+void report_threads(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile *p = v->profile;
+    uint64_t cpu_ns;
+    uint64_t all = weight_of(v, VIEW_NONE, &cpu_ns);
+    uint32_t count;
+    struct row *rows = rows_of_threads(v, &count);
+    recording_titles(out, style, "     pid       tid  thread");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_thread *t = &p->threads[rows[i].index];
+        recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);
+        fprintf(out, "%8d  %8d  ", t->process < p->process_count ? p->processes[t->process].pid : 0,
+                t->tid);
+        text_name(out, t->name, 0);
+        fputc('\n', out);
+    }
+    free(rows);
+}
+
+void report_processes(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile *p = v->profile;
+    uint64_t cpu_ns;
+    uint64_t all = weight_of(v, VIEW_NONE, &cpu_ns);
+    struct row *rows = calloc((size_t)p->process_count + 1, sizeof *rows);
+    uint32_t count = rows ? p->process_count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        rows[i].index = i;
+        rows[i].weight = weight_of(v, i, &rows[i].cpu_ns);
+    }
+    if (rows)
+        qsort(rows, count, sizeof *rows, row_compare);
+    recording_titles(out, style, "     pid    parent  command");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_process *process = &p->processes[rows[i].index];
+        recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);
+        fprintf(out, "%8d  %8d  ", process->pid, process->ppid);
+        text_name(out, process->command[0] ? process->command : process->name,
+                  style->width ? 60 : 0);
+        fputc('\n', out);
+    }
+    free(rows);
+}

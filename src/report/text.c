@@ -1,0 +1,134 @@
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "report/ci.h"
+#include "report/json.h"
+
+const char *text_count(char *out, uint64_t value)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
+    char *to = out;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = 0;
+    return out;
+}
+
+const char *text_duration(char *out, double ns)
+{
+    if (ns < 1e3)
+        snprintf(out, TEXT_NUMBER_SIZE, "%.0f ns", ns);
+    else if (ns < 1e6)
+        snprintf(out, TEXT_NUMBER_SIZE, "%.3g us", ns / 1e3);
+    else if (ns < 1e9)
+        snprintf(out, TEXT_NUMBER_SIZE, "%.3g ms", ns / 1e6);
+    else
+        snprintf(out, TEXT_NUMBER_SIZE, "%.2f s", ns / 1e9);
+    return out;
+}
+
+void text_colour(FILE *out, const struct report_style *style, enum text_colour colour)
+{
+    static const char *const codes[] = { "0", "1", "2", "31", "33", "32" };
+    if (style->colour)
+        fprintf(out, "\033[%sm", codes[colour]);
+}
+
+void text_colour_share(FILE *out, const struct report_style *style, double percent)
+{
+    if (percent >= 10)
+        text_colour(out, style, TEXT_RED);
+    else if (percent >= 2)
+        text_colour(out, style, TEXT_YELLOW);
+}
+
+/* Could the code point move the cursor, change what is shown, or hide? */
+static bool is_harmful(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f)
+        || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f)
+        || code == 0xfeff || code == 0xad;
+}
+
+/* One character of a name as it is shown; returns the columns, *used the bytes consumed. */
+static size_t shown(const unsigned char *s, char out[16], unsigned *used)
+{
+    uint32_t code;
+    *used = utf8_sequence(s, &code);
+    if (!*used) {
+        *used = 1;
+        return (size_t)snprintf(out, 16, "\\x%02x", s[0]);
+    }
+    if (is_harmful(code))
+        return (size_t)snprintf(out, 16, code < 0x100 ? "\\x%02x" : "\\u%04x", (unsigned)code);
+    memcpy(out, s, *used);
+    out[*used] = 0;
+    return 1;
+}
+
+size_t text_name_width(const char *name, size_t columns)
+{
+    size_t width = 0;
+    char one[16];
+    unsigned used;
+    for (const unsigned char *s = (const unsigned char *)name; *s; s += used) {
+        width += shown(s, one, &used);
+        if (columns && width > columns)
+            return columns;
+    }
+    return width;
+}
+
+size_t text_name(FILE *out, const char *name, size_t columns)
+{
+    bool cut = columns && text_name_width(name, columns + 1) > columns;
+    size_t room = cut && columns > 2 ? columns - 2 : columns;
+    size_t width = 0;
+    char one[16];
+    unsigned used;
+    for (const unsigned char *s = (const unsigned char *)name; *s; s += used) {
+        size_t next = shown(s, one, &used);
+        if (columns && width + next > room)
+            break;
+        fputs(one, out);
+        width += next;
+    }
+    if (!cut || columns <= 2)
+        return width;
+    fputs("..", out);
+    return width + 2;
+}
+
+double text_share(uint64_t part, uint64_t whole)
+{
+    return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+int text_percent_width(const struct report_style *style)
+{
+    return style->ci ? 7 + 16 : 7;
+}
+
+void text_percent(FILE *out, const struct view *v, const struct report_style *style,
+                  uint64_t part, uint64_t whole)
+{
+    double percent = text_share(part, whole);
+    text_colour_share(out, style, percent);
+    fprintf(out, "%6.2f%%", percent);
+    if (style->colour && percent >= 2)
+        text_colour(out, style, TEXT_PLAIN);
+    if (!style->ci)
+        return;
+    double n = v->samples_all ? v->effective * (double)whole / (double)v->samples_all : 0;
+    struct interval i = ci_wilson(percent / 100, n);
+    char text[40];
+    snprintf(text, sizeof text, "[%.2f, %.2f]", 100 * i.low, 100 * i.high);
+    fprintf(out, "%16s", text);
+}

@@ -1,0 +1,39 @@
+/* Pieces of text reports: numbers for people, names made harmless, colour.
+ *
+ * Context: ordinary code. */
+#ifndef PENUMBRA_REPORT_TEXT_H
+#define PENUMBRA_REPORT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/report.h"
+
+enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
+
+#define TEXT_NUMBER_SIZE 32
+
+/* "1,234,567"; "12.3 ms". Returns out (TEXT_NUMBER_SIZE bytes). */
+const char *text_count(char *out, uint64_t value);
+const char *text_duration(char *out, double nanoseconds);
+
+void text_colour(FILE *out, const struct report_style *style, enum text_colour colour);
+/* By share of the whole: what is hot stands out. */
+void text_colour_share(FILE *out, const struct report_style *style, double percent);
+
+/* Writes a name of unknown origin, at most `columns` wide (0: any width), the cut marked by "..".
+ * Controls, bidirectional overrides and malformed UTF-8 are shown as \x1b or \u202e. Returns the
+ * columns used. */
+size_t text_name(FILE *out, const char *name, size_t columns);
+/* The columns that text_name would use. */
+size_t text_name_width(const char *name, size_t columns);
+
+/* "12.3%", and with style->ci its interval: of `whole`, from `effective` samples. */
+void text_percent(FILE *out, const struct view *v, const struct report_style *style,
+                  uint64_t part, uint64_t whole);
+/* The width of what text_percent writes. */
+int text_percent_width(const struct report_style *style);
+
+double text_share(uint64_t part, uint64_t whole);
+
+#endif

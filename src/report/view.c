@@ -1,0 +1,257 @@
+#include "report/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/refine.h"
+#include "report/saturate.h"
+#include "report/totals.h"
+
+/* Open addressing from a key to an index + 1; the keys themselves are where the indexes point. */
+struct table {
+    uint32_t *slots;
+    size_t size, used; /* size: a power of two */
+};
+
+struct builder {
+    struct view *view;
+    const struct view_options *options;
+    struct table functions, nodes;
+};
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static uint64_t function_hash(const struct view_function *f)
+{
+    uint64_t h = mix(0, (uintptr_t)f->name);
+    h = mix(h, f->image);
+    h = mix(h, (uintptr_t)f->file);
+    return mix(h, f->line);
+}
+
+/* Names are interned by symbols, so pointers identify them. */
+static bool function_equal(const struct view_function *a, const struct view_function *b)
+{
+    return a->name == b->name && a->image == b->image && a->file == b->file && a->line == b->line;
+}
+
+static uint64_t node_hash(const struct view_node *n)
+{
+    return mix(mix(0, n->parent), (uint64_t)n->function << 1 | n->inlined);
+}
+
+static uint64_t entry_hash(const struct builder *b, const struct table *t, uint32_t index)
+{
+    return t == &b->nodes ? node_hash(&b->view->tree.nodes[index])
+                          : function_hash(&b->view->functions[index]);
+}
+
+/* Keeps the table at most half full; false without memory. */
+static bool table_grow(struct builder *b, struct table *t)
+{
+    if (t->used * 2 < t->size)
+        return true;
+    size_t size = t->size ? t->size * 2 : 256;
+    uint32_t *slots = calloc(size, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < t->size; i++) {
+        if (!t->slots[i])
+            continue;
+        size_t at = entry_hash(b, t, t->slots[i] - 1) & (size - 1);
+        while (slots[at])
+            at = (at + 1) & (size - 1);
+        slots[at] = t->slots[i];
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->size = size;
+    return true;
+}
+
+static uint32_t function_intern(struct builder *b, const struct view_function *key)
+{
+    struct view *v = b->view;
+    if (!table_grow(b, &b->functions))
+        return VIEW_NONE;
+    size_t at = function_hash(key) & (b->functions.size - 1);
+    for (; b->functions.slots[at]; at = (at + 1) & (b->functions.size - 1))
+        if (function_equal(&v->functions[b->functions.slots[at] - 1], key))
+            return b->functions.slots[at] - 1;
+    if (v->function_count == v->function_capacity) {
+        uint32_t capacity = v->function_capacity ? v->function_capacity * 2 : 256;
+        struct view_function *grown = reallocarray(v->functions, capacity, sizeof *grown);
+        if (!grown)
+            return VIEW_NONE;
+        v->functions = grown;
+        v->function_capacity = capacity;
+    }
+    v->functions[v->function_count] = *key;
+    b->functions.slots[at] = ++v->function_count;
+    b->functions.used++;
+    return v->function_count - 1;
+}
+
+uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, bool inlined)
+{
+    if (t->count == t->capacity) {
+        uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
+        struct view_node *grown =
+            capacity > t->capacity ? reallocarray(t->nodes, capacity, sizeof *grown) : NULL;
+        if (!grown)
+            return VIEW_NONE;
+        t->nodes = grown;
+        t->capacity = capacity;
+    }
+    t->nodes[t->count] = (struct view_node){
+        .function = function,
+        .parent = parent,
+        .first_child = VIEW_NONE,
+        .next_sibling = VIEW_NONE,
+        .depth = parent == VIEW_NONE ? 0 : t->nodes[parent].depth + 1,
+        .inlined = inlined,
+    };
+    return t->count++;
+}
+
+static uint32_t node_child(struct builder *b, uint32_t parent, uint32_t function, bool inlined)
+{
+    struct view_tree *t = &b->view->tree;
+    struct view_node key = { .parent = parent, .function = function, .inlined = inlined };
+    if (function == VIEW_NONE || !table_grow(b, &b->nodes))
+        return VIEW_NONE;
+    size_t at = node_hash(&key) & (b->nodes.size - 1);
+    for (; b->nodes.slots[at]; at = (at + 1) & (b->nodes.size - 1)) {
+        const struct view_node *n = &t->nodes[b->nodes.slots[at] - 1];
+        if (n->parent == parent && n->function == function && n->inlined == inlined)
+            return b->nodes.slots[at] - 1;
+    }
+    uint32_t node = view_tree_add(t, parent, function, inlined);
+    if (node == VIEW_NONE)
+        return VIEW_NONE;
+    b->nodes.slots[at] = node + 1;
+    b->nodes.used++;
+    return node;
+}
+
+static uint32_t frame_function(struct builder *b, const struct profile_node *n,
+                               const struct symbol_frame *frame)
+{
+    bool lines = b->options->lines && frame->file[0];
+    struct view_function key = {
+        .name = frame->function,
+        .image = n->image,
+        .image_name = symbols_image_name(b->view->symbols, n->image),
+        .file = lines ? frame->file : "",
+        .line = lines ? frame->line : 0,
+        .start = frame->start ? frame->start : n->offset,
+    };
+    if (!lines)
+        key.file = "";
+    return function_intern(b, &key);
+}
+
+/* Adds the frames of one profile node below `at`; returns the innermost one's node. */
+static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_process *process,
+                           const struct profile_node *n)
+{
+    struct symbol_location where = symbols_find(b->view->symbols, process, n->image, n->offset);
+    for (uint32_t i = where.count; i-- > 0 && at != VIEW_NONE;) {
+        const struct symbol_frame *frame = &where.frames[i];
+        if (b->options->no_inline && frame->inlined)
+            break;
+        at = node_child(b, at, frame_function(b, n, frame), frame->inlined);
+    }
+    return at;
+}
+
+static bool thread_add(struct builder *b, const struct profile_thread *thread)
+{
+    const struct profile *p = b->view->profile;
+    const struct profile_process *process =
+        thread->process < p->process_count ? &p->processes[thread->process] : NULL;
+    if (!thread->node_count)
+        return true;
+    uint32_t *map = calloc(thread->node_count, sizeof *map);
+    if (!map)
+        return false;
+    /* map[0] = 0: the root of every thread is the root of the view. */
+    for (uint32_t i = 0; i < thread->node_count; i++) {
+        const struct profile_node *n = &thread->nodes[i];
+        if (i > 0)
+            map[i] = frames_add(b, n->parent < i ? map[n->parent] : 0, process, n);
+        if (map[i] == VIEW_NONE) {
+            free(map);
+            return false;
+        }
+        uint64_t *self = &b->view->tree.nodes[map[i]].self;
+        *self = add_saturated(*self, n->self);
+    }
+    free(map);
+    return true;
+}
+
+static bool root_add(struct builder *b)
+{
+    struct profile_node root = { .image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT };
+    struct symbol_location where =
+        symbols_find(b->view->symbols, NULL, PROFILE_IMAGE_PSEUDO, KEY_ROOT);
+    uint32_t function = frame_function(b, &root, &where.frames[0]);
+    return function != VIEW_NONE
+        && view_tree_add(&b->view->tree, VIEW_NONE, function, false) != VIEW_NONE;
+}
+
+static bool threads_add(struct builder *b)
+{
+    const struct profile *p = b->view->profile;
+    uint64_t weight = 0, squares = 0, taken = 0;
+    for (uint32_t t = 0; t < p->thread_count; t++) {
+        if (!b->view->threads_chosen[t])
+            continue;
+        weight = add_saturated(weight, p->threads[t].weight);
+        squares = add_saturated(squares, p->threads[t].weight_squares);
+        taken = add_saturated(taken, p->threads[t].taken);
+        if (!thread_add(b, &p->threads[t]))
+            return false;
+    }
+    b->view->effective = squares ? (double)weight * (double)weight / (double)squares
+                                 : (double)taken;
+    return true;
+}
+
+struct view *view_build(const struct profile *p, const struct symbols *s,
+                        const struct view_options *options, struct err *e)
+{
+    struct view *v = calloc(1, sizeof *v);
+    if (!v) {
+        err_set(e, ERR_INTERNAL, "cannot build the report: out of memory");
+        return NULL;
+    }
+    v->profile = p;
+    v->symbols = s;
+    struct builder b = { .view = v, .options = options };
+    bool ok = refine_threads(v, options, e);
+    if (ok && (!root_add(&b) || !threads_add(&b)))
+        ok = err_set(e, ERR_INTERNAL, "cannot build the report: out of memory");
+    free(b.functions.slots);
+    free(b.nodes.slots);
+    ok = ok && refine_paths(v, options, e) && totals_compute(v, e);
+    if (ok)
+        return v;
+    view_free(v);
+    return NULL;
+}
+
+void view_free(struct view *v)
+{
+    if (!v)
+        return;
+    free(v->functions);
+    free(v->tree.nodes);
+    free(v->threads_chosen);
+    free(v);
+}

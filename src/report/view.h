@@ -1,0 +1,91 @@
+/* What a report shows: the trees of a profile's threads merged into one and symbolized, with one
+ * node per function and calling context (inlined functions get nodes of their own).
+ *
+ * Weights are weighted samples. A function's total counts every call path that passes through it
+ * once, however often the function is on it.
+ *
+ * Everything here is iterative: a tree may be a million levels deep.
+ *
+ * Context: ordinary code, one thread a view.
+ * Ownership: view_free releases a view; it borrows the profile and the symbols. */
+#ifndef PENUMBRA_REPORT_VIEW_H
+#define PENUMBRA_REPORT_VIEW_H
+
+#include "base/err.h"
+#include "profile/profile.h"
+#include "symbols/symbols.h"
+
+#define VIEW_NONE UINT32_MAX
+
+struct view_function {
+    const char *name;
+    const char *image_name;
+    const char *file; /* "" unless the view is by line */
+    uint32_t line;    /* 0 unless the view is by line */
+    uint32_t image;   /* as in profile_node.image */
+    uint64_t start;   /* link-time address of the function, or of its first sample if unknown */
+    uint64_t self, total;
+};
+
+struct view_node {
+    uint32_t function; /* index in view.functions */
+    uint32_t parent;   /* VIEW_NONE for the root; else smaller than the node's own index */
+    uint32_t first_child, next_sibling; /* by total, greatest first; VIEW_NONE: none */
+    uint32_t depth;                     /* 0 for the root */
+    bool inlined;                       /* into its parent */
+    uint64_t self, total;
+};
+
+struct view_tree {
+    struct view_node *nodes; /* nodes[0] is the root */
+    uint32_t count, capacity;
+};
+
+struct view_options {
+    const char *thread;  /* NULL, or a thread id or name: only these threads */
+    const char *process; /* NULL, or a process id or name */
+    const char *image;   /* NULL, or name or path: only samples whose innermost frame is in it */
+    bool no_inline;      /* inlined frames count for the function they are inlined into */
+    bool lines;          /* one node per source line instead of per function */
+    const char *const *through; /* call path refinements, each "REGEX,REGEX,..." */
+    uint32_t through_count;
+};
+
+struct view {
+    const struct profile *profile;
+    const struct symbols *symbols;
+    struct view_function *functions;
+    uint32_t function_count, function_capacity;
+    struct view_tree tree;  /* top-down */
+    uint64_t samples;       /* all that this view shows */
+    uint64_t samples_all;   /* of the chosen threads, before `image` and `through` */
+    double effective;       /* samples as independent ones: weight squared / squares of weights */
+    bool *threads_chosen;   /* by index in profile.threads */
+};
+
+/* Fails with ERR_USAGE if a filter matches nothing or a regular expression is wrong. */
+struct view *view_build(const struct profile *p, const struct symbols *s,
+                        const struct view_options *options, struct err *e);
+void view_free(struct view *v);
+
+static inline bool view_is_refined(const struct view *v)
+{
+    return v->samples != v->samples_all;
+}
+
+/* Functions in descending order of self (then total, then name): indexes to free(). */
+uint32_t *view_order(const struct view *v, uint32_t *count, struct err *e);
+
+/* Which functions a pattern names: those with exactly this name; else those whose name without
+ * parameters it is; else those that the extended regular expression matches. matches: one flag per
+ * function, to free(). NULL on error; *count may be 0. */
+bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e);
+
+/* Adds a node to a tree; VIEW_NONE without memory. */
+uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, bool inlined);
+/* Links children under their parents by descending total. */
+bool view_tree_link(const struct view *v, struct view_tree *t);
+/* The next node in preorder, or VIEW_NONE at the end. With skip, not into node's children. */
+uint32_t view_tree_next(const struct view_tree *t, uint32_t node, bool skip);
+
+#endif
