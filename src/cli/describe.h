@@ -1,0 +1,23 @@
+/* What a profile says besides what the spool holds: the machine, the command, symbols of JIT code.
+ *
+ * Context: the main thread.
+ * Ownership: the profile owns what is put into it. */
+#ifndef PENUMBRA_CLI_DESCRIBE_H
+#define PENUMBRA_CLI_DESCRIBE_H
+
+#include <stdbool.h>
+
+#include "profile/profile.h"
+#include "sigsafe/spool.h"
+
+/* kernel, cpu, cpus, and the event's name. */
+bool describe_machine(struct profile *p, const struct spool_config *config, struct err *e);
+/* *string = a copy of value. */
+bool describe_set(char **string, const char *value, struct err *e);
+/* argv as a shell would take it; malloc'ed, NULL without memory. */
+char *describe_command(char **argv);
+/* Copies /tmp/perf-PID.map of the recorded processes, if they are this user's and were written
+ * during the recording. */
+void describe_jit(struct profile *p);
+
+#endif

@@ -1,0 +1,36 @@
+/* The line on the terminal while a recording goes on, and the summary after it.
+ *
+ * Context: the main thread. Writes to standard error only.
+ * Ownership: nothing. */
+#ifndef PENUMBRA_CLI_LIVE_LINE_H
+#define PENUMBRA_CLI_LIVE_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "profile/profile.h"
+#include "sigsafe/spool.h"
+
+struct live_line {
+    bool on;
+    bool drawn;
+    uint64_t last_ns;
+};
+
+void live_line_init(struct live_line *l, bool quiet);
+/* Draws anew when a quarter of a second has passed. Keeps silent while another process group or a
+ * full-screen program has the terminal. */
+void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
+                    uint64_t elapsed_ns);
+void live_line_erase(struct live_line *l);
+
+/* Cost of the handlers and of signal delivery, in percent of the CPU time of the program. */
+double overhead_percent(const struct profile_totals *t, uint32_t delivery_ns, double cost_ns);
+
+/* "1 process", "3 processes". */
+void put_count(struct buf *b, uint64_t n, const char *one, const char *many);
+/* " (late 3, spool-full 12)", or nothing. */
+void put_drops(struct buf *b, const uint64_t drops[DROP_COUNT]);
+
+#endif

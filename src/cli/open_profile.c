@@ -1,0 +1,118 @@
+#include "cli/open_profile.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/describe.h"
+#include "cli/record_spool.h"
+#include "profile/live.h"
+#include "profile/spool_read.h"
+
+#define NOTE_SNAPSHOT "a snapshot: the recording is still going on\n"
+#define NOTE_RECOVERED "recovered: the collector was killed, and this is what had been counted\n"
+
+static bool open_spool(const struct live_info *info, const char *path, struct record_spool *s,
+                       bool *alive, struct err *e)
+{
+    if (!live_same_boot(info) && access(info->spool_path, F_OK))
+        return err_set(e, ERR_NOT_FOUND,
+                       "\"%s\" is an unfinished recording from before the machine was last "
+                       "started; its counters (\"%s\") are gone", path, info->spool_path);
+    if (!record_spool_open(s, info->spool_path, alive, e))
+        return err_prefix(e, "\"%s\" is an unfinished recording", path);
+    if (spool_header(&s->spool)->start_realtime_ns == info->start_realtime_ns)
+        return true;
+    record_spool_release(s, false);
+    return err_set(e, ERR_FORMAT, "\"%s\" is an unfinished recording, but \"%s\" holds the counters "
+                   "of another one", path, info->spool_path);
+}
+
+/* The first process to register is the program that was started. */
+static const char *first_command(const struct profile *p)
+{
+    const struct profile_process *first = NULL;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (!first || p->processes[i].start_ns < first->start_ns)
+            first = &p->processes[i];
+    return first ? first->command : "";
+}
+
+static struct profile *profile_of(const struct record_spool *s, const char *note, struct err *e)
+{
+    const struct spool_header *h = spool_header(&s->spool);
+    uint64_t damage = 0;
+    struct profile *p = profile_from_spool(&s->spool, &damage, e);
+    if (!p)
+        return NULL;
+    struct spool_config config = h->config;
+    p->exit_status = -1;
+    p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
+    if (!describe_machine(p, &config, e) || !describe_set(&p->notes, note, e) ||
+        !describe_set(&p->command, first_command(p), e)) {
+        profile_free(p);
+        return NULL;
+    }
+    describe_jit(p);
+    return p;
+}
+
+static struct profile *recover(const struct live_info *info, const char *path, const char *to,
+                               struct record_spool *s, struct err *e)
+{
+    /* The program may live on; its samples would go nowhere. */
+    __atomic_store_n(&spool_header(&s->spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
+    struct profile *p = profile_of(s, NOTE_RECOVERED, e);
+    if (!p)
+        return NULL;
+    p->recovered = 1;
+    if (profile_write(p, to ? to : path, e)) {
+        unlink(info->spool_path);
+        if (to && strcmp(to, path))
+            unlink(path);
+        return p;
+    }
+    profile_free(p);
+    return NULL;
+}
+
+struct profile *open_profile(const char *path, struct err *e)
+{
+    struct live_info info;
+    struct record_spool spool;
+    bool is_live, alive;
+    if (!live_read(path, &info, &is_live, e))
+        return NULL;
+    if (!is_live)
+        return profile_read(path, e);
+    if (!open_spool(&info, path, &spool, &alive, e))
+        return NULL;
+    struct profile *p = alive ? profile_of(&spool, NOTE_SNAPSHOT, e)
+                              : recover(&info, path, NULL, &spool, e);
+    record_spool_release(&spool, false);
+    return p;
+}
+
+enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
+                                     struct err *e)
+{
+    struct live_info info;
+    struct record_spool spool;
+    bool is_live, alive;
+    if (!live_read(path, &info, &is_live, e))
+        return RECOVER_FAILED;
+    if (!is_live) {
+        *p = profile_read(path, e);
+        return *p ? RECOVER_NOT_NEEDED : RECOVER_FAILED;
+    }
+    if (!open_spool(&info, path, &spool, &alive, e))
+        return RECOVER_FAILED;
+    *p = NULL;
+    if (alive)
+        err_set(e, ERR_USAGE, "\"%s\" is still being recorded by process %d; end that recording "
+                "(kill %d), or look at it as it is with penumbra report", path, info.pid, info.pid);
+    else
+        *p = recover(&info, path, to, &spool, e);
+    record_spool_release(&spool, false);
+    return *p ? RECOVER_DONE : RECOVER_FAILED;
+}

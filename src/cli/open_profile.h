@@ -1,0 +1,26 @@
+/* Opening a profile, whatever state its recording is in:
+ *
+ *   a finished file                         read
+ *   a live file (profile/live.h) whose
+ *     collector runs                        a snapshot of what has been counted so far
+ *     collector is gone (killed)            recovered: the counters become a finished file in its
+ *                                           place, the spool is removed
+ *
+ * Context: the main thread.
+ * Ownership: the caller frees the profile with profile_free. */
+#ifndef PENUMBRA_CLI_OPEN_PROFILE_H
+#define PENUMBRA_CLI_OPEN_PROFILE_H
+
+#include "base/err.h"
+#include "profile/profile.h"
+
+struct profile *open_profile(const char *path, struct err *e);
+
+enum recover_outcome { RECOVER_FAILED, RECOVER_DONE, RECOVER_NOT_NEEDED };
+
+/* Recovers the live file at `path`. to: where the finished file goes; NULL: in place. On
+ * RECOVER_DONE and RECOVER_NOT_NEEDED *p is the profile, the caller's to free. */
+enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
+                                     struct err *e);
+
+#endif

@@ -1,0 +1,281 @@
+/* `penumbra record`: checks, starts the program, serves its runtimes, writes the profile.
+ *
+ *      parse ─> check ─> probe ─> spool ─> launch ─> serve ... ─> stop ─> write ─> wait
+ *                 │ nothing has been left behind      │ until the program ends, the time is up,
+ *                 │ if any of these fails             │ or a signal asks for it
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/live_line.h"
+#include "cli/record_check.h"
+#include "cli/record_finish.h"
+#include "cli/record_launch.h"
+#include "cli/record_options.h"
+#include "cli/record_probe.h"
+#include "cli/record_signals.h"
+#include "cli/record_spool.h"
+#include "cli/record_tables.h"
+#include "profile/live.h"
+
+#define POLL_NS UINT64_C(100000000)
+
+struct recording {
+    struct record_options options;
+    struct record_program program;
+    char output[PATH_MAX];
+    char abandoned[SPOOL_PATH_MAX]; /* spool of a dead recording whose file we replace, or "" */
+    struct spool_config config;
+    struct buf notes; /* NUL-terminated once begun */
+    struct record_spool spool;
+    struct record_tables tables;
+    struct record_child child;
+    struct live_line line;
+    uint64_t start_ns;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Another recording's file must not be taken from it; what a killed one left is replaced. */
+static bool check_other_recording(struct recording *r, struct err *e)
+{
+    struct live_info info;
+    struct record_spool other;
+    bool is_live = false, alive = false;
+    struct err ignored = {0};
+    if (access(r->output, R_OK) || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
+        return true;
+    if (!record_spool_open(&other, info.spool_path, &alive, &ignored))
+        return true;
+    record_spool_release(&other, false);
+    if (alive)
+        return err_set(e, ERR_OUTPUT, "\"%s\" is being written by another recording (process %d); "
+                       "choose another name with -o", r->options.output, info.pid);
+    memcpy(r->abandoned, info.spool_path, sizeof r->abandoned);
+    return true;
+}
+
+static void settle_config(struct recording *r)
+{
+    const struct record_options *o = &r->options;
+    r->config.follow = o->follow;
+    r->config.randomize = o->randomize;
+    r->config.budget_ppm = o->budget_ppm;
+    r->config.max_depth = o->max_depth;
+}
+
+static bool prepare(struct recording *r, struct err *e)
+{
+    if (!record_check_program(r->options.program[0], &r->program, e) ||
+        !record_check_output(r->options.output, r->output, e) || !check_other_recording(r, e) ||
+        !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path, e) ||
+        !record_probe_trigger(&r->options, &r->config, &r->notes, e))
+        return false;
+    buf_put_u8(&r->notes, '\0');
+    if (!buf_ok(&r->notes))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    settle_config(r);
+    record_calibrate(&r->config);
+    return record_spool_create(&r->spool, r->options.spool_dir, r->output, e);
+}
+
+static bool start(struct recording *r, struct err *e)
+{
+    struct live_info live;
+    struct spool_header *h = spool_header(&r->spool.spool);
+    if (!live_describe_self(&live, r->spool.path, e))
+        return false;
+    h->config = r->config;
+    h->collector_pid = getpid();
+    h->start_realtime_ns = live.start_realtime_ns;
+    h->start_monotonic_ns = r->start_ns = now_ns();
+    record_signals_set_bell(&h->bell);
+    if (!record_launch(&r->child, &r->program, r->options.program, r->config.runtime_path,
+                       r->spool.path, e))
+        return false;
+    struct err warning = {0};
+    if (!live_write(r->output, &live, &warning) && !r->options.quiet)
+        fprintf(stderr, "penumbra: %s; if penumbra is killed, nothing will be recoverable\n",
+                warning.message);
+    if (r->abandoned[0]) {
+        fprintf(stderr, "penumbra: replacing the unfinished recording in %s\n", r->options.output);
+        unlink(r->abandoned);
+    }
+    warning = (struct err){0};
+    if (!record_tables_start(&r->tables, &r->spool, &warning) && !r->options.quiet)
+        fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
+    return true;
+}
+
+/* A process that has exited but was not waited for still has its number. */
+static bool process_runs(int32_t pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    size_t n = fread(line, 1, sizeof line - 1, f);
+    fclose(f);
+    line[n] = '\0';
+    const char *end = strrchr(line, ')');
+    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
+static bool descendants_run(const struct spool *s)
+{
+    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
+    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
+        const struct spool_process *p = spool_at(s, ref, sizeof *p);
+        if (!p)
+            return false;
+        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != PROCESS_EXITED && process_runs(p->pid))
+            return true;
+        ref = p->next;
+    }
+    return false;
+}
+
+static void hand_on_signals(const struct recording *r)
+{
+    int number;
+    while ((number = record_signals_take()) != 0)
+        if (!r->child.ended)
+            kill(r->child.pid, number);
+}
+
+static void wait_for_bell(const struct spool *s, uint32_t seen, uint64_t most_ns)
+{
+    struct timespec timeout = {(time_t)(most_ns / 1000000000), (long)(most_ns % 1000000000)};
+    syscall(SYS_futex, &spool_header(s)->bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+static bool recording_is_over(const struct recording *r, uint64_t elapsed)
+{
+    const struct record_options *o = &r->options;
+    if (record_signals_stop() || (o->duration_ns && elapsed >= o->duration_ns))
+        return true;
+    return r->child.ended && !(o->wait_all && descendants_run(&r->spool.spool));
+}
+
+/* Serves the runtimes until the recording is over; returns how long it was. */
+static uint64_t serve(struct recording *r)
+{
+    const struct spool *s = &r->spool.spool;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
+        uint64_t now = now_ns(), elapsed = now - r->start_ns;
+        spool_header(s)->elapsed_ms = (uint32_t)(elapsed / 1000000);
+        record_spool_extend(&r->spool, 0);
+        record_tables_kick(&r->tables);
+        record_child_poll(&r->child, now);
+        if (!record_signals_stop())
+            hand_on_signals(r);
+        if (recording_is_over(r, elapsed))
+            return elapsed;
+        live_line_draw(&r->line, s, now, elapsed);
+        uint64_t most = POLL_NS, duration = r->options.duration_ns;
+        if (duration && duration - elapsed < most)
+            most = duration - elapsed;
+        wait_for_bell(s, seen, most);
+    }
+}
+
+static void wait_for_program(struct recording *r)
+{
+    const struct spool *s = &r->spool.spool;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
+        record_child_poll(&r->child, now_ns());
+        if (r->child.ended)
+            return;
+        hand_on_signals(r);
+        wait_for_bell(s, seen, POLL_NS);
+    }
+}
+
+/* The program's own end, as its own parent would see it. */
+static int pass_on(int status, bool written)
+{
+    if (WIFSIGNALED(status))
+        record_signals_die(WTERMSIG(status));
+    if (WEXITSTATUS(status) == 0 && !written)
+        return ERR_OUTPUT;
+    return WEXITSTATUS(status);
+}
+
+static bool stop_and_write(struct recording *r, uint64_t elapsed)
+{
+    struct err e = {0};
+    __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
+    hand_on_signals(r);
+    live_line_erase(&r->line);
+    struct record_result result = {.argv = r->options.program,
+                                   .output = r->output,
+                                   .shown = r->options.output,
+                                   .notes = (const char *)r->notes.data,
+                                   .exit_status = r->child.ended ? r->child.status : -1,
+                                   .duration_ns = elapsed,
+                                   .quiet = r->options.quiet};
+    if (record_finish(&result, &r->spool, &e)) {
+        unlink(r->spool.path);
+        return true;
+    }
+    command_fail("record", &e);
+    fprintf(stderr, "penumbra record: what was counted is kept in %s; when the cause is removed, "
+                    "run penumbra recover %s (-o elsewhere)\n", r->spool.path, r->options.output);
+    return false;
+}
+
+static int run(struct recording *r)
+{
+    struct err e = {0};
+    if (!prepare(r, &e))
+        return command_fail("record", &e);
+    if (!r->options.quiet)
+        fputs((const char *)r->notes.data, stderr);
+    if (!start(r, &e)) {
+        record_spool_release(&r->spool, true);
+        return command_fail("record", &e);
+    }
+    live_line_init(&r->line, r->options.quiet);
+    bool written = stop_and_write(r, serve(r));
+    bool idle = record_tables_stop(&r->tables);
+    wait_for_program(r);
+    record_signals_set_bell(NULL);
+    if (idle)
+        record_spool_release(&r->spool, false);
+    return pass_on(r->child.status, written);
+}
+
+int command_record(int argc, char **argv)
+{
+    struct err e = {0};
+    static struct recording r;
+    if (!record_options_parse(&r.options, argc, argv, &e))
+        return command_fail("record", &e);
+    if (r.options.help) {
+        record_options_help(stdout);
+        return 0;
+    }
+    record_signals_install();
+    int status = run(&r);
+    buf_free(&r.notes);
+    return status;
+}

@@ -1,0 +1,114 @@
+/* How fast the time stamp counter runs, and what one empty signal costs.
+ *
+ * A loop reads the time stamp counter and looks at the gaps between two readings. A gap during
+ * which exactly one signal was handled is the cost of interrupt, signal delivery, empty handler and
+ * return; the median of some hundred of them is robust against whatever else the machine does. */
+#include "cli/record_probe.h"
+
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sigsafe/sys.h"
+
+enum { CALIBRATION_NS = 20000000, CALIBRATION_PERIOD_NS = 50000, GAPS_MOST = 512 };
+
+static volatile sig_atomic_t delivered;
+
+static void empty_handler(int number)
+{
+    (void)number;
+    delivered++;
+}
+
+struct gaps {
+    uint64_t ticks[GAPS_MOST];
+    unsigned count;
+};
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* `self`: signals are sent by the loop, for want of an event that does. */
+static void collect_gaps(struct gaps *g, int self, uint64_t until_ns)
+{
+    uint64_t last = sys_ticks_as();
+    for (unsigned round = 0; g->count < GAPS_MOST; round++) {
+        int before = delivered;
+        if (self)
+            syscall(SYS_tgkill, getpid(), gettid(), self);
+        uint64_t now = sys_ticks_as();
+        if (delivered == before + 1)
+            g->ticks[g->count++] = now - last;
+        if ((round & 63) == 0 && monotonic_ns() >= until_ns)
+            return;
+        /* A signal between the reading above and this one belongs to no gap. */
+        last = sys_ticks_as();
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int open_clock(bool exclude_kernel)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = CALIBRATION_PERIOD_NS,
+        .exclude_hv = 1,
+        .exclude_kernel = exclude_kernel,
+        .sigtrap = 1,
+        .remove_on_exec = 1,
+        .sig_data = 1,
+    };
+    return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void record_calibrate(struct spool_config *config)
+{
+    struct gaps g = {.count = 0};
+    struct sigaction action = {.sa_handler = empty_handler, .sa_flags = SA_RESTART}, old_action;
+    sigset_t set, old_set;
+    int number = (int)config->signal;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigaction(number, &action, &old_action);
+    sigprocmask(SIG_UNBLOCK, &set, &old_set);
+
+    uint64_t start_ns = monotonic_ns(), start_ticks = sys_ticks_as();
+    int fd = config->mechanism == MECHANISM_PERF ? open_clock(config->exclude_kernel) : -1;
+    collect_gaps(&g, fd < 0 ? number : 0, start_ns + CALIBRATION_NS);
+    if (fd >= 0) {
+        ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+        close(fd);
+    }
+    uint64_t ns, ticks;
+    /* The self-sent signals may have been enough early: the clock needs its time all the same. */
+    do {
+        ns = monotonic_ns() - start_ns;
+        ticks = sys_ticks_as() - start_ticks;
+    } while (ns < CALIBRATION_NS / 2);
+
+    sigprocmask(SIG_SETMASK, &old_set, NULL);
+    sigaction(number, &old_action, NULL);
+    config->tsc_hz = (uint64_t)((double)ticks / (double)ns * 1e9);
+    config->delivery_ns = 0;
+    if (g.count && config->tsc_hz) {
+        qsort(g.ticks, g.count, sizeof g.ticks[0], compare);
+        double median = (double)g.ticks[g.count / 2];
+        config->delivery_ns = (uint32_t)(median * 1e9 / (double)config->tsc_hz);
+    }
+}

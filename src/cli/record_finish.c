@@ -1,0 +1,131 @@
+#include "cli/record_finish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "cli/describe.h"
+#include "cli/live_line.h"
+#include "profile/profile.h"
+#include "profile/spool_read.h"
+
+static double total_cost_ns(const struct profile *p)
+{
+    struct profile_totals t;
+    profile_totals(p, &t);
+    return (double)t.cost_ns;
+}
+
+static void put_size(struct buf *b, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode))
+        return;
+    if (st.st_size < 1000)
+        buf_printf(b, " (%lld bytes)", (long long)st.st_size);
+    else if (st.st_size < 1000000)
+        buf_printf(b, " (%.0f kB)", (double)st.st_size / 1e3);
+    else
+        buf_printf(b, " (%.1f MB)", (double)st.st_size / 1e6);
+}
+
+static uint32_t first_arm_error(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].arm_error)
+            return p->processes[i].arm_error;
+    return 0;
+}
+
+/* Why a profile is empty, as far as it can be known. */
+static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
+{
+    buf_puts(b, "penumbra: nothing was sampled: ");
+    if (!p->process_count)
+        buf_puts(b, "libpenumbra-rt.so was never loaded (the program cleared LD_PRELOAD or ended "
+                    "before its libraries were loaded)\n");
+    else if (first_arm_error(p))
+        buf_printf(b, "the trigger could not be set in the program: %s\n",
+                   strerror((int)first_arm_error(p)));
+    else if (t->dropped_all)
+        buf_puts(b, "every sample was dropped\n");
+    else if (!strcmp(p->trigger, "cpu"))
+        buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
+                      "(a higher rate: -F; waiting time: -e wall)\n",
+                   (double)t->cpu_ns / 1e6, (double)p->period / 1e6);
+    else
+        buf_printf(b, "%s did not happen %llu times in any thread (-c sets the period)\n",
+                   p->trigger, (unsigned long long)p->period);
+}
+
+static void say(const struct record_result *r, const struct profile *p)
+{
+    struct profile_totals t;
+    struct buf b = {0};
+    profile_totals(p, &t);
+    if (!t.taken)
+        put_reason(&b, p, &t);
+    buf_puts(&b, "penumbra: ");
+    put_count(&b, t.taken, "sample", "samples");
+    buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
+    put_count(&b, p->process_count, "process", "processes");
+    buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
+    put_drops(&b, t.drops);
+    buf_printf(&b, ", %.1f%% overhead -> %s",
+               overhead_percent(&t, p->delivery_ns, total_cost_ns(p)), r->shown);
+    put_size(&b, r->output);
+    buf_puts(&b, "\n");
+    if (buf_ok(&b))
+        fwrite(b.data, 1, b.size, stderr);
+    buf_free(&b);
+}
+
+/* What was found out only now joins what was known at the start. */
+static char *all_notes(const struct record_result *r, const struct profile *p,
+                       const struct record_spool *s, uint64_t damage)
+{
+    struct buf b = {0};
+    size_t size;
+    buf_puts(&b, r->notes);
+    if (s->full)
+        buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
+    if (first_arm_error(p))
+        buf_printf(&b, "the trigger could not be set in some threads: %s\n",
+                   strerror((int)first_arm_error(p)));
+    if (damage)
+        buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
+                   (unsigned long long)damage);
+    buf_put_u8(&b, '\0');
+    return (char *)buf_detach(&b, &size);
+}
+
+static bool describe(const struct record_result *r, const struct record_spool *s,
+                     struct profile *p, uint64_t damage, struct err *e)
+{
+    const struct spool_config config = spool_header(&s->spool)->config;
+    char *command = describe_command(r->argv);
+    char *notes = all_notes(r, p, s, damage);
+    bool ok = command && notes && describe_set(&p->command, command, e) &&
+              describe_set(&p->notes, notes, e) && describe_machine(p, &config, e);
+    if (!command || !notes)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    free(command);
+    free(notes);
+    p->exit_status = r->exit_status;
+    p->duration_ns = r->duration_ns;
+    describe_jit(p);
+    return ok;
+}
+
+bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e)
+{
+    uint64_t damage = 0;
+    struct profile *p = profile_from_spool(&s->spool, &damage, e);
+    bool ok = p && describe(r, s, p, damage, e) && profile_write(p, r->output, e);
+    if (ok && !r->quiet)
+        say(r, p);
+    profile_free(p);
+    return ok;
+}

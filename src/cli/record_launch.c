@@ -1,0 +1,211 @@
+#include "cli/record_launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/record_signals.h"
+#include "sigsafe/spool.h"
+
+#define PRELOAD "LD_PRELOAD="
+/* Ctrl-Z stops both; only if the program is still stopped alone after this does it count. */
+#define STOP_SETTLES_NS UINT64_C(200000000)
+
+extern char **environ;
+
+struct launch {
+    const char *path;
+    char **argv;
+    char **envp;
+};
+
+static bool is_our_library(const char *entry, size_t length)
+{
+    static const char name[] = "/libpenumbra-rt.so";
+    size_t n = sizeof name - 1;
+    return length >= n && !memcmp(entry + length - n, name, n);
+}
+
+/* Our library, then what was to be preloaded anyway, without another penumbra's library: in a
+ * recording inside a recording the inner one has the program. */
+static char *preload_setting(const char *runtime)
+{
+    struct buf b = {0};
+    buf_puts(&b, PRELOAD);
+    buf_puts(&b, runtime);
+    const char *old = getenv("LD_PRELOAD");
+    while (old && *old) {
+        size_t n = strcspn(old, ": ");
+        if (n && !is_our_library(old, n)) {
+            buf_put_u8(&b, ':');
+            buf_put(&b, old, n);
+        }
+        old += n + (old[n] != '\0');
+    }
+    buf_put_u8(&b, '\0');
+    size_t size;
+    return (char *)buf_detach(&b, &size);
+}
+
+/* The environment with LD_PRELOAD and PENUMBRA_SPOOL set. Only the array and its two last strings
+ * are new. */
+static char **make_environment(const char *runtime, const char *spool_path)
+{
+    size_t count = 0, kept = 0;
+    while (environ && environ[count])
+        count++;
+    char **envp = calloc(count + 3, sizeof *envp);
+    char *preload = preload_setting(runtime);
+    char *spool;
+    if (asprintf(&spool, SPOOL_ENV "=%s", spool_path) < 0)
+        spool = NULL;
+    if (!envp || !preload || !spool) {
+        free(envp);
+        free(preload);
+        free(spool);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], PRELOAD, sizeof PRELOAD - 1) &&
+            strncmp(environ[i], SPOOL_ENV "=", sizeof SPOOL_ENV))
+            envp[kept++] = environ[i];
+    envp[kept++] = preload;
+    envp[kept++] = spool;
+    return envp;
+}
+
+static void free_environment(char **envp)
+{
+    size_t count = 0;
+    while (envp && envp[count])
+        count++;
+    if (count >= 2) {
+        free(envp[count - 1]);
+        free(envp[count - 2]);
+    }
+    free(envp);
+}
+
+/* What execvp does with a file that the kernel does not know: hands it to the shell. */
+static char **shell_arguments(const char *path, char **argv)
+{
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    char **shell = calloc(count + 2, sizeof *shell);
+    if (!shell)
+        return NULL;
+    static char sh[] = "/bin/sh";
+    shell[0] = sh;
+    shell[1] = (char *)(uintptr_t)path;
+    for (size_t i = 1; i < count; i++)
+        shell[i + 1] = argv[i];
+    return shell;
+}
+
+/* A raw system call: if the collector itself is being recorded, the outer recording's interposed
+ * execve would put its own settings into the environment. */
+static _Noreturn void run_child(const struct launch *l, int report)
+{
+    record_signals_child();
+    syscall(SYS_execve, l->path, l->argv, l->envp);
+    int error = errno;
+    ssize_t ignored = write(report, &error, sizeof error);
+    (void)ignored;
+    _exit(127);
+}
+
+static bool fork_and_exec(struct record_child *c, const struct launch *l, int *exec_error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    c->pid = fork();
+    if (c->pid == 0)
+        run_child(l, ends[1]);
+    int error = errno;
+    close(ends[1]);
+    ssize_t n = 0;
+    *exec_error = 0;
+    if (c->pid > 0)
+        do
+            n = read(ends[0], exec_error, sizeof *exec_error);
+        while (n < 0 && errno == EINTR);
+    close(ends[0]);
+    errno = error;
+    if (n == (ssize_t)sizeof *exec_error)
+        while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    else
+        *exec_error = 0;
+    return c->pid > 0;
+}
+
+bool record_launch(struct record_child *c, const struct record_program *program, char **argv,
+                   const char *runtime, const char *spool_path, struct err *e)
+{
+    *c = (struct record_child){.pid = -1};
+    char **shell = program->shell_script ? shell_arguments(program->path, argv) : NULL;
+    struct launch l = {.path = program->shell_script ? "/bin/sh" : program->path,
+                       .argv = program->shell_script ? shell : argv,
+                       .envp = make_environment(runtime, spool_path)};
+    bool ok = false;
+    int exec_error = 0;
+    if (!l.argv || !l.envp)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    else if (!fork_and_exec(c, &l, &exec_error))
+        err_set_errno(e, ERR_INTERNAL, errno, "cannot make a process for \"%s\"", program->path);
+    else if (exec_error == E2BIG)
+        err_set(e, ERR_NOT_EXECUTABLE, "cannot start \"%s\": its arguments and environment are "
+                "longer than the kernel allows", program->path);
+    else if (exec_error)
+        err_set_errno(e, exec_error == ENOENT ? ERR_NOT_FOUND : ERR_NOT_EXECUTABLE, exec_error,
+                      "cannot start \"%s\"", program->path);
+    else
+        ok = true;
+    free_environment(l.envp);
+    free(shell);
+    return ok;
+}
+
+static bool is_terminal_stop(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+void record_child_poll(struct record_child *c, uint64_t now_ns)
+{
+    int status;
+    while (!c->ended && waitpid(c->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == c->pid) {
+        if (WIFSTOPPED(status)) {
+            c->stopped = is_terminal_stop(WSTOPSIG(status));
+            c->stopped_ns = now_ns;
+        } else if (WIFCONTINUED(status)) {
+            c->stopped = false;
+        } else {
+            c->ended = true;
+            c->stopped = false;
+            c->status = status;
+        }
+    }
+    bool continued = record_signals_continued();
+    if (c->mirrored && continued) {
+        kill(c->pid, SIGCONT);
+        c->mirrored = false;
+        c->stopped = false;
+    } else if (continued) {
+        c->stopped_ns = now_ns; /* Ctrl-Z and fg: the program's own SIGCONT is on its way */
+    }
+    if (c->stopped && !c->mirrored && now_ns - c->stopped_ns > STOP_SETTLES_NS &&
+        (isatty(STDIN_FILENO) || isatty(STDERR_FILENO))) {
+        c->mirrored = true;
+        raise(SIGSTOP);
+    }
+}

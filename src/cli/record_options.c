@@ -1,0 +1,226 @@
+#include "cli/record_options.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/numbers.h"
+#include "cli/suggest.h"
+
+enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 16384, DEPTH_MAX = 1000000 };
+
+/* Values of options without a letter. */
+enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
+       OPT_WAIT_ALL };
+
+static const struct row {
+    int value;            /* the letter, or OPT_* */
+    const char *name;     /* of the long form */
+    const char *argument; /* NULL: takes none */
+    const char *help;
+} rows[] = {
+    {'o', "output", "FILE", "write the profile to FILE (default penumbra.pnb)"},
+    {'e', "event", "EVENT", "what to sample, see below (default cpu)"},
+    {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)"},
+    {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
+                              "of time (ns, us, ms, s; bare numbers are ns)"},
+    {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time"},
+    {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
+                                       "program go on"},
+    {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},
+    {OPT_NO_FOLLOW, "no-follow", NULL, "leave out forked children and exec'ed programs"},
+    {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant"},
+    {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 16384)"},
+    {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
+                                "FILE)"},
+    {'q', "quiet", NULL, "no live line, no summary; errors only"},
+    {'h', "help", NULL, "this text"},
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+void record_options_help(FILE *to)
+{
+    fprintf(to, "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
+                "Runs PROGRAM and records in which calling contexts its time is spent.\n\n"
+                "Options:\n");
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        char left[40];
+        if (rows[i].value < 256)
+            snprintf(left, sizeof left, "-%c, --%s %s", rows[i].value, rows[i].name,
+                     rows[i].argument ? rows[i].argument : "");
+        else
+            snprintf(left, sizeof left, "    --%s %s", rows[i].name,
+                     rows[i].argument ? rows[i].argument : "");
+        fprintf(to, "  %-24s ", left);
+        for (const char *p = rows[i].help; *p; p++)
+            if (*p == '\n')
+                fprintf(to, "\n%27s", "");
+            else
+                fputc(*p, to);
+        fputc('\n', to);
+    }
+    fprintf(to, "\nEvents:\n");
+    for (unsigned i = 0; events_row(i); i++) {
+        const struct event *event = events_row(i);
+        fprintf(to, "  %-24s %s", event->name, event->summary);
+        if (event->period)
+            fprintf(to, " (every %lu)", (unsigned long)event->period);
+        fputc('\n', to);
+    }
+    fprintf(to,
+            "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
+            "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");
+}
+
+static bool unknown_option(const char *typed, struct err *e)
+{
+    if (typed[0] != '-' || typed[1] != '-')
+        return err_set(e, ERR_USAGE, "there is no option %s; see penumbra record --help", typed);
+    char name[64];
+    size_t length = strcspn(typed + 2, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), typed + 2);
+    struct suggest s = {0};
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        suggest_offer(&s, name, rows[i].name);
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no option --%s; did you mean --%s?", name, s.best);
+    return err_set(e, ERR_USAGE, "there is no option --%s; see penumbra record --help", name);
+}
+
+/* getopt's two answers to a bad option: ':' for a missing argument, '?' for all else. */
+static bool bad_option(int answer, char **argv, struct err *e)
+{
+    char letter[3] = {'-', 0, 0};
+    const char *typed = argv[optind - 1];
+    if (optopt > 0 && optopt < 256) {
+        letter[1] = (char)optopt;
+        typed = letter;
+    }
+    if (answer == ':')
+        return err_set(e, ERR_USAGE, "%s needs an argument; see penumbra record --help", typed);
+    return unknown_option(typed, e);
+}
+
+static bool take_number(struct record_options *o, int option, const char *text, struct err *e)
+{
+    double value;
+    switch (option) {
+    case 'F':
+        o->frequency_given = true;
+        if (!number_parse(text, number_counts, 1, RATE_MAX, "the rate (-F)", &value, e))
+            return false;
+        o->frequency = (uint64_t)value;
+        return true;
+    case OPT_BUDGET:
+        if (!number_parse(text, number_percent, 0.001, 100, "the budget in percent (--budget)",
+                          &value, e))
+            return false;
+        o->budget_ppm = (uint32_t)(value * 10000 + 0.5);
+        return true;
+    case OPT_DURATION:
+        if (!number_parse(text, number_durations, 1e6, 1e18,
+                          "the duration in seconds (--duration)", &value, e))
+            return false;
+        o->duration_ns = (uint64_t)value;
+        return true;
+    default:
+        if (!number_parse(text, number_counts, 1, DEPTH_MAX, "the depth (--max-depth)", &value, e))
+            return false;
+        o->max_depth = (uint32_t)value;
+        return true;
+    }
+}
+
+static bool take_option(struct record_options *o, int option, struct err *e)
+{
+    switch (option) {
+    case 'o':
+        o->output = optarg;
+        if (!*optarg)
+            return err_set(e, ERR_USAGE, "the output (-o) needs a file name, not an empty one");
+        return true;
+    case 'e':
+        o->event = events_find(optarg, e);
+        return o->event != NULL;
+    case 'c': o->period_text = optarg; return true;
+    case OPT_NO_FOLLOW: o->follow = false; return true;
+    case OPT_NO_RANDOMIZE: o->randomize = false; return true;
+    case OPT_WAIT_ALL: o->wait_all = true; return true;
+    case OPT_SPOOL: o->spool_dir = optarg; return true;
+    case 'q': o->quiet = true; return true;
+    case 'h': o->help = true; return true;
+    default: return take_number(o, option, optarg, e);
+    }
+}
+
+/* The period follows from the event, -c and -F together. */
+static bool settle_period(struct record_options *o, struct err *e)
+{
+    bool time = event_is_time(o->event);
+    if (o->period_text && o->frequency_given)
+        return err_set(e, ERR_USAGE, "a rate (-F) and a period (-c) exclude each other; give one");
+    if (o->frequency_given && !time)
+        return err_set(e, ERR_USAGE,
+                       "-F is for time (-e cpu, -e wall); for %s give a period with -c, "
+                       "or none for one sample every %lu",
+                       o->event->name, (unsigned long)o->event->period);
+    if (!o->period_text) {
+        o->period = time ? UINT64_C(1000000000) / o->frequency : o->event->period;
+        return true;
+    }
+    double value;
+    /* Below 10 us the kernel itself does not go (kernel/events/core.c, perf_swevent_start_hrtimer). */
+    if (!number_parse(o->period_text, time ? number_periods : number_counts, time ? 10000 : 1,
+                      time ? 1e12 : 1e15,
+                      time ? "the period in nanoseconds (-c)" : "the period (-c)", &value, e))
+        return false;
+    o->period = (uint64_t)value;
+    return true;
+}
+
+static void make_getopt_tables(struct option *longs, char *shorts)
+{
+    /* '+': stop at the program's name; ':': tell a missing argument from an unknown option. */
+    *shorts++ = '+';
+    *shorts++ = ':';
+    for (unsigned i = 0; i < ROW_COUNT; i++) {
+        longs[i] = (struct option){rows[i].name,
+                                   rows[i].argument ? required_argument : no_argument, NULL,
+                                   rows[i].value};
+        if (rows[i].value >= 256)
+            continue;
+        *shorts++ = (char)rows[i].value;
+        if (rows[i].argument)
+            *shorts++ = ':';
+    }
+    *shorts = '\0';
+    longs[ROW_COUNT] = (struct option){0};
+}
+
+bool record_options_parse(struct record_options *o, int argc, char **argv, struct err *e)
+{
+    struct option longs[ROW_COUNT + 1];
+    char shorts[2 * ROW_COUNT + 3];
+    make_getopt_tables(longs, shorts);
+    *o = (struct record_options){.output = "penumbra.pnb",
+                                 .event = events_row(0),
+                                 .frequency = RATE_DEFAULT,
+                                 .max_depth = DEPTH_DEFAULT,
+                                 .follow = true,
+                                 .randomize = true};
+    opterr = 0;
+    optind = 0; /* glibc: begin anew, whatever was parsed before */
+    int option;
+    while ((option = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        if (option == '?' || option == ':')
+            return bad_option(option, argv, e);
+        if (!take_option(o, option, e))
+            return false;
+        if (o->help)
+            return true;
+    }
+    o->program = argv + optind;
+    if (!*o->program || !**o->program)
+        return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
+                                     "ARGUMENTS; see penumbra record --help");
+    return settle_period(o, e);
+}

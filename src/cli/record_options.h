@@ -1,0 +1,38 @@
+/* The command line of `penumbra record`.
+ *
+ * Context: the main thread.
+ * Ownership: strings point into argv. */
+#ifndef PENUMBRA_CLI_RECORD_OPTIONS_H
+#define PENUMBRA_CLI_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "cli/events.h"
+
+struct record_options {
+    const char *output;
+    const struct event *event;
+    uint64_t period;      /* in the event's unit; 0 until the options have been settled */
+    uint64_t frequency;   /* hertz; only for events that are time */
+    const char *period_text; /* -c as typed: its unit depends on the event */
+    bool frequency_given;
+    uint32_t budget_ppm;  /* 0: no bound */
+    uint64_t duration_ns; /* 0: until the program ends */
+    uint32_t max_depth;
+    bool follow;
+    bool randomize;
+    bool wait_all;
+    bool quiet;
+    bool help;
+    const char *spool_dir; /* NULL: chosen */
+    char **program;        /* with its arguments, NULL-terminated */
+};
+
+/* Parses argv (argv[0] is the command's name). False: *e says what is wrong with which argument. */
+bool record_options_parse(struct record_options *o, int argc, char **argv, struct err *e);
+void record_options_help(FILE *to);
+
+#endif

@@ -1,0 +1,122 @@
+#include "cli/record_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards, SIGRTMAX
+ * (64) downwards: the middle is where programs seldom are. */
+enum { TIMER_SIGNAL = 41 };
+
+/* 0, or the errno of perf_event_open. */
+static int try_event(uint32_t type, uint64_t config, uint64_t period, bool exclude_kernel)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = type,
+        .config = config,
+        .sample_period = period,
+        .disabled = 1,
+        .exclude_hv = 1,
+        .exclude_kernel = exclude_kernel,
+        .sigtrap = 1,
+        .remove_on_exec = 1,
+        .sig_data = 1,
+    };
+    int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static int paranoid_level(void)
+{
+    int level = -2;
+    FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+    if (!f)
+        return level;
+    if (fscanf(f, "%d", &level) != 1)
+        level = -2;
+    fclose(f);
+    return level;
+}
+
+static bool refused(int error)
+{
+    return error == EACCES || error == EPERM;
+}
+
+static bool no_hardware(const struct event *event, int error, struct err *e)
+{
+    if (refused(error))
+        return err_set_errno(e, ERR_NO_TRIGGER, error,
+                             "the event %s may not be used here (perf_event_paranoid is %d; a "
+                             "container may forbid perf_event_open): perf_event_open failed. Try "
+                             "-e cpu, or ask for sysctl kernel.perf_event_paranoid=2", event->name,
+                             paranoid_level());
+    return err_set_errno(e, ERR_NO_TRIGGER, error,
+                         "this machine does not have the event %s (virtual machines often have no "
+                         "hardware counters, and not every processor has every event): "
+                         "perf_event_open failed. Try -e cpu", event->name);
+}
+
+static bool no_switches(const struct event *event, int error, struct err *e)
+{
+    return err_set_errno(e, ERR_NO_TRIGGER, error,
+                         "-e %s needs events inside the kernel, which are not allowed here "
+                         "(perf_event_paranoid is %d): perf_event_open failed. Run as root or ask "
+                         "for sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
+                         paranoid_level());
+}
+
+/* Without sigtrap (before Linux 5.13), or where perf events are refused altogether. */
+static void use_timer(struct spool_config *config, int error, struct buf *notes)
+{
+    config->mechanism = MECHANISM_TIMER;
+    config->signal = TIMER_SIGNAL;
+    config->exclude_kernel = 0;
+    buf_printf(notes, "perf events cannot be used here (%s), so CPU timers are: samples come at "
+                      "kernel ticks only (at most about 250 a second), those from inside system "
+                      "calls at their return\n", strerror(error));
+}
+
+bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
+                          struct buf *notes, struct err *e)
+{
+    const struct event *event = o->event;
+    config->trigger = event->trigger;
+    config->perf_type = event->perf_type;
+    config->perf_config = event->perf_config;
+    config->period = o->period;
+    config->mechanism = MECHANISM_PERF;
+    config->signal = SIGTRAP;
+    config->exclude_kernel = 0;
+    int error = try_event(event->perf_type, event->perf_config, o->period, false);
+    if (event->trigger == TRIGGER_WALL && !error)
+        error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
+    if (!error)
+        return true;
+    if (event->trigger == TRIGGER_WALL || event->trigger == TRIGGER_CONTEXT_SWITCHES)
+        return no_switches(event, error, e);
+    if (refused(error)) {
+        int second = try_event(event->perf_type, event->perf_config, o->period, true);
+        if (!second) {
+            config->exclude_kernel = 1;
+            buf_printf(notes, "%s inside the kernel is not sampled, only in user mode "
+                              "(perf_event_paranoid is %d; it would have to be 1)\n",
+                       event->trigger == TRIGGER_CPU ? "time" : event->name, paranoid_level());
+            return true;
+        }
+        error = second;
+    }
+    if (event->trigger != TRIGGER_CPU)
+        return no_hardware(event, error, e);
+    use_timer(config, error, notes);
+    return true;
+}

@@ -1,0 +1,26 @@
+/* What this machine allows: which trigger works, at what cost. Found out by trying it on the
+ * collector itself, with the very attributes that the runtime will use in the program.
+ *
+ * Context: the main thread, before the program is started. SIGTRAP's and the timer signal's
+ * dispositions are changed and put back.
+ * Ownership: notes are appended to the caller's buffer. */
+#ifndef PENUMBRA_CLI_RECORD_PROBE_H
+#define PENUMBRA_CLI_RECORD_PROBE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/record_options.h"
+#include "sigsafe/spool.h"
+
+/* Fills the trigger's part of *config: trigger, mechanism, perf_type, perf_config, signal,
+ * exclude_kernel, period. Appends to *notes, a line each, what could not be had. False if the event
+ * cannot be had at all. */
+bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
+                          struct buf *notes, struct err *e);
+
+/* Fills tsc_hz and delivery_ns. Takes about 20 ms. */
+void record_calibrate(struct spool_config *config);
+
+#endif

@@ -1,0 +1,49 @@
+/* The collector's side of the spool (sigsafe/spool.h): making it, keeping storage ahead of the
+ * runtimes' allocations, taking it away.
+ *
+ *        0 ............ next ........ limit ................................ size
+ *        | records, tables,  | zeroes,     | address space without storage      |
+ *        | tree nodes        | ready       |                                    |
+ *                            |<- reserve ->|  grown by fallocate, doubled when it is used up fast
+ *
+ * The collector holds a lock (flock) on the file for as long as it lives: that, and not a process
+ * number, tells others whether a recording is still going on.
+ *
+ * Context: any thread of the collector; record_spool_reserve is locked.
+ * Ownership: record_spool_remove releases everything. */
+#ifndef PENUMBRA_CLI_RECORD_SPOOL_H
+#define PENUMBRA_CLI_RECORD_SPOOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sigsafe/spool.h"
+
+struct record_spool {
+    struct spool spool;
+    int fd;
+    char path[SPOOL_PATH_MAX];
+    pthread_mutex_t lock; /* of what is below */
+    uint64_t reserve;     /* bytes kept ready ahead of next */
+    uint64_t last_next;
+    int full;             /* errno of the last attempt to get more storage; 0: it worked */
+};
+
+/* directory: NULL to choose: /dev/shm where it is a tmpfs with room, else that of `output`. */
+bool record_spool_create(struct record_spool *s, const char *directory, const char *output,
+                         struct err *e);
+
+/* Makes at least `more` bytes beyond what is kept ready anyway. Where storage has run out the limit
+ * stays, and the runtimes count their samples as dropped. */
+void record_spool_extend(struct record_spool *s, uint64_t more);
+
+/* Unmaps and closes; unlinks too if `remove`. */
+void record_spool_release(struct record_spool *s, bool remove);
+
+/* For recovery and snapshots. *alive: its collector still runs. Refuses what is not a spool, or is
+ * not the user's own. */
+bool record_spool_open(struct record_spool *s, const char *path, bool *alive, struct err *e);
+
+#endif
