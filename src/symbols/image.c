@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/demangle.h"
-#include "symbols/dwarf.h"
+#include "symbols/dwarf_index.h"
 #include "symbols/plt.h"
 #include "symbols/symtab.h"
 

@@ -1,4 +1,4 @@
-#include "symbols/dwarf.h"
+#include "symbols/dwarf_index.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -5,8 +5,8 @@
  *
  * Context: ordinary code. Safe on any DWARF that elfutils opens.
  * Ownership: strings given out are in the pool; dwarf_index_free before the module is closed. */
-#ifndef PENUMBRA_SYMBOLS_DWARF_H
-#define PENUMBRA_SYMBOLS_DWARF_H
+#ifndef PENUMBRA_SYMBOLS_DWARF_INDEX_H
+#define PENUMBRA_SYMBOLS_DWARF_INDEX_H
 
 #include <elfutils/libdwfl.h>
 
