@@ -1,0 +1,405 @@
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/numbers.h"
+#include "cli/open_profile.h"
+#include "cli/suggest.h"
+#include "report/expand.h"
+#include "report/html.h"
+#include "report/report.h"
+
+enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, FLAT_LIMIT = 50 };
+enum { TERMINAL_WIDTH_MIN = 60 };
+
+enum view_flag {
+    SHOW_FLAT = 1,
+    SHOW_TREE = 2,
+    SHOW_BOTTOM_UP = 4,
+    SHOW_THREADS = 8,
+    SHOW_PROCESSES = 16,
+    SHOW_IMAGES = 32,
+};
+
+struct arguments {
+    const char *input;
+    const char *output; /* NULL: standard output */
+    const char *html;
+    const char *callers, *callees;
+    const char *through[THROUGH_MAX];
+    struct view_options view;
+    struct symbols_options symbols;
+    unsigned show;
+    double min; /* negative: not given */
+    int64_t limit, depth; /* negative: not given */
+    bool json, ci, ascii, help;
+};
+
+static const char usage[] =
+    "Usage: penumbra report [options] [FILE]\n"
+    "Prints a recorded profile (penumbra.pnb by default): how it was recorded, what was lost, and\n"
+    "the functions by the time that went to them.\n"
+    "\n"
+    "Views (default: --flat; several may be given)\n"
+    "      --flat             functions by their own samples\n"
+    "      --tree             calling contexts from the root down\n"
+    "      --bottom-up        functions by their own samples, each with its callers\n"
+    "      --callers FUNC     who called FUNC (a name, or a regular expression)\n"
+    "      --callees FUNC     what FUNC called\n"
+    "      --by-thread        one row a thread\n"
+    "      --by-process       one row a process\n"
+    "      --by-image         one row a program or library\n"
+    "      --lines            source lines instead of functions\n"
+    "What is shown\n"
+    "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
+    "      --image NAME       only samples whose innermost frame is in this program or library\n"
+    "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
+    "                         in this order; again: refines what is left\n"
+    "      --no-inline        count inlined functions for the function that they are part of\n"
+    "      --min PERCENT      leave out what has less (default 0.5; --json 0)\n"
+    "      --limit N          rows of a table (default 50; 0 is no limit; --json no limit)\n"
+    "      --depth N          levels of a tree (default 128; --json no limit)\n"
+    "      --ci               95% confidence intervals beside the percentages\n"
+    "Output\n"
+    "      --json             as JSON (docs/json.md)\n"
+    "      --html FILE        one self-contained page with an interactive flame graph\n"
+    "  -o, --output FILE      write to FILE instead of standard output\n"
+    "      --quick            names from symbol tables only: no lines, no inlined functions\n"
+    "      --debug-dir DIR    look for separate debug files here too\n"
+    "      --ascii            no box-drawing characters\n"
+    "  -h, --help             this text\n";
+
+enum option_value {
+    OPTION_TREE = 256, OPTION_FLAT, OPTION_BOTTOM_UP, OPTION_CALLERS, OPTION_CALLEES,
+    OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
+    OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
+    OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
+    OPTION_ASCII,
+};
+
+static const struct option options[] = {
+    { "flat", no_argument, NULL, OPTION_FLAT },
+    { "tree", no_argument, NULL, OPTION_TREE },
+    { "bottom-up", no_argument, NULL, OPTION_BOTTOM_UP },
+    { "callers", required_argument, NULL, OPTION_CALLERS },
+    { "callees", required_argument, NULL, OPTION_CALLEES },
+    { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
+    { "by-process", no_argument, NULL, OPTION_BY_PROCESS },
+    { "by-image", no_argument, NULL, OPTION_BY_IMAGE },
+    { "lines", no_argument, NULL, OPTION_LINES },
+    { "thread", required_argument, NULL, OPTION_THREAD },
+    { "process", required_argument, NULL, OPTION_PROCESS },
+    { "image", required_argument, NULL, OPTION_IMAGE },
+    { "through", required_argument, NULL, OPTION_THROUGH },
+    { "no-inline", no_argument, NULL, OPTION_NO_INLINE },
+    { "min", required_argument, NULL, OPTION_MIN },
+    { "limit", required_argument, NULL, OPTION_LIMIT },
+    { "depth", required_argument, NULL, OPTION_DEPTH },
+    { "ci", no_argument, NULL, OPTION_CI },
+    { "json", no_argument, NULL, OPTION_JSON },
+    { "html", required_argument, NULL, OPTION_HTML },
+    { "output", required_argument, NULL, 'o' },
+    { "quick", no_argument, NULL, OPTION_QUICK },
+    { "debug-dir", required_argument, NULL, OPTION_DEBUG_DIR },
+    { "ascii", no_argument, NULL, OPTION_ASCII },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
+};
+
+static bool parse_count(const char *text, const char *what, int64_t *value, struct err *e)
+{
+    double number;
+    if (!number_parse(text, number_counts, 0, 4e9, what, &number, e))
+        return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+static bool set_view(struct arguments *a, int option)
+{
+    switch (option) {
+    case OPTION_FLAT: a->show |= SHOW_FLAT; return true;
+    case OPTION_TREE: a->show |= SHOW_TREE; return true;
+    case OPTION_BOTTOM_UP: a->show |= SHOW_BOTTOM_UP; return true;
+    case OPTION_CALLERS: a->callers = optarg; return true;
+    case OPTION_CALLEES: a->callees = optarg; return true;
+    case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
+    case OPTION_BY_PROCESS: a->show |= SHOW_PROCESSES; return true;
+    case OPTION_BY_IMAGE: a->show |= SHOW_IMAGES; return true;
+    case OPTION_LINES: a->view.lines = true; return true;
+    case OPTION_THREAD: a->view.thread = optarg; return true;
+    case OPTION_PROCESS: a->view.process = optarg; return true;
+    case OPTION_IMAGE: a->view.image = optarg; return true;
+    case OPTION_NO_INLINE: a->view.no_inline = true; return true;
+    case OPTION_CI: a->ci = true; return true;
+    case OPTION_JSON: a->json = true; return true;
+    case OPTION_HTML: a->html = optarg; return true;
+    case 'o': a->output = optarg; return true;
+    case OPTION_QUICK: a->symbols.detail = SYMBOLS_QUICK; return true;
+    case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; return true;
+    case OPTION_ASCII: a->ascii = true; return true;
+    case 'h': a->help = true; return true;
+    default: return false;
+    }
+}
+
+static bool set_number(struct arguments *a, int option, struct err *e)
+{
+    switch (option) {
+    case OPTION_THROUGH:
+        if (a->view.through_count == THROUGH_MAX)
+            return err_set(e, ERR_USAGE, "more than %d --through", THROUGH_MAX);
+        a->through[a->view.through_count++] = optarg;
+        return true;
+    case OPTION_MIN: return number_parse(optarg, number_percent, 0, 100, "--min", &a->min, e);
+    case OPTION_LIMIT: return parse_count(optarg, "--limit", &a->limit, e);
+    case OPTION_DEPTH: return parse_count(optarg, "--depth", &a->depth, e);
+    default: return false;
+    }
+}
+
+static bool unknown_option(char **argv, struct err *e)
+{
+    const char *typed = argv[optind - 1];
+    if (optopt && optopt < 256)
+        return err_set(e, ERR_USAGE, "there is no option -%c; see penumbra report --help", optopt);
+    if (optopt)
+        return err_set(e, ERR_USAGE, "%s: %s; see penumbra report --help", typed,
+                       strchr(typed, '=') ? "this option takes no value"
+                                          : "this option needs a value");
+    struct suggest s = { 0 };
+    for (const struct option *o = options; o->name; o++)
+        suggest_offer(&s, typed + strspn(typed, "-"), o->name);
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
+    return err_set(e, ERR_USAGE, "there is no option %s; see penumbra report --help", typed);
+}
+
+static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
+{
+    optind = 1;
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;) {
+        if (option == ':')
+            return err_set(e, ERR_USAGE, "%s needs a value; see penumbra report --help",
+                           argv[optind - 1]);
+        if (option == '?')
+            return unknown_option(argv, e);
+        if (!set_view(a, option) && !set_number(a, option, e))
+            return false;
+    }
+    if (argc - optind > 1)
+        return err_set(e, ERR_USAGE, "one file at a time: \"%s\" is one too many",
+                       argv[optind + 1]);
+    if (optind < argc)
+        a->input = argv[optind];
+    if (a->html && (a->json || a->show || a->callers || a->callees))
+        return err_set(e, ERR_USAGE, "--html writes a page of its own; give other views in"
+                                     " another command");
+    if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
+        return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
+    if (a->symbols.detail == SYMBOLS_FUNCTIONS && a->view.lines)
+        a->symbols.detail = SYMBOLS_LINES;
+    a->view.through = a->through;
+    return true;
+}
+
+static bool locale_is_utf8(void)
+{
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    if (!locale)
+        return false;
+    bool utf8 = !strcmp(nl_langinfo_l(CODESET, locale), "UTF-8");
+    freelocale(locale);
+    return utf8;
+}
+
+static struct report_style style_make(const struct arguments *a, FILE *out)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool terminal = isatty(fileno(out)) == 1;
+    struct winsize size;
+    struct report_style style = {
+        .colour = terminal && !(no_colour && no_colour[0]) && !(term && !strcmp(term, "dumb")),
+        .unicode = !a->ascii && locale_is_utf8(),
+        .ci = a->ci,
+        .lines = a->view.lines,
+        .min = a->min < 0 ? 0.5 : a->min,
+        .limit = a->limit < 0 ? FLAT_LIMIT : (uint32_t)a->limit,
+        .depth = a->depth < 0 ? TREE_DEPTH : (uint32_t)a->depth,
+    };
+    if (terminal && ioctl(fileno(out), TIOCGWINSZ, &size) == 0
+        && size.ws_col >= TERMINAL_WIDTH_MIN)
+        style.width = size.ws_col;
+    return style;
+}
+
+static bool fail_unknown_function(const struct view *v, const char *pattern, struct err *e)
+{
+    struct suggest s = { 0 };
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].total)
+            suggest_offer(&s, pattern, v->functions[i].name);
+    if (s.best)
+        return err_set(e, ERR_USAGE, "no function in this profile is named or matches \"%s\";"
+                                     " did you mean \"%s\"?", pattern, s.best);
+    return err_set(e, ERR_USAGE, "no function in this profile is named or matches \"%s\";"
+                                 " --flat --min 0 --limit 0 lists them all", pattern);
+}
+
+static struct expand_limits limits_make(const struct view *v, const struct report_style *style)
+{
+    double min = (double)v->samples * style->min / 100;
+    return (struct expand_limits){ .min = min > 1 ? (uint64_t)min : 1, .depth = style->depth };
+}
+
+static bool print_around(FILE *out, const struct view *v, const struct report_style *style,
+                         const char *pattern, bool callers, struct err *e)
+{
+    uint32_t count;
+    bool *chosen = view_match(v, pattern, &count, e);
+    if (!chosen)
+        return false;
+    if (!count) {
+        free(chosen);
+        return fail_unknown_function(v, pattern, e);
+    }
+    struct view_tree tree;
+    bool ok = (callers ? expand_callers : expand_callees)(v, chosen, limits_make(v, style), &tree,
+                                                          e);
+    free(chosen);
+    if (!ok)
+        return false;
+    report_tree(out, v, &tree, callers ? "function, and below it its callers"
+                                       : "function, and below it what it called", style);
+    free(tree.nodes);
+    return true;
+}
+
+static bool print_bottom_up(FILE *out, const struct view *v, const struct report_style *style,
+                            struct err *e)
+{
+    struct view_tree tree;
+    if (!expand_bottom_up(v, limits_make(v, style), &tree, e))
+        return false;
+    report_tree(out, v, &tree, "function, and below it its callers", style);
+    free(tree.nodes);
+    return true;
+}
+
+static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
+                        const struct report_style *style, struct err *e)
+{
+    unsigned show = a->show;
+    if (!show && !a->callers && !a->callees)
+        show = SHOW_FLAT;
+    bool ok = true;
+    if (show & SHOW_PROCESSES)
+        fputc('\n', out), report_processes(out, v, style);
+    if (show & SHOW_THREADS)
+        fputc('\n', out), report_threads(out, v, style);
+    if (show & SHOW_IMAGES)
+        fputc('\n', out), ok = report_images(out, v, style, e);
+    if (ok && (show & SHOW_FLAT))
+        fputc('\n', out), ok = report_flat(out, v, style, e);
+    if (show & SHOW_TREE)
+        fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
+    if (ok && (show & SHOW_BOTTOM_UP))
+        fputc('\n', out), ok = print_bottom_up(out, v, style, e);
+    if (ok && a->callers)
+        fputc('\n', out), ok = print_around(out, v, style, a->callers, true, e);
+    if (ok && a->callees)
+        fputc('\n', out), ok = print_around(out, v, style, a->callees, false, e);
+    return ok;
+}
+
+static bool print_text(FILE *out, const struct view *v, const struct arguments *a, struct err *e)
+{
+    struct report_style style = style_make(a, out);
+    report_header(out, v, &style);
+    if (!print_views(out, v, a, &style, e))
+        return false;
+    if (!a->show && !a->callers && !a->callees)
+        fputs("\nMore: --tree, --bottom-up, --callers FUNC, --by-thread, --by-image, --lines,"
+              " --html FILE\n", out);
+    return true;
+}
+
+static bool make_json(struct buf *json, const struct view *v, const struct arguments *a,
+                      struct err *e)
+{
+    struct report_json_options json_options = {
+        .ci = a->ci,
+        .min = a->min < 0 ? (a->html ? 0.01 : 0) : a->min,
+        .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
+        .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
+    };
+    return report_json(json, v, &json_options, e);
+}
+
+static bool print_json(FILE *out, const struct view *v, const struct arguments *a, struct err *e)
+{
+    struct buf json = { 0 };
+    bool ok = make_json(&json, v, a, e);
+    if (ok && a->html)
+        ok = report_html((const char *)json.data, json.size, v->profile->command, out, e);
+    else if (ok)
+        fwrite(json.data, 1, json.size, out);
+    buf_free(&json);
+    return ok;
+}
+
+/* Writes to the chosen file and checks that all of it arrived. */
+static bool print(const struct view *v, const struct arguments *a, struct err *e)
+{
+    const char *path = a->html ? a->html : a->output;
+    if (path && !strcmp(path, "-"))
+        path = NULL;
+    FILE *out = path ? fopen(path, "we") : stdout;
+    if (!out)
+        return err_set_errno(e, ERR_OUTPUT, errno, "cannot create %s", path);
+    bool ok = a->json || a->html ? print_json(out, v, a, e) : print_text(out, v, a, e);
+    bool written = !ferror(out);
+    written = (path ? fclose(out) : fflush(out)) == 0 && written;
+    if (ok && !written)
+        ok = err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",
+                           path ? path : "standard output");
+    return ok;
+}
+
+int command_report(int argc, char **argv)
+{
+    struct arguments a = { .input = "penumbra.pnb",
+                           .min = -1,
+                           .limit = -1,
+                           .depth = -1,
+                           .symbols.detail = SYMBOLS_FUNCTIONS };
+    struct err e = { 0 };
+    if (!parse(argc, argv, &a, &e))
+        return command_fail("report", &e);
+    if (a.help) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    struct view *view = NULL;
+    struct symbols *symbols = NULL;
+    struct profile *profile = open_profile(a.input, &e);
+    if (profile)
+        symbols = symbols_load_with(profile, &a.symbols, &e);
+    if (symbols)
+        view = view_build(profile, symbols, &a.view, &e);
+    bool ok = view && print(view, &a, &e);
+    view_free(view);
+    symbols_free(symbols);
+    profile_free(profile);
+    return ok ? 0 : command_fail("report", &e);
+}
