@@ -15,6 +15,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -45,7 +46,8 @@ class Outcome:
     status: int = 0         # as wait() gives it
     total_us: int = 0       # program and profiler
     profiler_kb: int = 0    # peak resident memory of the profiler's process
-    spool_bytes: int = 0    # most bytes of storage behind files that the profiler maps shared
+    spool_bytes: int = 0    # most storage behind files that the profiler maps shared, in bytes
+    spool_used: int = 0     # of this, handed out (the spool's own account)
     output: str = ""        # hash of all that the program wrote
     bytes: int = 0          # size of what the profiler left
     extra: dict = field(default_factory=dict)
@@ -70,21 +72,22 @@ def digest_of(program, folder):
     return digest.hexdigest()[:16]
 
 
-def shared_storage(pid):
-    """Bytes of storage behind the regular files that process `pid` maps shared and writable."""
-    files = {}
+SPOOL = struct.Struct("<8sIIQQQ")  # magic, version, state, size, limit, next: src/sigsafe/spool.h
+
+
+def spool_of(pid):
+    """(bytes of storage, bytes handed out) of the spool that process `pid` maps shared; zeros if none."""
     with open(f"/proc/{pid}/maps") as maps:
-        for line in maps:
-            parts = line.split(None, 5)
-            if len(parts) == 6 and parts[1][1] == "w" and parts[1][3] == "s" and parts[4] != "0":
-                files[parts[4]] = parts[5].strip()
-    total = 0
-    for name in files.values():
+        names = {line.split(None, 5)[5].strip() for line in maps if re.match(r"\S+ .w.s \S+ \S+ [1-9]", line)}
+    for name in names:
         try:
-            total += os.stat(name).st_blocks * 512
-        except OSError:
+            with open(name, "rb") as f:
+                magic, *_, used = SPOOL.unpack(f.read(SPOOL.size))
+            if magic == b"PNBSPOOL":
+                return os.stat(name).st_blocks * 512, used
+        except (OSError, struct.error):
             continue
-    return total
+    return 0, 0
 
 
 def peak_kb(pid):
@@ -109,7 +112,9 @@ class Watcher(threading.Thread):
             for pid, outcome in self.outcomes.items():
                 try:
                     outcome.profiler_kb = max(outcome.profiler_kb, peak_kb(pid))
-                    outcome.spool_bytes = max(outcome.spool_bytes, shared_storage(pid))
+                    storage, used = spool_of(pid)
+                    outcome.spool_bytes = max(outcome.spool_bytes, storage)
+                    outcome.spool_used = max(outcome.spool_used, used)
                 except (OSError, ValueError):
                     continue
 
