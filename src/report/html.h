@@ -1,7 +1,7 @@
-/* One self-contained HTML page around the JSON of a report.
+/* The interactive page of `penumbra report --html`: one file that needs nothing else, built from web/.
  *
  * Context: ordinary code.
- * Ownership: borrows everything. */
+ * Ownership: nothing is kept. */
 #ifndef PENUMBRA_REPORT_HTML_H
 #define PENUMBRA_REPORT_HTML_H
 
@@ -11,7 +11,13 @@
 
 #include "base/err.h"
 
-/* json: exactly what `penumbra report --json` prints. */
+/* Trees are cut at this depth, and what is below becomes one node "[deeper frames]": a browser lays
+ * out each level, and nobody looks at more. */
+#define REPORT_HTML_DEPTH 500
+
+/* Writes the page for json, the bytes that `penumbra report --json` prints (docs/json.md), to out.
+ * title: plain text. Errors: json is not JSON (ERR_INTERNAL: it is our own), out cannot be written
+ * (ERR_OUTPUT), or the page was left out of this build (ERR_USAGE). */
 bool report_html(const char *json, size_t json_size, const char *title, FILE *out, struct err *e);
 
 #endif

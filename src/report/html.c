@@ -1,0 +1,252 @@
+#include "report/html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#if PENUMBRA_HTML
+#include "report/html_page.h"
+
+/* Copies JSON while parsing it, without recursion: the nesting is in a buffer, one struct level each.
+ * On the way,
+ * - "<" in strings becomes \u003c, so that no "</script>" or "<!--" can end the page's data block;
+ * - the members of "children" arrays at depth REPORT_HTML_DEPTH are left out, and summed up. */
+struct filter {
+    const char *json, *at, *end;
+    const char *run; /* bytes from here to `at` are still to be copied, unless skipping */
+    FILE *out;
+    struct buf levels;
+    uint32_t tree_depth;  /* "children" arrays open */
+    size_t skip_level;    /* level of the array that is being left out; 0: none */
+    double skipped_total; /* of the members of that array */
+    bool failed;
+};
+
+struct level {
+    char close;    /* ']' or '}' */
+    bool children; /* an array that is the value of "children" */
+    enum { KEY_OTHER, KEY_CHILDREN, KEY_TOTAL } key; /* an object's last key */
+};
+
+static struct level *level_top(struct filter *f)
+{
+    return f->levels.size ? (struct level *)(void *)(f->levels.data + f->levels.size) - 1 : NULL;
+}
+
+static size_t level_count(const struct filter *f)
+{
+    return f->levels.size / sizeof(struct level);
+}
+
+static void flush_run(struct filter *f)
+{
+    if (!f->skip_level)
+        fwrite(f->run, 1, (size_t)(f->at - f->run), f->out);
+    f->run = f->at;
+}
+
+static void skip_blanks(struct filter *f)
+{
+    while (f->at < f->end && (*f->at == ' ' || *f->at == '\t' || *f->at == '\n' || *f->at == '\r'))
+        f->at++;
+}
+
+static bool take(struct filter *f, char c)
+{
+    skip_blanks(f);
+    if (f->at == f->end || *f->at != c)
+        return false;
+    f->at++;
+    return true;
+}
+
+/* At the opening quote. */
+static bool copy_string(struct filter *f)
+{
+    if (!take(f, '"'))
+        return false;
+    for (; f->at < f->end && *f->at != '"'; f->at++) {
+        if ((unsigned char)*f->at < 0x20)
+            return false;
+        if (*f->at == '\\' && ++f->at == f->end)
+            return false;
+        if (*f->at == '<') {
+            flush_run(f);
+            if (!f->skip_level)
+                fputs("\\u003c", f->out);
+            f->run = f->at + 1;
+        }
+    }
+    return take(f, '"');
+}
+
+/* A number, true, false or null: what the page's JSON.parse would refuse is refused there. */
+static bool copy_plain(struct filter *f)
+{
+    const char *start = f->at;
+    while (f->at < f->end && *f->at && strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzE", *f->at))
+        f->at++;
+    if (f->at == start)
+        return false;
+    /* A member of the array that is left out: an object one level inside it. */
+    const struct level *top = level_top(f);
+    if (f->skip_level && level_count(f) == f->skip_level + 1 && top->key == KEY_TOTAL) {
+        char number[64] = "";
+        size_t size = (size_t)(f->at - start);
+        memcpy(number, start, size < sizeof number - 1 ? size : sizeof number - 1);
+        f->skipped_total += strtod(number, NULL);
+    }
+    return true;
+}
+
+static bool open_level(struct filter *f, char close)
+{
+    struct level *parent = level_top(f);
+    struct level now = {.close = close};
+    now.children = close == ']' && parent && parent->key == KEY_CHILDREN;
+    f->at++;
+    buf_put(&f->levels, &now, sizeof now);
+    if (!buf_ok(&f->levels))
+        return false;
+    if (now.children && ++f->tree_depth == REPORT_HTML_DEPTH) {
+        flush_run(f);
+        f->skip_level = level_count(f);
+        f->skipped_total = 0;
+    }
+    return true;
+}
+
+static void close_level(struct filter *f)
+{
+    if (level_count(f) == f->skip_level) {
+        f->run = f->at;
+        f->skip_level = 0;
+        if (f->skipped_total > 0)
+            fprintf(f->out, "{\"name\":\"[deeper frames]\",\"self\":%.0f,\"total\":%.0f}",
+                    f->skipped_total, f->skipped_total);
+    }
+    f->tree_depth -= level_top(f)->children;
+    f->at++;
+    f->levels.size -= sizeof(struct level);
+}
+
+static bool copy_key(struct filter *f)
+{
+    skip_blanks(f);
+    const char *start = f->at;
+    if (!copy_string(f))
+        return false;
+    size_t size = (size_t)(f->at - start);
+    struct level *top = level_top(f);
+    top->key = KEY_OTHER;
+    if (size == sizeof "\"children\"" - 1 && memcmp(start, "\"children\"", size) == 0)
+        top->key = KEY_CHILDREN;
+    if (size == sizeof "\"total\"" - 1 && memcmp(start, "\"total\"", size) == 0)
+        top->key = KEY_TOTAL;
+    return take(f, ':');
+}
+
+/* Closes what ends here, then stops before the next value: true if there is one. */
+static bool next_value(struct filter *f)
+{
+    for (;;) {
+        struct level *top = level_top(f);
+        skip_blanks(f);
+        if (!top)
+            return false;
+        if (f->at < f->end && *f->at == top->close) {
+            close_level(f);
+            continue;
+        }
+        f->failed = f->failed || !take(f, ',') || (top->close == '}' && !copy_key(f));
+        return !f->failed;
+    }
+}
+
+/* A value's first byte is next. For a container, true also if it is empty. */
+static bool copy_value(struct filter *f)
+{
+    bool inner = true;
+    while (inner) {
+        skip_blanks(f);
+        if (f->at == f->end)
+            return false;
+        if (*f->at == '"')
+            return copy_string(f);
+        if (*f->at != '{' && *f->at != '[')
+            return copy_plain(f);
+        char close = *f->at == '{' ? '}' : ']';
+        if (!open_level(f, close))
+            return false;
+        skip_blanks(f);
+        inner = f->at < f->end && *f->at != close;
+        if (inner && close == '}' && !copy_key(f))
+            return false;
+    }
+    return true;
+}
+
+static bool copy_json(const char *json, size_t size, FILE *out, struct err *e)
+{
+    struct filter f = {.json = json, .at = json, .end = json + size, .run = json, .out = out};
+    do {
+        if (!copy_value(&f))
+            f.failed = true;
+    } while (!f.failed && next_value(&f));
+    flush_run(&f);
+    bool ok = !f.failed && f.at == f.end && !f.levels.size;
+    buf_free(&f.levels);
+    if (!ok)
+        return err_set(e, ERR_INTERNAL, "writing the HTML report: its data is not JSON at byte %zu",
+                       (size_t)(f.at - json));
+    return true;
+}
+
+static void put_escaped(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else
+            putc(*text, out);
+    }
+}
+
+static void put_part(const struct html_page_part *part, FILE *out)
+{
+    fwrite(part->bytes, 1, part->size, out);
+}
+
+bool report_html(const char *json, size_t json_size, const char *title, FILE *out, struct err *e)
+{
+    errno = 0;
+    put_part(&html_page.head, out);
+    put_escaped(title, out);
+    put_part(&html_page.middle, out);
+    if (!copy_json(json, json_size, out, e))
+        return false;
+    put_part(&html_page.tail, out);
+    if (fflush(out) != 0 || ferror(out))
+        return err_set_errno(e, ERR_OUTPUT, errno ? errno : EIO, "writing the HTML report");
+    return true;
+}
+
+#else
+
+bool report_html(const char *json, size_t json_size, const char *title, FILE *out, struct err *e)
+{
+    (void)json;
+    (void)json_size;
+    (void)title;
+    (void)out;
+    return err_set(e, ERR_USAGE, "this penumbra was built without HTML pages; build it with "
+                   "-Dhtml=true, or use the text report or --json");
+}
+
+#endif

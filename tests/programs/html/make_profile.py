@@ -1,0 +1,104 @@
+"""make_profile.py KIND: prints a profile as `penumbra report --json` does, for the tests of the page.
+
+KIND: small    names that try to break out of the page, 4% of the samples dropped
+      large    200,000 nodes
+      deep     a stack of 20,000 frames
+      empty    no samples"""
+import json
+import random
+import sys
+
+
+def node(name, image, own, children=()):
+    children = list(children)
+    return {"name": name, "image": image, "offset": "0x1000", "self": own,
+            "total": own + sum(c["total"] for c in children), "children": children}
+
+
+def small_tree():
+    memcpy = lambda n: node("__memcpy_avx_unaligned_erms", "libc.so.6", n)
+    compress = node("lzma_code", "liblzma.so.5", 120, [
+        node("lzma_lz_encode", "liblzma.so.5", 340, [
+            node("bt_find_func", "liblzma.so.5", 4210), memcpy(390),
+            node("</script><script>document.title='broken'</script>", "lib<!--.so", 55)]),
+        node("lzma_crc64", "liblzma.so.5", 610)])
+    read = node("io_read", "xz", 22, [node("read", "libc.so.6", 480), memcpy(75)])
+    sort = node("std::sort<std::vector<int>::iterator, bool (*)(int const&, int const&)>(int&&)",
+                "libstdc++.so.6", 210, [node("compare", "xz", 800)])
+    main = node("main", "xz", 12, [
+        node("coder_run", "xz", 31, [compress, read]), node("coder_run", "xz", 4, [memcpy(160)]), sort,
+        node("recursive", "xz", 5, [node("recursive", "xz", 6, [node("recursive", "xz", 90)])])])
+    start = node("_start", "xz", 0, [node("__libc_start_main", "libc.so.6", 1, [main])])
+    thread = node("start_thread", "libc.so.6", 0, [
+        node("worker", "xz", 300, [node("jit:loop_1", "[jit]", 210), memcpy(45)])])
+    return node("[root]", "", 0, [start, thread, node("[truncated]", "", 0, [memcpy(240)])])
+
+
+def large_tree(count):
+    random.seed(1)
+    root = node("[root]", "", 0)
+    nodes = [root]
+    while len(nodes) < count:
+        parent = nodes[random.randrange(max(0, len(nodes) - 3000), len(nodes))] \
+            if random.random() < 0.9 else random.choice(nodes)
+        n = node(f"function_{random.randrange(3000)}", f"lib{random.randrange(30)}.so",
+                 int(random.paretovariate(0.7)))
+        n["parent"] = parent
+        parent["children"].append(n)
+        nodes.append(n)
+    for n in reversed(nodes):
+        parent = n.pop("parent", None)
+        if parent:
+            parent["total"] += n["total"]
+    return root
+
+
+def flat_functions(root):
+    own, total, images = {}, {}, {}
+    stack = [(root, frozenset())]
+    while stack:
+        n, above = stack.pop()
+        images[n["name"]] = n["image"]
+        own[n["name"]] = own.get(n["name"], 0) + n["self"]
+        if n["name"] not in above:
+            total[n["name"]] = total.get(n["name"], 0) + n["total"]
+        inner = above | {n["name"]} if len(above) < 60 else above
+        stack.extend((c, inner) for c in n["children"])
+    return [{"name": k, "image": images[k], "self": own[k], "total": total[k]}
+            for k in own if k != "[root]"]
+
+
+def dump(value):
+    """json.dumps without recursion, for deep trees: a chain is opened, then closed."""
+    head, tail = [], []
+    while len(value["children"]) == 1:
+        fields = {k: v for k, v in value.items() if k != "children"}
+        head.append(json.dumps(fields)[:-1] + ', "children": [')
+        tail.append("]}")
+        value = value["children"][0]
+    return "".join(head) + json.dumps(value) + "".join(tail)
+
+
+def main():
+    kind = sys.argv[1]
+    if kind == "large":
+        tree = large_tree(200000)
+    elif kind == "deep":
+        tree = node("leaf", "deep", 1000)
+        for i in range(20000):
+            tree = node(("even", "odd")[i % 2], "deep", 1 if i % 100 == 0 else 0, [tree])
+        tree = node("[root]", "", 0, [tree])
+    elif kind == "empty":
+        tree = node("[root]", "", 0)
+    else:
+        tree = small_tree()
+    samples = tree["total"]
+    dropped = {"nested": samples * 3 // 100, "late": samples // 100} if kind == "small" else {}
+    head = {"command": "xz -T2 -9 --keep 'big file.tar'", "trigger": "cpu", "unit": "nanoseconds",
+            "period": 1003009, "samples": samples, "taken": samples, "duration_ns": 9123456789,
+            "dropped": dropped, "truncated": 240 if kind == "small" else 0,
+            "notes": "", "functions": flat_functions(tree) if kind != "deep" else []}
+    print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")
+
+
+main()

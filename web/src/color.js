@@ -1,0 +1,35 @@
+// A hue for each image, a lightness for each name.
+
+const HUES = [210, 28, 145, 275, 185, 340, 55, 245, 95, 310];
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function hash(text) {
+  let h = 2166136261;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+  return (h >>> 0) / 4294967296;
+}
+
+export function onSchemeChange(then) {
+  dark.addEventListener("change", then);
+}
+
+export class Palette {
+  constructor(images) {
+    this.hues = new Map(images.slice(0, HUES.length).map((image, i) => [image, HUES[i]]));
+  }
+
+  // Gray for no image; a paler color by its name for one that is past the list of hues.
+  fill(image, name, dimmed) {
+    const hue = this.hues.get(image) ?? hash(image) * 360;
+    const vary = hash(name) * 10;
+    const strong = dark.matches ? 42 : 62;
+    const saturation = !image ? 0 : dimmed ? 14 : this.hues.has(image) ? strong : strong / 2;
+    const lightness = dark.matches ? 34 + vary - (dimmed ? 8 : 0) : 72 + vary + (dimmed ? 6 : 0);
+    return `hsl(${hue.toFixed(0)} ${saturation}% ${lightness.toFixed(1)}%)`;
+  }
+
+  highlight() {
+    return dark.matches ? "hsl(48 95% 45%)" : "hsl(48 100% 58%)";
+  }
+}

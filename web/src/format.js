@@ -1,0 +1,36 @@
+// Numbers as people read them.
+
+const whole = new Intl.NumberFormat("en-US");
+
+export function count(n) {
+  return whole.format(n);
+}
+
+export function percent(part, all) {
+  if (!(all > 0)) return "–";
+  const share = (100 * part) / all;
+  return `${share.toFixed(share > 0 && share < 0.1 ? 3 : share < 10 ? 2 : 1)}%`;
+}
+
+export function duration(ns) {
+  const units = [
+    [60e9, "min"],
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "µs"],
+  ];
+  for (const [size, unit] of units)
+    if (ns >= (unit === "min" ? 10 * size : size)) {
+      const value = ns / size;
+      return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
+    }
+  return `${Math.round(ns)} ns`;
+}
+
+// What `samples` samples stand for: a time, or a number of events.
+export function cost(samples, data) {
+  const period = data.period || 0;
+  if (!period) return "";
+  if (data.unit === "nanoseconds") return duration(samples * period);
+  return `${count(samples * period)} ${data.trigger || "events"}`;
+}

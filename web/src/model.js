@@ -1,0 +1,143 @@
+// From the JSON of `penumbra report --json` to the two trees that the page draws. Pure: no document.
+//
+// Every loop over a tree keeps its own stack, so that the depth of a program's stack never becomes the
+// depth of ours.
+
+// Frames below this share of everything are not drawn: at 1280 pixels they are under a pixel wide.
+export const DRAWN_SHARE = 0.0005;
+
+// The tree in arrays, one element a node, parents before children.
+//   key: index into frames; total, self: samples; parent: -1 for the root
+export function flatten(tree) {
+  const frames = [];
+  const numbers = new Map();
+  const flat = { frames, key: [], parent: [], self: [], total: [] };
+  const stack = [[tree, -1]];
+  while (stack.length > 0) {
+    const [node, parent] = stack.pop();
+    const index = flat.key.length;
+    flat.key.push(frameNumber(frames, numbers, node));
+    flat.parent.push(parent);
+    flat.self.push(node.self || 0);
+    flat.total.push(node.total || 0);
+    for (const child of node.children || []) stack.push([child, index]);
+  }
+  return flat;
+}
+
+function frameNumber(frames, numbers, node) {
+  const name = String(node.name ?? "[unknown]");
+  const image = String(node.image ?? "");
+  const text = `${image}\0${name}`;
+  let number = numbers.get(text);
+  if (number === undefined) {
+    number = frames.push({ name, image }) - 1;
+    numbers.set(text, number);
+  }
+  return number;
+}
+
+// Splits members (anything with a node) by the frame that each stands for.
+function groupByFrame(flat, members, nodeOf) {
+  const groups = new Map();
+  for (const member of members) {
+    const key = flat.key[nodeOf(member)];
+    const group = groups.get(key);
+    if (group) group.push(member);
+    else groups.set(key, [member]);
+  }
+  return groups;
+}
+
+// A drawn node. `value` is what d3-flame-graph takes as its width.
+function drawn(frame, value, self) {
+  return { name: frame.name, image: frame.image, value, self, children: [] };
+}
+
+function sum(members, of) {
+  let total = 0;
+  for (const member of members) total += of(member);
+  return total;
+}
+
+// Callers above callees. Calls to one function from several places of its caller become one frame.
+export function topDown(flat, name) {
+  const children = flat.key.map(() => null);
+  for (let i = 1; i < flat.key.length; i++) (children[flat.parent[i]] ??= []).push(i);
+  const limit = flat.total[0] * DRAWN_SHARE;
+  const root = drawn({ name, image: "" }, flat.total[0], flat.self[0]);
+  let hidden = 0;
+  const stack = [[root, [0]]];
+  while (stack.length > 0) {
+    const [parent, nodes] = stack.pop();
+    const below = nodes.flatMap((i) => children[i] || []);
+    for (const [key, group] of groupByFrame(flat, below, (i) => i)) {
+      const total = sum(group, (i) => flat.total[i]);
+      if (total < limit || total === 0) {
+        hidden++;
+        continue;
+      }
+      const child = drawn(flat.frames[key], total, sum(group, (i) => flat.self[i]));
+      parent.children.push(child);
+      stack.push([child, group]);
+    }
+  }
+  return { root, hidden };
+}
+
+// Functions where samples ended, with their callers below them.
+export function bottomUp(flat, name) {
+  let all = [];
+  for (let i = 1; i < flat.key.length; i++)
+    if (flat.self[i] > 0) all.push({ at: i, weight: flat.self[i] });
+  const weightOf = (member) => member.weight;
+  const total = sum(all, weightOf);
+  const limit = total * DRAWN_SHARE;
+  const root = drawn({ name, image: "" }, total, 0);
+  let hidden = 0;
+  const stack = [[root, all]];
+  all = null;
+  while (stack.length > 0) {
+    const [parent, members] = stack.pop();
+    for (const [key, group] of groupByFrame(flat, members, (member) => member.at)) {
+      const weight = sum(group, weightOf);
+      if (weight < limit) {
+        hidden++;
+        continue;
+      }
+      const child = drawn(flat.frames[key], weight, parent === root ? weight : 0);
+      parent.children.push(child);
+      const callers = [];
+      for (const member of group) {
+        const at = flat.parent[member.at];
+        if (at > 0) callers.push({ at, weight: member.weight });
+      }
+      if (callers.length > 0) stack.push([child, callers]);
+    }
+  }
+  return { root, hidden };
+}
+
+// What a search field's text means: "=name" is that name exactly, else a regular expression without
+// regard to case; if it is not one, plain text. Null for nothing.
+export function matcher(text) {
+  if (text === "") return null;
+  if (text.startsWith("=")) return (name) => name === text.slice(1);
+  try {
+    const expression = new RegExp(text, "i");
+    return (name) => expression.test(name);
+  } catch {
+    const lower = text.toLowerCase();
+    return (name) => name.toLowerCase().includes(lower);
+  }
+}
+
+// Images by the samples that ended in them, most first.
+export function imagesBySelf(flat) {
+  const costs = new Map();
+  for (let i = 1; i < flat.key.length; i++) {
+    const { image } = flat.frames[flat.key[i]];
+    costs.set(image, (costs.get(image) || 0) + flat.self[i]);
+  }
+  return [...costs].sort((a, b) => b[1] - a[1]).map(([image]) => image);
+}
