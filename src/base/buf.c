@@ -25,7 +25,7 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 {
     if (b->failed)
         return NULL;
-    if (n <= b->capacity - b->size)
+    if (b->data && n <= b->capacity - b->size)
         return b->data + b->size;
     size_t capacity = b->capacity ? b->capacity : 256;
     while (capacity - b->size < n) {
