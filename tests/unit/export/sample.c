@@ -46,7 +46,7 @@ struct symbol_location symbols_find(const struct symbols *s, const struct profil
     for (size_t i = 0; i < ENTRY_COUNT; i++)
         if (entries[i].image == image && entries[i].offset == offset)
             return (struct symbol_location){entries[i].frames, entries[i].count};
-    assert(!"an address that is not in the sample");
+    assert(false && "an address that is not in the sample");
     return (struct symbol_location){entries[0].frames, 1};
 }
 
