@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/describe.h"
@@ -76,12 +77,25 @@ static struct profile *recover(const struct live_info *info, const char *path, c
     return NULL;
 }
 
+/* Live files are regular ones. A pipe may be read only once; a device might never end. */
+static bool look_for_live_file(const char *path, struct live_info *info, bool *is_live,
+                               struct err *e)
+{
+    struct stat st;
+    *is_live = false;
+    if (stat(path, &st) || S_ISFIFO(st.st_mode) || S_ISDIR(st.st_mode))
+        return true; /* profile_read says what is wrong, if anything */
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FORMAT, "\"%s\" is a device, not a profile", path);
+    return live_read(path, info, is_live, e);
+}
+
 struct profile *open_profile(const char *path, struct err *e)
 {
     struct live_info info;
     struct record_spool spool;
     bool is_live, alive;
-    if (!live_read(path, &info, &is_live, e))
+    if (!look_for_live_file(path, &info, &is_live, e))
         return NULL;
     if (!is_live)
         return profile_read(path, e);
@@ -99,7 +113,7 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     struct live_info info;
     struct record_spool spool;
     bool is_live, alive;
-    if (!live_read(path, &info, &is_live, e))
+    if (!look_for_live_file(path, &info, &is_live, e))
         return RECOVER_FAILED;
     if (!is_live) {
         *p = profile_read(path, e);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -59,7 +60,9 @@ static bool check_other_recording(struct recording *r, struct err *e)
     struct record_spool other;
     bool is_live = false, alive = false;
     struct err ignored = {0};
-    if (access(r->output, R_OK) || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
+    struct stat st;
+    /* Only a regular file holds a recording; reading a device might never end. */
+    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
         return true;
     if (!record_spool_open(&other, info.spool_path, &alive, &ignored))
         return true;
@@ -238,8 +241,13 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
         return true;
     }
     command_fail("record", &e);
-    fprintf(stderr, "penumbra record: what was counted is kept in %s; when the cause is removed, "
-                    "run penumbra recover %s (-o elsewhere)\n", r->spool.path, r->options.output);
+    struct stat st;
+    if (!stat(r->output, &st) && S_ISREG(st.st_mode))
+        fprintf(stderr, "penumbra record: what was counted is kept in %s; when the cause is "
+                        "removed, run penumbra recover %s (or, to write elsewhere, with -o)\n",
+                r->spool.path, r->options.output);
+    else
+        unlink(r->spool.path);
     return false;
 }
 

@@ -1,7 +1,7 @@
 /* How fast the time stamp counter runs, and what one empty signal costs.
  *
- * A loop reads the time stamp counter and looks at the gaps between two readings. A gap during
- * which exactly one signal was handled is the cost of interrupt, signal delivery, empty handler and
+ * A loop reads the time stamp counter twice. The gap between two readings during which exactly one
+ * signal was handled is the cost of interrupt, signal delivery, empty handler and
  * return; the median of some hundred of them is robust against whatever else the machine does. */
 #include "cli/record_probe.h"
 
@@ -40,18 +40,19 @@ static uint64_t monotonic_ns(void)
 /* `self`: signals are sent by the loop, for want of an event that does. */
 static void collect_gaps(struct gaps *g, int self, uint64_t until_ns)
 {
-    uint64_t last = sys_ticks_as();
     for (unsigned round = 0; g->count < GAPS_MOST; round++) {
+        /* The counter is read inside the clock's readings: a signal that was counted here was
+         * handled between them. */
+        uint64_t start = sys_ticks_as();
         int before = delivered;
         if (self)
             syscall(SYS_tgkill, getpid(), gettid(), self);
-        uint64_t now = sys_ticks_as();
-        if (delivered == before + 1)
-            g->ticks[g->count++] = now - last;
+        int after = delivered;
+        uint64_t end = sys_ticks_as();
+        if (after == before + 1)
+            g->ticks[g->count++] = end - start;
         if ((round & 63) == 0 && monotonic_ns() >= until_ns)
             return;
-        /* A signal between the reading above and this one belongs to no gap. */
-        last = sys_ticks_as();
     }
 }
 

@@ -55,6 +55,10 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
         buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
                       "(a higher rate: -F; waiting time: -e wall)\n",
                    (double)t->cpu_ns / 1e6, (double)p->period / 1e6);
+    else if (!strcmp(p->trigger, "wall"))
+        buf_printf(b, "the program ran for %.1f ms, and a sample is taken every %.1f ms (a higher "
+                      "rate: -F)\n",
+                   (double)p->duration_ns / 1e6, (double)p->period / 1e6);
     else
         buf_printf(b, "%s did not happen %llu times in any thread (-c sets the period)\n",
                    p->trigger, (unsigned long long)p->period);

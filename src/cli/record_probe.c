@@ -55,24 +55,24 @@ static bool refused(int error)
 static bool no_hardware(const struct event *event, int error, struct err *e)
 {
     if (refused(error))
-        return err_set_errno(e, ERR_NO_TRIGGER, error,
-                             "the event %s may not be used here (perf_event_paranoid is %d; a "
-                             "container may forbid perf_event_open): perf_event_open failed. Try "
-                             "-e cpu, or ask for sysctl kernel.perf_event_paranoid=2", event->name,
-                             paranoid_level());
-    return err_set_errno(e, ERR_NO_TRIGGER, error,
-                         "this machine does not have the event %s (virtual machines often have no "
-                         "hardware counters, and not every processor has every event): "
-                         "perf_event_open failed. Try -e cpu", event->name);
+        return err_set(e, ERR_NO_TRIGGER,
+                       "the event %s may not be used here: perf_event_open says \"%s\" "
+                       "(perf_event_paranoid is %d; a container may forbid the call altogether). "
+                       "Try -e cpu, or ask for sysctl kernel.perf_event_paranoid=2", event->name,
+                       strerror(error), paranoid_level());
+    return err_set(e, ERR_NO_TRIGGER,
+                   "this machine does not have the event %s: perf_event_open says \"%s\" (virtual "
+                   "machines often have no hardware counters, and not every processor has every "
+                   "event). Try -e cpu", event->name, strerror(error));
 }
 
 static bool no_switches(const struct event *event, int error, struct err *e)
 {
-    return err_set_errno(e, ERR_NO_TRIGGER, error,
-                         "-e %s needs events inside the kernel, which are not allowed here "
-                         "(perf_event_paranoid is %d): perf_event_open failed. Run as root or ask "
-                         "for sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
-                         paranoid_level());
+    return err_set(e, ERR_NO_TRIGGER,
+                   "-e %s needs events inside the kernel, which are not allowed here: "
+                   "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
+                   "sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
+                   strerror(error), paranoid_level());
 }
 
 /* Without sigtrap (before Linux 5.13), or where perf events are refused altogether. */
