@@ -35,7 +35,7 @@ struct function {
 struct unit {
     Dwarf_Die die;      /* with the functions: of the split unit, if there is one */
     Dwarf_Die line_die; /* with the line table: of the skeleton */
-    bool scanned;
+    bool scanned, scanned_deep;
     struct function *functions;
     uint32_t function_count, function_capacity;
     struct ranges ranges; /* ids: indexes of functions */
@@ -209,11 +209,11 @@ static bool unit_add_function(struct unit *unit, Dwarf_Die *die)
     return true;
 }
 
-static bool unit_scan(struct unit *unit)
+/* Shallow: functions at the top and in namespaces, which is nearly all of them, skipping over what
+ * is inside types and functions. Deep: only those inside (nested functions, members of local classes
+ * and closures); needs a look at every entry of the unit. */
+static bool unit_walk(struct unit *unit, bool deep)
 {
-    if (unit->scanned)
-        return true;
-    unit->scanned = true;
     struct walk *walk = malloc(sizeof *walk);
     if (!walk)
         return false;
@@ -222,13 +222,30 @@ static bool unit_scan(struct unit *unit)
     while (more && ok) {
         Dwarf_Die *die = &walk->stack[walk->depth];
         int tag = dwarf_tag(die);
-        if (tag == DW_TAG_subprogram)
+        bool inside = walk->parents[walk->depth];
+        if (tag == DW_TAG_subprogram && inside == deep)
             ok = unit_add_function(unit, die);
-        more = walk_next(walk, tag_encloses(tag, false), 0);
+        bool outer = tag_encloses(tag, false);
+        more = walk_next(walk, outer || deep, inside || !outer);
     }
     free(walk);
     ranges_sort(&unit->ranges);
     return ok;
+}
+
+/* The function around the address: index in unit->functions, or RANGES_NONE. */
+static uint32_t unit_find(struct unit *unit, uint64_t address, struct pool *pool)
+{
+    if (!unit->scanned && !unit_walk(unit, false))
+        pool->failed = true;
+    unit->scanned = true;
+    uint32_t id = ranges_find(&unit->ranges, address);
+    if (id != RANGES_NONE || unit->scanned_deep)
+        return id;
+    if (!unit_walk(unit, true))
+        pool->failed = true;
+    unit->scanned_deep = true;
+    return ranges_find(&unit->ranges, address);
 }
 
 static bool function_add_call(struct function *f, Dwarf_Die *die, uint32_t parent)
@@ -349,12 +366,10 @@ uint32_t dwarf_find(struct dwarf_index *index, uint64_t address, struct symbol_f
     if (id == RANGES_NONE || !max)
         return 0;
     struct unit *unit = &index->units[id];
-    if (!unit_scan(unit))
-        index->pool->failed = true;
     out[0] = (struct symbol_frame){ .function = "", .file = "" };
     if (index->lines)
         frame_set_line(index, unit, address, &out[0]);
-    uint32_t function_id = ranges_find(&unit->ranges, address);
+    uint32_t function_id = unit_find(unit, address, index->pool);
     if (function_id == RANGES_NONE)
         return out[0].line ? 1 : 0;
     struct function *f = &unit->functions[function_id];

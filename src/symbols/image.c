@@ -228,6 +228,19 @@ static const char *name_address(struct pool *pool, const char *image, uint64_t a
     return result;
 }
 
+/* The name of a symbol without its version ("memcpy@@GLIBC_2.14"). */
+static const char *symbol_name(struct pool *pool, const char *name)
+{
+    const char *version = strchr(name, '@');
+    if (!version || version == name)
+        return demangle(pool, name);
+    char *bare = strndup(name, (size_t)(version - name));
+    const char *result = bare ? demangle(pool, bare) : "";
+    pool->failed |= !bare;
+    free(bare);
+    return result;
+}
+
 /* Names the physical function: symbol table first, so that a function has one name whether or not
  * its debug information is at hand. */
 static void name_function(struct resolver *r, uint64_t address, struct symbol_frame *frame)
@@ -245,7 +258,7 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
     const struct symtab_entry *entry = symtab_find(&r->symtab, address);
     if (entry && (entry->sized || !frame->function[0])) {
         if (entry != r->last_entry)
-            r->last_name = demangle(r->pool, entry->name);
+            r->last_name = symbol_name(r->pool, entry->name);
         r->last_entry = entry;
         frame->function = r->last_name;
         frame->start = entry->start;
