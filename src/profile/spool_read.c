@@ -271,7 +271,7 @@ static bool get_images(struct reader *r)
     bool ok = spool_view_list(&r->view, &r->header->images, sizeof(struct spool_image), &list);
     r->index_of = malloc((KEY_IMAGE_MAX + 1) * sizeof *r->index_of);
     if (ok)
-        r->p->images = calloc(KEY_IMAGE_MAX, sizeof *r->p->images);
+        r->p->images = calloc(list.count ? list.count : 1, sizeof *r->p->images);
     ok = ok && r->index_of && r->p->images;
     if (ok)
         memset(r->index_of, 0xff, (KEY_IMAGE_MAX + 1) * sizeof *r->index_of);

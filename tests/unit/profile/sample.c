@@ -1,0 +1,285 @@
+#include "sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+uint64_t sample_random(uint64_t *state, uint64_t bound)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    return cct_hash(*state) % bound;
+}
+
+static char *text(const char *what, unsigned i)
+{
+    char *s = NULL;
+    if (asprintf(&s, "%s-%u", what, i) < 0)
+        abort();
+    return s;
+}
+
+static void set(char **to, const char *s)
+{
+    free(*to);
+    *to = strdup(s);
+}
+
+static void sample_drops(uint64_t *drops, uint64_t *state)
+{
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        drops[i] = sample_random(state, 3) * sample_random(state, 1000);
+}
+
+static void sample_images(struct profile *p, uint64_t *state)
+{
+    p->image_count = 5;
+    p->images = calloc(p->image_count, sizeof *p->images);
+    for (uint32_t i = 0; i < p->image_count; i++) {
+        struct profile_image *m = &p->images[i];
+        m->path = text("/usr/lib/library", i);
+        m->build_id_size = i == 3 ? 0 : 20;
+        for (uint32_t k = 0; k < m->build_id_size; k++)
+            m->build_id[k] = (uint8_t)sample_random(state, 256);
+        m->flags = i;
+        m->file_size = sample_random(state, 1u << 30);
+        m->mtime_ns = i == 2 ? -5 : (int64_t)sample_random(state, UINT64_C(1) << 60);
+        m->last_vaddr = m->first_vaddr = 4096 * i;
+        m->last_vaddr += sample_random(state, 1u << 24);
+    }
+}
+
+static void sample_one_process(struct profile_process *r, uint32_t index, uint64_t *state)
+{
+    *r = (struct profile_process){.pid = (int32_t)(100 + index), .ppid = index ? 100 : 1,
+                                  .start_ns = sample_random(state, 1u << 30), .end = index & 3,
+                                  .epochs = 1 + index, .mechanism = index, .arm_error = 13,
+                                  .exclude_kernel = 1, .map_count = 4, .jit_count = index * 3};
+    r->end_ns = r->start_ns * 2;
+    r->name = text("name", index);
+    r->command = text("command 'with blanks'", index);
+    r->maps = calloc(r->map_count, sizeof *r->maps);
+    for (uint32_t i = 0; i < r->map_count; i++) {
+        uint64_t lo = UINT64_C(0x7f0000000000) - i * UINT64_C(0x100000000);
+        r->maps[i] = (struct profile_map){.image = i, .epoch_first = 1, .epoch_last = i,
+                                          .bias = lo - 4096, .lo = lo, .hi = lo + 65536};
+    }
+    r->jit = calloc(r->jit_count ? r->jit_count : 1, sizeof *r->jit);
+    for (uint32_t i = 0; i < r->jit_count; i++)
+        r->jit[i] = (struct profile_jit_symbol){.address = UINT64_MAX - 1000 + 10 * i, .size = 10,
+                                                .name = text("js~function", i)};
+    sample_drops(r->drops, state);
+}
+
+/* A random tree in preorder: each node is a child of the one before it or of one of its ancestors. */
+static void sample_tree(struct profile_thread *t, uint32_t nodes, uint64_t *state)
+{
+    t->nodes = calloc(nodes ? nodes : 1, sizeof *t->nodes);
+    t->node_count = nodes;
+    for (uint32_t i = 0; i < nodes; i++) {
+        struct profile_node *n = &t->nodes[i];
+        *n = (struct profile_node){.parent = UINT32_MAX, .subtree = 1,
+                                   .image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
+        if (i == 0)
+            continue;
+        uint32_t kind = (uint32_t)sample_random(state, 20);
+        n->parent = i - 1;
+        while (n->parent && sample_random(state, 3) == 0)
+            n->parent = t->nodes[n->parent].parent;
+        n->image = kind == 0 ? PROFILE_IMAGE_NONE : kind == 1 ? PROFILE_IMAGE_PSEUDO : kind % 5;
+        n->offset = kind == 1 ? KEY_UNATTRIBUTED : 0x1000 + 0x35 * sample_random(state, 300);
+        if (kind == 0)
+            n->offset += UINT64_C(0x7f1200000000);
+        n->guessed = sample_random(state, 10) == 0;
+        n->self = sample_random(state, 3) == 0 ? sample_random(state, 500) : 0;
+        n->calls = sample_random(state, 50) == 0 ? sample_random(state, UINT64_C(1) << 60) : 0;
+    }
+    for (uint32_t i = nodes; i-- > 1;)
+        t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
+}
+
+static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t nodes,
+                              uint64_t *state)
+{
+    *t = (struct profile_thread){.process = index % 3, .tid = (int32_t)(100 + index),
+                                 .name = text("thread", index), .start_ns = index * 1000,
+                                 .end_ns = index * 2000, .cpu_ns = index * 900,
+                                 .taken = sample_random(state, 100000),
+                                 .weight = sample_random(state, 100000),
+                                 .weight_squares = sample_random(state, UINT64_C(1) << 62),
+                                 .guessed = sample_random(state, 100), .cost_ns = 123456 + index,
+                                 .deliveries = sample_random(state, 100000)};
+    for (unsigned i = 1; i < TRUNC_COUNT; i++)
+        t->truncated[i] = sample_random(state, 9);
+    sample_drops(t->drops, state);
+    sample_tree(t, nodes, state);
+}
+
+struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
+{
+    struct profile *p = profile_new();
+    uint64_t *state = &seed;
+    set(&p->command, "xz -9 'a file'");
+    set(&p->trigger, "cpu");
+    set(&p->unit, "nanoseconds");
+    set(&p->kernel, "6.1.0-18-amd64");
+    set(&p->cpu, "Some Processor @ 2.00GHz");
+    set(&p->notes, "one thing\nanother");
+    p->period = 1003009;
+    p->randomized = 1;
+    p->budget_ppm = 10000;
+    p->delivery_ns = 1300;
+    p->start_realtime_ns = UINT64_C(1700000000000000000);
+    p->duration_ns = UINT64_C(12345678901);
+    p->cpus = 8;
+    p->recovered = 1;
+    p->exit_status = -1;
+    sample_drops(p->drops, state);
+    sample_images(p, state);
+    p->process_count = 3;
+    p->processes = calloc(3, sizeof *p->processes);
+    for (uint32_t i = 0; i < 3; i++)
+        sample_one_process(&p->processes[i], i, state);
+    p->thread_count = threads;
+    p->threads = calloc(threads ? threads : 1, sizeof *p->threads);
+    for (uint32_t i = 0; i < threads; i++)
+        sample_one_thread(&p->threads[i], i, nodes, state);
+    return p;
+}
+
+/* ---- comparison ---- */
+
+#define SAME(field)                                                                                \
+    if (a->field != b->field)                                                                      \
+    return #field
+#define SAME_STRING(field)                                                                         \
+    if (strcmp(a->field, b->field) != 0)                                                           \
+    return #field
+#define SAME_ARRAY(field)                                                                          \
+    if (memcmp(a->field, b->field, sizeof a->field) != 0)                                          \
+    return #field
+
+static const char *image_difference(const struct profile_image *a, const struct profile_image *b)
+{
+    SAME_STRING(path);
+    SAME(build_id_size);
+    SAME_ARRAY(build_id);
+    SAME(flags);
+    SAME(file_size);
+    SAME(mtime_ns);
+    SAME(first_vaddr);
+    SAME(last_vaddr);
+    return "";
+}
+
+static const char *map_difference(const struct profile_map *a, const struct profile_map *b)
+{
+    SAME(image);
+    SAME(epoch_first);
+    SAME(epoch_last);
+    SAME(bias);
+    SAME(lo);
+    SAME(hi);
+    return "";
+}
+
+static const char *process_difference(const struct profile_process *a,
+                                      const struct profile_process *b)
+{
+    SAME(pid);
+    SAME(ppid);
+    SAME_STRING(name);
+    SAME_STRING(command);
+    SAME(start_ns);
+    SAME(end_ns);
+    SAME(end);
+    SAME(epochs);
+    SAME(mechanism);
+    SAME(arm_error);
+    SAME(exclude_kernel);
+    SAME(map_count);
+    SAME(jit_count);
+    SAME_ARRAY(drops);
+    for (uint32_t i = 0; i < a->map_count; i++)
+        if (*map_difference(&a->maps[i], &b->maps[i]))
+            return map_difference(&a->maps[i], &b->maps[i]);
+    for (uint32_t i = 0; i < a->jit_count; i++) {
+        SAME(jit[i].address);
+        SAME(jit[i].size);
+        SAME_STRING(jit[i].name);
+    }
+    return "";
+}
+
+static const char *node_difference(const struct profile_node *a, const struct profile_node *b)
+{
+    SAME(parent);
+    SAME(subtree);
+    SAME(image);
+    SAME(guessed);
+    SAME(offset);
+    SAME(self);
+    SAME(calls);
+    return "";
+}
+
+static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b)
+{
+    SAME(process);
+    SAME(tid);
+    SAME_STRING(name);
+    SAME(start_ns);
+    SAME(end_ns);
+    SAME(cpu_ns);
+    SAME(taken);
+    SAME(weight);
+    SAME(weight_squares);
+    SAME(guessed);
+    SAME_ARRAY(truncated);
+    SAME_ARRAY(drops);
+    SAME(cost_ns);
+    SAME(deliveries);
+    SAME(node_count);
+    for (uint32_t i = 0; i < a->node_count; i++)
+        if (*node_difference(&a->nodes[i], &b->nodes[i]))
+            return node_difference(&a->nodes[i], &b->nodes[i]);
+    return "";
+}
+
+static const char *head_difference(const struct profile *a, const struct profile *b)
+{
+    SAME_STRING(command);
+    SAME_STRING(trigger);
+    SAME_STRING(unit);
+    SAME(period);
+    SAME(randomized);
+    SAME(budget_ppm);
+    SAME(delivery_ns);
+    SAME(start_realtime_ns);
+    SAME(duration_ns);
+    SAME_STRING(kernel);
+    SAME_STRING(cpu);
+    SAME(cpus);
+    SAME(recovered);
+    SAME(exit_status);
+    SAME_STRING(notes);
+    SAME_ARRAY(drops);
+    SAME(image_count);
+    SAME(process_count);
+    SAME(thread_count);
+    return "";
+}
+
+const char *sample_difference(const struct profile *a, const struct profile *b)
+{
+    const char *d = head_difference(a, b);
+    if (*d)
+        return d;
+    for (uint32_t i = 0; !*d && i < a->image_count; i++)
+        d = image_difference(&a->images[i], &b->images[i]);
+    for (uint32_t i = 0; !*d && i < a->process_count; i++)
+        d = process_difference(&a->processes[i], &b->processes[i]);
+    for (uint32_t i = 0; !*d && i < a->thread_count; i++)
+        d = thread_difference(&a->threads[i], &b->threads[i]);
+    return d;
+}

@@ -1,0 +1,34 @@
+/* Profiles and spools made for tests, and their comparison.
+ *
+ * Context: tests only.
+ * Ownership: what sample_* returns is the caller's. */
+#ifndef PENUMBRA_TESTS_SAMPLE_H
+#define PENUMBRA_TESTS_SAMPLE_H
+
+#include "profile/profile.h"
+#include "sigsafe/spool.h"
+
+/* A profile with every field set to something, deterministic: `threads` threads whose trees have
+ * about `nodes` nodes each. */
+struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed);
+
+/* A number from 0 to bound - 1; *state advances. */
+uint64_t sample_random(uint64_t *state, uint64_t bound);
+
+/* "" if equal in every field, else the name of the first field that differs. */
+const char *sample_difference(const struct profile *a, const struct profile *b);
+
+/* An empty spool of `size` bytes in private memory. */
+struct spool sample_spool_new(uint64_t size);
+void sample_spool_free(struct spool *s);
+struct spool_process *sample_process(const struct spool *s, int pid);
+struct spool_thread *sample_thread(const struct spool *s, struct spool_process *p, int tid);
+struct spool_image *sample_image(const struct spool *s, uint32_t number, const char *path);
+/* Counts one sample with this stack, outermost frame first, by the algorithm that cct.h describes.
+ * False when the spool is full. */
+bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
+                   uint32_t depth);
+/* A spool with two processes, three threads and `samples` samples with random stacks. */
+struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);
+
+#endif

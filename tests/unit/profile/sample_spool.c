@@ -1,0 +1,145 @@
+#include "sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct spool sample_spool_new(uint64_t size)
+{
+    struct spool s = {.mapped = size};
+    s.base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+    if (s.base == MAP_FAILED)
+        abort();
+    struct spool_header *h = spool_header(&s);
+    h->magic = SPOOL_MAGIC;
+    h->version = SPOOL_VERSION;
+    h->size = h->limit = size;
+    h->next = SPOOL_HEADER_SIZE;
+    h->start_realtime_ns = 77;
+    h->start_monotonic_ns = 1000;
+    h->config = (struct spool_config){.trigger = TRIGGER_CPU, .period = 1003009, .randomize = 1,
+                                      .budget_ppm = 10000, .delivery_ns = 1300,
+                                      .tsc_hz = 2000000000};
+    return s;
+}
+
+void sample_spool_free(struct spool *s)
+{
+    munmap(s->base, s->mapped);
+}
+
+struct spool_process *sample_process(const struct spool *s, int pid)
+{
+    struct spool_process *p = spool_alloc_as(s, sizeof *p);
+    p->pid = pid;
+    p->ppid = 1;
+    p->state = PROCESS_EXITED;
+    p->start_ns = 1500;
+    p->end_ns = 9000;
+    p->epoch = 1;
+    static const char command[] = "prog\0an argument\0it's\0";
+    p->command = spool_string_as(s, command, sizeof command - 1);
+    memcpy(p->name, "a-name-16-bytes!", 16);
+    p->drops[DROP_LATE] = 2;
+    spool_push_as(s, &spool_header(s)->processes, p);
+    return p;
+}
+
+struct spool_thread *sample_thread(const struct spool *s, struct spool_process *p, int tid)
+{
+    struct spool_thread *t = spool_alloc_as(s, sizeof *t);
+    struct cct_node *root = spool_alloc_as(s, sizeof *root);
+    root->key = key_pseudo(KEY_ROOT);
+    t->tid = tid;
+    t->tree = spool_ref_of(s, root);
+    memcpy(t->name, "worker", 6);
+    t->start_ns = 2000;
+    t->cost_ticks = 4000;
+    spool_push_as(s, &p->threads, t);
+    return t;
+}
+
+struct spool_image *sample_image(const struct spool *s, uint32_t number, const char *path)
+{
+    struct spool_image *m = spool_alloc_as(s, sizeof *m);
+    m->number = number;
+    m->build_id_size = 20;
+    memset(m->build_id, (int)number, 20);
+    m->file_size = 1000 + number;
+    m->mtime_ns = 5;
+    m->path = spool_string_as(s, path, strlen(path));
+    spool_push_as(s, &spool_header(s)->images, m);
+    return m;
+}
+
+/* The child of `parent` with this key, made if need be; NULL when the spool is full. */
+static struct cct_node *child_of(const struct spool *s, struct cct_node *parent, uint64_t key)
+{
+    spool_ref *link = &parent->child;
+    uint64_t hash = cct_hash(key);
+    while (*link) {
+        struct cct_node *n = spool_at(s, *link, sizeof *n);
+        if (n->key == key)
+            return n;
+        link = hash & 1 ? &n->right : &n->left;
+        hash >>= 1;
+    }
+    struct cct_node *made = spool_alloc_as(s, sizeof *made);
+    if (made) {
+        made->key = key;
+        /* As cct.h demands: the node is complete before it can be found. */
+        __atomic_store_n(link, spool_ref_of(s, made), __ATOMIC_RELEASE);
+    }
+    return made;
+}
+
+bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
+                   uint32_t depth)
+{
+    struct cct_node *n = spool_at(s, t->tree, sizeof *n);
+    for (uint32_t i = 0; n && i < depth; i++)
+        n = child_of(s, n, keys[i]);
+    if (!n)
+        return false;
+    n->samples++;
+    t->taken++;
+    t->weight++;
+    t->weight_squares++;
+    return true;
+}
+
+struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
+{
+    struct spool s = sample_spool_new(size);
+    struct spool_image *images[4];
+    struct spool_thread *threads[3];
+    for (uint32_t i = 0; i < 4; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/lib/image-%u.so", i);
+        images[i] = sample_image(&s, i + 1, path);
+    }
+    struct spool_process *a = sample_process(&s, 100), *b = sample_process(&s, 200);
+    threads[0] = sample_thread(&s, a, 100);
+    threads[1] = sample_thread(&s, a, 101);
+    threads[2] = sample_thread(&s, b, 200);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct spool_map *m = spool_alloc_as(&s, sizeof *m);
+        *m = (struct spool_map){.image = spool_ref_of(&s, images[i]), .bias = i << 20,
+                                .lo = i << 20, .hi = (i + 1) << 20, .epoch_first = 1};
+        spool_push_as(&s, i & 1 ? &a->maps : &b->maps, m);
+    }
+    /* Stacks as programs have them: a common trunk, then a walk through few call sites. */
+    for (uint32_t i = 0; i < samples; i++) {
+        uint64_t keys[40] = {key_make(1, 0x1200), key_make(2, 0x4567), key_make(2, 0x4890)};
+        uint32_t depth = 3 + (uint32_t)sample_random(&seed, 20);
+        for (uint32_t k = 3; k < depth; k++) {
+            uint64_t choice = sample_random(&seed, 16);
+            choice = choice < 12 ? 0 : choice - 11;
+            keys[k] = key_make(1 + k % 4, 0x10000 + 0x1357 * k + 0x91 * choice);
+        }
+        sample_insert(&s, threads[sample_random(&seed, 3)], keys, depth);
+    }
+    return s;
+}
