@@ -42,8 +42,9 @@ function addFact(label, value, title = "") {
   element("facts").append(item);
 }
 
-function addWarning(text) {
+function addWarning(text, kind = "warning") {
   const item = document.createElement("p");
+  item.className = kind;
   item.textContent = text;
   element("warnings").append(item);
 }
@@ -60,7 +61,8 @@ function reasons(counts) {
 }
 
 function showHeader(data) {
-  const samples = data.samples || 0;
+  const weight = data.samples || 0;
+  const samples = data.taken ?? weight;
   const dropped = typeof data.dropped === "number" ? data.dropped : sumOf(data.dropped);
   const truncated = typeof data.truncated === "number" ? data.truncated : sumOf(data.truncated);
   const why = typeof data.dropped === "object" ? reasons(data.dropped) : "";
@@ -71,7 +73,9 @@ function showHeader(data) {
   addFact("Trigger", data.trigger || "?", "What a sample is taken of");
   if (data.period) addFact("Period", `${period}${unit}`, "What one sample stands for, on average");
   addFact("Samples", format.count(samples));
-  if (data.period) addFact("Observed", format.cost(samples, data), "Samples times period");
+  if (weight !== samples)
+    addFact("Weight", format.count(weight), "A sample that came late stands for several periods");
+  if (data.period) addFact("Observed", format.cost(weight, data), "Weight times period");
   if (data.duration_ns) addFact("Duration", format.duration(data.duration_ns));
   addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, samples + dropped)})`, why);
   addFact(
@@ -89,8 +93,9 @@ function showHeader(data) {
       `${format.percent(truncated, samples)} of the stacks are incomplete: they are under ` +
         `the frame [truncated], not under the function that they came from.`,
     );
-  const notes = Array.isArray(data.notes) ? data.notes : (data.notes || "").split("\n");
-  for (const note of notes.filter((line) => line !== "")) addWarning(note);
+  for (const list of [data.notes, data.warnings])
+    for (const line of Array.isArray(list) ? list : (list || "").split("\n"))
+      if (line !== "") addWarning(line, "remark");
 }
 
 function showLegend(palette, images) {

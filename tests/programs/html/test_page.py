@@ -1,0 +1,224 @@
+"""Loads the page of `penumbra report --html` in a headless Chromium and uses it as a person would.
+
+usage: test_page.py WRITE_PAGE
+
+Exits with 77 (skipped) without Chromium."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FRAME = """[...document.querySelectorAll('#graph g.frame')].find(
+    (g) => g.getAttribute('name') === '%s')"""
+
+
+def make_page(write_page, kind, directory, title="xz"):
+    json = subprocess.run([sys.executable, os.path.join(HERE, "make_profile.py"), kind], check=True,
+                          stdout=subprocess.PIPE).stdout
+    path = os.path.join(directory, f"{kind}.html")
+    with open(path, "wb") as f:
+        subprocess.run([write_page, title], input=json, stdout=f, check=True)
+    return path
+
+
+def names(b):
+    return b.evaluate("[...document.querySelectorAll('#graph g.frame')].map((g) => g.getAttribute('name'))")
+
+
+def text(b, selector):
+    return b.evaluate(f"document.querySelector('{selector}').textContent")
+
+
+def width(b, name):
+    return b.evaluate(f"({FRAME % name}).querySelector('rect').getBoundingClientRect().width")
+
+
+def settle(b, name, share):
+    """Waits until a frame is `share` of the graph wide."""
+    b.wait(f"(() => {{ const g = {FRAME % name}; if (!g) return false;"
+           f" const w = g.querySelector('rect').getBoundingClientRect().width;"
+           f" return Math.abs(w / document.querySelector('#graph').clientWidth - {share}) < 0.02; }})()")
+
+
+def pressed(b, name):
+    return b.evaluate(f"document.querySelector('[data-view=\"{name}\"]').getAttribute('aria-pressed')")
+
+
+def check_quiet(b):
+    assert b.problems == [], b.problems
+    outside = [url for url in b.requests if not url.startswith("file:")]
+    assert outside == [], outside
+
+
+def test_first_look(b, pages):
+    b.open(pages["small"])
+    settle(b, "all samples", 1.0)
+    settle(b, "bt_find_func", 4210 / 8416)
+    assert text(b, "title") == "x</title><script>alert(1)</script>&amp;z"
+    assert "3.84%" in text(b, "#warnings") and "2.85%" in text(b, "#warnings")
+    assert text(b, "#command") == "xz -T2 -9 --keep 'big file.tar'"
+    assert "8,416" in text(b, "#facts")
+    # Two calls of coder_run from main are one frame; recursion is not folded.
+    assert names(b).count("coder_run") == 1 and names(b).count("recursive") == 3
+    assert b.evaluate("document.querySelectorAll('#functions tbody tr').length") == 19
+    assert text(b, "#functions tbody tr td:nth-child(3)") == "bt_find_func"
+    check_quiet(b)
+
+
+def test_hostile_names(b, pages):
+    b.open(pages["small"])
+    assert "</script><script>document.title='broken'</script>" in names(b)
+    assert b.evaluate("document.title") != "broken"
+    assert b.evaluate("document.scripts.length") == 2
+    assert "lib<!--.so" in text(b, "#legend")
+    check_quiet(b)
+
+
+def test_bottom_up_and_search_from_the_address(b, pages):
+    b.open(pages["small"], "#view=bottom-up&search=memcpy")
+    assert pressed(b, "bottom-up") == "true" and pressed(b, "top-down") == "false"
+    settle(b, "__memcpy_avx_unaligned_erms", 910 / 8416)
+    assert names(b).count("__memcpy_avx_unaligned_erms") == 1
+    # Its callers are below it, main among them.
+    assert names(b).count("main") > 3
+    assert text(b, "#found") == "10.8% matched, 910 samples"
+    assert b.evaluate("document.querySelectorAll('#functions tr.match').length") == 1
+    check_quiet(b)
+
+
+def test_buttons(b, pages):
+    b.open(pages["small"])
+    b.click("document.querySelector('[data-view=\"bottom-up\"]')")
+    settle(b, "bt_find_func", 4210 / 8416)
+    assert pressed(b, "bottom-up") == "true"
+    assert b.evaluate("location.hash") == "#view=bottom-up"
+    top = "document.querySelector('#graph g.frame').getBoundingClientRect().top"
+    before = b.evaluate(top)
+    b.click("document.querySelector('[data-shape=\"flame\"]')")
+    assert b.evaluate(top) > before + 60  # the root is at the bottom now
+    check_quiet(b)
+
+
+def test_zoom_and_tooltip(b, pages):
+    b.open(pages["small"])
+    settle(b, "io_read", 577 / 8416)
+    b.move(FRAME % "io_read")
+    b.wait("!document.querySelector('#tip').hidden")
+    tip = text(b, "#tip")
+    assert "io_read" in tip and "6.86%" in tip and "577 samples" in tip and "579 ms" in tip, tip
+    b.click(FRAME % "io_read")
+    settle(b, "io_read", 1.0)
+    settle(b, "read", 480 / 577)
+    assert "zoom=" in b.evaluate("location.hash")
+    b.click("document.querySelector('#reset')")
+    settle(b, "io_read", 577 / 8416)
+    assert b.evaluate("location.hash") == ""
+    check_quiet(b)
+
+
+def test_keyboard(b, pages):
+    b.open(pages["small"])
+    settle(b, "main", 7620 / 8416)
+    b.evaluate("document.querySelector('#graph').focus()")
+    for _ in range(3):
+        b.press("ArrowDown")
+    assert text(b, "#detail").startswith("main · xz"), text(b, "#detail")
+    b.press("ArrowDown")
+    b.press("ArrowRight")
+    assert text(b, "#detail").startswith("std::sort"), text(b, "#detail")
+    b.press("ArrowUp")
+    b.press("Enter")
+    settle(b, "main", 1.0)
+    b.press("Escape")
+    settle(b, "main", 7620 / 8416)
+    b.press("/")
+    assert b.evaluate("document.activeElement.id") == "search"
+    b.call("Input.insertText", text="lzma_c")
+    assert text(b, "#found") == "68.0% matched, 5,725 samples", text(b, "#found")
+    b.call("Input.insertText", text="(")  # not a regular expression
+    assert text(b, "#found") == "0.00% matched, 0 samples", text(b, "#found")
+    check_quiet(b)
+
+
+def test_table(b, pages):
+    b.open(pages["small"])
+    b.click("document.querySelector('[data-column=\"name\"]')")
+    assert b.evaluate("document.querySelector('[data-column=\"name\"]').closest('th').ariaSort") == "ascending"
+    listed = b.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((r) => r.dataset.name)")
+    assert listed == b.evaluate(f"{listed!r}.sort((a, b) => a.localeCompare(b))")
+    b.evaluate("document.querySelector('tr[data-name=compare] button').focus()")
+    b.press("Enter", "\r")
+    b.wait("document.querySelector('#search').value === '=compare'")
+    assert text(b, "#found") == "9.51% matched, 800 samples"
+    check_quiet(b)
+
+
+def test_large(b, pages):
+    b.open(pages["large"])
+    b.wait("document.querySelectorAll('#graph g.frame').length > 500")
+    assert "5,438" in text(b, "#hidden")
+    started = b.evaluate("performance.now()")
+    b.click("document.querySelector('[data-view=\"bottom-up\"]')")
+    b.wait("document.querySelectorAll('#graph g.frame').length > 500")
+    assert b.evaluate("performance.now()") - started < 20000
+    check_quiet(b)
+
+
+def test_deep(b, pages):
+    b.open(pages["deep"])
+    settle(b, "all samples", 1.0)
+    assert len(names(b)) == 501
+    assert names(b).count("[deeper frames]") == 1
+    b.click("document.querySelector('[data-view=\"bottom-up\"]')")
+    settle(b, "[deeper frames]", 1194 / 1200)
+    check_quiet(b)
+
+
+def test_empty(b, pages):
+    b.open(pages["empty"])
+    assert b.evaluate("document.querySelector('#empty').hidden") is False
+    assert names(b) == [] or b.evaluate("document.querySelector('#graph').hidden") is True
+    check_quiet(b)
+
+
+def test_narrow(b, pages):
+    b.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1,
+           mobile=True)
+    b.open(pages["small"])
+    settle(b, "all samples", 1.0)
+    assert b.evaluate("document.documentElement.scrollWidth") <= 390
+    b.call("Emulation.clearDeviceMetricsOverride")
+    check_quiet(b)
+
+
+def test_refuses_what_is_not_json(write_page):
+    for text_in in [b"", b"{", b"[1,]", b'{"a" 1}', b'{"a":1} x', b'"\x01"', b'["a\\', b"[1}", b"{1:2}"]:
+        done = subprocess.run([write_page, "x"], input=text_in, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 1 and b"not JSON at byte" in done.stderr, (text_in, done)
+    for text_in in [b"{}", b"[[],{}]", b' {"a":[1,2,{"b":null}],"c":"\\u0041\\""} ', b"3"]:
+        subprocess.run([write_page, "x"], input=text_in, stdout=subprocess.DEVNULL, check=True)
+
+
+def main():
+    write_page = sys.argv[1]
+    test_refuses_what_is_not_json(write_page)
+    if not browser.find():
+        print("skipped: Chromium is not installed")
+        sys.exit(77)
+    tests = [test for name, test in globals().items()
+             if name.startswith("test_") and name != "test_refuses_what_is_not_json"]
+    with tempfile.TemporaryDirectory() as directory:
+        pages = {kind: make_page(write_page, kind, directory) for kind in ("large", "deep", "empty")}
+        pages["small"] = make_page(write_page, "small", directory,
+                                   "x</title><script>alert(1)</script>&amp;z")
+        with browser.Browser() as b:
+            for test in tests:
+                test(b, pages)
+                print(f"{test.__name__}: ok", flush=True)
+
+
+main()
