@@ -333,12 +333,12 @@ static enum cfi_status cfa_compute(const struct cfi_machine *m, const struct cfi
     return expr_evaluate_as(code, &frame->regs, frame->known, memory, 0, cfa);
 }
 
-/* The caller's register `number`. */
-static enum cfi_status register_compute(const struct cfi_machine *m, unsigned number, uint64_t cfa,
-                                        const struct cfi_frame *frame, struct unwind_memory *memory,
-                                        uint64_t *result)
+/* The caller's register `number`. popped: it has its value already, whatever its rule says. */
+static enum cfi_status register_compute(const struct cfi_machine *m, unsigned number, bool popped,
+                                        uint64_t cfa, const struct cfi_frame *frame,
+                                        struct unwind_memory *memory, uint64_t *result)
 {
-    enum cfi_how how = (enum cfi_how)m->row.how[number];
+    enum cfi_how how = popped ? HOW_SAME : (enum cfi_how)m->row.how[number];
     int64_t value = m->row.value[number];
     if (how == HOW_UNSPECIFIED && number == UNWIND_RSP) {
         *result = cfa;
@@ -371,6 +371,27 @@ static enum cfi_status register_compute(const struct cfi_machine *m, unsigned nu
     return frame->known >> value & 1 ? CFI_OK : CFI_UNKNOWN;
 }
 
+/* Where gcc has realigned the stack, it saves registers below rbp and says so by expressions:
+ *
+ *     lea -16(%rbp), %rsp                CFA = [rbp - 8], rbp = [rbp], rbx = [rbp - 16]
+ *     pop %rbx; pop %r10; pop %rbp       CFA = r10
+ *     lea -8(%r10), %rsp                 CFA = r10          here rbp is the caller's already,
+ *     ret                                CFA = rsp + 8      but its rule is still [rbp]
+ *
+ * Where the CFA is no longer found through rbp, the frame still stands only in the instruction at
+ * which rbp equals rsp (just set up, or about to be popped). */
+static bool frame_dismantled(const struct cfi_machine *m, const struct cfi_frame *frame)
+{
+    static const uint8_t at_rbp[] = {0x76, 0}; /* breg6 (rbp) 0 */
+    enum { NO_HOLE = 255 };
+    uint8_t hole;
+    return m->row.how[UNWIND_RBP] == HOW_EXPRESSION &&
+           m->row.cfa_register != CFI_CFA_EXPRESSION && m->row.cfa_register != UNWIND_RBP &&
+           frame->regs.r[UNWIND_RBP] != frame->regs.r[UNWIND_RSP] &&
+           bytes_match(expression_at(m->space, m->row.value[UNWIND_RBP]), at_rbp, sizeof at_rbp,
+                       NO_HOLE, &hole);
+}
+
 enum cfi_status cfi_apply_as(const struct cfi_machine *m, struct cfi_frame *frame,
                              struct unwind_memory *memory, uint64_t *cfa, bool *root)
 {
@@ -383,9 +404,11 @@ enum cfi_status cfi_apply_as(const struct cfi_machine *m, struct cfi_frame *fram
         return status;
     if (m->row.how[UNWIND_RIP] == HOW_UNSPECIFIED || m->row.how[UNWIND_RIP] == HOW_SAME)
         return CFI_BAD; /* would return to itself */
+    bool dismantled = frame_dismantled(m, frame);
     caller.known = 0;
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++) {
-        status = register_compute(m, i, *cfa, frame, memory, &caller.regs.r[i]);
+        bool popped = dismantled && m->row.how[i] == HOW_EXPRESSION;
+        status = register_compute(m, i, popped, *cfa, frame, memory, &caller.regs.r[i]);
         if (status == CFI_OK)
             caller.known |= 1u << i;
         else if (i == UNWIND_RIP || i == UNWIND_RSP)
