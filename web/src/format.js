@@ -27,6 +27,23 @@ export function duration(ns) {
   return `${Math.round(ns)} ns`;
 }
 
+// A long C++ or Rust name without its template arguments: "std::map<…>::find(int)". Rust's
+// "<Type as Trait>::method" stays as it is: what is in these brackets is its name.
+export function shortName(name) {
+  if (name.length < 40 || name.startsWith("<")) return name;
+  let short = "";
+  let depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    const c = name[i];
+    const opens = c === "<" && !/operator *<?$/.test(name.slice(Math.max(0, i - 10), i));
+    const closes = c === ">" && depth > 0 && name[i - 1] !== "-";
+    if (opens && depth++ === 0) short += "<…>";
+    else if (depth === 0) short += c;
+    if (closes) depth--;
+  }
+  return depth === 0 ? short : name;
+}
+
 // What `samples` samples stand for: a time, or a number of events.
 export function cost(samples, data) {
   const period = data.period || 0;

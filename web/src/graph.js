@@ -48,6 +48,7 @@ export class Graph {
       .inverted(icicle)
       .sort((a, b) => b.data.value - a.data.value)
       .tooltip(this.#tooltip())
+      .getName((d) => format.shortName(d.data.name))
       .setColorMapper((d) => this.#color(d))
       .setSearchMatch((d) => this.matches !== null && this.matches(d.data.name))
       .setSearchHandler((found, samples) => this.events.onSearch(samples, this.total))

@@ -74,7 +74,7 @@ export class FunctionTable {
     }
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = f.name;
+    button.textContent = format.shortName(f.name);
     button.title = f.name;
     button.addEventListener("click", () => this.onPick(f.name));
     row.insertCell().append(button);

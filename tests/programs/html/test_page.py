@@ -61,6 +61,7 @@ def test_first_look(b, pages):
     assert "3.84%" in text(b, "#warnings") and "2.85%" in text(b, "#warnings")
     assert text(b, "#command") == "xz -T2 -9 --keep 'big file.tar'"
     assert "8,416" in text(b, "#facts")
+    assert "std::sort<…>(int&&)" in names(b)
     # Two calls of coder_run from main are one frame; recursion is not folded.
     assert names(b).count("coder_run") == 1 and names(b).count("recursive") == 3
     assert b.evaluate("document.querySelectorAll('#functions tbody tr').length") == 19

@@ -1,5 +1,5 @@
-/* write_sample WHICH DIRECTORY: writes a sample profile in every format, and the truth: one line a
- * tree node with cost, "SELF<tab>frame<tab>frame...", outermost first, escaped as C does. */
+/* write_sample WHICH DIRECTORY: writes a sample profile in every format, as a file of our own
+ * (sample.pnb), and the truth: one line a tree node with cost, "SELF<tab>frame<tab>frame...", outermost first, escaped as C does. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,6 +88,13 @@ int main(int argc, char **argv)
     write_format(p, argv[2], "callgrind.out", export_callgrind);
     write_format(p, argv[2], "profile.pb.gz", export_pprof);
     write_truth(p, argv[2]);
+    char path[4096];
+    struct err e = {0};
+    snprintf(path, sizeof path, "%s/sample.pnb", argv[2]);
+    if (!profile_write(p, path, &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        return 1;
+    }
     sample_free(p);
     return 0;
 }

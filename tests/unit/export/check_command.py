@@ -1,0 +1,87 @@
+"""The command `penumbra export`: where it writes, what it refuses, and with which words.
+
+usage: check_command.py WRITE_SAMPLE PENUMBRA"""
+import gzip
+import os
+import pty
+import subprocess
+import sys
+import tempfile
+
+write_sample, penumbra = map(os.path.abspath, sys.argv[1:])
+
+
+def export(directory, *arguments, status=0, says=b""):
+    done = subprocess.run([penumbra, "export", *arguments], cwd=directory, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert done.returncode == status, (arguments, done)
+    assert says in done.stderr, (arguments, says, done.stderr)
+    return done.stdout
+
+
+def samples_of_folded(text):
+    return sum(int(line.rsplit(b" ", 1)[1]) for line in text.splitlines())
+
+
+def test_formats(d):
+    with open(os.path.join(d, "truth.tsv"), "rb") as f:
+        want = sum(int(line.split(b"\t")[0]) for line in f)
+    assert samples_of_folded(export(d, "sample.pnb", "--format", "folded")) == want
+    assert samples_of_folded(export(d, "--format=folded", "--quick", "sample.pnb")) == want
+    assert b"demo-100/100;" in export(d, "-f", "folded", "--threads", "sample.pnb")
+    assert b"summary: %d " % want in export(d, "sample.pnb", "-f", "callgrind")
+    assert gzip.decompress(export(d, "sample.pnb"))  # pprof, to a pipe
+
+
+def test_output_file(d):
+    assert export(d, "sample.pnb", "-f", "folded", "-o", "out.txt") == b""
+    with open(os.path.join(d, "out.txt"), "rb") as f:
+        assert f.read() == export(d, "sample.pnb", "-f", "folded", "-o", "-")
+
+
+def test_default_input(d):
+    os.link(os.path.join(d, "sample.pnb"), os.path.join(d, "penumbra.pnb"))
+    assert export(d, "-f", "folded") == export(d, "-f", "folded", "sample.pnb")
+
+
+def test_binary_is_not_written_to_a_terminal(d):
+    ours, theirs = pty.openpty()
+    done = subprocess.run([penumbra, "export", "sample.pnb"], cwd=d, stdout=theirs,
+                          stderr=subprocess.PIPE, timeout=60)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0 and b"wrote penumbra.pb.gz" in done.stderr, done
+    with gzip.open(os.path.join(d, "penumbra.pb.gz")) as f:
+        assert f.read()
+
+
+def test_refusals(d):
+    export(d, "-f", "speedscope", "sample.pnb", status=2, says=b"pprof, folded and callgrind")
+    export(d, "--nonsense", status=2, says=b"--nonsense")
+    export(d, "-f", status=2, says=b"wants a value")
+    export(d, "--max-depth", "1", status=2, says=b"not '1'")
+    export(d, "--max-depth=-3", status=2, says=b"not '-3'")
+    export(d, "sample.pnb", "other.pnb", status=2, says=b"one profile at a time")
+    export(d, "missing.pnb", status=127, says=b"missing.pnb")
+    export(d, "truth.tsv", status=3, says=b"truth.tsv")
+    export(d, "sample.pnb", "-o", "no/such/directory", status=124, says=b"no/such/directory")
+    export(d, "sample.pnb", "-o", "/dev/full", status=124, says=b"/dev/full")
+    assert b"Usage: penumbra export" in export(d, "--help")
+
+
+def test_deep_stacks_are_shortened_aloud(d):
+    out = export(d, "-f", "folded", "--max-depth", "2", "sample.pnb", says=b"--max-depth")
+    assert b"[frames left out]" in out
+    assert samples_of_folded(out) == samples_of_folded(export(d, "-f", "folded", "sample.pnb"))
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as directory:
+                subprocess.run([write_sample, "hand", directory], check=True)
+                test(directory)
+            print(f"{name}: ok")
+
+
+main()
