@@ -1,0 +1,105 @@
+/* dump_sample FILE compressed|stored: writes a sample profile to FILE, and prints every field of it
+ * as read_pnb.py prints what it finds in FILE. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/encode.h"
+#include "sample.h"
+
+static void print_counts(const char *what, const uint64_t *counts, unsigned first, unsigned end)
+{
+    printf("%s", what);
+    for (unsigned i = first; i < end; i++)
+        printf("\t%" PRIu64, counts[i]);
+    printf("\n");
+}
+
+static void print_head(const struct profile *p)
+{
+    printf("drop reasons");
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        printf("\t%s", profile_drop_name(i));
+    printf("\ntruncation reasons");
+    for (unsigned i = 1; i < TRUNC_COUNT; i++)
+        printf("\t%s", profile_truncation_name(i));
+    printf("\ncommand\t%s\ntrigger\t%s\nunit\t%s\nperiod\t%" PRIu64 "\nrandomized\t%u\nbudget\t%u\n",
+           p->command, p->trigger, p->unit, p->period, p->randomized, p->budget_ppm);
+    printf("delivery\t%u\nstart\t%" PRIu64 "\nduration\t%" PRIu64 "\nkernel\t%s\ncpu\t%s\ncpus\t%u\n",
+           p->delivery_ns, p->start_realtime_ns, p->duration_ns, p->kernel, p->cpu, p->cpus);
+    printf("recovered\t%u\nexit\t%d\nnotes\t", p->recovered, p->exit_status);
+    for (const char *s = p->notes; *s; s++)
+        putchar(*s == '\n' ? '|' : *s);
+    printf("\n");
+    print_counts("drops", p->drops, 0, DROP_COUNT);
+}
+
+static void print_image(const struct profile_image *m)
+{
+    printf("image\t%s\t", m->path);
+    for (uint32_t i = 0; i < m->build_id_size; i++)
+        printf("%02x", m->build_id[i]);
+    printf("\t%u\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\n", m->flags, m->file_size,
+           m->mtime_ns, m->first_vaddr, m->last_vaddr);
+}
+
+static void print_process(const struct profile_process *r)
+{
+    printf("process\t%d\t%d\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%u\n", r->pid, r->ppid,
+           r->name, r->command, r->start_ns, r->end_ns, r->end, r->epochs, r->mechanism, r->arm_error,
+           r->exclude_kernel);
+    print_counts("drops", r->drops, 0, DROP_COUNT);
+    for (uint32_t i = 0; i < r->map_count; i++) {
+        const struct profile_map *m = &r->maps[i];
+        printf("map\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", m->image, m->epoch_first,
+               m->epoch_last, m->bias, m->lo, m->hi);
+    }
+    for (uint32_t i = 0; i < r->jit_count; i++)
+        printf("jit\t%" PRIu64 "\t%" PRIu64 "\t%s\n", r->jit[i].address, r->jit[i].size,
+               r->jit[i].name);
+}
+
+static void print_thread(const struct profile_thread *t)
+{
+    printf("thread\t%u\t%d\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+           "\t%" PRIu64 "\t%" PRIu64 "\n",
+           t->process, t->tid, t->name, t->start_ns, t->end_ns, t->cpu_ns, t->taken, t->weight,
+           t->weight_squares, t->guessed);
+    print_counts("truncated", t->truncated, 1, TRUNC_COUNT);
+    print_counts("drops", t->drops, 0, DROP_COUNT);
+    printf("cost\t%" PRIu64 "\t%" PRIu64 "\n", t->cost_ns, t->deliveries);
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const struct profile_node *n = &t->nodes[i];
+        unsigned image = n->image == PROFILE_IMAGE_PSEUDO ? 0
+                         : n->image == PROFILE_IMAGE_NONE ? 1
+                                                          : n->image + 2;
+        printf("node\t%d\t%u\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\n", (int)n->parent, image,
+               n->offset, n->guessed, n->self, n->calls);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+    size_t size;
+    if (argc != 3)
+        return 2;
+    struct profile *p = sample_profile(5, 700, 4);
+    uint8_t *data = profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e);
+    FILE *f = fopen(argv[1], "wb");
+    if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
+        fprintf(stderr, "%s: %s\n", argv[1], e.message);
+        return 1;
+    }
+    print_head(p);
+    for (uint32_t i = 0; i < p->image_count; i++)
+        print_image(&p->images[i]);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        print_process(&p->processes[i]);
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        print_thread(&p->threads[i]);
+    free(data);
+    profile_free(p);
+    return 0;
+}

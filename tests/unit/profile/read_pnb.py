@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""A second reader of .pnb files, written from docs/format.md and sharing nothing with the first.
+
+read_pnb.py FILE prints every field, one a line, as dump_sample.c prints the profile it wrote.
+Sections that are compressed need the command `zstd`."""
+import subprocess
+import struct
+import sys
+import zlib
+
+MAGIC = b"\x89PNB\r\n\x1a\n"
+NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees"}
+MASK = (1 << 64) - 1
+
+
+def container(data):
+    """The contents of each section, by type."""
+    assert data[:8] == MAGIC, "magic"
+    version, kind, count, checksum = struct.unpack_from("<4I", data, 8)
+    assert (version, kind) == (1, 0), "version or kind"
+    end = 24 + 40 * count
+    assert zlib.crc32(data[:20] + data[24:end]) == checksum, "header checksum"
+    sections = {}
+    for i in range(count):
+        kind, flags, offset, stored, raw, crc, zero = struct.unpack_from("<IIQQQII", data, 24 + 40 * i)
+        assert offset == end and zero == 0, "section offset"
+        end = offset + stored
+        contents = data[offset:end]
+        assert zlib.crc32(contents) == crc, "section checksum"
+        if flags & 2:
+            contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
+                                      check=True).stdout
+        assert len(contents) == raw, "raw size"
+        if kind in NAMES:
+            sections[kind] = Cursor(contents)
+        else:
+            assert not flags & 1, "unknown required section"
+    assert end == len(data), "end of file"
+    return sections
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def u(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                self.bits, self.negative = shift, byte & 0x40
+                return value
+
+    def s(self):
+        value = self.u()
+        return value - (1 << self.bits) if self.negative else value
+
+    def take(self, size):
+        assert self.at + size <= len(self.data), "a field runs over the section's end"
+        self.at += size
+        return self.data[self.at - size:self.at]
+
+    def str(self):
+        return self.take(self.u()).decode()
+
+    def us(self, count):
+        return [self.u() for _ in range(count)]
+
+    def end(self):
+        assert self.at == len(self.data), "bytes left over"
+
+
+def show(what, *values):
+    print(what, *values, sep="\t")
+
+
+def read_meta(c, drops):
+    for name in ("command", "trigger", "unit"):
+        show(name, c.str())
+    for name in ("period", "randomized", "budget", "delivery", "start", "duration"):
+        show(name, c.u())
+    show("kernel", c.str())
+    show("cpu", c.str())
+    show("cpus", c.u())
+    show("recovered", c.u())
+    show("exit", c.s())
+    show("notes", c.str().replace("\n", "|"))
+    show("drops", *c.us(drops))
+    c.end()
+
+
+def read_images(c):
+    for _ in range(c.u()):
+        path, build_id = c.str(), c.take(c.u()).hex()
+        show("image", path, build_id, c.u(), c.u(), c.s(), c.u(), c.u())
+    c.end()
+
+
+def read_processes(c, drops):
+    for _ in range(c.u()):
+        show("process", c.s(), c.s(), c.str(), c.str(), *c.us(7))
+        show("drops", *c.us(drops))
+        last = 0
+        for _ in range(c.u()):
+            image, first, final = c.us(3)
+            lo = (last + c.s()) & MASK
+            hi = (lo + c.s()) & MASK
+            bias = (lo - c.s()) & MASK
+            show("map", image, first, final, bias, lo, hi)
+            last = lo
+        last = 0
+        for _ in range(c.u()):
+            last += c.u()
+            show("jit", last, c.u(), c.str())
+    c.end()
+
+
+def read_frames(c):
+    count = c.u()
+    frames, image, offset = [], 0, 0
+    images = []
+    for _ in range(count):
+        image += c.u()
+        images.append(image)
+    offsets = []
+    for i in range(count):
+        same = i > 0 and images[i] == images[i - 1]
+        offset = c.u() + (offset if same else 0)
+        offsets.append(offset)
+    guessed = c.us(count)
+    c.end()
+    frames = list(zip(images, offsets, guessed))
+    assert frames == sorted(set(frames)), "frames are sorted and distinct"
+    return frames
+
+
+def read_tree(columns, frames, count):
+    """Prints the nodes of one tree with the index of their parent."""
+    children, frame_steps, selves, calls = columns
+    path = []  # of [node, children still to come, frame of the last child]
+    for i in range(count):
+        while path and path[-1][1] == 0:
+            path.pop()
+        parent, base = -1, 0
+        if i > 0:
+            path[-1][1] -= 1
+            parent, base = path[-1][0], path[-1][2]
+        frame = base + frame_steps.s()
+        if i > 0:
+            path[-1][2] = frame
+        else:
+            assert frames[frame] == (0, 0, 0), "the root"
+        show("node", parent, *frames[frame], selves.u(), calls.u())
+        path.append([i, children.u(), 0])
+    assert all(left == 0 for _, left, _ in path), "missing children"
+
+
+def read_threads(c, trees, frames, drops, truncations):
+    sizes = trees.us(4)
+    columns = [Cursor(trees.take(size)) for size in sizes]
+    trees.end()
+    for _ in range(c.u()):
+        show("thread", c.u(), c.s(), c.str(), *c.us(7))
+        show("truncated", *c.us(truncations))
+        show("drops", *c.us(drops))
+        show("cost", *c.us(2))
+        read_tree(columns, frames, c.u())
+    c.end()
+    for column in columns:
+        column.end()
+
+
+def main():
+    with open(sys.argv[1], "rb") as file:
+        sections = container(file.read())
+    assert sorted(sections) == sorted(NAMES), "sections"
+    c = sections[2]
+    drop_names = [c.str() for _ in range(c.u())]
+    truncation_names = [c.str() for _ in range(c.u())]
+    c.end()
+    show("drop reasons", *drop_names)
+    show("truncation reasons", *truncation_names)
+    d, t = len(drop_names), len(truncation_names)
+    read_meta(sections[1], d)
+    read_images(sections[3])
+    read_processes(sections[4], d)
+    read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+/* Merging profiles and summing threads: nothing is lost, nothing is counted twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/merge.h"
+#include "sample.h"
+
+static uint64_t sum_self(const struct profile *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            sum += p->threads[i].nodes[k].self;
+    return sum;
+}
+
+static void assert_well_formed(const struct profile *p)
+{
+    struct err e = {0};
+    size_t size;
+    uint8_t *data = profile_encode(p, &size, &e);
+    assert_string_equal(e.message, "");
+    struct profile *q = profile_read_memory(data, size, "x", &e);
+    assert_string_equal(e.message, "");
+    assert_string_equal(sample_difference(p, q), "");
+    profile_free(q);
+    free(data);
+}
+
+static void test_append(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile_totals a_totals, b_totals, both;
+    struct profile *a = sample_profile(3, 100, 1), *b = sample_profile(2, 80, 2);
+    /* Image 1 is the same file elsewhere; image 3 has no build-id and is the same by name. */
+    memcpy(b->images[1].build_id, a->images[1].build_id, 20);
+    b->images[3] = (struct profile_image){.path = b->images[3].path,
+                                          .file_size = a->images[3].file_size,
+                                          .mtime_ns = a->images[3].mtime_ns};
+    profile_totals(a, &a_totals);
+    profile_totals(b, &b_totals);
+    uint64_t self = sum_self(a) + sum_self(b);
+    uint32_t image_of_node = b->threads[1].nodes[5].image;
+    assert_true(profile_merge(a, b, &e));
+    profile_totals(a, &both);
+    assert_int_equal(a->image_count, 5 + 3);
+    assert_int_equal(a->process_count, 6);
+    assert_int_equal(a->thread_count, 5);
+    assert_int_equal(a->threads[4].process, 3 + b->threads[1].process);
+    assert_int_equal(a->processes[3].maps[1].image, 1);
+    assert_int_equal(a->processes[3].maps[3].image, 3);
+    assert_int_equal(a->processes[3].maps[0].image, 5);
+    if (image_of_node < 5)
+        assert_string_equal(a->images[a->threads[4].nodes[5].image].path,
+                            b->images[image_of_node].path);
+    assert_int_equal(sum_self(a), self);
+    assert_int_equal(both.taken, a_totals.taken + b_totals.taken);
+    assert_int_equal(both.dropped_all, a_totals.dropped_all + b_totals.dropped_all);
+    assert_well_formed(a);
+    profile_free(a);
+    profile_free(b);
+}
+
+static void test_refuses_what_differs(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct err e = {0};
+        struct profile *a = sample_profile(1, 10, 1), *b = sample_profile(1, 10, 1);
+        char **string = i == 0 ? &b->trigger : &b->unit;
+        if (i == 2) {
+            b->period++;
+        } else {
+            free(*string);
+            *string = strdup("other");
+        }
+        assert_false(profile_merge(a, b, &e));
+        assert_int_equal(e.code, ERR_USAGE);
+        assert_non_null(strstr(e.message, i == 2 ? "1003010" : "other"));
+        assert_int_equal(a->thread_count, 1);
+        profile_free(a);
+        profile_free(b);
+    }
+}
+
+/* The same stack may be there twice as siblings, so contexts are compared as sums over paths. */
+static uint64_t self_of_path(const struct profile_thread *t, const struct profile_thread *of,
+                             uint32_t index)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        uint32_t x = i, y = index;
+        while (x && y && t->nodes[x].image == of->nodes[y].image &&
+               t->nodes[x].offset == of->nodes[y].offset &&
+               t->nodes[x].guessed == of->nodes[y].guessed) {
+            x = t->nodes[x].parent;
+            y = of->nodes[y].parent;
+        }
+        if (x == 0 && y == 0)
+            sum += t->nodes[i].self;
+    }
+    return sum;
+}
+
+static void test_sum(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = sample_profile(3, 300, 1), *original = sample_profile(3, 300, 1);
+    struct profile_totals before, after;
+    profile_totals(a, &before);
+    uint64_t self = sum_self(a);
+    assert_true(profile_sum_threads(a, &e));
+    profile_totals(a, &after);
+    assert_int_equal(a->thread_count, 1);
+    assert_int_equal(sum_self(a), self);
+    assert_int_equal(after.taken, before.taken);
+    assert_int_equal(after.truncated_all, before.truncated_all);
+    assert_int_equal(after.dropped_all, before.dropped_all);
+    assert_well_formed(a);
+    const struct profile_thread *sum = &a->threads[0];
+    for (uint32_t i = 0; i < sum->node_count; i += 7) {
+        uint64_t expected = 0;
+        for (uint32_t k = 0; k < 3; k++)
+            expected += self_of_path(&original->threads[k], sum, i);
+        assert_int_equal(sum->nodes[i].self, expected);
+    }
+    for (uint32_t i = 2; i < sum->node_count; i++) /* no path is there twice */
+        if (sum->nodes[i].parent == sum->nodes[i - 1].parent)
+            assert_true(sum->nodes[i].offset != sum->nodes[i - 1].offset ||
+                        sum->nodes[i].image != sum->nodes[i - 1].image ||
+                        sum->nodes[i].guessed != sum->nodes[i - 1].guessed);
+    profile_free(a);
+    profile_free(original);
+}
+
+static void test_sum_of_equals(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = sample_profile(1, 200, 7), *b = sample_profile(1, 200, 7);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->image_count, 5);
+    uint64_t self = sum_self(b);
+    assert_true(profile_sum_threads(a, &e));
+    assert_int_equal(sum_self(a), 2 * self);
+    assert_true(a->threads[0].node_count <= 200);
+    profile_free(a);
+    profile_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_refuses_what_differs),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_sum_of_equals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
