@@ -14,6 +14,7 @@
 
 #include "symbols/demangle.h"
 #include "symbols/dwarf_index.h"
+#include "symbols/fde_start.h"
 #include "symbols/plt.h"
 #include "symbols/symtab.h"
 
@@ -33,6 +34,7 @@ struct resolver {
     struct pool *pool;
     struct symtab symtab;
     struct plt plt;
+    struct fde_starts starts;
     struct dwarf_index *dwarf;
     Dwarf_CFI *cfi;
     Dwarf_Addr cfi_bias;
@@ -184,8 +186,10 @@ static void resolver_open(struct resolver *r, struct module *m, struct buf *warn
     Elf *elf = dwfl_module_getelf(m->dwfl_module, &bias);
     if (elf && !m->debug_only && !plt_build(&r->plt, elf))
         r->pool->failed = true;
-    if (!m->debug_only)
+    if (elf && !m->debug_only) {
         r->cfi = dwfl_module_eh_cfi(m->dwfl_module, &r->cfi_bias);
+        fde_starts_open(&r->starts, elf);
+    }
     if (r->request->options.detail != SYMBOLS_QUICK)
         r->dwarf = dwarf_index_build(m->dwfl_module, r->pool,
                                      r->request->options.detail == SYMBOLS_LINES);
@@ -207,13 +211,11 @@ static void resolver_close(struct resolver *r)
 static uint64_t fde_start(struct resolver *r, uint64_t address)
 {
     Dwarf_Frame *frame;
+    /* The table has no ends: that the address is covered at all, the entry itself must say. */
     if (!r->cfi || dwarf_cfi_addrframe(r->cfi, address - r->cfi_bias, &frame))
         return 0;
-    Dwarf_Addr start = 0, end;
-    bool is_signal;
-    dwarf_frame_info(frame, &start, &end, &is_signal);
     free(frame);
-    return start + r->cfi_bias;
+    return fde_starts_find(&r->starts, address);
 }
 
 static const char *name_address(struct pool *pool, const char *image, uint64_t address)

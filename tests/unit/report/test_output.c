@@ -1,0 +1,326 @@
+/* Intervals, JSON and text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "make_profile.h"
+#include "report/ci.h"
+#include "report/json.h"
+#include "report/report.h"
+
+static void near(double value, double expected)
+{
+    if (value < expected - 5e-5 || value > expected + 5e-5)
+        fail_msg("%.6f is not %.6f", value, expected);
+}
+
+/* Values: Newcombe 1998, table I, method 3 (Wilson without continuity correction). */
+static void wilson_known_values(void **state)
+{
+    (void)state;
+    const struct {
+        double hits, n, low, high;
+    } cases[] = {
+        { 81, 263, 0.2553, 0.3662 },
+        { 15, 148, 0.0624, 0.1605 },
+        { 0, 20, 0.0000, 0.1611 },
+        { 1, 29, 0.0061, 0.1718 },
+        { 29, 29, 0.8830, 1.0000 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct interval got = ci_wilson(cases[i].hits / cases[i].n, cases[i].n);
+        near(got.low, cases[i].low);
+        near(got.high, cases[i].high);
+    }
+    struct interval unknown = ci_wilson(0.5, 0);
+    near(unknown.low, 0);
+    near(unknown.high, 1);
+}
+
+static void check_string(const char *string, const char *expected)
+{
+    struct buf out = { 0 };
+    struct json j = { .out = &out };
+    json_string(&j, string);
+    buf_put_u8(&out, 0);
+    assert_string_equal((char *)out.data, expected);
+    buf_free(&out);
+}
+
+static void json_escapes(void **state)
+{
+    (void)state;
+    check_string("a\"b\\c", "\"a\\\"b\\\\c\"");
+    check_string("\x1b[2J\n\x7f", "\"\\u001b[2J\\u000a\\u007f\"");
+    check_string("gr\xc3\xbc\xc3\x9f", "\"gr\xc3\xbc\xc3\x9f\"");
+    /* Stray continuation, overlong, surrogate, cut short, beyond Unicode. */
+    check_string("\x80", "\"\\ufffd\"");
+    check_string("\xc0\xaf", "\"\\ufffd\\ufffd\"");
+    check_string("\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"");
+    check_string("x\xe2\x82", "\"x\\ufffd\\ufffd\"");
+    check_string("\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
+    check_string("\xf0\x9f\x90\xa7", "\"\xf0\x9f\x90\xa7\"");
+}
+
+struct fixture {
+    struct profile *profile;
+    struct symbols *symbols;
+    struct view *view;
+};
+
+static struct fixture open_profile(struct profile *p)
+{
+    struct err e = { 0 };
+    struct fixture f = { .profile = p, .symbols = symbols_load(p, true, &e) };
+    assert_non_null(f.symbols);
+    f.view = view_build(p, f.symbols, &(struct view_options){ 0 }, &e);
+    assert_non_null(f.view);
+    return f;
+}
+
+static void close_all(struct fixture *f)
+{
+    view_free(f->view);
+    symbols_free(f->symbols);
+    profile_free(f->profile);
+}
+
+static void rename_function(struct profile *p, char letter, const char *name)
+{
+    char **old = &p->processes[0].jit[letter - 'a'].name;
+    free(*old);
+    *old = strdup(name);
+}
+
+/* Python's parser reads the report as J; the script must not fail. */
+static void check_json(const struct view *v, const struct report_json_options *options,
+                       const char *script)
+{
+    struct buf out = { 0 };
+    struct err e = { 0 };
+    assert_true(report_json(&out, v, options, &e));
+    char path[] = "/tmp/penumbra-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, out.data, out.size), out.size);
+    close(fd);
+    buf_free(&out);
+    char command[4096];
+    snprintf(command, sizeof command, "python3 -c 'import json; J = json.load(open(\"%s\"))\n%s'",
+             path, script);
+    int status = system(command);
+    unlink(path);
+    assert_int_equal(status, 0);
+}
+
+static void json_is_what_is_documented(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    rename_function(p, 'c', "quo\"te\\ \xff \x1b");
+    make_thread(p, 101, "main", "abc 3; ab 2; a 1");
+    p->threads[0].drops[DROP_LATE] = 7;
+    p->threads[0].truncated[TRUNC_NO_CFI] = 2;
+    p->threads[0].guessed = 1;
+    struct fixture f = open_profile(p);
+    struct report_json_options options = { .ci = true, .depth = UINT32_MAX };
+    check_json(f.view, &options,
+               "assert J[\"trigger\"] == \"cpu\" and J[\"period\"] == 1000000\n"
+               "assert J[\"samples\"] == 6 and J[\"taken\"] == 6\n"
+               "assert J[\"dropped\"][\"late\"] == 7 and sum(J[\"dropped\"].values()) == 7\n"
+               "assert J[\"truncated\"] == 2 and J[\"truncated_by_reason\"][\"no-cfi\"] == 2\n"
+               "assert J[\"guessed\"] == 1\n"
+               "F = {f[\"name\"]: f for f in J[\"functions\"]}\n"
+               "assert (F[\"a\"][\"self\"], F[\"a\"][\"total\"]) == (1, 6)\n"
+               "assert F[\"quo\\\"te\\\\ \\ufffd \\u001b\"][\"self\"] == 3\n"
+               "assert [f[\"self\"] for f in J[\"functions\"]] == [3, 2, 1]\n"
+               "low, high = F[\"b\"][\"ci\"][\"total\"]\n"
+               "assert 0 < low < 5 / 6 < high < 1\n"
+               "T = J[\"tree\"]\n"
+               "assert T[\"total\"] == 6 and T[\"self\"] == 0\n"
+               "A = T[\"children\"][0]\n"
+               "assert A[\"name\"] == \"a\" and A[\"offset\"] == \"0x1000\"\n"
+               "B = A[\"children\"][0]\n"
+               "assert B[\"total\"] == 5 and B[\"children\"][0][\"children\"] == []\n"
+               "assert J[\"threads\"][0][\"tid\"] == 101\n"
+               "assert J[\"processes\"][0][\"pid\"] == 100\n"
+               "assert abs(J[\"overhead\"][\"percent_of_cpu\"] - 9e-4) < 1e-6\n");
+    close_all(&f);
+}
+
+static void json_prunes_when_asked(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "abc 3; ab 2; ad 95; e 0");
+    struct fixture f = open_profile(p);
+    struct report_json_options options = { .min = 4, .depth = UINT32_MAX };
+    check_json(f.view, &options,
+               "T = J[\"tree\"]\n"
+               "A = T[\"children\"][0]\n"
+               "assert [c[\"name\"] for c in A[\"children\"]] == [\"d\", \"b\"]\n"
+               "assert A[\"children\"][1][\"children\"] == []\n"
+               "assert len(T[\"children\"]) == 1\n"
+               "assert len(J[\"functions\"]) == 3\n");
+    options = (struct report_json_options){ .depth = 1, .limit = 1 };
+    check_json(f.view, &options,
+               "assert J[\"tree\"][\"children\"][0][\"children\"] == []\n"
+               "assert len(J[\"functions\"]) == 1\n");
+    close_all(&f);
+}
+
+static void json_nests_without_limit(void **state)
+{
+    (void)state;
+    enum { LEVELS = 1000000 };
+    struct profile *p = make_profile();
+    make_deep_thread(p, 101, LEVELS, 1);
+    struct fixture f = open_profile(p);
+    struct buf out = { 0 };
+    struct err e = { 0 };
+    struct report_json_options options = { .depth = UINT32_MAX };
+    assert_true(report_json(&out, f.view, &options, &e));
+    int64_t depth = 0, deepest = 0;
+    for (size_t i = 0; i < out.size; i++) {
+        depth += (out.data[i] == '{') - (out.data[i] == '}');
+        deepest = depth > deepest ? depth : deepest;
+    }
+    assert_int_equal(depth, 0);
+    assert_int_equal(deepest, LEVELS + 2);
+    buf_free(&out);
+    close_all(&f);
+}
+
+/* The output of a text report, to free(). */
+static char *text_of(const struct view *v, const struct report_style *style, bool tree)
+{
+    char *text = NULL;
+    size_t size;
+    struct err e = { 0 };
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    report_header(out, v, style);
+    if (tree)
+        report_tree(out, v, &v->tree, "call path", style);
+    else
+        assert_true(report_flat(out, v, style, &e));
+    report_threads(out, v, style);
+    report_processes(out, v, style);
+    assert_true(report_images(out, v, style, &e));
+    fclose(out);
+    return text;
+}
+
+static void contains(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void text_cannot_drive_the_terminal(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    rename_function(p, 'a', "evil\x1b]0;title\x07\xe2\x80\xae\xc2\x9b\xff");
+    make_thread(p, 101, "thread\x1b[2J", "ab 3");
+    free(p->notes);
+    p->notes = strdup("note \x1b[31m\n");
+    free(p->command);
+    p->command = strdup("run\r\x1b[A");
+    free(p->processes[0].command);
+    p->processes[0].command = strdup("run\r\x1b[A");
+    struct fixture f = open_profile(p);
+    for (int tree = 0; tree < 2; tree++) {
+        struct report_style style = { .depth = 100, .unicode = true };
+        char *text = text_of(f.view, &style, tree);
+        for (const char *c = text; *c; c++)
+            assert_true((unsigned char)*c >= 0x20 || *c == '\n');
+        contains(text, "evil\\x1b]0;title\\x07\\u202e\\x9b\\xff");
+        assert_null(strstr(text, "\xe2\x80\xae"));
+        free(text);
+    }
+    close_all(&f);
+}
+
+static void text_shows_losses(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 90; ac 10");
+    p->threads[0].drops[DROP_NESTED] = 100;
+    p->threads[0].truncated[TRUNC_DEPTH] = 5;
+    p->threads[0].guessed = 2;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, false);
+    contains(text, "dropped   100 (50.00% of all)");
+    contains(text, "100  nested: the handler was already running in this thread");
+    contains(text, "truncated 5 (5.00% of the stacks are incomplete); 2 with a guessed frame");
+    contains(text, "0.01% of CPU time");
+    contains(text, " 90.00%   90.00%            90  b");
+    contains(text, "  0.00%  100.00%             0  a");
+    free(text);
+    close_all(&f);
+}
+
+static void tree_branches(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "abcd 60; abce 10; abf 30; g 0");
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, true);
+    contains(text, "  a  [jit]\n"
+                   "100.00%    0.00%           100  b\n"
+                   " 70.00%    0.00%            70  |- c\n"
+                   " 60.00%   60.00%            60  |  |- d\n"
+                   " 10.00%   10.00%            10  |  `- e\n"
+                   " 30.00%   30.00%            30  `- f\n");
+    free(text);
+    style.depth = 2;
+    text = text_of(f.view, &style, true);
+    contains(text, "levels below 2 are not shown");
+    assert_null(strstr(text, "|- c"));
+    free(text);
+    close_all(&f);
+}
+
+static void empty_profiles_are_reported(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    struct fixture f = open_profile(p);
+    for (int tree = 0; tree < 2; tree++) {
+        struct report_style style = { .depth = 100, .ci = true };
+        char *text = text_of(f.view, &style, tree);
+        contains(text, "no samples");
+        free(text);
+    }
+    struct report_json_options options = { .ci = true, .depth = UINT32_MAX };
+    check_json(f.view, &options, "assert J[\"samples\"] == 0 and J[\"functions\"] == []\n");
+    close_all(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wilson_known_values),
+        cmocka_unit_test(json_escapes),
+        cmocka_unit_test(json_is_what_is_documented),
+        cmocka_unit_test(json_prunes_when_asked),
+        cmocka_unit_test(json_nests_without_limit),
+        cmocka_unit_test(text_cannot_drive_the_terminal),
+        cmocka_unit_test(text_shows_losses),
+        cmocka_unit_test(tree_branches),
+        cmocka_unit_test(empty_profiles_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
