@@ -1,6 +1,7 @@
 #include "symbols/fde_start.h"
 
 #include <dwarf.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { HEADER_SIZE = 12, ENTRY_SIZE = 8 };
