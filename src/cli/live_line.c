@@ -35,9 +35,9 @@ double overhead_percent(const struct profile_totals *t, uint32_t delivery_ns, do
     return 100 * spent / (double)t->cpu_ns;
 }
 
-void live_line_init(struct live_line *l, bool quiet)
+void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns)
 {
-    *l = (struct live_line){.on = !quiet && isatty(STDERR_FILENO)};
+    *l = (struct live_line){.on = !quiet && isatty(STDERR_FILENO), .last_ns = now_ns};
 }
 
 /* A program that has taken the terminal over (an editor, a password prompt) or another job in the
@@ -49,18 +49,46 @@ static bool terminal_is_free(void)
            t.c_lflag & ICANON && t.c_lflag & ECHO;
 }
 
-static void write_out(const struct buf *b)
-{
-    if (buf_ok(b) && b->size) {
-        ssize_t ignored = write(STDERR_FILENO, b->data, b->size);
-        (void)ignored;
-    }
-}
-
 static unsigned terminal_width(void)
 {
     struct winsize w;
-    return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col > 1 ? w.ws_col - 1u : 79;
+    return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col > 1 ? w.ws_col : 80;
+}
+
+/* Shows text at the right end of the cursor's line, and puts the cursor back (DECSC, CHA, EL,
+ * DECRC). What the program prints stands to the left and is neither moved nor overwritten, unless
+ * it is long. */
+static void show_at_right(const struct buf *text, unsigned width)
+{
+    struct buf line = {0};
+    size_t shown = text->size < width ? text->size : width - 1;
+    buf_printf(&line, "\0337\033[%uG\033[K", (unsigned)(width - shown));
+    buf_put(&line, text->data, shown);
+    buf_puts(&line, "\0338");
+    if (buf_ok(&line)) {
+        ssize_t ignored = write(STDERR_FILENO, line.data, line.size);
+        (void)ignored;
+    }
+    buf_free(&line);
+}
+
+static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
+{
+    struct profile_totals t;
+    uint32_t processes, threads;
+    spool_totals(s, &t, &processes, &threads);
+    buf_printf(b, " [penumbra %.1f s: ", (double)elapsed_ns / 1e9);
+    put_count(b, t.taken, "sample", "samples");
+    buf_puts(b, ", ");
+    put_count(b, processes, "process", "processes");
+    buf_puts(b, ", ");
+    put_count(b, threads, "thread", "threads");
+    if (t.dropped_all) {
+        buf_printf(b, ", %llu dropped", (unsigned long long)t.dropped_all);
+        put_drops(b, t.drops);
+    }
+    buf_printf(b, ", %.1f%% overhead]",
+               overhead_percent(&t, spool_header(s)->config.delivery_ns, (double)t.cost_ns));
 }
 
 void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
@@ -71,41 +99,24 @@ void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
     l->last_ns = now_ns;
     if (!terminal_is_free())
         return;
-    struct profile_totals t;
-    uint32_t processes, threads;
-    spool_totals(s, &t, &processes, &threads);
     struct buf text = {0};
-    buf_printf(&text, "penumbra: %.1f s  ", (double)elapsed_ns / 1e9);
-    put_count(&text, t.taken, "sample", "samples");
-    buf_puts(&text, "  ");
-    put_count(&text, processes, "process", "processes");
-    buf_puts(&text, "  ");
-    put_count(&text, threads, "thread", "threads");
-    buf_printf(&text, "  %.1f%% overhead",
-               overhead_percent(&t, spool_header(s)->config.delivery_ns, (double)t.cost_ns));
-    if (t.dropped_all) {
-        buf_printf(&text, "  %llu dropped", (unsigned long long)t.dropped_all);
-        put_drops(&text, t.drops);
+    put_state(&text, s, elapsed_ns);
+    if (buf_ok(&text)) {
+        show_at_right(&text, terminal_width());
+        l->widest = text.size > l->widest ? text.size : l->widest;
     }
-    struct buf line = {0};
-    unsigned width = terminal_width();
-    buf_puts(&line, "\r\033[K");
-    buf_put(&line, text.data, text.size < width ? text.size : width);
-    /* Back to the first column, so that the program's own output begins there. */
-    buf_puts(&line, "\r");
-    write_out(&line);
-    l->drawn = true;
     buf_free(&text);
-    buf_free(&line);
 }
 
 void live_line_erase(struct live_line *l)
 {
-    struct buf line = {0};
-    if (l->drawn && terminal_is_free()) {
-        buf_puts(&line, "\r\033[K");
-        write_out(&line);
-    }
-    buf_free(&line);
-    l->drawn = false;
+    struct buf blank = {0};
+    if (!l->widest || !terminal_is_free())
+        return;
+    for (size_t i = 0; i < l->widest; i++)
+        buf_put_u8(&blank, ' ');
+    if (buf_ok(&blank))
+        show_at_right(&blank, terminal_width());
+    buf_free(&blank);
+    l->widest = 0;
 }

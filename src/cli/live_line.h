@@ -14,11 +14,11 @@
 
 struct live_line {
     bool on;
-    bool drawn;
+    size_t widest; /* columns in use; 0: nothing is shown */
     uint64_t last_ns;
 };
 
-void live_line_init(struct live_line *l, bool quiet);
+void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns);
 /* Draws anew when a quarter of a second has passed. Keeps silent while another process group or a
  * full-screen program has the terminal. */
 void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,

@@ -262,7 +262,7 @@ static int run(struct recording *r)
         record_spool_release(&r->spool, true);
         return command_fail("record", &e);
     }
-    live_line_init(&r->line, r->options.quiet);
+    live_line_init(&r->line, r->options.quiet, r->start_ns);
     bool written = stop_and_write(r, serve(r));
     bool idle = record_tables_stop(&r->tables);
     wait_for_program(r);

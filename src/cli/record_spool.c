@@ -19,7 +19,7 @@
 
 enum { NAME_TRIES = 16 };
 static const uint64_t size_most = UINT64_C(16) << 30;
-static const uint64_t size_least = 16 * MB;
+static const uint64_t size_least = 4 * MB; /* what is made ready at once */
 static const uint64_t reserve_least = 4 * MB;
 static const uint64_t reserve_most = 256 * MB;
 static const uint64_t shm_free_least = 256 * MB;

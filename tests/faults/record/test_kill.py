@@ -1,0 +1,157 @@
+"""Sudden deaths: what was counted must be readable afterwards, whoever was killed."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import Case, PENUMBRA, PYTHON, SPIN
+
+
+class Collector(Case):
+    def start_spinning(self, seconds=30):
+        process = self.start("-q", PYTHON, "-c", SPIN % seconds)
+        self.wait_for(lambda: os.path.exists(self.output), "the live file")
+        children = f"/proc/{process.pid}/task/{process.pid}/children"
+        with open(children) as f:
+            self.program = int(f.read().split()[0])
+        self.addCleanup(self.end_program)
+        return process
+
+    def end_program(self):
+        try:
+            os.kill(self.program, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def kill_after(self, process, seconds):
+        time.sleep(seconds)
+        process.kill()
+        process.wait()
+
+    def recover(self, *args):
+        return subprocess.run([PENUMBRA, "recover", *args], capture_output=True, timeout=60)
+
+    def test_recover(self):
+        self.kill_after(self.start_spinning(), 0.7)
+        done = self.recover(self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = int(re.search(rb"recovered (\d+) samples of 1 process", done.stderr)[1])
+        self.assertGreater(told, 200)
+        self.assertEqual(self.report()["samples"], told)
+        self.assert_nothing_left("out.pnb")
+        # The program goes on, and is not sampled any more.
+        os.kill(self.program, 0)
+        again = self.recover(self.output)
+        self.assertEqual(again.returncode, 0)
+        self.assertIn(b"nothing to recover", again.stderr)
+
+    def test_recover_elsewhere(self):
+        self.kill_after(self.start_spinning(), 0.4)
+        done = self.recover(self.output, "-o", self.dir + "/other.pnb")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(self.report(self.dir + "/other.pnb")["samples"], 100)
+        self.assert_nothing_left("other.pnb")
+
+    def test_report_recovers_by_itself(self):
+        self.kill_after(self.start_spinning(), 0.5)
+        self.assertGreater(self.report()["samples"], 100)
+        self.assert_nothing_left("out.pnb")
+
+    def test_both_killed(self):
+        process = self.start_spinning()
+        time.sleep(0.5)
+        os.kill(self.program, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        self.assertGreater(self.report()["samples"], 100)
+        self.assert_nothing_left("out.pnb")
+
+    def test_program_goes_on(self):
+        process = self.start("-q", "sh", "-c", "sleep 0.6; echo survived >" + self.dir + "/mark")
+        self.wait_for(lambda: os.path.exists(self.output), "the live file")
+        process.kill()
+        process.wait()
+        self.wait_for(lambda: os.path.exists(self.dir + "/mark"), "the program's end")
+
+    def test_spool_gone(self):
+        self.kill_after(self.start_spinning(), 0.1)
+        for name in os.listdir(self.spool):
+            os.unlink(os.path.join(self.spool, name))
+        done = self.recover(self.output)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn(b"unfinished recording", done.stderr)
+
+    def test_spool_replaced_by_something_else(self):
+        self.kill_after(self.start_spinning(), 0.1)
+        name = os.path.join(self.spool, os.listdir(self.spool)[0])
+        os.rename(name, name + ".moved")
+        for content in (b"", b"precious", bytes(8192)):
+            with open(name, "wb") as f:
+                f.write(content)
+            done = self.recover(self.output)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertTrue(os.path.exists(name))
+
+    def test_spool_of_another_recording(self):
+        self.kill_after(self.start_spinning(), 0.1)
+        first = self.program
+        name = os.path.join(self.spool, os.listdir(self.spool)[0])
+        os.rename(self.output, self.output + ".first")
+        self.kill_after(self.start_spinning(), 0.1)
+        os.kill(first, signal.SIGKILL)
+        other = [n for n in os.listdir(self.spool) if os.path.join(self.spool, n) != name][0]
+        os.rename(os.path.join(self.spool, other), name)
+        done = self.recover(self.output + ".first")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"another one", done.stderr)
+
+    def test_dead_recording_is_replaced(self):
+        self.kill_after(self.start_spinning(), 0.2)
+        done = self.record("true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"replacing the unfinished recording", done.stderr)
+        self.assert_nothing_left("out.pnb")
+
+    def test_random_moments(self):
+        """From before the program runs to after it has ended."""
+        for i in range(20):
+            if os.path.exists(self.output):
+                os.unlink(self.output)
+            process = self.start("-q", PYTHON, "-c", SPIN % 0.1)
+            time.sleep(random.uniform(0, 0.3))
+            process.kill()
+            process.wait()
+            for name in os.listdir(self.dir):
+                if name.startswith("out.pnb."):  # an unfinished temporary file
+                    os.unlink(os.path.join(self.dir, name))
+            if os.path.exists(self.output):
+                self.report()
+            for name in os.listdir(self.spool):  # killed before the file said where it is
+                os.unlink(os.path.join(self.spool, name))
+
+
+class Program(Case):
+    def test_killed(self):
+        done = self.record("-q", PYTHON, "-c", SPIN % 0.4 + "import os; os.kill(os.getpid(), 9)")
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assertGreater(self.report()["samples"], 200)
+        self.assert_nothing_left("out.pnb")
+
+    def test_children_killed(self):
+        script = "for i in 1 2 3; do \"$1\" -c \"$2\" & p=$!; sleep 0.3; kill -9 $p; done; exit 2"
+        done = self.record("-q", "sh", "-c", script, "sh", PYTHON, SPIN % 10)
+        self.assertEqual(done.returncode, 2)
+        self.assertGreater(self.report()["samples"], 60)
+
+    def test_exits_without_saying_goodbye(self):
+        done = self.record("-q", PYTHON, "-c", SPIN % 0.3 + "import os; os._exit(6)")
+        self.assertEqual(done.returncode, 6)
+        self.assertGreater(self.report()["samples"], 150)
+
+
+if __name__ == "__main__":
+    unittest.main()

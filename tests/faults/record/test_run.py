@@ -1,0 +1,377 @@
+"""What the program and its surroundings see while it is recorded: streams, exit status, signals,
+the terminal, limits; and the options that say how long a recording lasts."""
+
+import ctypes
+import errno
+import os
+import pty
+import resource
+import select
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from harness import Case, PENUMBRA, PYTHON, SPIN
+
+
+def no_perf_events():
+    """A seccomp filter that answers perf_event_open (298) with EPERM, as containers do."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 298), (0x06, 0, 0, 0x00050000 | errno.EPERM),
+            (0x06, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("<HBBI", *row) for row in rows)
+    program = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(rows), 0) + code)
+    address = ctypes.addressof(program)
+    struct.pack_into("<Q", program, 8, address + 16)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, ctypes.c_void_p(address)) == 0  # PR_SET_SECCOMP
+
+
+class Streams(Case):
+    def test_binary_through_cat(self):
+        data = os.urandom(300000)
+        done = self.record("-q", "cat", input=data)
+        self.assertEqual(done.stdout, data)
+        self.assertEqual(done.stderr, b"")
+        self.assert_nothing_left("out.pnb")
+
+    def test_standard_error_is_the_programs(self):
+        done = self.record("-q", "--", "sh", "-c", "echo to-out; echo to-err >&2")
+        self.assertEqual((done.stdout, done.stderr), (b"to-out\n", b"to-err\n"))
+
+    def test_summary(self):
+        done = self.record(PYTHON, "-c", SPIN % 0.2)
+        self.assertEqual(done.stdout, b"")
+        self.assertRegex(done.stderr.decode(), r"^penumbra: \d+ samples in \d+\.\d s, 1 process, "
+                         r"\d+ dropped.*, \d+\.\d% overhead -> .*out\.pnb \(\d.*\)\n$")
+
+    def test_empty_profile_says_why(self):
+        done = self.record("-c", "1s", "true")
+        self.assertIn("nothing was sampled: the program used", done.stderr.decode())
+
+    def test_closed_streams(self):
+        script = f'exec "{PENUMBRA}" record -q -o "{self.output}" sh -c "exit 3" <&- >&- 2>&-'
+        self.assertEqual(subprocess.run(["sh", "-c", script]).returncode, 3)
+        self.assertGreater(os.path.getsize(self.output), 100)
+
+    def test_closed_pipe_for_messages(self):
+        read, write = os.pipe()
+        os.close(read)
+        done = self.record("sh", "-c", "exit 4", capture_output=False, stderr=write)
+        os.close(write)
+        self.assertEqual(done.returncode, 4)
+        self.assert_nothing_left("out.pnb")
+
+    def test_no_descriptor_leaks_into_the_program(self):
+        """But for the runtime's own, which are high (4096 and up)."""
+        listing = ["sh", "-c", "ls /proc/$$/fd"]
+        seen = self.record("-q", *listing).stdout.split()
+        self.assertEqual([fd for fd in seen if int(fd) < 1024],
+                         subprocess.run(listing, capture_output=True).stdout.split())
+
+
+class Ends(Case):
+    def test_exit_status(self):
+        for status in (0, 1, 42, 255):
+            self.assertEqual(self.record("-q", "sh", "-c", f"exit {status}").returncode, status)
+        self.assert_nothing_left("out.pnb")
+
+    def test_death_by_signal(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT,
+                       signal.SIGPIPE, signal.SIGUSR1, signal.SIGHUP):
+            done = self.record("-q", "sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(done.returncode, -number)
+        self.assert_nothing_left("out.pnb")
+
+    def test_no_core_dump_of_the_collector(self):
+        resource_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_CORE, resource_limit)
+                os.chdir(self.dir)
+                command = self.command("-q", "sh", "-c", "ulimit -c 0; kill -SEGV $$")
+                os.execv(command[0], command)
+            finally:
+                os._exit(1)
+        status = os.waitpid(pid, 0)[1]
+        self.assertEqual(os.WTERMSIG(status), signal.SIGSEGV)
+        self.assertFalse(os.WCOREDUMP(status))
+        self.assert_nothing_left("out.pnb")
+
+    def test_environment_of_the_program(self):
+        env = dict(os.environ, MARK="kept")
+        done = self.record("-q", "sh", "-c", 'echo "$MARK"', env=env)
+        self.assertEqual(done.stdout, b"kept\n")
+
+    def test_orphans_are_reparented_as_without_us(self):
+        script = "(sleep 0.3; cut -d' ' -f4 /proc/self/stat) & echo $$"
+        done = self.record("-q", "sh", "-c", script)
+        shell, parent = done.stdout.split()
+        self.assertNotIn(parent, (shell, b"0"))
+
+    def test_many_arguments(self):
+        done = self.record("-q", "sh", "-c", "echo $#", "sh", *["x"] * 20000)
+        self.assertEqual(done.stdout, b"20000\n")
+
+
+class Duration(Case):
+    def test_duration(self):
+        start = time.monotonic()
+        process = self.start("--duration", "300ms", PYTHON, "-c", SPIN % 1.5 + "raise SystemExit(7)",
+                             stderr=subprocess.PIPE)
+        line = process.stderr.readline()
+        written = time.monotonic() - start
+        self.assertIn(b" samples in 0.3 s", line)
+        self.assertEqual(process.wait(60), 7)
+        self.assertGreater(time.monotonic() - start, 1.4)
+        self.assertLess(written, 1.4)
+        self.assertGreater(self.report()["samples"], 10)
+        self.assert_nothing_left("out.pnb")
+
+    def test_wait_all(self):
+        script = f'"{PYTHON}" -c "{SPIN % 0.6}" & exit 0'
+        self.record("-q", "sh", "-c", script)
+        short = self.report()["samples"]
+        self.record("-q", "--wait-all", "sh", "-c", script)
+        self.assertGreater(self.report()["samples"], short + 200)
+
+    def test_no_follow(self):
+        script = f'"{PYTHON}" -c "{SPIN % 0.3}"; exit 0'
+        self.record("-q", "--no-follow", "sh", "-c", script)
+        self.assertLess(self.report()["samples"], 100)
+
+
+class Several(Case):
+    def test_nested(self):
+        inner = [PENUMBRA, "record", "-q", "-o", self.dir + "/inner.pnb", "--spool", self.spool]
+        done = self.record("-q", *inner, PYTHON, "-c", SPIN % 0.3 + "raise SystemExit(5)")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertGreater(self.report(self.dir + "/inner.pnb")["samples"], 200)
+        self.report()
+        self.assert_nothing_left("inner.pnb", "out.pnb")
+
+    def test_at_the_same_time(self):
+        other = subprocess.Popen([PENUMBRA, "record", "-q", "-o", self.dir + "/other.pnb", "--spool",
+                                  self.spool, PYTHON, "-c", SPIN % 0.3])
+        self.assertEqual(self.record("-q", PYTHON, "-c", SPIN % 0.3).returncode, 0)
+        self.assertEqual(other.wait(60), 0)
+        for path in (self.output, self.dir + "/other.pnb"):
+            self.assertGreater(self.report(path)["samples"], 200)
+        self.assert_nothing_left("other.pnb", "out.pnb")
+
+    def test_same_output(self):
+        first = self.start("-q", "sleep", "20")
+        self.wait_for(lambda: os.path.exists(self.output), "the first one's file")
+        done = self.record("true")
+        self.assertEqual(done.returncode, 124)
+        self.assertIn(f"another recording (process {first.pid})", done.stderr.decode())
+        done = subprocess.run([PENUMBRA, "recover", self.output], capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("still being recorded", done.stderr.decode())
+        self.report()  # a snapshot
+        first.terminate()
+        self.assertEqual(first.wait(20), -signal.SIGTERM)
+        self.assert_nothing_left("out.pnb")
+
+
+class Limits(Case):
+    def test_address_space(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        self.assertEqual(self.record(PYTHON, "-c", SPIN % 0.2, preexec_fn=limit).returncode, 0)
+        self.assertGreater(self.report()["samples"], 100)
+
+    def test_file_size(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50 << 20, 50 << 20))
+        self.assertEqual(self.record(PYTHON, "-c", SPIN % 0.2, preexec_fn=limit).returncode, 0)
+        self.assertGreater(self.report()["samples"], 100)
+
+    def test_without_perf_events(self):
+        done = self.record(PYTHON, "-c", SPIN % 0.5, preexec_fn=no_perf_events)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("CPU timers are", done.stderr.decode())
+        self.assertGreater(self.report()["samples"], 100)
+        for event in ("wall", "page-faults", "context-switches", "cycles"):
+            done = self.record("-e", event, "true", preexec_fn=no_perf_events)
+            self.assertEqual(done.returncode, 119, event)
+            self.assertIn("Operation not permitted", done.stderr.decode())
+
+    def test_hardware_events_work_or_are_refused(self):
+        done = self.record("-e", "cycles", "true")
+        if done.returncode:
+            self.assertEqual(done.returncode, 119)
+            self.assertIn("perf_event_open says", done.stderr.decode())
+            self.assert_nothing_left()
+
+    def test_other_triggers(self):
+        self.record("-q", "-e", "page-faults", PYTHON, "-c", "bytearray(40 << 20)")
+        self.assertGreater(self.report()["samples"], 1000)
+        if self.record("-q", "-e", "context-switches", PYTHON, "-c",
+                       "import time\nfor i in range(50): time.sleep(0.001)").returncode == 0:
+            self.assertGreater(self.report()["samples"], 25)
+
+
+class Signals(Case):
+    HANDLER = ("import signal, sys, time\n"
+               "got = []\n"
+               "for n in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):\n"
+               "    signal.signal(n, lambda n, f: got.append(n))\n"
+               "print('ready', flush=True)\n"
+               "end = time.monotonic() + %s\n"
+               "while time.monotonic() < end: time.sleep(0.05)\n"
+               "print(*map(int, got)); raise SystemExit(11)\n")
+
+    def start_handler(self, seconds, **options):
+        process = self.start(PYTHON, "-c", self.HANDLER % seconds, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, **options)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def test_sent_to_the_collector(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.start_handler(1)
+            process.send_signal(number)
+            self.assertIn(b"samples in 0.", process.stderr.readlines()[-1])
+            self.assertEqual(process.stdout.read(), b"%d\n" % number)
+            self.assertEqual(process.wait(20), 11)
+            self.assert_nothing_left("out.pnb")
+
+    def test_handed_on_without_stopping(self):
+        process = self.start_handler(0.5)
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stdout.read(), b"%d\n" % signal.SIGUSR1)
+        self.assertEqual(process.wait(20), 11)
+
+    def test_default_action(self):
+        process = self.start("-q", "sleep", "20")
+        self.wait_for(lambda: os.path.exists(self.output), "start")
+        process.terminate()
+        self.assertEqual(process.wait(20), -signal.SIGTERM)
+        self.assert_nothing_left("out.pnb")
+
+    def test_ignored_stays_ignored(self):
+        ignore = lambda: [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGHUP)]
+        done = self.record("-q", "grep", "SigIgn", "/proc/self/status", preexec_fn=ignore)
+        mask = int(done.stdout.split()[1], 16)
+        self.assertEqual(mask & 3, 3)
+        done = self.record("-q", "grep", "SigIgn", "/proc/self/status", restore_signals=True)
+        plain = subprocess.run(["grep", "SigIgn", "/proc/self/status"], capture_output=True)
+        self.assertEqual(done.stdout, plain.stdout)
+
+
+class Terminal(Case):
+    """The collector and the program as the foreground job of a terminal."""
+
+    def start_on_terminal(self, *args):
+        pid, self.master = pty.fork()
+        if pid == 0:
+            command = self.command(*args)
+            os.execv(command[0], command)
+        self.addCleanup(os.close, self.master)
+        self.seen = b""
+        return pid
+
+    def read_until(self, text, seconds=20):
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            self.assertLess(time.monotonic(), end, self.seen)
+            if select.select([self.master], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.master, 4096)
+                except OSError:
+                    self.fail(f"the terminal was closed after {self.seen!r}")
+
+    def wait(self, pid):
+        """Reads on, so that nobody blocks, until the job has ended."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if select.select([self.master], [], [], 0.05)[0]:
+                try:
+                    self.seen += os.read(self.master, 4096)
+                except OSError:
+                    pass
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return status
+        os.kill(pid, signal.SIGKILL)
+        self.fail("did not end")
+
+    def test_interrupt_reaches_the_program_once(self):
+        pid = self.start_on_terminal(PYTHON, "-c", Signals.HANDLER % 1)
+        self.read_until(b"ready")
+        os.write(self.master, b"\x03")
+        status = self.wait(pid)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 11, self.seen)
+        self.assertRegex(self.seen, rb"(\n|\x1b8)2\r\n")
+        self.assertRegex(self.seen, rb"penumbra: \d+ samples? in 1\.")
+
+    def test_interrupt_ends_the_program(self):
+        pid = self.start_on_terminal(PYTHON, "-c", "print('ready', flush=True)\n" + SPIN % 20)
+        self.read_until(b"ready")
+        os.write(self.master, b"\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid)), -signal.SIGINT)
+        self.assertGreater(self.report()["samples"], 0)
+        self.assert_nothing_left("out.pnb")
+
+    def test_live_line(self):
+        pid = self.start_on_terminal(PYTHON, "-c", SPIN % 1)
+        self.wait(pid)
+        self.assertRegex(self.seen, rb"\x1b7\x1b\[\d+G\x1b\[K \[penumbra 0\.\d s: \d+ samples, "
+                         rb"1 process, 1 thread, \d+\.\d% overhead\]\x1b8")
+        self.assertRegex(self.seen, rb"\[K +\x1b8penumbra: \d+ samples in [^\n]*\r\n$")
+
+    def test_live_line_leaves_full_screen_programs_alone(self):
+        script = "import sys, tty, time; tty.setraw(0); time.sleep(1)"
+        pid = self.start_on_terminal(PYTHON, "-c", script)
+        self.wait(pid)
+        self.assertNotIn(b"[penumbra", self.seen)
+        self.assertRegex(self.seen, rb"^penumbra: ")
+
+    # A shell in small: without one the job's process group would be an orphaned one, in which
+    # SIGTSTP does nothing.
+    SHELL = ("import os, sys, signal\n"
+             "signal.signal(signal.SIGTTOU, signal.SIG_IGN)\n"
+             "pid = os.fork()\n"
+             "if pid == 0:\n"
+             "    os.setpgid(0, 0); os.tcsetpgrp(0, os.getpid())\n"
+             "    signal.signal(signal.SIGTTOU, signal.SIG_DFL)\n"
+             "    os.execv(sys.argv[1], sys.argv[1:])\n"
+             "status = os.waitpid(pid, os.WUNTRACED)[1]\n"
+             "print('stopped', os.WIFSTOPPED(status), flush=True)\n"
+             "os.killpg(pid, signal.SIGCONT)\n"
+             "status = os.waitpid(pid, 0)[1]\n"
+             "print('ended', status, flush=True)\n")
+
+    def start_job(self, *args):
+        pid, self.master = pty.fork()
+        if pid == 0:
+            os.execv(PYTHON, [PYTHON, "-c", self.SHELL, *self.command(*args)])
+        self.addCleanup(os.close, self.master)
+        self.seen = b""
+        return pid
+
+    def check_job(self, pid):
+        self.wait(pid)
+        for text in (b"stopped True", b"on\r\n", b"ended 0"):
+            self.assertIn(text, self.seen)
+        self.assert_nothing_left("out.pnb")
+
+    def test_stop_and_continue(self):
+        script = "import time; print('ready', flush=True); time.sleep(1); print('on', flush=True)"
+        pid = self.start_job("-q", PYTHON, "-c", script)
+        self.read_until(b"ready")
+        os.write(self.master, b"\x1a")
+        self.check_job(pid)
+
+    def test_program_that_stops_itself(self):
+        script = ("import os, signal; print('ready', flush=True)\n"
+                  "os.kill(os.getpid(), signal.SIGTSTP)\nprint('on', flush=True)")
+        self.check_job(self.start_job("-q", PYTHON, "-c", script))
+
+
+if __name__ == "__main__":
+    unittest.main()
