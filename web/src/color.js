@@ -21,8 +21,8 @@ export class Palette {
 
   // Gray for no image; a paler color by its name for one that is past the list of hues.
   fill(image, name, dimmed) {
-    const hue = this.hues.get(image) ?? hash(image) * 360;
     const vary = hash(name) * 10;
+    const hue = (this.hues.get(image) ?? hash(image) * 360) + (hash(`${name}/`) - 0.5) * 24;
     const strong = dark.matches ? 42 : 62;
     const saturation = !image ? 0 : dimmed ? 14 : this.hues.has(image) ? strong : strong / 2;
     const lightness = dark.matches ? 34 + vary - (dimmed ? 8 : 0) : 72 + vary + (dimmed ? 6 : 0);

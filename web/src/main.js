@@ -4,7 +4,7 @@
 import { Palette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
-import { bottomUp, flatten, imagesBySelf, matcher, topDown } from "./model.js";
+import { bottomUp, draw, flatten, imagesBySelf, matcher, topDown } from "./model.js";
 import { FunctionTable } from "./table.js";
 
 const element = (id) => document.getElementById(id);
@@ -200,7 +200,7 @@ class Page {
   draw() {
     const { view, shape, zoom, search } = this.state;
     const build = view === "bottom-up" ? bottomUp : topDown;
-    const { root, hidden } = build(this.flat, "all samples");
+    const { root, hidden, share } = draw(build, this.flat, "all samples");
     for (const button of document.querySelectorAll("[data-view]"))
       button.setAttribute("aria-pressed", String(button.dataset.view === view));
     for (const button of document.querySelectorAll("[data-shape]"))
@@ -210,7 +210,9 @@ class Page {
     element("graph").hidden = root.value === 0;
     this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up" });
     element("hidden").textContent =
-      hidden > 0 ? `Not drawn: frames under 0.05% (${format.count(hidden)}).` : "";
+      hidden > 0 && share > 0
+        ? `Not drawn: frames under ${100 * share}% (${format.count(hidden)}).`
+        : "";
     if (search) this.search();
     else this.clearFound();
     if (zoom) this.graph.zoom(zoom);

@@ -3,8 +3,20 @@
 // Every loop over a tree keeps its own stack, so that the depth of a program's stack never becomes the
 // depth of ours.
 
-// Frames below this share of everything are not drawn: at 1280 pixels they are under a pixel wide.
-export const DRAWN_SHARE = 0.0005;
+// Frames below a share of everything are left out of the drawn tree: the first of these shares that
+// leaves no more than MOST_NODES. At 0.05%, a frame is under a pixel wide before one zooms.
+const SHARES = [0, 0.0001, 0.0005];
+const MOST_NODES = 20000;
+
+// Builds with topDown or bottomUp: { root, hidden, share }.
+export function draw(build, flat, name) {
+  for (const share of SHARES) {
+    const most = share === SHARES.at(-1) ? Infinity : MOST_NODES;
+    const result = build(flat, name, share, most);
+    if (result !== null) return { ...result, share };
+  }
+  return null; // not reached: the last one has no limit
+}
 
 // The tree in arrays, one element a node, parents before children.
 //   key: index into frames; total, self: samples; parent: -1 for the root
@@ -61,22 +73,24 @@ function sum(members, of) {
 }
 
 // Callers above callees. Calls to one function from several places of its caller become one frame.
-export function topDown(flat, name) {
+export function topDown(flat, name, share, most) {
   const children = flat.key.map(() => null);
   for (let i = 1; i < flat.key.length; i++) (children[flat.parent[i]] ??= []).push(i);
-  const limit = flat.total[0] * DRAWN_SHARE;
+  const limit = flat.total[0] * share;
   const root = drawn({ name, image: "" }, flat.total[0], flat.self[0]);
   let hidden = 0;
+  let nodes = 0;
   const stack = [[root, [0]]];
   while (stack.length > 0) {
-    const [parent, nodes] = stack.pop();
-    const below = nodes.flatMap((i) => children[i] || []);
+    const [parent, callers] = stack.pop();
+    const below = callers.flatMap((i) => children[i] || []);
     for (const [key, group] of groupByFrame(flat, below, (i) => i)) {
       const total = sum(group, (i) => flat.total[i]);
       if (total < limit || total === 0) {
         hidden++;
         continue;
       }
+      if (++nodes > most) return null;
       const child = drawn(flat.frames[key], total, sum(group, (i) => flat.self[i]));
       parent.children.push(child);
       stack.push([child, group]);
@@ -86,15 +100,16 @@ export function topDown(flat, name) {
 }
 
 // Functions where samples ended, with their callers below them.
-export function bottomUp(flat, name) {
+export function bottomUp(flat, name, share, most) {
   let all = [];
   for (let i = 1; i < flat.key.length; i++)
     if (flat.self[i] > 0) all.push({ at: i, weight: flat.self[i] });
   const weightOf = (member) => member.weight;
   const total = sum(all, weightOf);
-  const limit = total * DRAWN_SHARE;
+  const limit = total * share;
   const root = drawn({ name, image: "" }, total, 0);
   let hidden = 0;
+  let nodes = 0;
   const stack = [[root, all]];
   all = null;
   while (stack.length > 0) {
@@ -105,6 +120,7 @@ export function bottomUp(flat, name) {
         hidden++;
         continue;
       }
+      if (++nodes > most) return null;
       const child = drawn(flat.frames[key], weight, parent === root ? weight : 0);
       parent.children.push(child);
       const callers = [];
