@@ -1,7 +1,9 @@
 """The command `penumbra export`: where it writes, what it refuses, and with which words.
 
 usage: check_command.py WRITE_SAMPLE PENUMBRA"""
+import collections
 import gzip
+import json
 import os
 import pty
 import subprocess
@@ -31,6 +33,23 @@ def test_formats(d):
     assert b"demo-100/100;" in export(d, "-f", "folded", "--threads", "sample.pnb")
     assert b"summary: %d " % want in export(d, "sample.pnb", "-f", "callgrind")
     assert gzip.decompress(export(d, "sample.pnb"))  # pprof, to a pipe
+
+
+def test_folded_is_the_tree_of_the_report(d):
+    done = subprocess.run([penumbra, "report", "--json", "sample.pnb"], cwd=d, check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    want = collections.Counter()
+    stack = [(json.loads(done.stdout)["tree"], ())]
+    while stack:
+        node, path = stack.pop()
+        want[path] += node["self"]
+        stack += [(c, path + (c["name"].replace(";", ":"),)) for c in node["children"]]
+    got = collections.Counter()
+    for line in export(d, "sample.pnb", "-f", "folded").decode().splitlines():
+        frames, count = line.rsplit(" ", 1)
+        got[tuple(frames.split(";")[1:])] += int(count)
+    assert got == +want, (got - want, want - got)
+    assert len(got) > 10
 
 
 def test_output_file(d):
