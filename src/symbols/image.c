@@ -40,6 +40,7 @@ struct resolver {
     Dwarf_Addr cfi_bias;
     const struct symtab_entry *last_entry; /* and its demangled name: addresses come sorted */
     const char *last_name;
+    uint32_t unnamed; /* addresses that no symbol contains */
 };
 
 /* The vdso of this process, as a file. */
@@ -178,7 +179,7 @@ static bool module_find(struct module *m, const struct image_request *request,
     return false;
 }
 
-static void resolver_open(struct resolver *r, struct module *m, struct buf *warnings)
+static void resolver_open(struct resolver *r, struct module *m)
 {
     if (!symtab_build(&r->symtab, m->dwfl_module))
         r->pool->failed = true;
@@ -193,11 +194,6 @@ static void resolver_open(struct resolver *r, struct module *m, struct buf *warn
     if (r->request->options.detail != SYMBOLS_QUICK)
         r->dwarf = dwarf_index_build(m->dwfl_module, r->pool,
                                      r->request->options.detail == SYMBOLS_LINES);
-    if (!r->symtab.count && !r->dwarf)
-        buf_printf(warnings,
-                   "%s has no symbols: its functions are shown as addresses. Its debug symbols"
-                   " (a -dbgsym or -debuginfo package, or DEBUGINFOD_URLS) would name them.\n",
-                   r->request->image->path);
 }
 
 static void resolver_close(struct resolver *r)
@@ -267,6 +263,7 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
     }
     if (frame->function[0])
         return;
+    r->unnamed++;
     frame->start = fde_start(r, address);
     frame->function = name_address(r->pool, r->request->name,
                                    frame->start ? frame->start : address);
@@ -289,19 +286,34 @@ static void resolve_one(struct resolver *r, uint64_t address, struct symbol_loca
     *out = (struct symbol_location){ .frames = kept, .count = count };
 }
 
+/* Strays between symbols are usual; a quarter of all addresses is a file without its symbols. */
+static void warn_unnamed(const struct resolver *r, struct buf *warnings)
+{
+    if (!r->unnamed || r->unnamed < r->request->count / 4)
+        return;
+    buf_printf(warnings,
+               "%s has no symbols for %u of %u addresses: they are shown by where their functions"
+               " begin. Its debug symbols (a -dbgsym or -debuginfo package, or DEBUGINFOD_URLS)"
+               " would name them.\n",
+               r->request->image->path, r->unnamed, r->request->count);
+}
+
 bool image_resolve(const struct image_request *request, struct symbol_location *out,
                    struct pool *pool, struct buf *warnings, struct progress *progress)
 {
     struct module module = { 0 };
     struct resolver resolver = { .request = request, .pool = pool };
-    if (module_find(&module, request, warnings))
-        resolver_open(&resolver, &module, warnings);
+    bool found = module_find(&module, request, warnings);
+    if (found)
+        resolver_open(&resolver, &module);
     for (uint32_t i = 0; i < request->count && pool_ok(pool); i++) {
         resolve_one(&resolver, request->offsets[i], &out[i]);
         if ((i + 1) % PROGRESS_EVERY == 0)
             progress_add(progress, PROGRESS_EVERY);
     }
     progress_add(progress, request->count % PROGRESS_EVERY);
+    if (found)
+        warn_unnamed(&resolver, warnings);
     resolver_close(&resolver);
     module_close(&module);
     return pool_ok(pool) && buf_ok(warnings);
