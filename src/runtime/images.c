@@ -41,11 +41,14 @@ static struct unwind_index *index_map_as(uint32_t capacity)
     return address < 0 && address > -4096 ? NULL : (struct unwind_index *)address;
 }
 
-/* The next buffer of the ring, empty, with room for `needed` images. An outgrown buffer stays
- * mapped: a handler may be reading it. */
+/* The next buffer of the ring, empty, with room for `needed` images; never the current one. An
+ * outgrown buffer stays mapped: a handler may be reading it. */
 static bool builder_open_as(struct builder *b, uint32_t needed)
 {
-    uint32_t i = images.position = (images.position + 1) % IMAGES_RING;
+    uint32_t i = (images.position + 1) % IMAGES_RING;
+    if (images.ring[i] && images.ring[i] == images.current)
+        i = (i + 1) % IMAGES_RING;
+    images.position = i;
     if (images.capacity[i] < needed) {
         uint32_t capacity = IMAGES_FIRST;
         while (capacity < needed)

@@ -24,7 +24,7 @@
 enum {
     RT_SLOTS = 1 << 16,       /* threads that can be alive at once */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
-    RT_RANDOM_GROUP = 16,     /* samples between two draws of the period: one system call each */
+    RT_RANDOM_GROUP = 32,     /* samples between two draws of the period: one system call each */
 };
 
 /* One step of the last sample's path, outermost first. */
@@ -46,11 +46,13 @@ struct rt_thread {
     /* The sampling clock (trigger/clock.h). */
     uint64_t period;        /* of the event as programmed now, in the trigger's unit */
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
+    uint64_t due_cpu_ns;    /* the thread's CPU time when the current sample was due */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t multiple;      /* mean period now = config.period * multiple */
     uint64_t random;        /* xorshift state */
     uint32_t group_left;    /* samples until the period is drawn anew */
+    bool mirror;            /* the next draw mirrors this one */
 
     /* Self-measurement over the current window (trigger/budget.h). */
     uint64_t window_cpu_ns, window_cost_ticks, window_deliveries;

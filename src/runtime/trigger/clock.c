@@ -5,7 +5,7 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20 };
+enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_NS = 20000 };
 
 static bool counts_time(void)
 {
@@ -40,14 +40,20 @@ static uint64_t random_next(struct rt_thread *t)
     return t->random = x;
 }
 
+/* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
+ * randomness breaks lockstep with the program, but adds next to nothing to the error of a total. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
-    if (!t->multiple)
-        t->multiple = 1;
     uint64_t mean = rt.config->period * t->multiple;
-    t->period = mean;
-    if (rt.config->randomize && mean >= 8)
+    uint64_t mirrored = 2 * mean - t->period;
+    t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
+    if (!rt.config->randomize || mean < 8)
+        t->period = mean;
+    else if (t->mirror)
+        t->period = mirrored;
+    else
         t->period = mean / 2 + random_next(t) % (mean + 1);
+    t->mirror = !t->mirror;
     t->group_left = RT_RANDOM_GROUP;
     return t->period;
 }
@@ -70,6 +76,7 @@ bool trigger_arm_as(struct rt_thread *t)
     if (!t->random)
         t->random = 1;
     t->multiple = 1;
+    t->mirror = false;
     if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t))
         return true;
     if (rt.config->trigger != TRIGGER_CPU)
@@ -93,18 +100,11 @@ static struct trigger_charge charge_wall(struct rt_thread *t)
 /* One signal is one period, unless expirations were merged: while a long system call runs, one
  * signal is pending and later ones are absorbed. The time stamp counter tells cheaply when that
  * cannot have happened; otherwise the trigger's own clock tells how many. */
-struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
+static struct trigger_charge charge_periods(struct rt_thread *t, uint64_t passed_ticks)
 {
-    uint64_t passed = ticks - t->last_ticks;
-    t->last_ticks = ticks;
     uint64_t multiple = t->multiple;
-    if (rt.process->mechanism == MECHANISM_TIMER)
-        return (struct trigger_charge){(1 + overrun) * multiple, 0};
-    if (__atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
-        return (struct trigger_charge){multiple, 0};
-    if (rt.config->trigger == TRIGGER_WALL)
-        return charge_wall(t);
-    if (counts_time() && ticks_to_ns(passed) < t->period + t->period / 2) {
+    bool time = rt.config->trigger == TRIGGER_CPU;
+    if (time && ticks_to_ns(passed_ticks) < t->period + t->period / 2) {
         t->base += t->period;
         return (struct trigger_charge){multiple, 0};
     }
@@ -115,9 +115,27 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     t->base += merged * t->period;
     if (t->base > now)
         t->base = now;
-    if (rt.process->exclude_kernel && counts_time())
+    if (rt.process->exclude_kernel && time)
         return (struct trigger_charge){multiple, (merged - 1) * multiple};
     return (struct trigger_charge){merged * multiple, 0};
+}
+
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
+{
+    uint64_t passed = ticks - t->last_ticks;
+    struct trigger_charge charge = {t->multiple, 0};
+    t->last_ticks = ticks;
+    if (__atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+        return charge;
+    if (rt.process->mechanism == MECHANISM_TIMER)
+        charge.weight = (1 + overrun) * t->multiple;
+    else if (rt.config->trigger == TRIGGER_WALL)
+        charge = charge_wall(t);
+    else
+        charge = charge_periods(t, passed);
+    bool base_is_cpu = rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF;
+    t->due_cpu_ns = base_is_cpu ? t->base : thread_cpu_ns_as();
+    return charge;
 }
 
 /* Doubles or halves the mean period so that what the window cost stays inside the budget. */
@@ -155,19 +173,28 @@ static void period_renew(struct rt_thread *t)
         t->base = clock_now_as(t);
 }
 
+/* What the sample cost by the time stamp counter, unless the thread was preempted meanwhile: then by
+ * its own CPU time since the sample was due. */
+static uint64_t cost_measure(const struct rt_thread *t, uint64_t ticks_at_entry)
+{
+    uint64_t cost = sys_ticks_as() - ticks_at_entry;
+    if (ticks_to_ns(cost) < PREEMPTED_NS || __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+        return cost;
+    uint64_t own = (thread_cpu_ns_as() - t->due_cpu_ns) * (rt.config->tsc_hz / 1000000u) / 1000u;
+    return own < cost ? own : cost;
+}
+
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED);
-    if (!quiet && t->group_left-- == 0)
+    if (!quiet && --t->group_left == 0)
         period_renew(t);
-    uint64_t cost = sys_ticks_as() - ticks_at_entry;
+    uint64_t cost = cost_measure(t, ticks_at_entry);
     t->record->cost_ticks += cost;
-    if (!quiet && counts_time() && ticks_to_ns(cost) > t->period / 2 &&
-        t->multiple < MULTIPLE_MAX) {
-        /* One sample took longer than half of a period: give the program room at once. */
-        while (ticks_to_ns(cost) * 4 > rt.config->period * t->multiple &&
-               t->multiple < MULTIPLE_MAX)
-            t->multiple *= 2;
-        period_renew(t);
-    }
+    if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2)
+        return;
+    /* One sample took longer than half of a period: give the program room at once. */
+    while (ticks_to_ns(cost) * 4 > rt.config->period * t->multiple && t->multiple < MULTIPLE_MAX)
+        t->multiple *= 2;
+    period_renew(t);
 }

@@ -1,6 +1,5 @@
 /* A thread made by a raw clone(2), without pthread_create and without thread-local storage of its
  * own, burns CPU in raw_worker(). */
-#define _GNU_SOURCE
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Blocks, ignores, handles and queries every signal, and prints what it sees: it must see the same
  * with and without a profiler. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

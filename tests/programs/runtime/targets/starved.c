@@ -1,6 +1,5 @@
 /* Runs out of descriptors and of memory, and goes on. Prints how far it came: the same with and
  * without a profiler. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

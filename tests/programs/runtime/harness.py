@@ -1,0 +1,75 @@
+"""Runs a program natively and under `penumbra record`, and compares what the world can see of it."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PENUMBRA = os.environ["PENUMBRA"]  # the built command
+TARGETS = os.environ["TARGETS"]    # folder of the built targets
+
+
+def target(name):
+    return os.path.join(TARGETS, name)
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, **more)
+
+
+class Recording:
+    """One recorded run: .native and .profiled are CompletedProcess, .report the --json report."""
+
+    def __init__(self, command, options=(), stdin=None, report=()):
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = os.path.join(self.folder.name, "out.pnb")
+        data = stdin or b""
+        self.native = run(command, input=data)
+        self.profiled = run([PENUMBRA, "record", "-q", "-o", self.file, *options, "--", *command],
+                            input=data)
+        for what in ("returncode", "stdout", "stderr"):
+            native, profiled = getattr(self.native, what), getattr(self.profiled, what)
+            expect(native == profiled, f"{what} differs:\n native   {native!r:.2000}\n"
+                                       f" profiled {profiled!r:.2000}")
+        self.report = self.json(report)
+
+    def json(self, options):
+        result = run([PENUMBRA, "report", "--json", "--quick", *options, self.file])
+        expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
+        return json.loads(result.stdout)
+
+    def total(self, name):
+        return sum(f["total"] for f in self.report["functions"] if f["name"] == name)
+
+    def samples(self):
+        return self.report["samples"]
+
+    def complete(self):
+        return 1 - self.report["truncated"] / max(1, self.samples())
+
+
+def nodes(tree):
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node["children"])
+
+
+def main(tests):
+    name = sys.argv[1]
+    try:
+        tests[name]()
+    except Failure as failure:
+        print(f"{name}: {failure}")
+        sys.exit(1)
+    print(f"{name}: ok")

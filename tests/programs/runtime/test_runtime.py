@@ -1,0 +1,224 @@
+"""Programs that would break a careless profiler: each must behave the same and be seen right."""
+import math
+import os
+import shutil
+import sys
+
+from harness import Failure, Recording, expect, main, nodes, run, target, PENUMBRA
+
+
+def within(value, wanted, samples, what, slack=0.01):
+    """Binomial: five standard deviations and a little for what is not sampling error."""
+    tolerance = 5 * math.sqrt(wanted * (1 - wanted) / samples) + slack
+    expect(abs(value - wanted) <= tolerance, f"{what}: {value:.4f}, wanted {wanted:.4f} "
+                                             f"+- {tolerance:.4f} ({samples} samples)")
+
+
+def shares_of(options):
+    r = Recording([target("shares"), "1500"], options)
+    expect(r.samples() > 400, f"only {r.samples()} samples")
+    expect(r.complete() >= 0.995, f"complete: {r.complete()}")
+    for name in ("first", "second", "third"):
+        within(r.total(name) / r.samples(), 1 / 3, r.report["taken"], name)
+    within(r.total("leaf") / r.samples(), 1, r.report["taken"], "leaf")
+    return r
+
+
+def shares():
+    r = shares_of(())
+    main_node = [n for n in nodes(r.report["tree"]) if n["name"] == "main"]
+    expect(len(main_node) == 1, f"main appears {len(main_node)} times")
+    callers = {n["name"] for n in main_node[0]["children"]}
+    expect({"first", "second", "third"} <= callers, f"children of main: {callers}")
+
+
+def shares_fast():
+    r = shares_of(("-F", "9973"))
+    expect(r.samples() > 4000, f"only {r.samples()} samples at 10 kHz")
+
+
+def shares_wall():
+    shares_of(("-e", "wall"))
+
+
+def threads():
+    r = Recording([target("threads")], ("-F", "4999"))
+    expect(len(r.report["threads"]) >= 1001, f"{len(r.report['threads'])} threads")
+    expect(r.complete() >= 0.995, f"complete: {r.complete()}")
+    expect(r.total("work") > 0.9 * r.samples(), f"work: {r.total('work')} of {r.samples()}")
+
+
+def rawclone():
+    r = Recording([target("rawclone")])
+    expect(r.total("raw_worker") > 0.5 * r.samples() and r.total("raw_worker") > 100,
+           f"raw_worker: {r.total('raw_worker')} of {r.samples()}")
+
+
+def forks():
+    r = Recording([target("forks")], ("-F", "4999"))
+    expect(len(r.report["processes"]) >= 181, f"{len(r.report['processes'])} processes")
+    expect(r.total("child_work") > 100, f"child_work: {r.total('child_work')} of {r.samples()}")
+    alone = Recording([target("forks")], ("--no-follow",))
+    expect(len(alone.report["processes"]) == 1, f"{len(alone.report['processes'])} processes with --no-follow")
+    expect(alone.total("child_work") == 0, "a child was sampled with --no-follow")
+
+
+def deep():
+    r = Recording([target("deep"), "1000000"], report=("--depth", "50"))
+    expect(r.samples() > 50, f"only {r.samples()} samples")
+    r = Recording([target("deep"), "12000"], report=("--depth", "50"))
+    expect(r.complete() >= 0.995, f"12,000 frames: complete {r.complete()}")
+
+
+def loader():
+    r = Recording([target("loader"), target("plugin.so")], ("-F", "9973"))
+    expect(r.complete() >= 0.99, f"complete: {r.complete()}")
+    expect(r.total("plugin_work") > 100, f"plugin_work: {r.total('plugin_work')} of {r.samples()}")
+
+
+def signals():
+    r = Recording([target("signals")])
+    expect(r.profiled.returncode == -5, f"status {r.profiled.returncode}")
+    expect(r.total("blocked_worker") > 50, "the thread that blocks everything was not sampled")
+
+
+def starved():
+    r = Recording([target("starved")])
+    expect(r.samples() > 50, f"only {r.samples()} samples")
+
+
+def eintr():
+    r = Recording([target("eintr")], ("-F", "9973"))
+    expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
+    expect(r.samples() > 500, f"only {r.samples()} samples")
+    Recording([target("eintr")], ("-e", "wall", "-F", "9973"))
+
+
+def execs():
+    r = Recording([target("execs")])
+    names = [p["name"] for p in r.report["processes"]]
+    expect(names.count("env") >= 12, f"exec'ed images were not followed: {names}")
+
+
+def page_faults():
+    r = Recording(["/usr/bin/perl", "-e", "my @a = map { $_ x 3 } 1..300000; print scalar @a"],
+                  ("-e", "page-faults", "-c", "7"))
+    expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
+def context_switches():
+    r = Recording([target("eintr")], ("-e", "context-switches", "-c", "11"))
+    expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
+def budget():
+    r = Recording([target("shares"), "1500"], ("-F", "20000", "--budget", "1"))
+    spent = r.report["overhead"]["percent_of_cpu"]
+    expect(spent < 2.5, f"budget 1%, spent {spent}%")
+    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first", 0.05)
+
+
+PROGRAMS = {
+    "xz": (["xz", "-3", "-c", "-T2"], True),
+    "gzip": (["gzip", "-c"], True),
+    "bzip2": (["bzip2", "-c"], True),
+    "sort": (["sort", "--parallel=4"], True),
+    "sha256sum": (["sha256sum"], True),
+    "file": (["file", "-L", "/bin/ls", "/usr/bin/perl", "/etc/passwd"], False),
+    "perl": (["perl", "-e", "print join ',', sort { $a <=> $b } map { $_ * 7 % 1000 } 1..200000"], False),
+    "perl-die": (["perl", "-e", "for (1..200000) { eval { die $_ } } print 'ok'"], False),
+    "python3": (["/usr/bin/python3", "-c", "import json,ssl,sqlite3,subprocess;"
+                 "print(subprocess.run(['sh','-c','echo hi; exit 3'],capture_output=True));"
+                 "print(sum(hash(str(i))%7 for i in range(300000))>0)"], False),
+    "bash": (["bash", "-c", "for i in {1..50}; do echo $(echo $i | tr 0-9 a-j); done; kill -9 $$"], False),
+    "gcc": (["gcc", "-O2", "-S", "-x", "c", "-o", "-", "-"], True),
+    "make": (["make", "-j4", "-f", "-"], True),
+    "git": (["git", "--version"], False),
+    "find": (["find", "/usr/share/doc", "-name", "*.gz"], False),
+    "tar": (["sh", "-c", "tar -cf - /usr/include/linux 2>/dev/null | gzip -c | sha256sum"], False),
+    "seccomp": (["sh", "-c", "command -v file >/dev/null && file /bin/sh"], False),
+    "ulimit": (["sh", "-c", "ulimit -v 400000; ulimit -n 20; ls /usr/bin | sort | sha256sum"], False),
+    "node": (["node", "-e", "let s=0; for (let i=0;i<5e7;i++) s=(s+i*i)%1000003; console.log(s)"], False),
+    "java": (["java", "-version"], False),
+    "sh-signals": (["sh", "-c", "trap 'echo term' TERM; kill -TERM $$; kill -TRAP $$"], False),
+}
+
+
+def source():
+    out = b""
+    for folder, _, files in sorted(os.walk("/usr/include/linux")):
+        for name in sorted(files):
+            with open(os.path.join(folder, name), "rb") as f:
+                out += f.read()
+        if len(out) > 6 << 20:
+            break
+    return out[:6 << 20]
+
+
+def programs():
+    failures = []
+    for name, (command, has_input) in PROGRAMS.items():
+        if not shutil.which(command[0]):
+            continue
+        data = None
+        if name == "gcc":
+            data = b"#include <stdio.h>\nint main(void){for(int i=0;i<9;i++)printf(\"%d\",i);return 0;}"
+        elif name == "make":
+            data = b"all: a b c d\na b c d:\n\t@echo x | sha256sum; true\n"
+        elif has_input:
+            data = source()
+        try:
+            Recording(command, ("-F", "4999"), stdin=data)
+        except Failure as failure:
+            failures.append(f"{name}: {failure}")
+    expect(not failures, "\n".join(failures))
+
+
+def kills():
+    """SIGKILL to the program, to the collector, or to both, at random moments: every file is
+    readable afterwards."""
+    import random
+    import signal
+    import subprocess
+    import tempfile
+    import time
+    generator = random.Random(20051)
+    rounds = int(os.environ.get("KILL_ROUNDS", "100"))
+    with_samples = 0
+    for i in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "k.pnb")
+            command = [target("forks")] if i % 4 == 3 else [target("shares"), "100000"]
+            p = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, "--", *command],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 start_new_session=True)
+            time.sleep(generator.uniform(0.02, 0.25))
+            children = run(["ps", "-o", "pid=", "--ppid", str(p.pid)]).stdout.split()
+            who = i % 3
+            if who != 1:
+                for child in children:
+                    try:
+                        os.kill(int(child), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+            if who != 0:
+                p.kill()
+            p.wait(30)
+            if who == 1:
+                try:
+                    os.killpg(p.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if not os.path.exists(file):
+                continue  # killed before there was anything
+            result = run([PENUMBRA, "report", "--json", "--quick", file])
+            expect(result.returncode == 0, f"round {i}: unreadable: {result.stderr.decode()}")
+            import json
+            with_samples += json.loads(result.stdout)["samples"] > 0
+    expect(with_samples > rounds / 2, f"only {with_samples} of {rounds} files had samples")
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
+                                  loader, signals, starved, eintr, execs, page_faults,
+                                  context_switches, budget, programs, kills)})
