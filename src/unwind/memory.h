@@ -30,7 +30,9 @@ void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread
 /* Whether the 8 bytes at address can be read. */
 bool unwind_memory_probe_as(struct unwind_memory *m, uint64_t address);
 
-static inline uint64_t unwind_memory_load_as(uint64_t address)
+/* Not checked by AddressSanitizer: other functions' frames are none of its business here. */
+__attribute__((no_sanitize("address"))) static inline uint64_t
+unwind_memory_load_as(uint64_t address)
 {
     /* Stack slots are nearly always aligned, but nothing makes hand-written code keep them so. */
     return ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)address)->v;
