@@ -1,5 +1,6 @@
 #include "cli/open_profile.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,8 @@
 #include "cli/record_spool.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
+
+enum { LIVE_FILE_MOST = 1 << 16 };
 
 #define NOTE_SNAPSHOT "a snapshot: the recording is still going on\n"
 #define NOTE_RECOVERED "recovered: the collector was killed, and this is what had been counted\n"
@@ -87,7 +90,8 @@ static bool look_for_live_file(const char *path, struct live_info *info, bool *i
         return true; /* profile_read says what is wrong, if anything */
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_FORMAT, "\"%s\" is a device, not a profile", path);
-    return live_read(path, info, is_live, e);
+    /* A live file holds two short strings and three numbers. */
+    return st.st_size > LIVE_FILE_MOST || live_read(path, info, is_live, e);
 }
 
 struct profile *open_profile(const char *path, struct err *e)
@@ -97,6 +101,11 @@ struct profile *open_profile(const char *path, struct err *e)
     bool is_live, alive;
     if (!look_for_live_file(path, &info, &is_live, e))
         return NULL;
+    if (!is_live && recover_is_spool(path)) {
+        err_set(e, ERR_FORMAT, "\"%s\" holds the counters of an unfinished recording; make a profile "
+                "of them with penumbra recover %s -o FILE", path, path);
+        return NULL;
+    }
     if (!is_live)
         return profile_read(path, e);
     if (!open_spool(&info, path, &spool, &alive, e))
@@ -107,6 +116,33 @@ struct profile *open_profile(const char *path, struct err *e)
     return p;
 }
 
+static bool read_spool_header(const char *path, struct spool_header *head)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool ok = fd >= 0 && pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head &&
+              head->magic == SPOOL_MAGIC;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool recover_is_spool(const char *path)
+{
+    struct spool_header head;
+    return read_spool_header(path, &head);
+}
+
+/* What the live file of this spool would say. */
+static bool live_of_spool(const char *path, struct live_info *info, struct err *e)
+{
+    struct spool_header head;
+    if (!live_describe_self(info, path, e) || !read_spool_header(path, &head))
+        return err_set(e, ERR_FORMAT, "\"%s\" cannot be read", path);
+    info->pid = head.collector_pid;
+    info->start_realtime_ns = head.start_realtime_ns;
+    return true;
+}
+
 enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
                                      struct err *e)
 {
@@ -115,7 +151,10 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     bool is_live, alive;
     if (!look_for_live_file(path, &info, &is_live, e))
         return RECOVER_FAILED;
-    if (!is_live) {
+    bool is_spool = !is_live && recover_is_spool(path);
+    if (is_spool && !live_of_spool(path, &info, e))
+        return RECOVER_FAILED;
+    if (!is_live && !is_spool) {
         *p = profile_read(path, e);
         return *p ? RECOVER_NOT_NEEDED : RECOVER_FAILED;
     }

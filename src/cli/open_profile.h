@@ -18,7 +18,11 @@ struct profile *open_profile(const char *path, struct err *e);
 
 enum recover_outcome { RECOVER_FAILED, RECOVER_DONE, RECOVER_NOT_NEEDED };
 
-/* Recovers the live file at `path`. to: where the finished file goes; NULL: in place. On
+/* The file at `path` holds counters (sigsafe/spool.h). */
+bool recover_is_spool(const char *path);
+
+/* Recovers the live file, or the spool, at `path`. to: where the finished file goes; NULL: in place
+ * (of a live file only). On
  * RECOVER_DONE and RECOVER_NOT_NEEDED *p is the profile, the caller's to free. */
 enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
                                      struct err *e);

@@ -32,6 +32,8 @@
 
 #define POLL_NS UINT64_C(100000000)
 
+enum { LIVE_FILE_MOST = 1 << 16 };
+
 struct recording {
     struct record_options options;
     struct record_program program;
@@ -61,8 +63,8 @@ static bool check_other_recording(struct recording *r, struct err *e)
     bool is_live = false, alive = false;
     struct err ignored = {0};
     struct stat st;
-    /* Only a regular file holds a recording; reading a device might never end. */
-    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
+    /* A live file is a small regular one; reading a device might never end. */
+    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || st.st_size > LIVE_FILE_MOST || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
         return true;
     if (!record_spool_open(&other, info.spool_path, &alive, &ignored))
         return true;

@@ -6,11 +6,15 @@
 #include "cli/open_profile.h"
 #include "cli/suggest.h"
 
+#define DEFAULT_FILE "penumbra.pnb"
+
 static const char help[] =
-    "Usage: penumbra recover FILE [-o OUT]\n\n"
+    "Usage: penumbra recover [-o OUT] [FILE]\n\n"
     "Finishes a recording whose collector was killed: turns the counters, which the program and\n"
     "the collector shared, into a complete profile. penumbra report and penumbra export do the\n"
     "same by themselves when they meet such a file.\n\n"
+    "FILE is the recording's output (default penumbra.pnb), or the file of the counters itself\n"
+    "(/dev/shm/penumbra-*.spool); then the profile goes to penumbra.pnb, or to OUT.\n\n"
     "Options:\n"
     "  -o, --output OUT  write the profile to OUT and remove FILE (default: in FILE's place)\n"
     "  -h, --help        this text\n";
@@ -70,11 +74,13 @@ int command_recover(int argc, char **argv)
             return usage(&e, argv[optind - 1]);
         to = optarg;
     }
-    if (argc - optind != 1) {
-        err_set(&e, ERR_USAGE, "one file is wanted: penumbra recover FILE [-o OUT]");
+    if (argc - optind > 1) {
+        err_set(&e, ERR_USAGE, "one file at a time: penumbra recover [-o OUT] [FILE]");
         return command_fail("recover", &e);
     }
-    const char *path = argv[optind];
+    const char *path = optind < argc ? argv[optind] : DEFAULT_FILE;
+    if (!to && recover_is_spool(path))
+        to = DEFAULT_FILE;
     struct profile *p = NULL;
     enum recover_outcome outcome = recover_profile(path, to, &p, &e);
     if (outcome == RECOVER_FAILED)

@@ -66,8 +66,9 @@ class Usage(Case):
         for args, status in (([], 2), (["recrod"], 2), (["--help"], 0), (["--version"], 0),
                              (["help"], 0), (["help", "record"], 0), (["help", "x"], 2),
                              (["record", "--help"], 0), (["recover", "--help"], 0),
-                             (["recover"], 2), (["recover", "--outptu", "x"], 2)):
-            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=20)
+                             (["recover"], 127), (["recover", "--outptu", "x"], 2),
+                             (["recover", "x", "y"], 2)):
+            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=20, cwd=self.dir)
             self.assertEqual(done.returncode, status, args)
             told = done.stdout if status == 0 else done.stderr
             silent = done.stderr if status == 0 else done.stdout

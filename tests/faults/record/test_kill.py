@@ -40,7 +40,7 @@ class Collector(Case):
         done = self.recover(self.output)
         self.assertEqual(done.returncode, 0, done.stderr)
         told = int(re.search(rb"recovered (\d+) samples of 1 process", done.stderr)[1])
-        self.assertGreater(told, 200)
+        self.assertGreater(told, 30)
         self.assertEqual(self.report()["samples"], told)
         self.assert_nothing_left("out.pnb")
         # The program goes on, and is not sampled any more.
@@ -53,12 +53,26 @@ class Collector(Case):
         self.kill_after(self.start_spinning(), 0.4)
         done = self.recover(self.output, "-o", self.dir + "/other.pnb")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertGreater(self.report(self.dir + "/other.pnb")["samples"], 100)
+        self.assertGreater(self.report(self.dir + "/other.pnb")["samples"], 20)
         self.assert_nothing_left("other.pnb")
+
+    def test_recover_from_the_counters_alone(self):
+        process = self.start_spinning()
+        spool = os.path.join(self.spool, os.listdir(self.spool)[0])
+        self.assertEqual(self.recover(spool).returncode, 2)  # still going on
+        self.kill_after(process, 0.4)
+        os.unlink(self.output)
+        done = subprocess.run([PENUMBRA, "report", spool], capture_output=True, timeout=20)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"penumbra recover", done.stderr)
+        done = subprocess.run([PENUMBRA, "recover", spool], capture_output=True, cwd=self.dir)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(self.report(self.dir + "/penumbra.pnb")["samples"], 20)
+        self.assert_nothing_left("penumbra.pnb")
 
     def test_report_recovers_by_itself(self):
         self.kill_after(self.start_spinning(), 0.5)
-        self.assertGreater(self.report()["samples"], 100)
+        self.assertGreater(self.report()["samples"], 20)
         self.assert_nothing_left("out.pnb")
 
     def test_both_killed(self):
@@ -67,7 +81,7 @@ class Collector(Case):
         os.kill(self.program, signal.SIGKILL)
         process.kill()
         process.wait()
-        self.assertGreater(self.report()["samples"], 100)
+        self.assertGreater(self.report()["samples"], 20)
         self.assert_nothing_left("out.pnb")
 
     def test_program_goes_on(self):
@@ -131,14 +145,18 @@ class Collector(Case):
             if os.path.exists(self.output):
                 self.report()
             for name in os.listdir(self.spool):  # killed before the file said where it is
-                os.unlink(os.path.join(self.spool, name))
+                path = os.path.join(self.spool, name)
+                done = self.recover(path, "-o", self.dir + "/other.pnb")
+                self.assertIn(done.returncode, (0, 3), done.stderr)
+                if done.returncode:  # not even a header was there
+                    os.unlink(path)
 
 
 class Program(Case):
     def test_killed(self):
         done = self.record("-q", PYTHON, "-c", SPIN % 0.4 + "import os; os.kill(os.getpid(), 9)")
         self.assertEqual(done.returncode, -signal.SIGKILL)
-        self.assertGreater(self.report()["samples"], 200)
+        self.assertGreater(self.report()["samples"], 50)
         self.assert_nothing_left("out.pnb")
 
     def test_children_killed(self):
@@ -150,7 +168,7 @@ class Program(Case):
     def test_exits_without_saying_goodbye(self):
         done = self.record("-q", PYTHON, "-c", SPIN % 0.3 + "import os; os._exit(6)")
         self.assertEqual(done.returncode, 6)
-        self.assertGreater(self.report()["samples"], 150)
+        self.assertGreater(self.report()["samples"], 50)
 
 
 if __name__ == "__main__":
