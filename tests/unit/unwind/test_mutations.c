@@ -1,0 +1,74 @@
+/* The C library's own .eh_frame, with bits flipped, under AddressSanitizer and
+ * UndefinedBehaviorSanitizer: it must be survived, in the interpreter and in the compiler. The
+ * copy has exactly the segment's size, so a read past its end is seen. */
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hostile.h"
+#include "self_index.h"
+
+enum { INTERPRETED = 100000, COMPILED = 300, FLIPS = 4 };
+
+static const struct unwind_image *c_library(const struct self_index *self)
+{
+    for (uint32_t i = 0; i < self->index->count; i++)
+        if (strstr(self->names[self->index->image[i].number - 1], "libc.so"))
+            return &self->index->image[i];
+    return NULL;
+}
+
+/* A damaged place near where it matters: in the header, or in the FDE that pc leads to. */
+static uint64_t place(uint64_t *random, uint64_t size, uint64_t hdr, uint64_t hdr_size)
+{
+    uint64_t r = hostile_random(random);
+    switch (r & 7) {
+    case 0: return hdr + (r >> 8) % 64;
+    case 1: return hdr + (r >> 8) % hdr_size;
+    case 2: return hdr + hdr_size + (r >> 8) % 64; /* .eh_frame's first CIE */
+    default: return hdr + hdr_size + (r >> 8) % (size - hdr - hdr_size);
+    }
+}
+
+int main(void)
+{
+    struct self_index self = self_index_build(false);
+    const struct unwind_image *image = c_library(&self);
+    uint64_t random = 20240229;
+    if (!image) {
+        fprintf(stderr, "the C library is not loaded\n");
+        return 1;
+    }
+    uint64_t size = image->readable_hi - image->readable_lo;
+    uint64_t hdr = (uint64_t)image->eh_frame_hdr - image->readable_lo;
+    uint8_t *data = malloc(size);
+    memcpy(data, (const void *)image->readable_lo, size);
+    for (int i = 0; i < INTERPRETED; i++) {
+        uint64_t at[FLIPS];
+        uint8_t was[FLIPS];
+        for (int k = 0; k < FLIPS; k++) {
+            at[k] = place(&random, size, hdr, image->eh_frame_hdr_size);
+            was[k] = data[at[k]];
+            data[at[k]] ^= (uint8_t)(1u << (hostile_random(&random) & 7));
+        }
+        uint64_t pc = image->lo + hostile_random(&random) % (image->hi - image->lo);
+        hostile_walk(data, size, image->readable_lo, hdr, image->eh_frame_hdr_size, pc,
+                     hostile_random(&random));
+        for (int k = FLIPS - 1; k >= 0; k--)
+            data[at[k]] = was[k];
+    }
+    /* The compiler reads it all each time, so the damage may add up. */
+    uint64_t frames = hdr + image->eh_frame_hdr_size;
+    for (int i = 0; i < COMPILED; i++) {
+        for (int k = 0; k < FLIPS * 8; k++)
+            data[place(&random, size, hdr, image->eh_frame_hdr_size)] ^=
+                (uint8_t)(1u << (hostile_random(&random) & 7));
+        hostile_compile(data + frames, size - frames, image->readable_lo + frames, image->lo,
+                        image->hi);
+    }
+    printf("%d damaged images interpreted, %d compiled\n", INTERPRETED, COMPILED);
+    free(data);
+    self_index_free(&self);
+    return 0;
+}
