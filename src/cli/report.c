@@ -256,6 +256,18 @@ static bool fail_unknown_function(const struct view *v, const char *pattern, str
                                  " --flat --min 0 --limit 0 lists them all", pattern);
 }
 
+/* Before anything is written. */
+static bool check_function(const struct view *v, const char *pattern, struct err *e)
+{
+    if (!pattern)
+        return true;
+    uint32_t count;
+    bool *chosen = view_match(v, pattern, &count, e);
+    bool enough = chosen;
+    free(chosen);
+    return enough && (count || fail_unknown_function(v, pattern, e));
+}
+
 static struct expand_limits limits_make(const struct view *v, const struct report_style *style)
 {
     double min = (double)v->samples * style->min / 100;
@@ -269,10 +281,6 @@ static bool print_around(FILE *out, const struct view *v, const struct report_st
     bool *chosen = view_match(v, pattern, &count, e);
     if (!chosen)
         return false;
-    if (!count) {
-        free(chosen);
-        return fail_unknown_function(v, pattern, e);
-    }
     struct view_tree tree;
     bool ok = (callers ? expand_callers : expand_callees)(v, chosen, limits_make(v, style), &tree,
                                                           e);
@@ -361,6 +369,8 @@ static bool print_json(FILE *out, const struct view *v, const struct arguments *
 /* Writes to the chosen file and checks that all of it arrived. */
 static bool print(const struct view *v, const struct arguments *a, struct err *e)
 {
+    if (!check_function(v, a->callers, e) || !check_function(v, a->callees, e))
+        return false;
     const char *path = a->html ? a->html : a->output;
     if (path && !strcmp(path, "-"))
         path = NULL;

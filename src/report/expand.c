@@ -7,8 +7,6 @@
 /* A node of the view's tree, and how much of a derived node's total it brings. */
 struct item {
     uint32_t node;
-    uint32_t function; /* that of the node: what items are grouped by */
-    bool inlined;
     uint64_t weight;
 };
 
@@ -23,6 +21,15 @@ struct pending {
     struct items items;
 };
 
+/* Items with the same function, which make one derived node. */
+struct group {
+    uint32_t node; /* any one of them, for the function */
+    uint64_t total, self;
+    size_t count;
+    uint32_t out; /* the derived node, or VIEW_NONE if it is too small */
+    struct items items;
+};
+
 struct expansion {
     const struct view *view;
     struct expand_limits limits;
@@ -30,9 +37,13 @@ struct expansion {
     struct view_tree *out;
     struct pending *stack;
     size_t stack_count, stack_capacity;
+    uint32_t *group_of; /* by function and inlined: index + 1 in groups; all 0 between uses */
+    uint32_t *item_of;  /* by node: index + 1 in the list being made; all 0 between uses */
+    struct group *groups;
+    size_t group_count, group_capacity;
 };
 
-static bool items_add(struct expansion *x, struct items *items, uint32_t node, uint64_t weight)
+static bool items_add(struct items *items, uint32_t node, uint64_t weight)
 {
     if (!weight)
         return true;
@@ -44,19 +55,8 @@ static bool items_add(struct expansion *x, struct items *items, uint32_t node, u
         items->list = list;
         items->capacity = capacity;
     }
-    const struct view_node *n = &x->view->tree.nodes[node];
-    items->list[items->count++] = (struct item){ node, n->function, n->inlined, weight };
+    items->list[items->count++] = (struct item){ node, weight };
     return true;
-}
-
-static int item_compare(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-    if (x->function != y->function)
-        return x->function < y->function ? -1 : 1;
-    if (x->inlined != y->inlined)
-        return x->inlined - y->inlined;
-    return x->node < y->node ? -1 : x->node > y->node;
 }
 
 static bool pending_push(struct expansion *x, uint32_t out, struct items items)
@@ -82,64 +82,125 @@ static uint64_t item_self(const struct expansion *x, const struct item *item, ui
     return parent == 0 ? item->weight : 0;
 }
 
-/* Makes one derived node of a group of items with the same function. */
-static bool group_add(struct expansion *x, uint32_t parent, const struct item *group, size_t count)
+static size_t group_key(const struct expansion *x, uint32_t node)
 {
-    uint64_t total = 0, self = 0;
-    for (size_t i = 0; i < count; i++) {
-        total = add_saturated(total, group[i].weight);
-        self = add_saturated(self, item_self(x, &group[i], parent));
-    }
-    if (total < x->limits.min || x->out->nodes[parent].depth >= x->limits.depth)
-        return true;
-    uint32_t node = view_tree_add(x->out, parent, group[0].function, group[0].inlined);
-    if (node == VIEW_NONE)
-        return false;
-    x->out->nodes[node].total = total;
-    x->out->nodes[node].self = self;
-    struct items copy = { 0 };
-    bool ok = true;
-    for (size_t i = 0; i < count && ok; i++)
-        ok = items_add(x, &copy, group[i].node, group[i].weight);
-    if (ok && pending_push(x, node, copy))
-        return true;
-    free(copy.list);
-    return false;
+    const struct view_node *n = &x->view->tree.nodes[node];
+    return (size_t)n->function * 2 + n->inlined;
 }
 
-static bool groups_add(struct expansion *x, uint32_t parent, struct items *items)
+/* The group of the item's function; NULL without memory. */
+static struct group *group_find(struct expansion *x, uint32_t node)
 {
-    if (items->count)
-        qsort(items->list, items->count, sizeof *items->list, item_compare);
-    for (size_t first = 0; first < items->count;) {
-        size_t end = first + 1;
-        while (end < items->count && items->list[end].function == items->list[first].function
-               && items->list[end].inlined == items->list[first].inlined)
-            end++;
-        if (!group_add(x, parent, &items->list[first], end - first))
+    uint32_t *index = &x->group_of[group_key(x, node)];
+    if (*index)
+        return &x->groups[*index - 1];
+    if (x->group_count == x->group_capacity) {
+        size_t capacity = x->group_capacity ? x->group_capacity * 2 : 64;
+        struct group *groups = reallocarray(x->groups, capacity, sizeof *groups);
+        if (!groups)
+            return NULL;
+        x->groups = groups;
+        x->group_capacity = capacity;
+    }
+    x->groups[x->group_count++] = (struct group){ .node = node, .out = VIEW_NONE };
+    *index = (uint32_t)x->group_count;
+    return &x->groups[x->group_count - 1];
+}
+
+static bool groups_fill(struct expansion *x, uint32_t parent, const struct items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        const struct item *item = &items->list[i];
+        struct group *group = group_find(x, item->node);
+        if (!group)
             return false;
-        first = end;
+        group->total = add_saturated(group->total, item->weight);
+        group->self = add_saturated(group->self, item_self(x, item, parent));
+        group->count++;
     }
     return true;
 }
 
-static bool step(struct expansion *x, const struct items *from, struct items *to)
+/* Makes derived nodes of the groups that are large enough. */
+static bool groups_make_nodes(struct expansion *x, uint32_t parent)
 {
-    const struct view_node *nodes = x->view->tree.nodes;
-    for (size_t i = 0; i < from->count; i++) {
-        const struct item *item = &from->list[i];
-        if (x->up) {
-            uint32_t parent = nodes[item->node].parent;
-            /* The root of the tree is nobody's caller. */
-            if (parent != 0 && parent != VIEW_NONE && !items_add(x, to, parent, item->weight))
-                return false;
+    bool too_deep = x->out->nodes[parent].depth >= x->limits.depth;
+    for (size_t i = 0; i < x->group_count && !too_deep; i++) {
+        struct group *group = &x->groups[i];
+        if (group->total < x->limits.min)
+            continue;
+        const struct view_node *n = &x->view->tree.nodes[group->node];
+        group->out = view_tree_add(x->out, parent, n->function, n->inlined);
+        group->items.list = calloc(group->count, sizeof *group->items.list);
+        if (group->out == VIEW_NONE || !group->items.list)
+            return false;
+        group->items.capacity = group->count;
+        x->out->nodes[group->out].total = group->total;
+        x->out->nodes[group->out].self = group->self;
+    }
+    return true;
+}
+
+static void groups_clear(struct expansion *x)
+{
+    for (size_t i = 0; i < x->group_count; i++) {
+        x->group_of[group_key(x, x->groups[i].node)] = 0;
+        free(x->groups[i].items.list);
+    }
+    x->group_count = 0;
+}
+
+/* Makes the derived nodes below parent, one for each function among the items. */
+static bool groups_add(struct expansion *x, uint32_t parent, const struct items *items)
+{
+    bool ok = groups_fill(x, parent, items) && groups_make_nodes(x, parent);
+    for (size_t i = 0; ok && i < items->count; i++) {
+        struct group *group = group_find(x, items->list[i].node);
+        if (group->out != VIEW_NONE)
+            group->items.list[group->items.count++] = items->list[i];
+    }
+    for (size_t i = 0; ok && i < x->group_count; i++) {
+        struct group *group = &x->groups[i];
+        if (group->out == VIEW_NONE)
+            continue;
+        ok = pending_push(x, group->out, group->items);
+        if (ok)
+            group->items = (struct items){ 0 };
+    }
+    groups_clear(x);
+    return ok;
+}
+
+/* The callers of the items, each once. */
+static bool step_up(struct expansion *x, const struct items *from, struct items *to)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < from->count; i++) {
+        uint32_t parent = x->view->tree.nodes[from->list[i].node].parent;
+        /* The root of the tree is nobody's caller. */
+        if (parent == 0 || parent == VIEW_NONE)
+            continue;
+        if (x->item_of[parent]) {
+            uint64_t *weight = &to->list[x->item_of[parent] - 1].weight;
+            *weight = add_saturated(*weight, from->list[i].weight);
             continue;
         }
-        for (uint32_t c = nodes[item->node].first_child; c != VIEW_NONE;
-             c = nodes[c].next_sibling)
-            if (!items_add(x, to, c, nodes[c].total))
-                return false;
+        ok = items_add(to, parent, from->list[i].weight);
+        x->item_of[parent] = (uint32_t)to->count;
     }
+    for (size_t i = 0; i < to->count; i++)
+        x->item_of[to->list[i].node] = 0;
+    return ok;
+}
+
+static bool step_down(struct expansion *x, const struct items *from, struct items *to)
+{
+    const struct view_node *nodes = x->view->tree.nodes;
+    for (size_t i = 0; i < from->count; i++)
+        for (uint32_t c = nodes[from->list[i].node].first_child; c != VIEW_NONE;
+             c = nodes[c].next_sibling)
+            if (!items_add(to, c, nodes[c].total))
+                return false;
     return true;
 }
 
@@ -147,20 +208,27 @@ static bool step(struct expansion *x, const struct items *from, struct items *to
 static bool expand(struct expansion *x, struct items *first, struct err *e)
 {
     *x->out = (struct view_tree){ 0 };
-    bool ok = view_tree_add(x->out, VIEW_NONE, VIEW_NONE, false) != VIEW_NONE;
+    x->group_of = calloc((size_t)x->view->function_count * 2 + 1, sizeof *x->group_of);
+    x->item_of = calloc(x->view->tree.count, sizeof *x->item_of);
+    bool ok = x->group_of && x->item_of
+        && view_tree_add(x->out, VIEW_NONE, VIEW_NONE, false) != VIEW_NONE;
     for (size_t i = 0; ok && i < first->count; i++)
         x->out->nodes[0].total = add_saturated(x->out->nodes[0].total, first->list[i].weight);
     ok = ok && groups_add(x, 0, first);
     while (ok && x->stack_count) {
         struct pending pending = x->stack[--x->stack_count];
         struct items next = { 0 };
-        ok = step(x, &pending.items, &next) && groups_add(x, pending.out, &next);
+        ok = (x->up ? step_up : step_down)(x, &pending.items, &next)
+            && groups_add(x, pending.out, &next);
         free(next.list);
         free(pending.items.list);
     }
     while (x->stack_count)
         free(x->stack[--x->stack_count].items.list);
     free(x->stack);
+    free(x->groups);
+    free(x->group_of);
+    free(x->item_of);
     free(first->list);
     ok = ok && view_tree_link(x->view, x->out);
     if (ok)
@@ -183,7 +251,7 @@ bool expand_bottom_up(const struct view *v, struct expand_limits limits, struct 
     struct items items = { 0 };
     *out = (struct view_tree){ 0 };
     for (uint32_t i = 1; i < v->tree.count; i++)
-        if (!items_add(&x, &items, i, v->tree.nodes[i].self))
+        if (!items_add(&items, i, v->tree.nodes[i].self))
             return out_of_memory(&items, e);
     return expand(&x, &items, e);
 }
@@ -202,7 +270,7 @@ bool expand_callers(const struct view *v, const bool *chosen, struct expand_limi
         const struct view_node *n = &t->nodes[i];
         bool is_chosen = chosen[n->function];
         if (is_chosen)
-            ok = items_add(&x, &items, i, n->total - below[i]);
+            ok = items_add(&items, i, n->total - below[i]);
         uint64_t passed = is_chosen ? n->total : below[i];
         below[n->parent] = add_saturated(below[n->parent], passed);
     }
@@ -221,7 +289,7 @@ bool expand_callees(const struct view *v, const bool *chosen, struct expand_limi
     for (uint32_t i = view_tree_next(t, 0, false); ok && i != VIEW_NONE;) {
         bool is_chosen = chosen[t->nodes[i].function];
         if (is_chosen)
-            ok = items_add(&x, &items, i, t->nodes[i].total);
+            ok = items_add(&items, i, t->nodes[i].total);
         i = view_tree_next(t, i, is_chosen);
     }
     return ok ? expand(&x, &items, e) : out_of_memory(&items, e);

@@ -138,7 +138,9 @@ static void print_nodes(struct printer *p)
             node = n->first_child;
             continue;
         }
-        p->cut |= shown_children(p, node) > 0;
+        /* A derived tree was not expanded beyond the limit in the first place. */
+        bool derived = p->tree != &p->view->tree;
+        p->cut |= shown_children(p, node) > 0 || (derived && n->depth == p->style->depth);
         while (node != 0 && is_last(p, node)) {
             node = p->tree->nodes[node].parent;
             if (node != 0 && is_branch(p, node))

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""`penumbra report` as typed: every option, exit statuses, messages.
+
+usage: test_cli.py PENUMBRA WRITE_PROFILE
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PENUMBRA, WRITE_PROFILE = (os.path.abspath(p) for p in sys.argv[1:3])
+ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8")
+
+
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="penumbra-report-")
+        cls.profile = os.path.join(cls.directory.name, "penumbra.pnb")
+        subprocess.run([WRITE_PROFILE, cls.profile], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def run_report(self, *arguments, status=0, environment=ENVIRONMENT):
+        r = subprocess.run([PENUMBRA, "report", *arguments], cwd=self.directory.name, text=True,
+                           capture_output=True, env=environment, check=False, timeout=60)
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stderr if status else r.stdout
+
+    def rows(self, *arguments):
+        """(first percentage, second, the text of the last column) of each line below the header."""
+        table = self.run_report(*arguments).split("\n\n", 1)[1].splitlines()[1:]
+        rows = []
+        for line in table:
+            fields = line.split()
+            if len(fields) > 2 and fields[0].endswith("%"):
+                rows.append((fields[0], fields[1], line[32:].strip()))
+        return rows
+
+    def test_default_is_flat(self):
+        self.assertEqual(self.run_report(), self.run_report("penumbra.pnb"))
+        self.assertEqual([r[:2] for r in self.rows()],
+                         [("50.00%", "50.00%"), ("20.00%", "20.00%"), ("15.00%", "15.00%"),
+                          ("10.00%", "10.00%"), ("5.00%", "30.00%"), ("0.00%", "50.00%"),
+                          ("0.00%", "50.00%")])
+        self.assertIn("More: --tree", self.run_report())
+        self.assertNotIn("\x1b", self.run_report())
+
+    def test_tree(self):
+        rows = self.rows("--tree")
+        self.assertEqual([r[2].split("  [")[0] for r in rows],
+                         ["w", "x", "a", "├─ b", "│  ├─ c", "│  └─ d", "└─ e", "b", "a", "b"])
+        ascii_rows = self.rows("--tree", "--ascii")
+        self.assertEqual([r[2] for r in ascii_rows][3:7], ["|- b", "|  |- c", "|  `- d", "`- e"])
+        plain = self.run_report("--tree", environment=dict(os.environ, LC_ALL="C"))
+        self.assertTrue(plain.isascii())
+
+    def test_bottom_up(self):
+        rows = self.rows("--bottom-up", "--limit", "0")
+        self.assertEqual([r[2].split("  [")[0] for r in rows][:4], ["x", "w", "e", "a"])
+
+    def test_callers_and_callees(self):
+        rows = self.rows("--callers", "b")
+        self.assertEqual(rows[0][:2], ("30.00%", "30.00%"))
+        self.assertEqual([r[2].split("  [")[0] for r in rows], ["b", "a", "b"])
+        rows = self.rows("--callees", "b")
+        self.assertEqual([(r[0], r[2].split("  [")[0]) for r in rows],
+                         [("30.00%", "b"), ("15.00%", "├─ c"), ("10.00%", "├─ d"),
+                          ("5.00%", "└─ a"), ("5.00%", "b")])
+
+    def test_filters(self):
+        self.assertEqual([r[2][0] for r in self.rows("--thread", "worker")], ["x", "w"])
+        self.assertEqual(self.rows("--thread", "102"), self.rows("--thread", "worker"))
+        self.assertEqual(len(self.rows("--process", "program")), 7)
+        j = json.loads(self.run_report("--json", "--through", "a,b", "--through", "[cd]"))
+        self.assertEqual((j["samples"], j["samples_all"]), (50, 200))
+        text = self.run_report("--through", "a,b", "--tree")
+        self.assertIn("60 of 200 samples (30.00%)", text)
+        self.assertIn("of all", text)
+
+    def test_rows_of_threads_processes_images(self):
+        self.assertEqual([r[0] for r in self.rows("--by-thread")], ["50.00%", "50.00%"])
+        self.assertEqual([r[0] for r in self.rows("--by-process")], ["100.00%"])
+        self.assertEqual([r[:2] for r in self.rows("--by-image")], [("100.00%", "100.00%")])
+
+    def test_json(self):
+        j = json.loads(self.run_report("--json"))
+        self.assertEqual(sum(f["self"] for f in j["functions"]), j["samples"])
+        todo, selves = [j["tree"]], 0
+        while todo:
+            node = todo.pop()
+            self.assertEqual(node["total"],
+                             node["self"] + sum(c["total"] for c in node["children"]))
+            selves += node["self"]
+            todo += node["children"]
+        self.assertEqual(selves, j["samples"])
+        with open("docs/json.md", encoding="utf-8") as f:
+            documented = f.read()
+        keys = set(j) | set(j["functions"][0]) | set(j["threads"][0]) | set(j["processes"][0])
+        for key in keys | set(j["dropped"]) | set(j["truncated_by_reason"]) | set(j["overhead"]):
+            self.assertIn(f"`{key}`", documented)
+
+    def test_html_holds_the_json(self):
+        self.run_report("--html", "page.html")
+        with open(os.path.join(self.directory.name, "page.html"), encoding="utf-8") as f:
+            page = f.read()
+        self.assertTrue(page.startswith("<!doctype html>"))
+        self.assertIn('"samples":200', page)
+
+    def test_output_file(self):
+        self.assertEqual(self.run_report("-o", "out.txt"), "")
+        with open(os.path.join(self.directory.name, "out.txt"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), self.run_report())
+        self.assertIn("cannot create /nonexistent/x", self.run_report("-o", "/nonexistent/x",
+                                                                      status=124))
+        if os.path.exists("/dev/full"):
+            self.assertIn("cannot write /dev/full", self.run_report("-o", "/dev/full", status=124))
+
+    def test_limits(self):
+        self.assertEqual(len(self.rows("--limit", "2")), 2)
+        self.assertIn("5 more functions are not shown", self.run_report("--limit", "2"))
+        self.assertEqual(len(self.rows("--min", "30")), 4)
+        self.assertEqual(len(self.rows("--tree", "--depth", "1")), 3)
+
+    def test_intervals(self):
+        text = self.run_report("--ci", "--limit", "1")
+        self.assertIn("50.00%  [43.14, 56.86]", text)
+
+    def test_mistakes(self):
+        for arguments, says in [
+                (["--flaat"], "did you mean --flat?"),
+                (["--callers"], "--callers needs a value"),
+                (["--flat=3"], "takes no value"),
+                (["-x"], "there is no option -x"),
+                (["--min", "200"], "--min"),
+                (["--limit", "many"], "--limit"),
+                (["--callers", "nobody"], 'named or matches "nobody"'),
+                (["--thread", "nobody"], 'no thread "nobody"'),
+                (["--through", "a,("], "not a regular expression"),
+                (["--quick", "--lines"], "--quick reads no source lines"),
+                (["--html", "x.html", "--tree"], "--html writes a page of its own"),
+                (["one.pnb", "two.pnb"], '"two.pnb" is one too many'),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assertIn(says, self.run_report(*arguments, status=2))
+        self.assertIn("missing.pnb", self.run_report("missing.pnb", status=127))
+        with open(os.path.join(self.directory.name, "text.pnb"), "w", encoding="utf-8") as f:
+            f.write("not a profile\n" * 100)
+        self.assertIn("text.pnb", self.run_report("text.pnb", status=3))
+
+    def test_help_names_every_option(self):
+        text = self.run_report("--help")
+        with open("docs/man/penumbra-report.1", encoding="utf-8") as f:
+            manual = f.read().replace("\\-", "-")
+        options = re.findall(r"--[a-z][a-z-]*", text)
+        self.assertGreater(len(options), 20)
+        for option in options:
+            self.assertIn(option, manual)
+
+    def test_deep_recursion(self):
+        deep = os.path.join(self.directory.name, "deep.pnb")
+        subprocess.run([WRITE_PROFILE, deep, "1000000"], check=True)
+        for view in ["--flat", "--tree", "--bottom-up"]:
+            self.assertIn("100.00%", self.run_report(view, deep))
+        self.assertIn("levels below 128", self.run_report("--tree", deep))
+        j = json.loads(self.run_report("--json", "--depth", "100", deep))
+        self.assertEqual(j["samples"], 1000000)
+        self.run_report("--html", "deep.html", deep)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
