@@ -81,13 +81,18 @@ struct rt {
     int32_t pid;
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
-    uint32_t quiet;           /* atomic: the program may be in a seccomp sandbox: our handlers make
-                                 no system calls and no new thread is armed */
     uint32_t page_size;
     struct rt_thread *slots[RT_SLOTS]; /* atomic pointers; NULL: free */
 };
 
 extern struct rt rt;
+
+/* True if the program may be in a seccomp sandbox: then our handlers make no system calls and no new
+ * thread is armed. */
+static inline bool rt_quiet_as(void)
+{
+    return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED);
+}
 
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)

@@ -11,6 +11,8 @@ void spool_ring_as(const struct spool *s)
 {
     struct spool_header *h = spool_header(s);
     __atomic_fetch_add(&h->bell, 1, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&s->quiet, __ATOMIC_RELAXED))
+        return;
     sys_call6_as(SYS_futex, (long)&h->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 

@@ -21,7 +21,7 @@ void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread
 static bool page_probe_as(struct unwind_memory *m, uint64_t page)
 {
     /* Page 0 would be a null pointer to the kernel, which it ignores; slot value 0 is "empty". */
-    if (page == 0)
+    if (page == 0 || m->thread->no_system_calls)
         return false;
     uint64_t *slot = &m->thread->page[page % UNWIND_PAGE_SLOTS];
     if (*slot == page)

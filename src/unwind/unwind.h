@@ -71,6 +71,7 @@ struct unwind_thread {
      * with a system call (rt_sigprocmask with an invalid `how`, which reads the set first). */
     uint64_t stack_lo, stack_hi;
     uint32_t generation; /* of the index that the cache was filled from */
+    bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
     struct {
         uint64_t pc;    /* return address */
         uint64_t key;

@@ -42,7 +42,7 @@ static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
         *result = unwind_walk_as(&t->unwind, index, regs, t->frames, t->max_depth - 2);
         if (!generation || __atomic_load_n(&index->generation, __ATOMIC_ACQUIRE) != generation)
             return false;
-        if (!result->images_missing || added == IMAGES_ADDED_MAX ||
+        if (!result->images_missing || added == IMAGES_ADDED_MAX || rt_quiet_as() ||
             !images_add_as(result->missing_pc))
             return true;
     }
@@ -61,6 +61,7 @@ static void sample_take(struct rt_thread *t, const struct unwind_regs *regs,
     if (!charge.weight)
         return;
     struct unwind_result walk;
+    t->unwind.no_system_calls = rt_quiet_as();
     if (!stack_walk(t, regs, &walk)) {
         record->drops[DROP_IMAGES_CHANGED] += charge.weight;
         return;
@@ -81,8 +82,10 @@ static void sample_take(struct rt_thread *t, const struct unwind_regs *regs,
 /* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */
 static void thread_discover(void)
 {
+    if (rt_quiet_as())
+        return;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    if (thread_find_as(tid) || __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+    if (thread_find_as(tid))
         return;
     struct rt_thread *t = thread_make_as();
     if (!t)
@@ -141,7 +144,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     if (!rt_running_as()) {
         if (t) {
             t->record->drops[DROP_STOPPED]++;
-            if (!rt.quiet)
+            if (!rt_quiet_as())
                 trigger_pause_as(t);
         }
     } else if (slot == RT_SLOT_DISCOVERY) {

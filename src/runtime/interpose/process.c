@@ -45,7 +45,7 @@ EXPORT int prctl(int option, ...)
         argument[i] = va_arg(list, unsigned long);
     va_end(list);
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
-        __atomic_store_n(&rt.quiet, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&rt.spool.quiet, 1, __ATOMIC_RELEASE);
     return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }
 

@@ -70,7 +70,7 @@ void clock_start_as(struct rt_thread *t)
 
 bool trigger_arm_as(struct rt_thread *t)
 {
-    if (__atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+    if (rt_quiet_as())
         return false;
     t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
     if (!t->random)
@@ -125,7 +125,7 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     uint64_t passed = ticks - t->last_ticks;
     struct trigger_charge charge = {t->multiple, 0};
     t->last_ticks = ticks;
-    if (__atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+    if (rt_quiet_as())
         return charge;
     if (rt.process->mechanism == MECHANISM_TIMER)
         charge.weight = (1 + overrun) * t->multiple;
@@ -178,7 +178,7 @@ static void period_renew(struct rt_thread *t)
 static uint64_t cost_measure(const struct rt_thread *t, uint64_t ticks_at_entry)
 {
     uint64_t cost = sys_ticks_as() - ticks_at_entry;
-    if (ticks_to_ns(cost) < PREEMPTED_NS || __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED))
+    if (ticks_to_ns(cost) < PREEMPTED_NS || rt_quiet_as())
         return cost;
     uint64_t own = (thread_cpu_ns_as() - t->due_cpu_ns) * (rt.config->tsc_hz / 1000000u) / 1000u;
     return own < cost ? own : cost;
@@ -186,7 +186,7 @@ static uint64_t cost_measure(const struct rt_thread *t, uint64_t ticks_at_entry)
 
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
-    bool quiet = __atomic_load_n(&rt.quiet, __ATOMIC_RELAXED);
+    bool quiet = rt_quiet_as();
     if (!quiet && --t->group_left == 0)
         period_renew(t);
     uint64_t cost = cost_measure(t, ticks_at_entry);

@@ -29,12 +29,13 @@ def run(command, **more):
 class Recording:
     """One recorded run: .native and .profiled are CompletedProcess, .report the --json report."""
 
-    def __init__(self, command, options=(), stdin=None, report=()):
+    def __init__(self, command, options=(), stdin=None, report=(), around=()):
         self.folder = tempfile.TemporaryDirectory()
+        os.chmod(self.folder.name, 0o777)
         self.file = os.path.join(self.folder.name, "out.pnb")
         data = stdin or b""
         self.native = run(command, input=data)
-        self.profiled = run([PENUMBRA, "record", "-q", "-o", self.file, *options, "--", *command],
+        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *options, "--", *command],
                             input=data)
         for what in ("returncode", "stdout", "stderr"):
             native, profiled = getattr(self.native, what), getattr(self.profiled, what)

@@ -118,6 +118,33 @@ def budget():
     within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first", 0.05)
 
 
+def fallback():
+    """Where perf events are refused, a timer on the thread's CPU clock takes over."""
+    r = Recording([target("shares"), "1500"], around=[target("noperf")])
+    expect(r.samples() > 0.8 * r.report["cpu_ns"] / r.report["period"],
+           f"{r.samples()} samples in {r.report['cpu_ns']} ns")
+    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first")
+    expect(r.report["notes"], "nothing says what was lost")
+    r = Recording([target("eintr")], ("-F", "9973"), around=[target("noperf")])
+    expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
+    Recording([target("threads")], around=[target("noperf")])
+
+
+def unprivileged():
+    """An ordinary user with perf_event_paranoid = 2 gets user-mode samples."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        sys.exit(77)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    r = Recording([target("shares"), "1500"], around=user)
+    expect(r.samples() > 400, f"only {r.samples()} samples")
+    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first")
+
+
+def sandbox():
+    r = Recording([target("sandbox")])
+    expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
 PROGRAMS = {
     "xz": (["xz", "-3", "-c", "-T2"], True),
     "gzip": (["gzip", "-c"], True),
@@ -221,4 +248,5 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, execs, page_faults,
-                                  context_switches, budget, programs, kills)})
+                                  context_switches, budget, fallback,
+                                  unprivileged, sandbox, programs, kills)})
