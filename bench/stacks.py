@@ -38,7 +38,7 @@ def run(a, say):
                 row = measure(a, program, name, hz)
                 data = store.load("stacks")
                 data[f"{program.name}@{hz}/{name}"] = {"program": program.name, "hz": hz, "profiler": name,
-                                                      "date": store.today(), **row}
+                                                      **store.when_and_what(), **row}
                 store.save("stacks", data)
                 due = row["own_us"] * hz / 1e6
                 say(f"{program.name:11} {hz:6} Hz {name:11} {row['samples']:7} samples ({100 * row['samples'] / due:5.1f}%"

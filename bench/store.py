@@ -1,6 +1,7 @@
 """Where measurements are kept between commands: one JSON file an experiment in bench/work/results/."""
 import json
 import os
+import subprocess
 import time
 
 import inputs
@@ -25,5 +26,8 @@ def save(name, data):
     os.replace(target + ".new", target)
 
 
-def today():
-    return time.strftime("%Y-%m-%d")
+def when_and_what():
+    """The date, and the revision of the source tree that is being measured ("" outside a repository)."""
+    done = subprocess.run(["git", "-C", inputs.HERE, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    return {"date": time.strftime("%Y-%m-%d"), "revision": done.stdout.strip()}

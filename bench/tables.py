@@ -1,1 +1,258 @@
-def run(a, say): pass
+"""Writes docs/results/ from what was measured: Markdown for people, JSON beside it."""
+import json
+import os
+import statistics
+
+import distortion
+import inputs
+import machine
+import overhead
+import store
+import suite
+
+RESULTS = os.path.join(os.path.dirname(inputs.HERE), "docs", "results")
+TITLES = {"null": "null check", "empty": "empty handler", "empty-fasync": "empty handler, asynchronous signal",
+          "empty-itimer": "empty handler, setitimer", "penumbra": "**penumbra**", "perf": "perf, no stacks",
+          "perf-fp": "perf fp", "perf-dwarf": "perf dwarf", "gperftools": "gperftools"}
+PEERS = ["penumbra", "perf-fp", "perf-dwarf", "gperftools"]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" + "---:|" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def head_lines(title, commands, entries):
+    dates = {e["date"] for e in entries}
+    revisions = sorted({e["revision"] for e in entries} - {""})
+    what = "\n".join(f"    {c}" for c in commands)
+    return (f"# {title}\n\nMade by\n\n{what}\n\non {machine.sentence(machine.describe())}\nMeasured "
+            f"{' to '.join(sorted({min(dates), max(dates)}))}, revision {', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n")
+
+
+def write(name, text):
+    os.makedirs(RESULTS, exist_ok=True)
+    with open(os.path.join(RESULTS, name), "w") as f:
+        f.write(text)
+
+
+def write_json(name, data):
+    write(name, json.dumps(data, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+
+
+def in_suite(data, hz):
+    """Entries of the suite's programs at one rate, in the suite's order."""
+    return [(p, data[f"{p.name}@{hz}"]) for p in suite.SUITE if f"{p.name}@{hz}" in data]
+
+
+def names_in(entries):
+    present = {n for _, e in entries for r in e["rounds"] for n in r}
+    return [n for n in TITLES if n in present]
+
+
+def middle(values):
+    return statistics.median(values) if values else None
+
+
+def shown(value, digits=1):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def overhead_rows(entries, names, total, spread):
+    rows, columns = [], {n: [] for n in names}
+    for program, entry in entries:
+        native = statistics.median(r["native"]["own_us"] for r in entry["rounds"]) / 1e6
+        row = [program.name + (f" ({program.spec})" if program.spec else ""), f"{native:.2f}"]
+        for n in names:
+            values = overhead.percent(entry["rounds"], n, total)
+            if values:
+                columns[n].append(statistics.median(values))
+            cell = shown(middle(values))
+            row.append(cell + (f" ({min(values):.1f}..{max(values):.1f})" if spread and len(values) > 1 else ""))
+        rows.append(row)
+    rows.append(["**median**", ""] + [f"**{shown(middle(columns[n]))}**" for n in names])
+    rows.append(["mean", ""] + [shown(statistics.fmean(columns[n]) if columns[n] else None) for n in names])
+    return rows, columns
+
+
+def overhead_table(entries, names, total=False, spread=True):
+    rows, columns = overhead_rows(entries, names, total, spread)
+    return table(["program (SPEC)", "native, CPU s"] + [TITLES[n] + ", %" for n in names], rows), columns
+
+
+def rounds_sentence(entries):
+    counts = [len(e["rounds"]) for _, e in entries]
+    low, high = min(counts), max(counts)
+    return f"{low} rounds" if low == high else f"{low} to {high} rounds"
+
+
+def verdict(columns, own, whole):
+    """What the numbers say about the two bounds that penumbra is held to."""
+    if not columns.get("empty") or not columns.get("penumbra"):
+        return ""
+    empty, mine = middle(columns["empty"]), middle(columns["penumbra"])
+    text = (f"Penumbra's median overhead is {mine:.2f}%, {mine / empty:.2f} times the empty handler's "
+            f"{empty:.2f}%")
+    each = [p / e for p, e in zip(columns["penumbra"], columns["empty"]) if e > 0.5]
+    text += f" (program by program, the median of this ratio is {middle(each):.2f}).\n" if each else ".\n"
+    if columns.get("perf-dwarf"):
+        text += (f"`perf record --call-graph dwarf` costs the program {middle(own['perf-dwarf']):.2f}% "
+                 f"and, with its own process, {middle(whole['perf-dwarf']):.2f}%; penumbra {mine:.2f}% and "
+                 f"{middle(whole['penumbra']):.2f}%.\n")
+    return text
+
+
+def harm_lines(entries):
+    found, compared = {}, 0
+    for program, entry in entries:
+        for r in entry["rounds"]:
+            for name, row in r.items():
+                compared += name != "native"
+                if "harm" in row:
+                    found.setdefault((name, row["harm"]), set()).add(program.name)
+    lines = [f"- {TITLES.get(n, n)}: {what} in {len(programs)} of {len(entries)} programs ({', '.join(sorted(programs))})"
+             for (n, what), programs in sorted(found.items())]
+    return (f"Exit status, standard output, standard error and output files of {compared} copies were compared "
+            "with the native copy of the same round. "
+            + ("They were the same but for:\n\n" + "\n".join(lines) if lines else "All were the same.") + "\n")
+
+
+def rate_section(data, hz):
+    entries = in_suite(data, hz)
+    if not entries:
+        return ""
+    names = names_in(entries)
+    own_table, own = overhead_table(entries, names)
+    profilers = [n for n in names if n in PEERS]
+    total_table, whole = overhead_table(entries, profilers, total=True, spread=False)
+    return (f"\n## {hz} Hz\n\nOverhead on the program's own CPU time (user + system), in percent of the native copy's "
+            f"in the same round: median (smallest..largest) of {rounds_sentence(entries)}.\n\n{own_table}\n"
+            f"{verdict(own, own, whole)}\nThe same with the CPU time of the profiler's own process added:\n\n{total_table}\n"
+            f"{harm_lines(entries)}")
+
+
+def stacks_of(data, hz, column, names):
+    rows = []
+    for p in suite.SUITE:
+        cells = [data.get(f"{p.name}@{hz}/{n}") for n in names]
+        if any(cells):
+            rows.append([p.name] + [column(c) if c else "" for c in cells])
+    return rows
+
+
+def per_sample(row):
+    return f"{row['bytes'] / max(1, row['samples']):.1f}"
+
+
+def memory_cell(row):
+    if row["profiler"] == "gperftools":
+        return "in the program"
+    cell = f"{row['profiler_kb'] / 1024:.1f}"
+    return cell + (f" (spool {row['spool_used'] / 2**20:.2f})" if row.get("spool_used") else "")
+
+
+def suite_line(data, hz, value, names, label, digits, pick=statistics.median):
+    cells = []
+    for n in names:
+        values = [value(r) for k, r in data.items() if r["hz"] == hz and r["profiler"] == n]
+        cells.append(f"**{pick(values):.{digits}f}**" if values else "")
+    return [f"**{label}**"] + cells
+
+
+def stacks_section(data, hz):
+    names = [n for n in PEERS if any(r["hz"] == hz and r["profiler"] == n for r in data.values())]
+    if not names:
+        return ""
+
+    def share(row):
+        return 100 * row["complete"] / max(1, row["samples"])
+
+    def size(row):
+        return row["bytes"] / max(1, row["samples"])
+
+    def due(row):
+        return 100 * row["samples"] / (row["own_us"] * hz / 1e6)
+
+    head = ["program"] + [TITLES[n] for n in names]
+    return (f"\n## Stacks at {hz} Hz\n\nComplete stacks, in percent of the samples:\n\n"
+            + table(head, stacks_of(data, hz, lambda r: f"{share(r):.2f}", names)
+                    + [suite_line(data, hz, share, names, "smallest", 2, min)])
+            + "\nFile size, bytes a sample:\n\n"
+            + table(head, stacks_of(data, hz, per_sample, names) + [suite_line(data, hz, size, names, "median", 1)])
+            + "\nPeak memory of the profiler's own process, MiB (penumbra: with the part of it that is the spool, "
+            "which the program maps too; perf: without its ring buffers, which the kernel holds):\n\n"
+            + table(head, stacks_of(data, hz, memory_cell, names))
+            + "\nSamples taken, in percent of the program's CPU time multiplied by the rate:\n\n"
+            + table(head, stacks_of(data, hz, lambda r: f"{due(r):.1f}", names)
+                    + [suite_line(data, hz, due, names, "median", 1)]))
+
+
+def stacks_text(data):
+    if not data:
+        return ""
+    return ("\n# What the stacks are worth, and what a sample weighs\n\nMade by `bench/run.py stacks`, one program under "
+            "one profiler at a time.\n\nA stack is complete if it reaches `main`, `_start` (of the program or of the "
+            "dynamic linker), or libc's start of a process or of a thread. For penumbra and gperftools this is decided "
+            "from addresses and libc's symbols, not by the profiler's own account; for perf by the names that `perf "
+            "script` prints.\n" + "".join(stacks_section(data, hz) for hz in (997, 10000)))
+
+
+def write_overhead(a, say):
+    data = store.load("overhead")
+    if not data:
+        return
+    text = head_lines("What penumbra costs", ["bench/run.py prepare", "bench/run.py overhead"],
+                      data.values())
+    text += ("\nThe table has the form of csprof's Table 2: overhead in percent of the unprofiled time, a program a "
+             "row. The empty handler is the floor: the same event and signal as penumbra's, handled by a function "
+             "that returns at once. The null check is a second native copy: differences of its size mean nothing. "
+             "gperftools samples at the kernel's tick, 250 Hz, whatever is asked for: scaled to its rate, its "
+             "overhead would be four times as large.\n")
+    text += "".join(rate_section(data, hz) for hz in (997, 10000))
+    text += stacks_text(store.load("stacks"))
+    write("overhead.md", text)
+    keep = ("user_us", "system_us", "total_us", "status", "bytes", "harm")
+    write_json("overhead.json", {k: {**e, "rounds": [{n: {f: row[f] for f in keep if f in row} for n, row in r.items()}
+                                                    for r in e["rounds"]]} for k, e in data.items()}
+               | {"machine": machine.describe()})
+    write_json("stacks.json", store.load("stacks") | {"machine": machine.describe()})
+    say("wrote docs/results/overhead.md, overhead.json and stacks.json")
+
+
+def distortion_rows(measured, names):
+    rows = [[p.name, str(sum(measured[p.name]["profiles"]["perf-a"].values()))]
+            + [shown(measured[p.name]["distance"].get(n), 2) for n in names] for p in suite.SUITE if p.name in measured]
+    for label, pick in (("Minimum", min), ("Median", statistics.median), ("Mean", statistics.fmean), ("Maximum", max)):
+        values = {n: [m["distance"][n] for m in measured.values() if n in m["distance"]] for n in names}
+        rows.append([f"**{label}**", ""] + [f"**{pick(values[n]):.2f}**" if values[n] else "" for n in names])
+    return rows
+
+
+def write_distortion(a, say):
+    data = store.load("distortion")
+    if not data:
+        return
+    measured = {k: {**e, "distance": distortion.measures(e["profiles"])} for k, e in data.items()}
+    names = [n for n in ("penumbra", "perf", "gperftools") if any(n in m["distance"] for m in measured.values())]
+    titles = {"penumbra": "**penumbra**", "perf": "perf against itself (noise floor)", "gperftools": "gperftools (250 Hz)"}
+    text = head_lines("How true the profiles are", ["bench/run.py prepare", "bench/run.py distortion"],
+                      data.values())
+    text += ("\nDistortion is csprof's formula (section 4.2): the sum over functions of |P_x(f) - P_ref(f)|, in "
+             "percentage points (0: the same shares; 200: nothing in common). The reference is `perf record -e "
+             "cpu-clock -F 997` without stacks, running at the same moment on the same core. Two such recordings run in "
+             "every round: the distance between them is the noise floor, what chance alone makes of this many samples. "
+             "A profile cannot be told from the reference if its distance is no larger than that.\n\n")
+    text += table(["program", "samples"] + [titles[n] for n in names], distortion_rows(measured, names))
+    write("distortion.md", text)
+    write_json("distortion.json", {k: {
+        "date": m["date"], "rounds": m["rounds"], "hz": m["hz"],
+        "samples": {n: sum(p.values()) for n, p in m["profiles"].items()},
+        "distance": {n: round(d, 3) for n, d in m["distance"].items()},
+        "largest_differences": distortion.worst(m["profiles"]["penumbra"], m["profiles"]["perf-a"], 5)
+        if "penumbra" in m["profiles"] else []} for k, m in measured.items()} | {"machine": machine.describe()})
+    say("wrote docs/results/distortion.md and .json")
+
+
+def run(a, say):
+    write_overhead(a, say)
+    write_distortion(a, say)
