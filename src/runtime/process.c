@@ -63,7 +63,13 @@ bool process_foreign_as(void)
 
 void process_end_as(void)
 {
-    if (!rt.process || process_foreign_as())
+    if (!rt.process)
+        return;
+    if (rt_quiet_as()) {
+        __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+        return;
+    }
+    if (process_foreign_as())
         return;
     struct rt_thread *t = self_get();
     if (t) {
@@ -96,6 +102,10 @@ void process_fork_child(void)
     struct rt_thread *t = self_get();
     if (!rt.process)
         return;
+    if (rt_quiet_as()) {
+        rt.process = NULL; /* without a trigger nothing will come */
+        return;
+    }
     trigger_fork_child_as();
     if (!rt_running_as() || !rt.config->follow) {
         rt.process = NULL;
@@ -121,7 +131,7 @@ void process_fork_child(void)
 void process_before_exec(void)
 {
     struct rt_thread *t = self_get();
-    if (!rt.process || process_foreign_as())
+    if (!rt.process || rt_quiet_as() || process_foreign_as())
         return;
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
@@ -138,7 +148,7 @@ void process_before_exec(void)
 void process_after_failed_exec(void)
 {
     struct rt_thread *t = self_get();
-    if (!rt.process || process_foreign_as())
+    if (!rt.process || rt_quiet_as() || process_foreign_as())
         return;
     signals_after_failed_exec();
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);

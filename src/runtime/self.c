@@ -14,6 +14,8 @@ static void self_end(void *state)
 {
     struct rt_thread *t = state;
     self = NULL;
+    if (rt_quiet_as())
+        return; /* the kernel ends the trigger with the thread */
     trigger_disarm_as(t);
     thread_end_as(t);
 }

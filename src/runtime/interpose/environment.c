@@ -92,7 +92,7 @@ static bool takes_preload(const char *path)
 bool environment_follows(const char *file, bool search)
 {
     char found[PATH_BYTES];
-    if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file)
+    if (!rt_running_as() || rt_quiet_as() || !rt.config->follow || !spool_variable[0] || !file)
         return false;
     if (search && !strchr(file, '/')) {
         if (!path_search(file, found, sizeof found))

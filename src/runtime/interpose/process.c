@@ -15,7 +15,7 @@
 EXPORT int dlclose(void *handle)
 {
     int result = REAL(dlclose)(handle);
-    if (rt_running_as())
+    if (rt_running_as() && !rt_quiet_as())
         images_refresh();
     return result;
 }
