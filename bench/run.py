@@ -6,7 +6,7 @@
     bench/run.py stacks                        share of complete stacks, bytes a sample
     bench/run.py distortion [--rounds 3]       flat profiles against perf's
     bench/run.py tables                        write docs/results/ from what was measured
-    bench/run.py all                           all of these
+    bench/run.py [all]                         all of these
 
 One program, quickly:  bench/run.py overhead --only gzip --rounds 3
 Method and how to read the tables: docs/benchmarks.md. Raw data: bench/work/results/.
@@ -30,9 +30,19 @@ import suite  # noqa: E402
 import tables  # noqa: E402
 
 
+def names(ap, text, known):
+    """The names in a comma-separated list, each of them known."""
+    found = text.split(",") if text else []
+    for name in found:
+        if name not in known:
+            ap.error(f"{name} is not one of {', '.join(known)}")
+    return found
+
+
 def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("command", choices=["prepare", "overhead", "stacks", "distortion", "tables", "all"])
+    ap.add_argument("command", nargs="?", default="all",
+                    choices=["prepare", "overhead", "stacks", "distortion", "tables", "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers (see docs)")
@@ -42,8 +52,8 @@ def arguments():
     ap.add_argument("--fresh", action="store_true", help="forget earlier rounds of what is measured now")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
-    a.programs = [suite.BY_NAME[n] for n in a.only.split(",")] if a.only else suite.SUITE
-    a.chosen = a.profilers.split(",") if a.profilers else None
+    a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
+    a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b"]) or None
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a
 
@@ -77,7 +87,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyError as error:
-        sys.exit(f"bench: no program or profiler is called {error}")
+    sys.exit(main())

@@ -24,10 +24,11 @@ def table(head, rows):
 
 def head_lines(title, commands, entries):
     dates = {e["date"] for e in entries}
-    revisions = sorted({e["revision"] for e in entries} - {""})
+    revisions = sorted({e.get("revision", "") for e in entries} - {""})
     what = "\n".join(f"    {c}" for c in commands)
-    return (f"# {title}\n\nMade by\n\n{what}\n\non {machine.sentence(machine.describe())}\nMeasured "
-            f"{' to '.join(sorted({min(dates), max(dates)}))}, revision {', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n")
+    when = " to ".join(sorted({min(dates), max(dates)}))
+    return (f"# {title}\n\nMade by\n\n{what}\n\non {machine.sentence(machine.describe())}\nMeasured {when}, revision "
+            f"{', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n")
 
 
 def write(name, text):
