@@ -140,28 +140,31 @@ static bool refinement_parse(struct view *v, struct refinement *r, const char *l
     }
 }
 
+static bool refinement_apply(struct view *v, const struct refinement *r, struct err *e)
+{
+    /* By node: how many expressions its path has matched. */
+    uint8_t *matched = calloc((size_t)v->tree.count + 1, 1);
+    if (!matched)
+        return err_set(e, ERR_INTERNAL, "cannot refine: out of memory");
+    v->tree.nodes[0].self = 0;
+    /* The earliest frame that matches is always a right choice, so one pass decides. */
+    for (uint32_t i = 1; i < v->tree.count; i++) {
+        struct view_node *n = &v->tree.nodes[i];
+        unsigned step = matched[n->parent];
+        if (step < r->steps && r->matches[n->function] >> step & 1)
+            step++;
+        matched[i] = (uint8_t)step;
+        if (step < r->steps)
+            n->self = 0;
+    }
+    free(matched);
+    return true;
+}
+
 static bool keep_through(struct view *v, const char *list, struct err *e)
 {
     struct refinement r = { 0 };
-    uint8_t *matched = NULL; /* by node: how many expressions its path has matched */
-    bool ok = refinement_parse(v, &r, list, e);
-    if (ok) {
-        matched = calloc(v->tree.count, 1);
-        ok = matched || err_set(e, ERR_INTERNAL, "cannot refine: out of memory");
-    }
-    /* The earliest frame that matches is always a right choice, so one pass decides. */
-    for (uint32_t i = 1; ok && i < v->tree.count; i++) {
-        struct view_node *n = &v->tree.nodes[i];
-        unsigned step = matched[n->parent];
-        if (step < r.steps && r.matches[n->function] >> step & 1)
-            step++;
-        matched[i] = (uint8_t)step;
-        if (step < r.steps)
-            n->self = 0;
-    }
-    if (ok)
-        v->tree.nodes[0].self = 0;
-    free(matched);
+    bool ok = refinement_parse(v, &r, list, e) && refinement_apply(v, &r, e);
     free(r.matches);
     return ok;
 }

@@ -21,8 +21,9 @@ const char *text_count(char *out, uint64_t value)
     return out;
 }
 
-const char *text_duration(char *out, double ns)
+const char *text_duration(char *out, double nanoseconds)
 {
+    const double ns = nanoseconds;
     if (ns < 1e3)
         snprintf(out, TEXT_NUMBER_SIZE, "%.0f ns", ns);
     else if (ns < 1e6)

@@ -58,7 +58,7 @@ static size_t string_hash(const char *s)
 static const char **pool_slot(const char **slots, size_t count, const char *string)
 {
     size_t i = string_hash(string) & (count - 1);
-    while (slots[i] && strcmp(slots[i], string))
+    while (slots[i] && strcmp(slots[i], string) != 0)
         i = (i + 1) & (count - 1);
     return &slots[i];
 }

@@ -28,7 +28,7 @@ static bool symbol_is_code(const GElf_Sym *sym, GElf_Word section, Elf *elf, con
     if (known && header.sh_addr + header.sh_size > header.sh_addr)
         *section_end = header.sh_addr + header.sh_size;
     if (type == STT_NOTYPE)
-        return known && (header.sh_flags & SHF_EXECINSTR) && strncmp(name, ".L", 2);
+        return known && (header.sh_flags & SHF_EXECINSTR) && strncmp(name, ".L", 2) != 0;
     return !known || (header.sh_flags & SHF_EXECINSTR);
 }
 
