@@ -1,4 +1,6 @@
 /* Finding .eh_frame and the code in an ELF file. */
+#include "unwind/compile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -6,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "unwind/compile.h"
+#include "unwind/cfi.h"
 
 struct image {
     Elf *elf;
@@ -100,6 +102,15 @@ static bool bytes_at(const struct image *i, uint64_t vaddr, struct unwind_sectio
     return false;
 }
 
+static void cut_at_terminator(struct unwind_section *s)
+{
+    const struct cfi_space space = {s->data, s->size, s->vaddr};
+    uint64_t offset = 0, next;
+    while (cfi_record_as(&space, offset, &next) != RECORD_END && next != 0)
+        offset = next;
+    s->size = offset;
+}
+
 /* Without section headers (the vdso of some kernels, stripped files): .eh_frame_hdr tells where
  * .eh_frame begins; its terminator tells where it ends. */
 static bool frames_by_segment(const struct image *i, struct unwind_section *s)
@@ -115,7 +126,10 @@ static bool frames_by_segment(const struct image *i, struct unwind_section *s)
             hdr.data[1] != PCREL_SDATA4)
             return false;
         memcpy(&distance, hdr.data + 4, sizeof distance);
-        return bytes_at(i, p.p_vaddr + 4 + (uint64_t)(int64_t)distance, s);
+        if (!bytes_at(i, p.p_vaddr + 4 + (uint64_t)(int64_t)distance, s))
+            return false;
+        cut_at_terminator(s);
+        return true;
     }
     return false;
 }

@@ -92,7 +92,7 @@ struct unwind_result {
 /* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`
  * frames, leaf first. *start is not changed. Never faults, whatever registers and stack hold, as
  * long as the images of the index stay mapped.
- * Cost: about 5 ns a frame when warm. */
+ * Cost: about 7 ns a frame whose return address was seen before (bench/unwind). */
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,6 +337,31 @@ static void compiling(void **state)
     free(block);
 }
 
+/* This program's file, whole, and without section headers: the same table. */
+static void without_section_headers(void **state)
+{
+    enum { FILE_MAX = 8 << 20, E_SHOFF = 40, E_SHNUM = 60 };
+    char *file = malloc(FILE_MAX);
+    void *whole, *stripped;
+    size_t whole_size, stripped_size;
+    struct err e = {0};
+    (void)state;
+    FILE *in = fopen("/proc/self/exe", "rb");
+    assert_non_null(in);
+    size_t size = fread(file, 1, FILE_MAX, in);
+    fclose(in);
+    assert_true(unwind_compile_file("/proc/self/exe", NULL, 0, &whole, &whole_size, &e));
+    memset(file + E_SHOFF, 0, 8);
+    memset(file + E_SHNUM, 0, 4); /* and e_shstrndx */
+    assert_true(unwind_compile_image(file, size, &stripped, &stripped_size, &e));
+    assert_true(((struct unwind_table *)whole)->fdes > 10);
+    assert_int_equal(whole_size, stripped_size);
+    assert_memory_equal(whole, stripped, whole_size);
+    free(whole);
+    free(stripped);
+    free(file);
+}
+
 static void errors(void **state)
 {
     struct unwind_section nothing = {NULL, 0, 0};
@@ -376,6 +402,7 @@ int main(void)
         cmocka_unit_test(augmentations),
         cmocka_unit_test(search_without_a_table),
         cmocka_unit_test(compiling),
+        cmocka_unit_test(without_section_headers),
         cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

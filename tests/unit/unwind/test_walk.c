@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -30,17 +31,17 @@ enum {
 
 static uint8_t *code;
 static struct synthetic frames_info;
-static struct {
-    struct unwind_index header;
-    struct unwind_image image[2];
-} index_storage;
+static struct unwind_index *pretended; /* of one image */
 static struct unwind_thread thread;
 static uint64_t stack[WORDS];
 static struct unwind_frame frames[FRAMES];
 
-static const struct unwind_index *index_of(void)
+static struct unwind_index *index_new(uint32_t images)
 {
-    return &index_storage.header;
+    struct unwind_index *index = calloc(1, sizeof *index + images * sizeof index->image[0]);
+    index->generation = 1;
+    index->count = images;
+    return index;
 }
 
 /* An address in the middle of a function. */
@@ -69,12 +70,18 @@ static int set_up(void **state)
     for (int i = 0; i < UNCOVERED; i++)
         synthetic_fde(&frames_info, (uint64_t)code + (uint64_t)(i * FUNCTION), FUNCTION,
                       programs[i].bytes, programs[i].size);
-    index_storage.header.generation = 1;
-    index_storage.header.count = 1;
-    index_storage.image[0] =
+    pretended = index_new(1);
+    pretended->image[0] =
         synthetic_image(&frames_info, (uint64_t)code, (uint64_t)code + IMAGE_SIZE);
-    index_storage.image[0].number = NUMBER;
+    pretended->image[0].number = NUMBER;
     return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    free(pretended);
+    return munmap(code, IMAGE_SIZE);
 }
 
 static int prepare(void **state)
@@ -83,7 +90,7 @@ static int prepare(void **state)
     memset(stack, 0, sizeof stack);
     memset(&thread, 0, sizeof thread);
     memset(code, 0x90, IMAGE_SIZE);
-    index_storage.image[0].hidden = false;
+    pretended->image[0].hidden = false;
     thread.stack_lo = (uint64_t)stack;
     thread.stack_hi = (uint64_t)(stack + WORDS);
     return 0;
@@ -99,7 +106,7 @@ static struct unwind_regs at(uint64_t pc, uint64_t *rsp)
 
 static struct unwind_result walk(const struct unwind_regs *regs)
 {
-    return unwind_walk_as(&thread, index_of(), regs, frames, FRAMES);
+    return unwind_walk_as(&thread, pretended, regs, frames, FRAMES);
 }
 
 static void check(struct unwind_result r, uint32_t count, enum truncation truncation)
@@ -162,8 +169,8 @@ static void registers_that_the_fast_walk_does_not_follow(void **state)
 static void hidden_frames(void **state)
 {
     (void)state;
-    index_storage.image[0].hidden = true;
-    index_storage.header.generation++;
+    pretended->image[0].hidden = true;
+    pretended->generation++;
     stack[1] = in(PLAIN);
     stack[3] = in(ROOT);
     struct unwind_regs regs = at(in(PLAIN), stack);
@@ -345,19 +352,22 @@ static void vsyscall(void **state)
 
 static void finding_images(void **state)
 {
-    static struct {
-        struct unwind_index header;
-        struct unwind_image image[3];
-    } i = {{1, 3}, {{.lo = 100, .hi = 200}, {.lo = 200, .hi = 300}, {.lo = 400, .hi = 500}}};
+    static const uint64_t ranges[][2] = {{100, 200}, {200, 300}, {400, 500}};
     static const int want[][2] = {{0, -1},  {99, -1},  {100, 0}, {199, 0}, {200, 1},
                                   {299, 1}, {300, -1}, {400, 2}, {499, 2}, {500, -1}};
     (void)state;
-    for (size_t k = 0; k < sizeof want / sizeof want[0]; k++) {
-        const struct unwind_image *got = unwind_index_find_as(&i.header, (uint64_t)want[k][0]);
-        assert_ptr_equal(got, want[k][1] < 0 ? NULL : &i.image[want[k][1]]);
+    struct unwind_index *index = index_new(3);
+    for (int k = 0; k < 3; k++) {
+        index->image[k].lo = ranges[k][0];
+        index->image[k].hi = ranges[k][1];
     }
-    i.header.count = 0;
-    assert_null(unwind_index_find_as(&i.header, 150));
+    for (size_t k = 0; k < sizeof want / sizeof want[0]; k++) {
+        const struct unwind_image *got = unwind_index_find_as(index, (uint64_t)want[k][0]);
+        assert_ptr_equal(got, want[k][1] < 0 ? NULL : &index->image[want[k][1]]);
+    }
+    index->count = 0;
+    assert_null(unwind_index_find_as(index, 150));
+    free(index);
 }
 
 /* Signals of this very process: on an alternate stack, and in a thread, bounds unknown. */
@@ -437,5 +447,5 @@ int main(void)
         cmocka_unit_test(finding_images),
         cmocka_unit_test(real_signals),
     };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
