@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/open_profile.h"
 #include "export/export.h"
 
 struct format {
@@ -170,7 +171,7 @@ int command_export(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    struct profile *p = profile_read(a.input, &e);
+    struct profile *p = open_profile(a.input, &e);
     struct symbols *s = p ? symbols_load(p, a.quick, &e) : NULL;
     bool ok = s && export_profile(&a, p, s, &e);
     if (s)

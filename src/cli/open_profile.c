@@ -11,8 +11,6 @@
 #include "profile/live.h"
 #include "profile/spool_read.h"
 
-enum { LIVE_FILE_MOST = 1 << 16 };
-
 #define NOTE_SNAPSHOT "a snapshot: the recording is still going on\n"
 #define NOTE_RECOVERED "recovered: the collector was killed, and this is what had been counted\n"
 
@@ -90,7 +88,6 @@ static bool look_for_live_file(const char *path, struct live_info *info, bool *i
         return true; /* profile_read says what is wrong, if anything */
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_FORMAT, "\"%s\" is a device, not a profile", path);
-    /* A live file holds two short strings and three numbers. */
     return st.st_size > LIVE_FILE_MOST || live_read(path, info, is_live, e);
 }
 

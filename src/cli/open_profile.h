@@ -14,6 +14,10 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
+/* A live file holds two short strings and three numbers: what is larger is none, and need not be
+ * read to find that out. */
+enum { LIVE_FILE_MOST = 1 << 16 };
+
 struct profile *open_profile(const char *path, struct err *e);
 
 enum recover_outcome { RECOVER_FAILED, RECOVER_DONE, RECOVER_NOT_NEEDED };

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
+#include "cli/open_profile.h"
 #include "cli/record_check.h"
 #include "cli/record_finish.h"
 #include "cli/record_launch.h"
@@ -31,8 +32,7 @@
 #include "profile/live.h"
 
 #define POLL_NS UINT64_C(100000000)
-
-enum { LIVE_FILE_MOST = 1 << 16 };
+#define FULL_WAIT_NS 10000000
 
 struct recording {
     struct record_options options;
@@ -165,10 +165,16 @@ static void hand_on_signals(const struct recording *r)
             kill(r->child.pid, number);
 }
 
-static void wait_for_bell(const struct spool *s, uint32_t seen, uint64_t most_ns)
+static void wait_for_bell(const struct record_spool *s, uint32_t seen, uint64_t most_ns)
 {
+    /* Every sample that finds no storage rings: once the file system is full that is not news. */
+    if (s->full && most_ns > FULL_WAIT_NS) {
+        struct timespec pause = {0, FULL_WAIT_NS};
+        nanosleep(&pause, NULL);
+        return;
+    }
     struct timespec timeout = {(time_t)(most_ns / 1000000000), (long)(most_ns % 1000000000)};
-    syscall(SYS_futex, &spool_header(s)->bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
+    syscall(SYS_futex, &spool_header(&s->spool)->bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
 static bool recording_is_over(const struct recording *r, uint64_t elapsed)
@@ -198,7 +204,7 @@ static uint64_t serve(struct recording *r)
         uint64_t most = POLL_NS, duration = r->options.duration_ns;
         if (duration && duration - elapsed < most)
             most = duration - elapsed;
-        wait_for_bell(s, seen, most);
+        wait_for_bell(&r->spool, seen, most);
     }
 }
 
@@ -211,7 +217,7 @@ static void wait_for_program(struct recording *r)
         if (r->child.ended)
             return;
         hand_on_signals(r);
-        wait_for_bell(s, seen, POLL_NS);
+        wait_for_bell(&r->spool, seen, POLL_NS);
     }
 }
 

@@ -91,9 +91,11 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
 {
     struct buf b = {0};
+    struct profile_totals t;
     size_t size;
+    profile_totals(p, &t);
     buf_puts(&b, r->notes);
-    if (s->full)
+    if (s->full && t.drops[DROP_SPOOL_FULL])
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     if (first_arm_error(p))
         buf_printf(&b, "the trigger could not be set in some threads: %s\n",

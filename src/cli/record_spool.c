@@ -13,9 +13,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MB (UINT64_C(1) << 20)
+
+/* Storage is asked for in steps of this; when there is none, again after this time. */
+#define STORAGE_STEP (UINT64_C(64) << 10)
+#define RETRY_NS UINT64_C(1000000000)
 
 enum { NAME_TRIES = 16 };
 static const uint64_t size_most = UINT64_C(16) << 30;
@@ -156,6 +161,30 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
     return true;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Moves the limit to `wanted`, or as far as there is storage. */
+static void move_limit(struct record_spool *s, uint64_t limit, uint64_t wanted)
+{
+    uint64_t now = now_ns();
+    if (s->full && now - s->full_ns < RETRY_NS)
+        return;
+    int error = make_storage(s->fd, limit, wanted);
+    s->full = error;
+    s->full_ns = now;
+    while (error && wanted - limit > STORAGE_STEP) {
+        wanted = limit + (wanted - limit) / 2 / STORAGE_STEP * STORAGE_STEP;
+        error = make_storage(s->fd, limit, wanted);
+    }
+    if (!error)
+        __atomic_store_n(&spool_header(&s->spool)->limit, wanted, __ATOMIC_RELEASE);
+}
+
 void record_spool_extend(struct record_spool *s, uint64_t more)
 {
     struct spool_header *h = spool_header(&s->spool);
@@ -172,11 +201,8 @@ void record_spool_extend(struct record_spool *s, uint64_t more)
     if (wanted > s->spool.mapped)
         wanted = s->spool.mapped;
     /* In whole reserves, so that this is not a system call at every bell. */
-    if (wanted > limit && (wanted - limit >= s->reserve / 4 || more)) {
-        s->full = make_storage(s->fd, limit, wanted);
-        if (!s->full)
-            __atomic_store_n(&h->limit, wanted, __ATOMIC_RELEASE);
-    }
+    if (wanted > limit && (wanted - limit >= s->reserve / 4 || more))
+        move_limit(s, limit, wanted);
 out:
     pthread_mutex_unlock(&s->lock);
 }

@@ -29,6 +29,7 @@ struct record_spool {
     uint64_t reserve;     /* bytes kept ready ahead of next */
     uint64_t last_next;
     int full;             /* errno of the last attempt to get more storage; 0: it worked */
+    uint64_t full_ns;     /* when that was (CLOCK_MONOTONIC) */
 };
 
 /* directory: NULL to choose: /dev/shm where it is a tmpfs with room, else that of `output`. */

@@ -13,6 +13,11 @@ PYTHON = os.path.realpath(sys.executable)
 SPIN = "import time\nwhile time.process_time() < %s: sum(range(1000))\n"
 
 
+def sanitized():
+    with open(PENUMBRA, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="penumbra-test-")

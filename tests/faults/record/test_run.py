@@ -10,10 +10,13 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import time
 import unittest
 
-from harness import Case, PENUMBRA, PYTHON, SPIN
+from harness import Case, PENUMBRA, PYTHON, SPIN, sanitized
+
+MANY_PATHS = os.path.abspath(sys.argv.pop(1))
 
 
 def no_perf_events():
@@ -178,6 +181,7 @@ class Several(Case):
 
 
 class Limits(Case):
+    @unittest.skipIf(sanitized(), "sanitizers need the address space themselves")
     def test_address_space(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
@@ -189,6 +193,29 @@ class Limits(Case):
             resource.setrlimit(resource.RLIMIT_FSIZE, (50 << 20, 50 << 20))
         self.assertEqual(self.record(PYTHON, "-c", SPIN % 0.2, preexec_fn=limit).returncode, 0)
         self.assertGreater(self.report()["samples"], 100)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount")
+    def test_full_spool(self):
+        """The program goes on, what was counted is there, and what was not is counted as such."""
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4200k", "none", self.spool],
+                          capture_output=True).returncode:
+            self.skipTest("mounting is not allowed here")
+        try:
+            done = self.record("-e", "page-faults", MANY_PATHS, "2")
+            self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done.stderr)
+            report = self.report()
+            self.assertGreater(report["dropped"]["spool-full"], 0)
+            self.assertGreater(report["samples"], 100)
+            self.assertIn(b"spool-full", done.stderr)
+            self.assertEqual(os.listdir(self.spool), [])
+        finally:
+            subprocess.run(["umount", self.spool], check=True)
+
+    def test_spool_grows_ahead_of_the_program(self):
+        done = self.record("-e", "page-faults", MANY_PATHS, "2")
+        report = self.report()
+        self.assertEqual(report["dropped"].get("spool-full", 0), 0, done.stderr)
+        self.assertGreater(report["samples"], 100)
 
     def test_without_perf_events(self):
         done = self.record(PYTHON, "-c", SPIN % 0.5, preexec_fn=no_perf_events)
