@@ -5,7 +5,11 @@
 
 #include "spin.h"
 
+#ifdef __clang__ /* it makes no clones */
+#define FRAME __attribute__((noinline))
+#else
 #define FRAME __attribute__((noinline, noclone))
+#endif
 
 FRAME static unsigned long leaf(unsigned long n)
 {
