@@ -64,7 +64,8 @@ static bool check_other_recording(struct recording *r, struct err *e)
     struct err ignored = {0};
     struct stat st;
     /* A live file is a small regular one; reading a device might never end. */
-    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || st.st_size > LIVE_FILE_MOST || !live_read(r->output, &info, &is_live, &ignored) || !is_live)
+    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || st.st_size > LIVE_FILE_MOST ||
+        !live_read(r->output, &info, &is_live, &ignored) || !is_live)
         return true;
     if (!record_spool_open(&other, info.spool_path, &alive, &ignored))
         return true;
@@ -259,13 +260,22 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     return false;
 }
 
+static void say_notes(const char *notes)
+{
+    while (*notes) {
+        int n = (int)strcspn(notes, "\n");
+        fprintf(stderr, "penumbra: %.*s\n", n, notes);
+        notes += n + (notes[n] == '\n');
+    }
+}
+
 static int run(struct recording *r)
 {
     struct err e = {0};
     if (!prepare(r, &e))
         return command_fail("record", &e);
     if (!r->options.quiet)
-        fputs((const char *)r->notes.data, stderr);
+        say_notes((const char *)r->notes.data);
     if (!start(r, &e)) {
         record_spool_release(&r->spool, true);
         return command_fail("record", &e);
