@@ -40,8 +40,8 @@ def run(a, say):
                 data[f"{program.name}@{hz}/{name}"] = {"program": program.name, "hz": hz, "profiler": name,
                                                       **store.when_and_what(), **row}
                 store.save("stacks", data)
+                taken = max(1, row.get("taken", row["samples"]))
                 due = row["own_us"] * hz / 1e6
-                say(f"{program.name:11} {hz:6} Hz {name:11} {row['samples']:7} samples ({100 * row['samples'] / due:5.1f}%"
-                    f" of those due), complete {100 * row['complete'] / max(1, row['samples']):7.3f}%,"
-                    f" {row['bytes'] / max(1, row['samples']):8.1f} bytes each"
-                    + (f"  {row['strays']}" if row.get("strays") else ""))
+                say(f"{program.name:11} {hz:6} Hz {name:11} {taken:7} samples ({100 * taken / due:5.1f}% of those due), "
+                    f"complete {100 * row['complete'] / max(1, row['samples']):7.3f}%, "
+                    f"{row['bytes'] / taken:8.1f} bytes each" + (f"  {row['strays']}" if row.get("strays") else ""))

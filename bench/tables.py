@@ -141,8 +141,14 @@ def stacks_of(data, hz, column, names):
     return rows
 
 
+def taken(row):
+    """Samples that were taken. (One of penumbra's may stand for several periods, if expirations of the
+    timer were merged: shares of a profile count periods.)"""
+    return max(1, row.get("taken", row["samples"]))
+
+
 def per_sample(row):
-    return f"{row['bytes'] / max(1, row['samples']):.1f}"
+    return f"{row['bytes'] / taken(row):.1f}"
 
 
 def memory_cell(row):
@@ -169,10 +175,10 @@ def stacks_section(data, hz):
         return 100 * row["complete"] / max(1, row["samples"])
 
     def size(row):
-        return row["bytes"] / max(1, row["samples"])
+        return row["bytes"] / taken(row)
 
     def due(row):
-        return 100 * row["samples"] / (row["own_us"] * hz / 1e6)
+        return 100 * taken(row) / (row["own_us"] * hz / 1e6)
 
     head = ["program"] + [TITLES[n] for n in names]
     return (f"\n## Stacks at {hz} Hz\n\nComplete stacks, in percent of the samples:\n\n"
