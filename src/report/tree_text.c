@@ -38,6 +38,8 @@ static void write_rails(const struct printer *p, bool branch, bool last)
     const char *bar = p->style->unicode ? "│  " : "|  ";
     const char *tee = p->style->unicode ? "├─ " : "|- ";
     const char *corner = p->style->unicode ? "└─ " : "`- ";
+    if (!p->rail_count && !branch)
+        return;
     text_colour(p->out, p->style, TEXT_DIM);
     for (size_t i = 0; i < p->rail_count; i++)
         fputs(p->rails[i] == '|' ? bar : "   ", p->out);

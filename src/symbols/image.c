@@ -275,10 +275,15 @@ static void resolve_one(struct resolver *r, uint64_t address, struct symbol_loca
     uint32_t count = r->dwarf ? dwarf_find(r->dwarf, address, frames, FRAMES_MAX) : 0;
     if (!count)
         frames[count++] = (struct symbol_frame){ .function = "", .file = "" };
+    const char *dwarf_name = frames[count - 1].function;
     name_function(r, address, &frames[count - 1]);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        /* Inlined into itself: one function, so one name. Names are interned. */
+        if (frames[i].function == dwarf_name && dwarf_name[0])
+            frames[i].function = frames[count - 1].function;
         if (!frames[i].function[0])
             frames[i].function = "[unnamed]";
+    }
     struct symbol_frame *kept = pool_alloc(r->pool, count * sizeof *kept);
     if (!kept)
         return;

@@ -287,6 +287,36 @@ static uint64_t address_of(const char *symbol)
     return address;
 }
 
+/* A function with an alias, inlined into itself (recursion; glibc's cancellation points look the
+ * same): all of its frames have the name of its symbol, or it would be two functions. */
+static void inlined_into_itself(void **state)
+{
+    (void)state;
+    run("cat > recursive.c <<'END'\n"
+        "int __deep(int n) { return n < 2 ? n : __deep(n - 1) + __deep(n - 2); }\n"
+        "extern int deep(int) __attribute__((alias(\"__deep\")));\n"
+        "int main(int argc, char **argv) { return argv[0] ? __deep(argc) : 0; }\n"
+        "END\n"
+        "cc -g -O3 -Wl,--build-id -o recursive recursive.c");
+    char line[256];
+    unsigned long long start, size;
+    ask(line, sizeof line, "nm -S recursive | sed -n 's/ T deep$//p'");
+    assert_int_equal(sscanf(line, "%llx %llx", &start, &size), 2);
+    struct profile *p = make_file_profile("recursive", start, start + size);
+    build_id_of("recursive", &p->images[0]);
+    struct symbols *s = load(p, SYMBOLS_LINES);
+    uint32_t deepest = 0;
+    for (uint64_t a = start; a < start + size; a++) {
+        struct symbol_location where = symbols_find(s, p->processes, 0, a);
+        for (uint32_t i = 0; i < where.count; i++)
+            assert_string_equal(where.frames[i].function, "deep");
+        deepest = where.count > deepest ? where.count : deepest;
+    }
+    assert_true(deepest > 1);
+    symbols_free(s);
+    profile_free(p);
+}
+
 /* The name and physical start that one address gets. */
 static void check_name(const char *file, uint64_t address, enum symbols_detail detail,
                        const char *expected, uint64_t start)
@@ -476,6 +506,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_debug_information),
         cmocka_unit_test(debug_file_by_debuglink),
         cmocka_unit_test(debug_file_by_build_id),
+        cmocka_unit_test(inlined_into_itself),
         cmocka_unit_test(symbol_tables_alone),
         cmocka_unit_test(no_symbols_at_all),
         cmocka_unit_test(plt_stubs_are_named),
