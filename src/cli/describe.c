@@ -26,7 +26,7 @@ static void cpu_model(char *model, size_t size)
     snprintf(model, size, "x86-64");
     while (f && fgets(line, sizeof line, f)) {
         const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) || !colon)
+        if (strncmp(line, "model name", 10) != 0 || !colon)
             continue;
         line[strcspn(line, "\n")] = '\0';
         snprintf(model, size, "%s", colon + 1 + strspn(colon + 1, " "));

@@ -70,7 +70,7 @@ static struct profile *recover(const struct live_info *info, const char *path, c
     p->recovered = 1;
     if (profile_write(p, to ? to : path, e)) {
         unlink(info->spool_path);
-        if (to && strcmp(to, path))
+        if (to && strcmp(to, path) != 0)
             unlink(path);
         return p;
     }
@@ -94,8 +94,8 @@ static bool look_for_live_file(const char *path, struct live_info *info, bool *i
 struct profile *open_profile(const char *path, struct err *e)
 {
     struct live_info info;
-    struct record_spool spool;
-    bool is_live, alive;
+    struct record_spool spool = {.fd = -1};
+    bool is_live = false, alive = false;
     if (!look_for_live_file(path, &info, &is_live, e))
         return NULL;
     if (!is_live && recover_is_spool(path)) {
@@ -144,8 +144,8 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
                                      struct err *e)
 {
     struct live_info info;
-    struct record_spool spool;
-    bool is_live, alive;
+    struct record_spool spool = {.fd = -1};
+    bool is_live = false, alive = false;
     if (!look_for_live_file(path, &info, &is_live, e))
         return RECOVER_FAILED;
     bool is_spool = !is_live && recover_is_spool(path);

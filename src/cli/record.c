@@ -59,7 +59,7 @@ static uint64_t now_ns(void)
 static bool check_other_recording(struct recording *r, struct err *e)
 {
     struct live_info info;
-    struct record_spool other;
+    struct record_spool other = {.fd = -1};
     bool is_live = false, alive = false;
     struct err ignored = {0};
     struct stat st;

@@ -114,7 +114,8 @@ void record_calibrate(struct spool_config *config)
     config->delivery_ns = 0;
     if (g.count && config->tsc_hz) {
         qsort(g.ticks, g.count, sizeof g.ticks[0], compare);
-        double median = (double)g.ticks[g.count / 2];
+        unsigned middle = g.count / 2;
+        double median = (double)g.ticks[middle];
         config->delivery_ns = (uint32_t)(median * 1e9 / (double)config->tsc_hz);
     }
 }

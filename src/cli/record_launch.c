@@ -18,8 +18,6 @@
 /* Ctrl-Z stops both; only if the program is still stopped alone after this does it count. */
 #define STOP_SETTLES_NS UINT64_C(200000000)
 
-extern char **environ;
-
 struct launch {
     const char *path;
     char **argv;
@@ -73,8 +71,8 @@ static char **make_environment(const char *runtime, const char *spool_path)
         return NULL;
     }
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], PRELOAD, sizeof PRELOAD - 1) &&
-            strncmp(environ[i], SPOOL_ENV "=", sizeof SPOOL_ENV))
+        if (strncmp(environ[i], PRELOAD, sizeof PRELOAD - 1) != 0 &&
+            strncmp(environ[i], SPOOL_ENV "=", sizeof SPOOL_ENV) != 0)
             envp[kept++] = environ[i];
     envp[kept++] = preload;
     envp[kept++] = spool;

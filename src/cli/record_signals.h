@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Installs handlers. Each signal adds 1 to *bell (if not NULL), so that a futex wait that is about
- * to begin returns at once; the bell may be set later. */
+/* Installs handlers. Each signal adds 1 to the bell (if there is one), so that a futex wait that is
+ * about to begin returns at once; the bell is set later, and taken away with NULL. */
 void record_signals_install(void);
-void record_signals_set_bell(uint32_t *bell);
+void record_signals_set_bell(uint32_t *to);
 /* Gives all dispositions back as they were. */
 void record_signals_child(void);
 /* The next signal to hand on to the program; 0 if none waits. */
