@@ -13,9 +13,15 @@
 #include "self_index.h"
 #include "sigsafe/sys.h"
 
-enum { WALKS = 2001, FRAMES_MAX = 512, STACK_BYTES = 256 << 10 };
+enum { WALKS = 1001, FRAMES_MAX = 512, STACK_BYTES = 256 << 10, EVICTING = 32 << 20, LINE = 64 };
 
-enum temperature { WARM, COLD_CACHE };
+enum temperature {
+    WARM,
+    FORGOTTEN, /* the unwinder's own cache of return addresses is empty */
+    EVICTED,   /* the processor's caches hold other things, as after the program has run for long */
+};
+
+static volatile uint8_t other_things[EVICTING];
 
 static struct self_index with_tables, interpreted;
 static struct unwind_thread thread;
@@ -46,8 +52,10 @@ static void measure(const char *name, const struct unwind_index *index, enum tem
     static struct unwind_frame frames[FRAMES_MAX];
     struct unwind_result r = unwind_walk_as(&thread, index, regs, frames, FRAMES_MAX);
     for (int i = 0; i < WALKS; i++) {
-        if (how == COLD_CACHE)
+        if (how == FORGOTTEN)
             memset(thread.cache, 0, sizeof thread.cache);
+        for (int k = 0; how == EVICTED && k < EVICTING; k += LINE)
+            other_things[k]++;
         uint64_t begin = sys_ticks_as();
         r = unwind_walk_as(&thread, index, regs, frames, FRAMES_MAX);
         ticks[i] = sys_ticks_as() - begin;
@@ -66,9 +74,11 @@ static void handler(int signal_number, siginfo_t *info, void *ucontext)
     thread.stack_lo = regs.r[UNWIND_RSP] - STACK_BYTES;
     thread.stack_hi = (uint64_t)environ; /* the main thread's frames are all below that */
     measure("tables, addresses seen before", with_tables.index, WARM, &regs);
-    measure("tables, no address seen before", with_tables.index, COLD_CACHE, &regs);
+    measure("tables, no address seen before", with_tables.index, FORGOTTEN, &regs);
     measure("interpreter, addresses seen before", interpreted.index, WARM, &regs);
-    measure("interpreter, no address seen before", interpreted.index, COLD_CACHE, &regs);
+    measure("interpreter, no address seen before", interpreted.index, FORGOTTEN, &regs);
+    measure("tables, seen before, processor's caches cold", with_tables.index, EVICTED, &regs);
+    measure("interpreter, the same", interpreted.index, EVICTED, &regs);
     thread.stack_lo = thread.stack_hi = 0;
     measure("tables, seen before, stack bounds unknown", with_tables.index, WARM, &regs);
 }

@@ -20,8 +20,8 @@ struct unwind_section {
 };
 
 /* Compiles one .eh_frame. text_lo/text_hi: link-time range of the executable segments; FDEs outside
- * are ignored. On success *table (malloc'ed, *size bytes) is a struct unwind_table. FDEs that make no sense become "no CFI" rows and are counted in the table's
- * header, not errors. */
+ * are ignored. On success *table (malloc'ed, *size bytes) is a struct unwind_table. FDEs that make no
+ * sense become "no CFI" rows and are counted in the table's header, not errors. */
 bool unwind_compile(const struct unwind_section *eh_frame, uint64_t text_lo, uint64_t text_hi,
                     void **table, size_t *size, struct err *e);
 

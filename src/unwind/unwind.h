@@ -92,7 +92,8 @@ struct unwind_result {
 /* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`
  * frames, leaf first. *start is not changed. Never faults, whatever registers and stack hold, as
  * long as the images of the index stay mapped.
- * Cost: about 7 ns a frame whose return address was seen before (bench/unwind). */
+ * Cost: about 6 ns a frame whose return address was seen before, 260 ns with the processor's caches
+ * cold (bench/unwind). */
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max);

@@ -1,7 +1,7 @@
 /* The walk: a tight loop over cached return addresses, and a careful step (step.h) for every frame
  * that the loop cannot take.
  *
- *     leaf: careful ──> cached, cached, cached, ... ──> miss, signal frame, root: careful ──> ...
+ *     leaf: careful ──> cached, cached, cached, ... ──> miss, signal frame: careful ──> ... ──> root
  *
  * The loop follows rsp, rbp and rip only. In optimized code that is enough for nearly every frame;
  * where it is not, the walk begins again with the interpreter and all registers. */
@@ -39,52 +39,57 @@ static inline bool readable(struct unwind_memory *m, uint64_t address)
     return __builtin_expect(address - m->low < m->span, 1) || unwind_memory_probe_as(m, address);
 }
 
-/* Takes frames as long as they are in the cache and have a rule by rsp or rbp. */
-static void walk_cached(struct walk *w)
+/* Takes frames as long as they are in the cache. True: the last one was the root. */
+static bool walk_cached(struct walk *w)
 {
     struct unwind_thread *thread = w->thread;
     struct cfi_frame *f = &w->state.frame;
     uint64_t rip = f->regs.r[UNWIND_RIP], rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP];
     uint32_t n = w->written;
-    bool moved = false;
+    bool moved = false, root = false;
     while (n < w->max && rip != 0) {
         uint64_t slot = cache_slot(rip);
         if (thread->cache[slot].pc != rip)
             break;
         uint32_t rule = thread->cache[slot].rule;
-        uint64_t cfa = (rule_kind(rule) == RULE_RSP ? rsp : rbp) + 8 * (uint64_t)rule_offset(rule);
+        uint64_t cfa = (rule_kind(rule) == RULE_RBP ? rbp : rsp) + 8 * (uint64_t)rule_offset(rule);
         uint64_t rbp_at = cfa - 8 * (uint64_t)rule_slot(rule);
+        root = rule_kind(rule) == RULE_ROOT;
         /* What cannot be read is left to the careful step, which says why. */
-        if (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
-            (rule_slot(rule) != 0 && !readable(&w->state.memory, rbp_at)))
+        if (!root && (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
+                      (rule_slot(rule) != 0 && !readable(&w->state.memory, rbp_at))))
             break;
         if (!(thread->cache[slot].flags & ENTRY_HIDDEN)) {
             w->frames[n].key = thread->cache[slot].key;
             w->frames[n].cfa = cfa;
             n++;
         } else if (++w->hidden > HIDDEN_MAX) {
+            root = false;
             break;
         }
+        moved = true;
+        if (root)
+            break;
         rip = unwind_memory_load_as(cfa - 8);
         if (rule_slot(rule))
             rbp = unwind_memory_load_as(rbp_at);
         rsp = cfa;
-        moved = true;
     }
     if (!moved)
-        return;
+        return false;
     w->written = n;
     f->regs.r[UNWIND_RIP] = rip;
     f->regs.r[UNWIND_RSP] = rsp;
     f->regs.r[UNWIND_RBP] = rbp;
     f->known = UNWIND_KNOWN_FAST;
+    return root;
 }
 
 static void cache_fill(struct walk *w, const struct step_place *place, uint64_t key)
 {
     uint64_t rip = w->state.frame.regs.r[UNWIND_RIP];
     enum unwind_rule_kind kind = rule_kind(place->rule);
-    if (w->state.exact || (kind != RULE_RSP && kind != RULE_RBP))
+    if (w->state.exact || (kind != RULE_RSP && kind != RULE_RBP && kind != RULE_ROOT))
         return;
     uint64_t slot = cache_slot(rip);
     w->thread->cache[slot].pc = rip;
@@ -178,10 +183,10 @@ struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct u
     unwind_memory_init_as(&w.state.memory, thread, start->r[UNWIND_RSP]);
     walk_begin(&w, start, false);
     for (;;) {
-        if (!w.state.exact && !w.state.full && (w.state.frame.known >> UNWIND_RBP & 1))
-            walk_cached(&w);
+        bool root = !w.state.exact && !w.state.full &&
+                    (w.state.frame.known >> UNWIND_RBP & 1) && walk_cached(&w);
         /* As in step_apply_as: a cleared return address ends the stack. */
-        bool root = w.state.frame.regs.r[UNWIND_RIP] == 0 && !w.state.exact;
+        root = root || (w.state.frame.regs.r[UNWIND_RIP] == 0 && !w.state.exact);
         enum walk_next next = root ? WALK_END : walk_careful(&w);
         if (next == WALK_END)
             break;
