@@ -8,7 +8,7 @@
 #include "report/totals.h"
 
 /* Columns that function names are padded to at most, so that images align. */
-enum { NAME_COLUMNS = 56, COUNT_COLUMNS = 12 };
+enum { NAME_COLUMNS = 56, NAME_COLUMNS_MIN = 20, IMAGE_COLUMNS = 24, COUNT_COLUMNS = 12 };
 
 static void column_titles(FILE *out, const struct view *v, const struct report_style *style,
                           const char *first, const char *second, const char *rest)
@@ -46,17 +46,13 @@ static size_t numbers_width(const struct view *v, const struct report_style *sty
         + COUNT_COLUMNS + 4;
 }
 
-static void write_function(FILE *out, const struct view *v, const struct view_function *f,
+static void write_function(FILE *out, const struct view_function *f,
                            const struct report_style *style, size_t columns)
 {
-    size_t most = 0;
-    size_t before = numbers_width(v, style);
-    if (style->width && (size_t)style->width > before + 40)
-        most = (size_t)style->width - before - text_name_width(f->image_name, 24) - 2;
-    size_t used = text_name(out, f->name, most);
+    size_t used = text_name(out, f->name, style->width ? columns : 0);
     fprintf(out, "%*s  ", used < columns ? (int)(columns - used) : 0, "");
     text_colour(out, style, TEXT_DIM);
-    text_name(out, f->image_name, style->width ? 24 : 0);
+    text_name(out, f->image_name, style->width ? IMAGE_COLUMNS : 0);
     if (f->line) {
         fputs("  ", out);
         text_name(out, f->file, 0);
@@ -85,6 +81,26 @@ static uint32_t rows_choose(const struct view *v, const struct report_style *sty
     return left_out;
 }
 
+/* The columns for names: as many as the longest of them needs, but no more than there are. */
+static size_t name_columns(const struct view *v, const struct report_style *style,
+                           const uint32_t *order, uint32_t count)
+{
+    size_t names = 8, images = 5;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct view_function *f = &v->functions[order[i]];
+        size_t name = text_name_width(f->name, style->width ? (size_t)style->width : NAME_COLUMNS);
+        size_t image = text_name_width(f->image_name, IMAGE_COLUMNS);
+        names = name > names ? name : names;
+        images = image > images ? image : images;
+    }
+    if (!style->width)
+        return names;
+    size_t others = numbers_width(v, style) + images + 2;
+    size_t room = (size_t)style->width > others ? (size_t)style->width - others : 0;
+    room = room > NAME_COLUMNS_MIN ? room : NAME_COLUMNS_MIN;
+    return names < room ? names : room;
+}
+
 bool report_flat(FILE *out, const struct view *v, const struct report_style *style,
                  struct err *e)
 {
@@ -93,11 +109,7 @@ bool report_flat(FILE *out, const struct view *v, const struct report_style *sty
     if (!order)
         return false;
     uint32_t left_out = rows_choose(v, style, order, &count);
-    size_t columns = 8;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t width = text_name_width(v->functions[order[i]].name, NAME_COLUMNS);
-        columns = width > columns ? width : columns;
-    }
+    size_t columns = name_columns(v, style, order, count);
     char title[128];
     snprintf(title, sizeof title, "%-*s  image%s", (int)columns, "function",
              style->lines ? "  line" : "");
@@ -107,7 +119,7 @@ bool report_flat(FILE *out, const struct view *v, const struct report_style *sty
         if (text_share(f->total, v->samples) < style->min)
             continue;
         row_numbers(out, v, style, f->self, &f->total, f->self);
-        write_function(out, v, f, style, columns);
+        write_function(out, f, style, columns);
     }
     if (!v->samples)
         fputs("no samples\n", out);
