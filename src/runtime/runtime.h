@@ -24,7 +24,7 @@
 enum {
     RT_SLOTS = 1 << 16,       /* threads that can be alive at once */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
-    RT_RANDOM_GROUP = 32,     /* samples between two draws of the period: one system call each */
+    RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
 };
 
 /* One step of the last sample's path, outermost first. */
@@ -49,6 +49,7 @@ struct rt_thread {
     uint64_t due_cpu_ns;    /* the thread's CPU time when the current sample was due */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t carry;         /* units not yet charged: less than one mean period */
+    uint64_t owed;          /* ns that passed unseen, for the next sample to charge to no context */
     uint64_t multiple;      /* mean period now = config.period * multiple */
     uint64_t random;        /* xorshift state */
     uint32_t group_left;    /* samples until the period is drawn anew */
@@ -81,7 +82,6 @@ struct rt {
     int32_t pid;
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
-    uint32_t page_size;
     struct rt_thread *slots[RT_SLOTS]; /* atomic pointers; NULL: free */
 };
 

@@ -18,7 +18,7 @@ static void thread_started(struct rt_thread *t)
     uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
     signals_believe_blocked(t->trap_blocked);
     thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
-    if (!rt_running_as()) {
+    if (!rt_running_as() || rt_quiet_as()) {
         thread_free_as(t);
         return;
     }

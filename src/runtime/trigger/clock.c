@@ -61,6 +61,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
 void clock_start_as(struct rt_thread *t)
 {
     t->carry = 0;
+    t->owed = 0;
     t->last_ticks = sys_ticks_as();
     t->base = clock_now_as(t);
     t->window_cpu_ns = thread_cpu_ns_as();
@@ -97,30 +98,47 @@ static struct trigger_charge charge_wall(struct rt_thread *t)
     return (struct trigger_charge){weight, 0};
 }
 
-/* One signal is one period, unless expirations were merged: while a long system call runs, one
- * signal is pending and later ones are absorbed. The time stamp counter tells cheaply when that
- * cannot have happened; otherwise the trigger's own clock tells how many. */
-static struct trigger_charge charge_periods(struct rt_thread *t, uint64_t passed_ticks)
+/* Whether the interrupted instruction is the one after a system call: 0f 05. The page before pc's
+ * own may not be mapped, and vsyscall's not readable. */
+static bool after_system_call(uint64_t pc)
 {
-    uint64_t multiple = t->multiple;
-    bool time = rt.config->trigger == TRIGGER_CPU;
-    if (time && ticks_to_ns(passed_ticks) < t->period + t->period / 2) {
-        t->base += t->period;
-        return (struct trigger_charge){multiple, 0};
-    }
-    uint64_t now = clock_now_as(t);
-    uint64_t merged = now > t->base ? (now - t->base) / t->period : 1;
-    if (merged == 0)
-        merged = 1;
-    t->base += merged * t->period;
-    if (t->base > now)
-        t->base = now;
-    if (rt.process->exclude_kernel && time)
-        return (struct trigger_charge){multiple, (merged - 1) * multiple};
-    return (struct trigger_charge){merged * multiple, 0};
+    const uint8_t *code = (const uint8_t *)pc;
+    return pc % 4096 >= 2 && pc < UINT64_C(1) << 47 && code[-2] == 0x0f && code[-1] == 0x05;
 }
 
-struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
+/* One signal is one period, unless expirations were merged: while a long system call runs, one
+ * signal is pending and later ones are absorbed. That is only so if the signal came on the way back
+ * from a system call, and if enough time has passed: then the thread's clock tells how many. What
+ * is merged elsewhere (long page faults; all of the kernel's time where only user mode is seen) is
+ * found when the period is renewed, and charged to no context. */
+static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t pc)
+{
+    struct trigger_charge charge = {t->multiple, t->owed / rt.config->period};
+    t->owed %= rt.config->period;
+    t->base += t->period;
+    if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || !after_system_call(pc))
+        return charge;
+    uint64_t now = clock_now_as(t);
+    uint64_t merged = now > t->base ? (now - t->base) / t->period : 0;
+    t->base += merged * t->period;
+    charge.weight += merged * t->multiple;
+    return charge;
+}
+
+static struct trigger_charge charge_events(struct rt_thread *t)
+{
+    uint64_t now = clock_now_as(t);
+    uint64_t periods = now > t->base ? (now - t->base) / t->period : 1;
+    if (periods == 0)
+        periods = 1;
+    t->base += periods * t->period;
+    if (t->base > now)
+        t->base = now;
+    return (struct trigger_charge){periods * t->multiple, 0};
+}
+
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
+                                        uint64_t pc)
 {
     uint64_t passed = ticks - t->last_ticks;
     struct trigger_charge charge = {t->multiple, 0};
@@ -131,8 +149,10 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
         charge.weight = (1 + overrun) * t->multiple;
     else if (rt.config->trigger == TRIGGER_WALL)
         charge = charge_wall(t);
+    else if (rt.config->trigger == TRIGGER_CPU)
+        charge = charge_cpu(t, passed, pc);
     else
-        charge = charge_periods(t, passed);
+        charge = charge_events(t);
     bool base_is_cpu = rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF;
     t->due_cpu_ns = base_is_cpu ? t->base : thread_cpu_ns_as();
     return charge;
@@ -160,8 +180,14 @@ static void budget_look(struct rt_thread *t)
 
 static void period_renew(struct rt_thread *t)
 {
-    budget_look(t);
     uint64_t old = t->period;
+    if (rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF) {
+        uint64_t now = clock_now_as(t);
+        uint64_t missed = now > t->base ? (now - t->base) / old : 0;
+        t->owed += missed * old;
+        t->base += missed * old;
+    }
+    budget_look(t);
     uint64_t period = clock_draw_as(t);
     if (period == old)
         return;

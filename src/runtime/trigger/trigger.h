@@ -44,8 +44,9 @@ struct trigger_charge {
     uint64_t unattributed; /* periods that passed in contexts that could not be seen */
 };
 /* overrun: expirations that the kernel merged into this signal (timers); ticks: the time stamp
- * counter at the handler's entry. */
-struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun);
+ * counter at the handler's entry; pc: the interrupted instruction's address. */
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
+                                        uint64_t pc);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
