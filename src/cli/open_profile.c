@@ -91,6 +91,25 @@ static bool look_for_live_file(const char *path, struct live_info *info, bool *i
     return st.st_size > LIVE_FILE_MOST || live_read(path, info, is_live, e);
 }
 
+/* A large file of another kind must not be read into memory to find that out. */
+static struct profile *read_profile(const char *path, struct err *e)
+{
+    char head[4];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool foreign = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+                   st.st_size > LIVE_FILE_MOST &&
+                   pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
+                   memcmp(head + 1, "PNB", 3) != 0;
+    if (fd >= 0)
+        close(fd);
+    if (!foreign)
+        return profile_read(path, e);
+    err_set(e, ERR_FORMAT, "\"%s\" is not a profile: it does not begin like one (\"PNB\" at offset 1)",
+            path);
+    return NULL;
+}
+
 struct profile *open_profile(const char *path, struct err *e)
 {
     struct live_info info;
@@ -104,7 +123,7 @@ struct profile *open_profile(const char *path, struct err *e)
         return NULL;
     }
     if (!is_live)
-        return profile_read(path, e);
+        return read_profile(path, e);
     if (!open_spool(&info, path, &spool, &alive, e))
         return NULL;
     struct profile *p = alive ? profile_of(&spool, NOTE_SNAPSHOT, e)
@@ -152,7 +171,7 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     if (is_spool && !live_of_spool(path, &info, e))
         return RECOVER_FAILED;
     if (!is_live && !is_spool) {
-        *p = profile_read(path, e);
+        *p = read_profile(path, e);
         return *p ? RECOVER_NOT_NEEDED : RECOVER_FAILED;
     }
     if (!open_spool(&info, path, &spool, &alive, e))

@@ -141,8 +141,14 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
                              "cannot make the temporary file for the counters in \"%s\" (choose "
                              "another directory with --spool)", real);
     int error = 0;
-    if (flock(s->fd, LOCK_EX | LOCK_NB) || !map_file(s))
-        error = errno;
+    /* Recognizable from its first byte on, whenever we are killed. */
+    static const union {
+        struct spool_header header;
+        char page[SPOOL_HEADER_SIZE];
+    } first = {.header = {.magic = SPOOL_MAGIC, .version = SPOOL_VERSION}};
+    if (flock(s->fd, LOCK_EX | LOCK_NB) ||
+        pwrite(s->fd, &first, sizeof first, 0) != (ssize_t)sizeof first || !map_file(s))
+        error = errno ? errno : ENOSPC;
     if (!error)
         error = make_storage(s->fd, 0, s->reserve);
     if (error) {
@@ -152,8 +158,6 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
                              "directory with --spool)", (unsigned)(reserve_least / MB), real);
     }
     struct spool_header *h = spool_header(&s->spool);
-    h->magic = SPOOL_MAGIC;
-    h->version = SPOOL_VERSION;
     h->size = s->spool.mapped;
     h->next = SPOOL_HEADER_SIZE;
     s->last_next = h->next;
