@@ -95,7 +95,7 @@ static void cache_fill(struct walk *w, const struct step_place *place, uint64_t 
     w->thread->cache[slot].pc = rip;
     w->thread->cache[slot].key = key;
     w->thread->cache[slot].rule = place->rule;
-    w->thread->cache[slot].flags = place->image->hidden ? ENTRY_HIDDEN : 0;
+    w->thread->cache[slot].flags = place->image && place->image->hidden ? ENTRY_HIDDEN : 0;
 }
 
 static void note_missing(struct walk *w, uint64_t pc)
