@@ -71,7 +71,7 @@ def run(a, say):
                     into[function] = into.get(function, 0) + count
             rounds += 1
         data = store.load("distortion")
-        data[program.name] = {"program": program.name, "hz": RATE, **store.when_and_what(), "rounds": rounds,
+        data[program.name] = {"program": program.name, "hz": RATE, **store.when_and_what(a), "rounds": rounds,
                               "profiles": profiles}
         store.save("distortion", data)
         say(f"{program.name:11} {rounds} rounds  " + "  ".join(

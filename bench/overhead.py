@@ -65,7 +65,7 @@ def run(a, say):
             for _ in range(a.rounds):
                 rounds.append(one_round(a, program, hz, names))
             data = store.load("overhead")
-            data[key] = {"program": program.name, "hz": hz, **store.when_and_what(), "rounds": rounds}
+            data[key] = {"program": program.name, "hz": hz, **store.when_and_what(a), "rounds": rounds}
             store.save("overhead", data)
             say(f"{program.name} at {hz} Hz, {len(rounds)} rounds, "
                 f"native {statistics.median(r['native']['own_us'] for r in rounds) / 1e6:.2f} s")

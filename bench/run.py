@@ -26,6 +26,7 @@ import pairs  # noqa: E402
 import prepare  # noqa: E402
 import profilers  # noqa: E402
 import stacks  # noqa: E402
+import store  # noqa: E402
 import suite  # noqa: E402
 import tables  # noqa: E402
 
@@ -49,6 +50,7 @@ def arguments():
     ap.add_argument("--rates", default="997,10000", metavar="HZ,...", help="sampling rates for overhead")
     ap.add_argument("--rounds", type=int, default=3)
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
+    ap.add_argument("--revision", default=store.head(), help="what was built, for the tables (default: git's HEAD)")
     ap.add_argument("--fresh", action="store_true", help="forget earlier rounds of what is measured now")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()

@@ -38,7 +38,7 @@ def run(a, say):
                 row = measure(a, program, name, hz)
                 data = store.load("stacks")
                 data[f"{program.name}@{hz}/{name}"] = {"program": program.name, "hz": hz, "profiler": name,
-                                                      **store.when_and_what(), **row}
+                                                      **store.when_and_what(a), **row}
                 store.save("stacks", data)
                 taken = max(1, row.get("taken", row["samples"]))
                 due = row["own_us"] * hz / 1e6

@@ -26,8 +26,12 @@ def save(name, data):
     os.replace(target + ".new", target)
 
 
-def when_and_what():
-    """The date, and the revision of the source tree that is being measured ("" outside a repository)."""
+def head():
+    """The revision of the source tree; "" outside a repository."""
     done = subprocess.run(["git", "-C", inputs.HERE, "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True)
-    return {"date": time.strftime("%Y-%m-%d"), "revision": done.stdout.strip()}
+    return done.stdout.strip()
+
+
+def when_and_what(a):
+    return {"date": time.strftime("%Y-%m-%d"), "revision": a.revision}
