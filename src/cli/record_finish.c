@@ -39,6 +39,13 @@ static uint32_t first_arm_error(const struct profile *p)
     return 0;
 }
 
+static const char *arm_error_text(uint32_t error)
+{
+    if (error == ARM_ERROR_TRACED)
+        return "it runs under a debugger or tracer, which would see every sample";
+    return strerror((int)error);
+}
+
 /* Why a profile is empty, as far as it can be known. */
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
@@ -48,7 +55,7 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                     "before its libraries were loaded)\n");
     else if (first_arm_error(p))
         buf_printf(b, "the trigger could not be set in the program: %s\n",
-                   strerror((int)first_arm_error(p)));
+                   arm_error_text(first_arm_error(p)));
     else if (t->dropped_all)
         buf_puts(b, "every sample was dropped\n");
     else if (!strcmp(p->trigger, "cpu"))
@@ -99,7 +106,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     if (first_arm_error(p))
         buf_printf(&b, "the trigger could not be set in some threads: %s\n",
-                   strerror((int)first_arm_error(p)));
+                   arm_error_text(first_arm_error(p)));
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

@@ -69,11 +69,28 @@ static uint64_t main_stack_size(void)
     return limit.rlim_cur < STACK_MAX ? limit.rlim_cur : STACK_MAX;
 }
 
+/* A debugger or strace stops at every signal of its tracee, and reports it. */
+static bool traced(void)
+{
+    char status[2048];
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/status",
+                               O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    long n = sys_call3_as(SYS_read, fd, (long)status, sizeof status - 1);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    status[n > 0 ? n : 0] = 0;
+    const char *tracer = strstr(status, "TracerPid:\t");
+    return tracer && tracer[strlen("TracerPid:\t")] != '0';
+}
+
 static bool begin(int argc, char **argv)
 {
     if (!process_begin(argc, argv))
         return false;
-    if (images_init() && signals_install() && self_init() &&
+    if (traced())
+        rt.process->arm_error = ARM_ERROR_TRACED;
+    else if (images_init() && signals_install() && self_init() &&
         pthread_atfork(NULL, NULL, process_fork_child) == 0)
         return true;
     rt.process = NULL;

@@ -98,6 +98,9 @@ struct spool_header {
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
 
+/* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal. */
+enum { ARM_ERROR_TRACED = 10000 };
+
 enum spool_process_state {
     PROCESS_RUNNING = 1,
     PROCESS_EXECING = 2, /* this image called exec; if it succeeds, this record is final */
@@ -115,7 +118,8 @@ struct spool_process {
     uint32_t maps;      /* atomic spool_ref, newest first */
     uint32_t epoch;     /* atomic: number of dlopen/dlclose epochs begun, from 1 */
     uint32_t mechanism; /* what this process really uses (enum trigger_mechanism) */
-    uint32_t arm_error; /* errno of the first perf_event_open or timer that failed; 0: none */
+    uint32_t arm_error; /* errno of the first perf_event_open or timer that failed, or ARM_ERROR_*;
+                           0: none */
     uint32_t exclude_kernel; /* what this process really uses */
     spool_ref command;  /* spool_string: arguments separated by NUL */
     char name[16];

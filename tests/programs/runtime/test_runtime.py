@@ -145,6 +145,15 @@ def sandbox():
     expect(r.samples() > 100, f"only {r.samples()} samples")
 
 
+def traced():
+    """strace would print every sample's signal: what it traces runs without us."""
+    if not shutil.which("strace"):
+        sys.exit(77)
+    work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3"
+    r = Recording(["strace", "-qq", "-f", "-e", "trace=none", "sh", "-c", work])
+    expect(any("tracer" in note for note in r.report["notes"]), "nothing says why")
+
+
 PROGRAMS = {
     "xz": (["xz", "-3", "-c", "-T2"], True),
     "gzip": (["gzip", "-c"], True),
@@ -249,4 +258,4 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, execs, page_faults,
                                   context_switches, budget, fallback,
-                                  unprivileged, sandbox, programs, kills)})
+                                  unprivileged, sandbox, traced, programs, kills)})
