@@ -104,6 +104,11 @@ static bool slot_take_as(struct rt_thread *t)
     return false;
 }
 
+void thread_name_as(struct rt_thread *t)
+{
+    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
+}
+
 /* A fresh record and an empty tree for the calling thread. */
 static bool record_make_as(struct rt_thread *t)
 {
@@ -117,8 +122,8 @@ static bool record_make_as(struct rt_thread *t)
     record->tid = t->tid;
     record->tree = spool_ref_of(&rt.spool, root);
     record->start_ns = thread_monotonic_ns_as();
-    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)record->name, 0);
     t->record = record;
+    thread_name_as(t);
     t->block = t->block_end = NULL;
     t->memo[0].key = root->key;
     t->memo[0].node = record->tree;
@@ -147,7 +152,7 @@ bool thread_begin_as(struct rt_thread *t)
 
 void thread_end_as(struct rt_thread *t)
 {
-    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
+    thread_name_as(t);
     t->record->cpu_ns = thread_cpu_ns_as();
     t->record->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);

@@ -29,6 +29,9 @@ struct rt_thread *thread_find_as(int32_t tid);
 /* In a fork child: forgets all threads but `keep` (may be NULL), which gets a new record. */
 bool thread_fork_child_as(struct rt_thread *keep);
 
+/* The calling thread's name as it is now, into its record. */
+void thread_name_as(struct rt_thread *t);
+
 /* CPU time of the calling thread in nanoseconds. */
 uint64_t thread_cpu_ns_as(void);
 uint64_t thread_monotonic_ns_as(void);

@@ -187,6 +187,7 @@ static void period_renew(struct rt_thread *t)
         t->owed += missed * old;
         t->base += missed * old;
     }
+    thread_name_as(t);
     budget_look(t);
     uint64_t period = clock_draw_as(t);
     if (period == old)
