@@ -1,8 +1,14 @@
 """Programs that would break a careless profiler: each must behave the same and be seen right."""
+import json
 import math
 import os
+import random
 import shutil
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 
 from harness import Failure, Recording, expect, main, nodes, run, target, PENUMBRA
 
@@ -210,14 +216,19 @@ def programs():
     expect(not failures, "\n".join(failures))
 
 
+def kill_children(pid):
+    children = run(["ps", "-o", "pid=", "--ppid", str(pid)]).stdout.split()
+    for child in children:
+        try:
+            os.kill(int(child), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return bool(children)
+
+
 def kills():
     """SIGKILL to the program, to the collector, or to both, at random moments: every file is
     readable afterwards."""
-    import random
-    import signal
-    import subprocess
-    import tempfile
-    import time
     generator = random.Random(20051)
     rounds = int(os.environ.get("KILL_ROUNDS", "100"))
     with_samples = 0
@@ -229,18 +240,14 @@ def kills():
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  start_new_session=True)
             time.sleep(generator.uniform(0.02, 0.25))
-            children = run(["ps", "-o", "pid=", "--ppid", str(p.pid)]).stdout.split()
-            who = i % 3
-            if who != 1:
-                for child in children:
-                    try:
-                        os.kill(int(child), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
-            if who != 0:
-                p.kill()
-            p.wait(30)
-            if who == 1:
+            who = i % 3  # 0: the program, 1: the collector, 2: both
+            try:
+                while who != 1 and p.poll() is None and not kill_children(p.pid):
+                    time.sleep(0.01)
+                if who != 0:
+                    p.kill()
+                p.wait(60)
+            finally:
                 try:
                     os.killpg(p.pid, signal.SIGKILL)
                 except ProcessLookupError:
@@ -249,7 +256,6 @@ def kills():
                 continue  # killed before there was anything
             result = run([PENUMBRA, "report", "--json", "--quick", file])
             expect(result.returncode == 0, f"round {i}: unreadable: {result.stderr.decode()}")
-            import json
             with_samples += json.loads(result.stdout)["samples"] > 0
     expect(with_samples > rounds / 2, f"only {with_samples} of {rounds} files had samples")
 
