@@ -51,6 +51,7 @@ struct rt_thread {
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t owed;          /* ns that passed unseen, for the next sample to charge to no context */
     uint64_t multiple;      /* mean period now = config.period * multiple */
+    uint64_t slow;          /* samples in a row that seem to have taken half of a period */
     uint64_t random;        /* xorshift state */
     uint32_t group_left;    /* samples until the period is drawn anew */
     bool mirror;            /* the next draw mirrors this one */

@@ -5,7 +5,7 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_NS = 20000 };
+enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_NS = 20000, SLOW_SAMPLES = 4 };
 
 static bool counts_time(void)
 {
@@ -218,9 +218,15 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
         period_renew(t);
     uint64_t cost = cost_measure(t, ticks_at_entry);
     t->record->cost_ticks += cost;
-    if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2)
+    if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2) {
+        t->slow = 0;
         return;
-    /* One sample took longer than half of a period: give the program room at once. */
+    }
+    /* Samples that take longer than half of a period: give the program room at once. One alone
+     * proves nothing: the cost of a preempted sample is an upper bound, and on a busy core many
+     * are preempted. */
+    if (++t->slow < SLOW_SAMPLES)
+        return;
     while (ticks_to_ns(cost) * 4 > rt.config->period * t->multiple && t->multiple < MULTIPLE_MAX)
         t->multiple *= 2;
     period_renew(t);
