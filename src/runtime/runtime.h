@@ -46,7 +46,7 @@ struct rt_thread {
     /* The sampling clock (trigger/clock.h). */
     uint64_t period;        /* of the event as programmed now, in the trigger's unit */
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
-    uint64_t due_cpu_ns;    /* the thread's CPU time when the current sample was due */
+    uint64_t last_cost;     /* ticks that the last sample took */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t owed;          /* ns that passed unseen, for the next sample to charge to no context */
@@ -54,6 +54,7 @@ struct rt_thread {
     uint64_t slow;          /* samples in a row that seem to have taken half of a period */
     uint64_t random;        /* xorshift state */
     uint32_t group_left;    /* samples until the period is drawn anew */
+    uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
     bool mirror;            /* the next draw mirrors this one */
 
     /* Self-measurement over the current window (trigger/budget.h). */

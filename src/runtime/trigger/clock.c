@@ -5,7 +5,7 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_NS = 20000, SLOW_SAMPLES = 4 };
+enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4 };
 
 static bool counts_time(void)
 {
@@ -40,12 +40,30 @@ static uint64_t random_next(struct rt_thread *t)
     return t->random = x;
 }
 
+/* Samples until the next draw. The first groups are short, doubling with each pair, so that the
+ * samples of threads and processes that live shortly come from many draws: counts of two of them
+ * compare like their times. Where the budget stretches the period, groups shrink, so that they (and
+ * with them the budget) are looked at as often as otherwise. */
+static uint32_t group_next(struct rt_thread *t, bool pair_ends)
+{
+    uint64_t samples = t->group / t->multiple;
+    if (pair_ends && t->group < RT_RANDOM_GROUP)
+        t->group *= 2;
+    return samples ? (uint32_t)samples : 1;
+}
+
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
- * randomness breaks lockstep with the program, but adds next to nothing to the error of a total. */
+ * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
+ * The very first lies between nothing and the mean: a thread begins anywhere within a period. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
     uint64_t mean = rt.config->period * t->multiple;
     uint64_t mirrored = 2 * mean - t->period;
+    if (!t->group) {
+        t->group = t->group_left = 1;
+        t->period = rt.config->randomize && mean >= 8 ? 1 + random_next(t) % mean : mean;
+        return t->period;
+    }
     t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
     if (!rt.config->randomize || mean < 8)
         t->period = mean;
@@ -53,8 +71,8 @@ uint64_t clock_draw_as(struct rt_thread *t)
         t->period = mirrored;
     else
         t->period = mean / 2 + random_next(t) % (mean + 1);
+    t->group_left = group_next(t, t->mirror);
     t->mirror = !t->mirror;
-    t->group_left = RT_RANDOM_GROUP;
     return t->period;
 }
 
@@ -77,6 +95,7 @@ bool trigger_arm_as(struct rt_thread *t)
     if (!t->random)
         t->random = 1;
     t->multiple = 1;
+    t->group = 0;
     t->mirror = false;
     if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t))
         return true;
@@ -153,8 +172,6 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
         charge = charge_cpu(t, passed, pc);
     else
         charge = charge_events(t);
-    bool base_is_cpu = rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF;
-    t->due_cpu_ns = base_is_cpu ? t->base : thread_cpu_ns_as();
     return charge;
 }
 
@@ -200,15 +217,16 @@ static void period_renew(struct rt_thread *t)
         t->base = clock_now_as(t);
 }
 
-/* What the sample cost by the time stamp counter, unless the thread was preempted meanwhile: then by
- * its own CPU time since the sample was due. */
-static uint64_t cost_measure(const struct rt_thread *t, uint64_t ticks_at_entry)
+/* What the sample cost by the time stamp counter. A long time may be the handler's or, if it was
+ * preempted, somebody else's: it is believed when the sample before was as long. */
+static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     uint64_t cost = sys_ticks_as() - ticks_at_entry;
-    if (ticks_to_ns(cost) < PREEMPTED_NS || rt_quiet_as())
-        return cost;
-    uint64_t own = (thread_cpu_ns_as() - t->due_cpu_ns) * (rt.config->tsc_hz / 1000000u) / 1000u;
-    return own < cost ? own : cost;
+    uint64_t credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
+    if (t->last_cost > credible)
+        credible = t->last_cost;
+    t->last_cost = cost;
+    return cost < credible ? cost : credible;
 }
 
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
