@@ -28,7 +28,7 @@ class Report(unittest.TestCase):
 
     def run_report(self, *arguments, status=0, environment=ENVIRONMENT):
         r = subprocess.run([PENUMBRA, "report", *arguments], cwd=self.directory.name, text=True,
-                           capture_output=True, env=environment, check=False, timeout=60)
+                           capture_output=True, env=environment, check=False, timeout=300)
         self.assertEqual(r.returncode, status, r.stderr)
         return r.stderr if status else r.stdout
 
