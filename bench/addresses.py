@@ -165,6 +165,7 @@ def functions(leaves):
     out = {}
     for (path, vaddr), count in leaves.items():
         file = elf.load(path) if path.startswith("/") else None
-        key = f"{os.path.basename(path)}:{file.function_of(vaddr):x}" if file else path
+        image = os.path.basename(os.path.realpath(path))
+        key = f"{image}:{file.function_of(vaddr):x}" if file else image
         out[key] = out.get(key, 0) + count
     return out
