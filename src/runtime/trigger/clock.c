@@ -54,14 +54,15 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
  * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
- * The very first lies between nothing and the mean: a thread begins anywhere within a period. */
+ * The very first is half as long: a thread begins anywhere within a period, and so would lose half
+ * of one; but it is not so short that it ends while the thread still starts, with signals blocked. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
     uint64_t mean = rt.config->period * t->multiple;
     uint64_t mirrored = 2 * mean - t->period;
     if (!t->group) {
         t->group = t->group_left = 1;
-        t->period = rt.config->randomize && mean >= 8 ? 1 + random_next(t) % mean : mean;
+        t->period = rt.config->randomize && mean >= 8 ? mean / 4 + random_next(t) % (mean / 2) : mean;
         return t->period;
     }
     t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
@@ -138,8 +139,9 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || !after_system_call(pc))
         return charge;
     uint64_t now = clock_now_as(t);
-    uint64_t merged = now > t->base ? (now - t->base) / t->period : 0;
-    t->base += merged * t->period;
+    uint64_t mean = rt.config->period * t->multiple; /* not the period, which may be very short */
+    uint64_t merged = now > t->base ? (now - t->base) / mean : 0;
+    t->base += merged * mean;
     charge.weight += merged * t->multiple;
     return charge;
 }
@@ -200,9 +202,10 @@ static void period_renew(struct rt_thread *t)
     uint64_t old = t->period;
     if (rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF) {
         uint64_t now = clock_now_as(t);
-        uint64_t missed = now > t->base ? (now - t->base) / old : 0;
-        t->owed += missed * old;
-        t->base += missed * old;
+        uint64_t missed = now > t->base ? (now - t->base) / old * old : 0;
+        uint64_t ours = ticks_to_ns(sys_ticks_as() - t->last_ticks);
+        t->owed += missed > ours ? missed - ours : 0;
+        t->base += missed;
     }
     thread_name_as(t);
     budget_look(t);
