@@ -177,14 +177,20 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     return charge;
 }
 
-/* Doubles or halves the mean period so that what the window cost stays inside the budget. */
+/* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
+ * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
+ * would halve the rate of a program that is inside its budget on average. */
 static void budget_look(struct rt_thread *t)
 {
     const struct spool_thread *r = t->record;
     uint64_t cpu = thread_cpu_ns_as();
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) +
-                    (r->deliveries - t->window_deliveries) * rt.config->delivery_ns;
+    uint64_t deliveries = r->deliveries - t->window_deliveries;
+    uint64_t ours =
+        ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + deliveries * rt.config->delivery_ns;
+    uint64_t mean = deliveries * rt.config->period * t->multiple;
+    if (rt.config->trigger == TRIGGER_CPU && cpu_spent < mean)
+        cpu_spent = mean;
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = r->cost_ticks;
     t->window_deliveries = r->deliveries;
