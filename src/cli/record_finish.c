@@ -43,6 +43,8 @@ static const char *arm_error_text(uint32_t error)
 {
     if (error == ARM_ERROR_TRACED)
         return "it runs under a debugger or tracer, which would see every sample";
+    if (error == ARM_ERROR_TRANSLATED)
+        return "it runs inside valgrind or another translator, which takes our signals for its own";
     return strerror((int)error);
 }
 

@@ -5,6 +5,8 @@
 
 #include "report/text.h"
 
+enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
+
 static void field(FILE *out, const struct report_style *style, const char *name)
 {
     text_colour(out, style, TEXT_BOLD);
@@ -34,7 +36,7 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
 {
     char number[TEXT_NUMBER_SIZE];
     field(out, style, "command");
-    text_name(out, p->command, 0);
+    text_name(out, p->command, COMMAND_WIDTH);
     fputc('\n', out);
     field(out, style, "trigger");
     text_name(out, p->trigger, 0);
@@ -101,7 +103,7 @@ static void write_losses(FILE *out, const struct profile_totals *t,
     field(out, style, "dropped");
     fprintf(out, "%s", t->dropped_all ? text_count(number, t->dropped_all) : "none");
     if (t->dropped_all)
-        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + t->taken));
+        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + t->weight));
     fputc('\n', out);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         write_reason(out, t->drops[i], profile_drop_name(i), profile_drop_sentence(i));
@@ -110,7 +112,7 @@ static void write_losses(FILE *out, const struct profile_totals *t,
     fprintf(out, "%s", t->truncated_all ? text_count(number, t->truncated_all) : "none");
     if (t->truncated_all)
         fprintf(out, " (%.2f%% of the stacks are incomplete)",
-                text_share(t->truncated_all, t->taken));
+                text_share(t->truncated_all, t->weight));
     if (t->guessed)
         fprintf(out, "; %s with a guessed frame (%.2f%%)", text_count(number, t->guessed),
                 text_share(t->guessed, t->taken));

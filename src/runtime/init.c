@@ -37,7 +37,7 @@ static bool header_good(const struct spool_header *h, off_t file_size)
 }
 
 /* Maps as much of the spool as the address space limit lets us: references are offsets. */
-static bool spool_map(const char *path)
+static bool spool_map(const char *path, uint64_t at_most)
 {
     int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
@@ -47,6 +47,7 @@ static bool spool_map(const char *path)
     if (end >= MAPPED_MIN && (at > 0 || at < -4095)) {
         const struct spool_header *h = (const struct spool_header *)at;
         uint64_t size = header_good(h, end) ? h->size : 0;
+        size = size < at_most ? size : at_most;
         sys_call3_as(SYS_munmap, at, SPOOL_HEADER_SIZE, 0);
         for (; size >= MAPPED_MIN && !rt.spool.base; size /= 2) {
             at = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
@@ -69,27 +70,57 @@ static uint64_t main_stack_size(void)
     return limit.rlim_cur < STACK_MAX ? limit.rlim_cur : STACK_MAX;
 }
 
+static bool file_read(const char *path, char *text, size_t size)
+{
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    long n = sys_call3_as(SYS_read, fd, (long)text, (long)size - 1);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
 /* A debugger or strace stops at every signal of its tracee, and reports it. */
 static bool traced(void)
 {
     char status[2048];
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/status",
-                               O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
+    if (!file_read("/proc/self/status", status, sizeof status))
         return false;
-    long n = sys_call3_as(SYS_read, fd, (long)status, sizeof status - 1);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    status[n > 0 ? n : 0] = 0;
     const char *tracer = strstr(status, "TracerPid:\t");
     return tracer && tracer[strlen("TracerPid:\t")] != '0';
 }
 
-static bool begin(int argc, char **argv)
+/* valgrind runs the program on a stack of its own making, and dies of a SIGTRAP that its program did
+ * not cause: the kernel knows another start of the stack. It lies at argc, which the loader, when it
+ * is started as a command, moves a little. */
+static bool translated(const char *const *argv)
+{
+    enum { START_STACK = 28, NEAR = 1 << 20 };
+    char text[1024];
+    if (!file_read("/proc/self/stat", text, sizeof text))
+        return false;
+    const char *at = text; /* of the name's end: it may hold anything */
+    for (const char *c = text; *c; c++)
+        if (*c == ')')
+            at = c;
+    for (unsigned field = 2; at && field < START_STACK; field++)
+        at = strchr(at + 1, ' ');
+    uint64_t start = 0;
+    for (at += at != NULL; at && *at >= '0' && *at <= '9'; at++)
+        start = start * 10 + (uint64_t)(*at - '0');
+    uint64_t distance = (uint64_t)argv - start + NEAR;
+    return start && distance > 2 * (uint64_t)NEAR;
+}
+
+static bool begin(int argc, char **argv, bool is_translated)
 {
     if (!process_begin(argc, argv))
         return false;
     if (traced())
         rt.process->arm_error = ARM_ERROR_TRACED;
+    else if (is_translated)
+        rt.process->arm_error = ARM_ERROR_TRANSLATED;
     else if (images_init() && signals_install() && self_init() &&
         pthread_atfork(NULL, NULL, process_fork_child) == 0)
         return true;
@@ -102,11 +133,15 @@ static bool begin(int argc, char **argv)
 __attribute__((constructor)) static void runtime_init(int argc, char **argv, char **envp)
 {
     const char *path = variable(envp, SPOOL_ENV);
-    if (!path || !spool_map(path))
+    if (!path)
+        return;
+    /* valgrind's leak checker searches all that can be written: a little is enough to leave word. */
+    bool is_translated = translated((const char *const *)argv);
+    if (!spool_map(path, is_translated ? MAPPED_MIN : UINT64_MAX))
         return;
     rt.config = &spool_header(&rt.spool)->config;
     environment_take(envp, rt.config->runtime_path);
-    if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv))
+    if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;
     process_arm(main_stack_size(), argv);
 }

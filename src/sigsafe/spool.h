@@ -98,8 +98,9 @@ struct spool_header {
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
 
-/* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal. */
-enum { ARM_ERROR_TRACED = 10000 };
+/* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal, valgrind
+ * would die of it. */
+enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED };
 
 enum spool_process_state {
     PROCESS_RUNNING = 1,

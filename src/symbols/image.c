@@ -292,19 +292,14 @@ static void resolve_one(struct resolver *r, uint64_t address, struct symbol_loca
 }
 
 /* Strays between symbols are usual; a quarter of all addresses is a file without its symbols. */
-static void warn_unnamed(const struct resolver *r, struct buf *warnings)
+static uint32_t unnamed_worth_saying(const struct resolver *r)
 {
-    if (!r->unnamed || r->unnamed < r->request->count / 4)
-        return;
-    buf_printf(warnings,
-               "%s has no symbols for %u of %u addresses: they are shown by where their functions"
-               " begin. Its debug symbols (a -dbgsym or -debuginfo package, or DEBUGINFOD_URLS)"
-               " would name them.\n",
-               r->request->image->path, r->unnamed, r->request->count);
+    return r->unnamed < r->request->count / 4 ? 0 : r->unnamed;
 }
 
 bool image_resolve(const struct image_request *request, struct symbol_location *out,
-                   struct pool *pool, struct buf *warnings, struct progress *progress)
+                   struct pool *pool, struct buf *warnings, uint32_t *unnamed,
+                   struct progress *progress)
 {
     struct module module = { 0 };
     struct resolver resolver = { .request = request, .pool = pool };
@@ -317,8 +312,7 @@ bool image_resolve(const struct image_request *request, struct symbol_location *
             progress_add(progress, PROGRESS_EVERY);
     }
     progress_add(progress, request->count % PROGRESS_EVERY);
-    if (found)
-        warn_unnamed(&resolver, warnings);
+    *unnamed = found ? unnamed_worth_saying(&resolver) : 0;
     resolver_close(&resolver);
     module_close(&module);
     return pool_ok(pool) && buf_ok(warnings);

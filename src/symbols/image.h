@@ -20,8 +20,10 @@ struct image_request {
 };
 
 /* Fills out[0 .. count). What cannot be resolved is named "[name+0x12ab]"; sentences on why are
- * appended to warnings. False only without memory. */
+ * appended to warnings. *unnamed is how many addresses a file without symbols left so, 0 if only
+ * strays. False only without memory. */
 bool image_resolve(const struct image_request *request, struct symbol_location *out,
-                   struct pool *pool, struct buf *warnings, struct progress *progress);
+                   struct pool *pool, struct buf *warnings, uint32_t *unnamed,
+                   struct progress *progress);
 
 #endif

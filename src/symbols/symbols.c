@@ -138,6 +138,38 @@ static void images_name(struct symbols *s)
     }
 }
 
+/* Files without symbols, in one sentence: where the debug packages are missing, they are many. */
+enum { NAMES_SHOWN = 4 };
+struct unnamed {
+    struct buf names;
+    uint32_t files, addresses, of;
+};
+
+static void unnamed_add(struct unnamed *u, const char *name, uint32_t addresses, uint32_t of)
+{
+    if (!addresses)
+        return;
+    if (u->files++ < NAMES_SHOWN)
+        buf_printf(&u->names, "%s%s", u->files > 1 ? ", " : "", name);
+    u->addresses += addresses;
+    u->of += of;
+}
+
+static void unnamed_say(struct unnamed *u, struct buf *warnings)
+{
+    buf_put_u8(&u->names, 0);
+    if (!u->files || !buf_ok(&u->names))
+        return;
+    buf_printf(warnings, "%s", (const char *)u->names.data);
+    if (u->files > NAMES_SHOWN)
+        buf_printf(warnings, " and %u more", u->files - NAMES_SHOWN);
+    buf_printf(warnings,
+               " %s no symbols for %u of %u addresses: they are shown by where their functions"
+               " begin. Debug symbols (-dbgsym or -debuginfo packages, or DEBUGINFOD_URLS) would"
+               " name them.\n",
+               u->files == 1 ? "has" : "have", u->addresses, u->of);
+}
+
 static bool resolve_all(struct symbols *s, const struct symbols_options *options)
 {
     const struct profile *p = s->profile;
@@ -148,7 +180,9 @@ static bool resolve_all(struct symbols *s, const struct symbols_options *options
     struct progress progress;
     progress_begin(&progress, "Reading symbols", total);
     bool ok = true;
+    struct unnamed unnamed = { 0 };
     for (uint32_t i = 0; i < p->image_count && ok; i++) {
+        uint32_t without = 0;
         struct bucket *b = &s->buckets[i];
         struct image_request request = { .image = &p->images[i],
                                          .name = s->image_names[i],
@@ -156,11 +190,15 @@ static bool resolve_all(struct symbols *s, const struct symbols_options *options
                                          .count = b->count,
                                          .options = *options };
         if (b->count)
-            ok = image_resolve(&request, b->locations, &s->pool, &s->warnings, &progress);
+            ok = image_resolve(&request, b->locations, &s->pool, &s->warnings, &without,
+                               &progress);
+        unnamed_add(&unnamed, s->image_names[i], without, b->count);
     }
     for (uint32_t i = 0; i < p->process_count && ok; i++)
         jit_resolve(s, &p->processes[i], &s->buckets[p->image_count + i]);
     progress_end(&progress);
+    unnamed_say(&unnamed, &s->warnings);
+    buf_free(&unnamed.names);
     buf_put_u8(&s->warnings, 0);
     return ok && pool_ok(&s->pool) && buf_ok(&s->warnings);
 }

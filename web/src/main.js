@@ -77,20 +77,20 @@ function showHeader(data) {
     addFact("Weight", format.count(weight), "A sample that came late stands for several periods");
   if (data.period) addFact("Observed", format.cost(weight, data), "Weight times period");
   if (data.duration_ns) addFact("Duration", format.duration(data.duration_ns));
-  addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, samples + dropped)})`, why);
+  addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, weight + dropped)})`, why);
   addFact(
     "Incomplete stacks",
-    `${format.count(truncated)} (${format.percent(truncated, samples)})`,
+    `${format.count(truncated)} (${format.percent(truncated, weight)})`,
     "Under the frame [truncated]",
   );
-  if (dropped > WORTH_A_WARNING * (samples + dropped))
+  if (dropped > WORTH_A_WARNING * (weight + dropped))
     addWarning(
-      `${format.percent(dropped, samples + dropped)} of the samples were dropped` +
+      `${format.percent(dropped, weight + dropped)} of the samples were dropped` +
         `${why ? ` (${why})` : ""}: the numbers below leave them out.`,
     );
-  if (truncated > WORTH_A_WARNING * samples)
+  if (truncated > WORTH_A_WARNING * weight)
     addWarning(
-      `${format.percent(truncated, samples)} of the stacks are incomplete: they are under ` +
+      `${format.percent(truncated, weight)} of the stacks are incomplete: they are under ` +
         `the frame [truncated], not under the function that they came from.`,
     );
   for (const list of [data.notes, data.warnings])
