@@ -91,9 +91,9 @@ static bool traced(void)
     return tracer && tracer[strlen("TracerPid:\t")] != '0';
 }
 
-/* valgrind runs the program on a stack of its own making, and dies of a SIGTRAP that its program did
- * not cause: the kernel knows another start of the stack. It lies at argc, which the loader, when it
- * is started as a command, moves a little. */
+/* valgrind runs the program on a stack of its own making, and dies of a SIGTRAP that its program
+ * did not cause. The kernel knows another start of the stack. It lies at argc, which the loader,
+ * when it is started as a command, moves a little. */
 static bool translated(const char *const *argv)
 {
     enum { START_STACK = 28, NEAR = 1 << 20 };

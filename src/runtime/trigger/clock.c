@@ -62,7 +62,9 @@ uint64_t clock_draw_as(struct rt_thread *t)
     uint64_t mirrored = 2 * mean - t->period;
     if (!t->group) {
         t->group = t->group_left = 1;
-        t->period = rt.config->randomize && mean >= 8 ? mean / 4 + random_next(t) % (mean / 2) : mean;
+        t->period = mean;
+        if (rt.config->randomize && mean >= 8)
+            t->period = mean / 4 + random_next(t) % (mean / 2);
         return t->period;
     }
     t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
