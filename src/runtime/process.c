@@ -1,6 +1,7 @@
 #include "runtime/process.h"
 
 #include "runtime/images.h"
+#include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
@@ -100,6 +101,7 @@ void process_arm(uint64_t stack_size, const void *stack_top)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
+    environment_fork_child();
     if (!rt.process)
         return;
     if (rt_quiet_as()) {
@@ -128,11 +130,11 @@ void process_fork_child(void)
         trigger_discover_as();
 }
 
-void process_before_exec(void)
+struct signals_lent process_before_exec(void)
 {
     struct rt_thread *t = self_get();
     if (!rt.process || rt_quiet_as() || process_foreign_as())
-        return;
+        return signals_lend();
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
         trigger_pause_as(t);
@@ -142,15 +144,15 @@ void process_before_exec(void)
     trigger_pause_discovery_as();
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
-    signals_before_exec();
+    return signals_lend();
 }
 
-void process_after_failed_exec(void)
+void process_after_failed_exec(struct signals_lent lent)
 {
     struct rt_thread *t = self_get();
+    signals_return(lent);
     if (!rt.process || rt_quiet_as() || process_foreign_as())
         return;
-    signals_after_failed_exec();
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;
     if (t) {

@@ -4,6 +4,7 @@
 #ifndef PENUMBRA_RUNTIME_PROCESS_H
 #define PENUMBRA_RUNTIME_PROCESS_H
 
+#include "runtime/interpose/signals.h"
 #include "runtime/runtime.h"
 
 /* A new record for this process in the spool; arguments: from the constructor. False: spool full. */
@@ -18,7 +19,7 @@ void process_arm(uint64_t stack_size, const void *stack_top);
 /* Called in the child of every fork(). */
 void process_fork_child(void);
 /* Around exec by the calling thread. */
-void process_before_exec(void);
-void process_after_failed_exec(void);
+struct signals_lent process_before_exec(void);
+void process_after_failed_exec(struct signals_lent lent);
 
 #endif

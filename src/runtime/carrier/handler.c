@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include "runtime/carrier/interrupted.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
 #include "runtime/interpose/signals.h"
@@ -21,6 +22,10 @@ struct perf_siginfo {
 };
 
 enum { IMAGES_ADDED_MAX = 8 };
+
+/* Stack that a sample needs at most, with the interpreter and an expression at the end of the walk;
+ * and that of one which is only counted. */
+enum { STACK_WALK = 3584, STACK_LEAST = 1024 };
 
 static void registers_read(struct unwind_regs *regs, const ucontext_t *u)
 {
@@ -132,6 +137,13 @@ static void lines_prefetch(const struct rt_thread *t)
         __builtin_prefetch((const void *)(t->frames[i].cfa - 8));
 }
 
+/* Bytes of an alternate stack that are left below the kernel's frame: nothing guards its end. */
+static uint64_t stack_left(const ucontext_t *u)
+{
+    uint64_t left = (uint64_t)__builtin_frame_address(0) - (uint64_t)u->uc_stack.ss_sp;
+    return left < u->uc_stack.ss_size ? left : UINT64_MAX;
+}
+
 static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
@@ -144,11 +156,36 @@ static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
         trigger_charge_as(t, ticks, overrun, regs.r[UNWIND_RIP]);
     if (late) {
         t->record->drops[DROP_LATE] += charge.weight;
+    } else if (stack_left(u) < STACK_WALK) {
+        t->record->drops[DROP_NO_STACK] += charge.weight;
     } else {
         sample_take(t, &regs, charge);
     }
     trigger_finish_as(t, ticks);
     t->busy = 0;
+}
+
+static void signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u, uint64_t ticks,
+                        bool late, uint64_t overrun)
+{
+    if (!rt_running_as()) {
+        if (t) {
+            t->record->drops[DROP_STOPPED]++;
+            if (!rt_quiet_as())
+                trigger_pause_as(t);
+        }
+    } else if (stack_left(u) < STACK_LEAST) {
+        __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &rt.process->drops[DROP_NO_STACK],
+                           1, __ATOMIC_RELAXED);
+    } else if (slot == RT_SLOT_DISCOVERY) {
+        thread_discover();
+    } else if (!t) {
+        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
+    } else if (t->busy) {
+        t->record->drops[DROP_NESTED]++;
+    } else {
+        sample(t, u, ticks, late, overrun);
+    }
 }
 
 void handler_as(int signal, siginfo_t *info, void *context)
@@ -162,19 +199,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     }
     uint32_t slot = (uint32_t)value;
     struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
-    if (!rt_running_as()) {
-        if (t) {
-            t->record->drops[DROP_STOPPED]++;
-            if (!rt_quiet_as())
-                trigger_pause_as(t);
-        }
-    } else if (slot == RT_SLOT_DISCOVERY) {
-        thread_discover();
-    } else if (!t) {
-        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
-    } else if (t->busy) {
-        t->record->drops[DROP_NESTED]++;
-    } else {
-        sample(t, context, ticks, late, overrun);
-    }
+    signal_take(t, slot, context, ticks, late, overrun);
+    if (!rt_quiet_as())
+        interrupted_repair_as(context);
 }

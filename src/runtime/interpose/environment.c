@@ -1,12 +1,15 @@
 #include "runtime/interpose/environment.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/runtime.h"
 #include "sigsafe/elf_probe.h"
+#include "sigsafe/sys.h"
 
 #define PRELOAD "LD_PRELOAD="
 enum { PATH_BYTES = 1024, SCRIPT_DEPTH = 5 };
@@ -95,7 +98,10 @@ bool environment_follows(const char *file, bool search)
     if (!rt_running_as() || rt_quiet_as() || !rt.config->follow || !spool_variable[0] || !file)
         return false;
     if (search && !strchr(file, '/')) {
-        if (!path_search(file, found, sizeof found))
+        int saved = errno;
+        bool is_there = path_search(file, found, sizeof found);
+        errno = saved;
+        if (!is_there)
             return false;
         file = found;
     }
@@ -110,12 +116,14 @@ static size_t environment_count(char *const *envp)
     return n;
 }
 
+static const char no_preload[] = "";
+
 static const char *preload_value(char *const *envp)
 {
     for (size_t i = 0; envp && envp[i]; i++)
         if (is_variable(envp[i], PRELOAD))
             return envp[i] + strlen(PRELOAD);
-    return "";
+    return no_preload;
 }
 
 size_t environment_size(char *const *envp)
@@ -144,4 +152,100 @@ char **environment_build(void *memory, char *const *envp)
     out[n++] = spool_variable;
     out[n] = NULL;
     return out;
+}
+
+/* What environ points to while system() or popen() start a shell with it inside libc. Other threads
+ * may read it at the same time, so it is never unmapped or changed; it is used again as long as the
+ * program's own environment stays the same. */
+static struct {
+    uint32_t lock, users;
+    char **before, **with;
+    const char *their_preload;
+} lent;
+
+static void lent_lock(void)
+{
+    while (__atomic_exchange_n(&lent.lock, 1, __ATOMIC_ACQUIRE))
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+}
+
+static void lent_unlock(void)
+{
+    __atomic_store_n(&lent.lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Whether lent.with is what would be built of envp now. */
+static bool lent_fits(char *const *envp)
+{
+    size_t n = 0;
+    if (!lent.with || lent.their_preload != preload_value(envp))
+        return false;
+    for (size_t i = 0; envp && envp[i]; i++)
+        if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL_ENV "=") &&
+            lent.with[n++] != envp[i])
+            return false;
+    return is_variable(lent.with[n], PRELOAD) && lent.with[n + 1] == spool_variable;
+}
+
+bool environment_lend(void)
+{
+    bool done = true;
+    if (!environment_follows("/bin/sh", false))
+        return false;
+    lent_lock();
+    if (!lent.users && !lent_fits(environ)) {
+        void *memory = mmap(NULL, environment_size(environ), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        done = memory != MAP_FAILED;
+        if (done) {
+            lent.with = environment_build(memory, environ);
+            lent.their_preload = preload_value(environ);
+        }
+    }
+    if (done && lent.users++ == 0) {
+        lent.before = environ;
+        environ = lent.with;
+    }
+    lent_unlock();
+    return done;
+}
+
+/* setenv() in another thread has copied what was lent: takes our variables out of the copy. */
+static void lent_remove(char **envp)
+{
+    char **to = envp;
+    char *const *ours = lent.with;
+    while (*ours && *ours != spool_variable)
+        ours++;
+    const char *preload = ours > lent.with ? ours[-1] : NULL;
+    for (char **from = envp; *from; from++) {
+        if (*from == spool_variable || (*from == preload && !*lent.their_preload))
+            continue;
+        *to++ = *from == preload ? (char *)(uintptr_t)(lent.their_preload - strlen(PRELOAD)) : *from;
+    }
+    *to = NULL;
+}
+
+static void lent_take_back(void)
+{
+    if (environ == lent.with)
+        environ = lent.before;
+    else if (environ)
+        lent_remove(environ);
+}
+
+void environment_return(void)
+{
+    lent_lock();
+    if (--lent.users == 0)
+        lent_take_back();
+    lent_unlock();
+}
+
+void environment_fork_child(void)
+{
+    if (lent.users)
+        lent_take_back();
+    lent.users = 0;
+    lent.lock = 0;
 }

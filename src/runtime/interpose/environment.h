@@ -22,4 +22,11 @@ size_t environment_size(char *const *envp);
 /* A copy of envp with our variables, in `memory`. */
 char **environment_build(void *memory, char *const *envp);
 
+/* Between these, environ holds our variables: for calls inside libc that start a program with it.
+ * Any number of threads may lend at a time. False: nothing was lent. */
+bool environment_lend(void);
+void environment_return(void);
+/* In a fork child: gives back what other threads had been lent. */
+void environment_fork_child(void);
+
 #endif

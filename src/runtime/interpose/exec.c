@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/interpose/environment.h"
@@ -24,9 +24,9 @@
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     char **with = FOLLOWED(path, false, envp);
-    process_before_exec();
+    struct signals_lent lent = process_before_exec();
     int result = REAL(execve)(path, argv, with);
-    process_after_failed_exec();
+    process_after_failed_exec(lent);
     return result;
 }
 
@@ -38,9 +38,9 @@ EXPORT int execv(const char *path, char *const argv[])
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     char **with = FOLLOWED(file, true, envp);
-    process_before_exec();
+    struct signals_lent lent = process_before_exec();
     int result = REAL(execvpe)(file, argv, with);
-    process_after_failed_exec();
+    process_after_failed_exec(lent);
     return result;
 }
 
@@ -52,9 +52,9 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
     char **with = FOLLOWED(path[0] == '/' ? path : "/proc/self/exe", false, envp);
-    process_before_exec();
+    struct signals_lent lent = process_before_exec();
     int result = REAL(execveat)(fd, path, argv, with, flags);
-    process_after_failed_exec();
+    process_after_failed_exec(lent);
     return result;
 }
 
@@ -63,9 +63,9 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     char **with = FOLLOWED(path, false, envp);
-    process_before_exec();
+    struct signals_lent lent = process_before_exec();
     int result = REAL(fexecve)(fd, argv, with);
-    process_after_failed_exec();
+    process_after_failed_exec(lent);
     return result;
 }
 
@@ -113,7 +113,11 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                        char *const envp[restrict])
 {
-    return REAL(posix_spawn)(pid, path, actions, attributes, argv, FOLLOWED(path, false, envp));
+    char **with = FOLLOWED(path, false, envp);
+    struct signals_lent lent = signals_lend();
+    int result = REAL(posix_spawn)(pid, path, actions, attributes, argv, with);
+    signals_return(lent);
+    return result;
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -121,52 +125,49 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                         char *const envp[restrict])
 {
-    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, FOLLOWED(file, true, envp));
+    char **with = FOLLOWED(file, true, envp);
+    struct signals_lent lent = signals_lend();
+    int result = REAL(posix_spawnp)(pid, file, actions, attributes, argv, with);
+    signals_return(lent);
+    return result;
 }
 
-/* system() and popen() start /bin/sh with `environ` by calls inside libc: for their duration it
- * points to a copy with our variables. The copy is kept if the program changed environ meanwhile. */
-struct lent {
-    char **before, **with;
-    size_t size;
+/* system() and popen() start /bin/sh with `environ` by calls inside libc. */
+struct shell {
+    struct signals_lent signals;
+    bool environment;
 };
 
-static struct lent environ_lend(void)
+static struct shell shell_begin(void)
 {
-    struct lent lent = {environ, NULL, 0};
-    if (!environment_follows("/bin/sh", false))
-        return lent;
-    lent.size = environment_size(environ);
-    void *memory = mmap(NULL, lent.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return lent;
-    lent.with = environ = environment_build(memory, environ);
-    return lent;
+    return (struct shell){.environment = environment_lend(), .signals = signals_lend()};
 }
 
-static void environ_return(const struct lent *lent)
+static void shell_end(void *state)
 {
-    if (!lent->with || environ != lent->with)
-        return;
-    environ = lent->before;
-    munmap(lent->with, lent->size);
+    const struct shell *shell = state;
+    int saved = errno;
+    signals_return(shell->signals);
+    if (shell->environment)
+        environment_return();
+    errno = saved;
 }
 
 EXPORT int system(const char *command)
 {
-    struct lent lent = environ_lend();
-    int result = REAL(system)(command);
-    environ_return(&lent);
+    struct shell shell = shell_begin();
+    int result;
+    pthread_cleanup_push(shell_end, &shell); /* system() is a cancellation point */
+    result = REAL(system)(command);
+    pthread_cleanup_pop(1);
     return result;
 }
 
 EXPORT FILE *popen(const char *command, const char *modes)
 {
-    struct lent lent = environ_lend();
+    struct shell shell = shell_begin();
     FILE *result = REAL(popen)(command, modes);
-    int saved = errno;
-    environ_return(&lent);
-    errno = saved;
+    shell_end(&shell);
     return result;
 }
 

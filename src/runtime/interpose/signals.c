@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "runtime/carrier/handler.h"
+#include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/real.h"
+#include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
@@ -13,7 +15,14 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
-static _Thread_local bool believed_blocked __attribute__((tls_model("initial-exec")));
+
+/* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
+ * thread-local storage, but its mask is its own. */
+struct belief {
+    bool blocked, child_blocked;
+    int32_t child;
+};
+static _Thread_local struct belief belief __attribute__((tls_model("initial-exec")));
 
 static bool active(void)
 {
@@ -25,34 +34,63 @@ static int ours(void)
     return (int)rt.config->signal;
 }
 
-bool signals_install(void)
+static bool *believed(void)
+{
+    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    if (pid == rt.pid)
+        return &belief.blocked;
+    if (belief.child != pid) {
+        belief.child = pid;
+        belief.child_blocked = belief.blocked;
+    }
+    return &belief.child_blocked;
+}
+
+bool signals_ours(int number)
+{
+    return active() && number == ours();
+}
+
+/* Blocks or unblocks our signal for the kernel. True: it was blocked. */
+static bool mask_real(int how)
+{
+    sigset_t set, old;
+    sigemptyset(&set);
+    sigaddset(&set, ours());
+    return REAL(sigprocmask)(how, &set, &old) == 0 && sigismember(&old, ours()) == 1;
+}
+
+static bool handler_install(struct sigaction *before)
 {
     struct sigaction action = {.sa_sigaction = handler_as,
                                .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sigset_t set, old;
     sigfillset(&action.sa_mask);
-    if (REAL(sigaction)(ours(), &action, &program_action) != 0)
+    return REAL(sigaction)(ours(), &action, before) == 0;
+}
+
+bool signals_install(void)
+{
+    if (!handler_install(&program_action))
         return false;
-    sigemptyset(&set);
-    sigaddset(&set, ours());
-    if (REAL(sigprocmask)(SIG_UNBLOCK, &set, &old) == 0)
-        believed_blocked = sigismember(&old, ours()) == 1;
+    belief.blocked = mask_real(SIG_UNBLOCK);
     return true;
 }
 
 void signals_uninstall(void)
 {
     REAL(sigaction)(ours(), &program_action, NULL);
+    if (belief.blocked)
+        mask_real(SIG_BLOCK);
 }
 
 bool signals_believed_blocked(void)
 {
-    return believed_blocked;
+    return belief.blocked;
 }
 
 void signals_believe_blocked(bool blocked)
 {
-    believed_blocked = blocked;
+    belief.blocked = blocked;
 }
 
 /* The kernel's struct sigaction, for use inside the handler. */
@@ -86,6 +124,8 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
         die_by_default(signal);
         return;
     }
+    if (!((unsigned)action.sa_flags & SA_RESTART))
+        interrupted_end_as(context);
     const ucontext_t *u = context;
     uint64_t mask = 0;
     for (int i = 0; i < 8; i++)
@@ -100,23 +140,40 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
         action.sa_handler(signal);
 }
 
-/* The program's mask for another signal must not block ours while that handler runs. */
+/* The program's mask for another signal must not block ours while that handler runs; but it must
+ * while it runs on an alternate stack, whose size is the program's choice: a second frame there may
+ * not fit, and the kernel then ends the program. */
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         without = *wanted;
-        sigdelset(&without.sa_mask, ours());
+        if ((unsigned)wanted->sa_flags & SA_ONSTACK)
+            sigaddset(&without.sa_mask, ours());
+        else
+            sigdelset(&without.sa_mask, ours());
     }
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
     if (result != 0)
         return result;
     if (old && before)
         sigaddset(&old->sa_mask, ours());
+    else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
+        sigdelset(&old->sa_mask, ours());
     if (wanted && signal > 0 && signal < SIGNALS)
         masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, ours()) == 1);
     return 0;
+}
+
+/* A vfork child's actions are its own, but program_action is its parent's. */
+static int action_of_child(const struct sigaction *wanted, struct sigaction *old)
+{
+    struct sigaction before;
+    int result = REAL(sigaction)(ours(), wanted, &before);
+    if (result == 0 && old)
+        *old = before.sa_sigaction == handler_as ? program_action : before;
+    return result;
 }
 
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
@@ -126,6 +183,8 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
         return REAL(sigaction)(signal, wanted, old);
     if (signal != ours())
         return action_set(signal, wanted, old);
+    if (process_foreign_as())
+        return action_of_child(wanted, old);
     struct sigaction before = program_action;
     if (wanted)
         program_action = *wanted;
@@ -134,61 +193,35 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     return 0;
 }
 
-static sighandler_t handler_set(int signal, sighandler_t handler, unsigned flags)
-{
-    struct sigaction wanted = {.sa_handler = handler, .sa_flags = (int)flags}, old;
-    sigemptyset(&wanted.sa_mask);
-    if (!(flags & SA_RESETHAND))
-        sigaddset(&wanted.sa_mask, signal);
-    if (sigaction(signal, &wanted, &old) != 0)
-        return SIG_ERR;
-    return old.sa_handler;
-}
-
-EXPORT sighandler_t signal(int number, sighandler_t handler)
-{
-    if (!active() || number != ours())
-        return REAL(signal)(number, handler);
-    return handler_set(number, handler, SA_RESTART);
-}
-
-EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
-{
-    if (!active() || number != ours())
-        return REAL(sysv_signal)(number, handler);
-    return handler_set(number, handler, SA_RESETHAND | SA_NODEFER);
-}
-
-/* Blocking our signal is remembered, not done. */
-static bool believe(int how, const sigset_t *set, sigset_t *without)
-{
-    bool before = believed_blocked;
-    *without = *set;
-    bool member = sigismember(set, ours()) == 1;
-    if (how == SIG_SETMASK)
-        believed_blocked = member;
-    else if (member)
-        believed_blocked = how == SIG_BLOCK;
-    sigdelset(without, ours());
-    return before;
-}
-
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 
+/* Blocking our signal is remembered, not done. Where it is blocked nevertheless, by the mask of a
+ * handler, the program's wishes are done. */
 static int mask_change(mask_function *real, int how, const sigset_t *set, sigset_t *old)
 {
-    sigset_t without;
-    bool before = believed_blocked;
     if (!active())
         return real(how, set, old);
-    if (set && (how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK))
-        before = believe(how, set, &without);
-    else if (set)
+    bool *blocked = believed(), before = *blocked;
+    bool member = set && sigismember(set, ours()) == 1;
+    sigset_t without, was;
+    if (set)
         without = *set;
-    int result = real(how, set ? &without : NULL, old);
-    if (result == 0 && old && before)
+    if (set && how != SIG_UNBLOCK)
+        sigdelset(&without, ours());
+    int result = real(how, set ? &without : NULL, &was);
+    if (result != 0)
+        return result;
+    if (set && !before && sigismember(&was, ours()) == 1) {
+        if (member && how == SIG_SETMASK)
+            mask_real(SIG_BLOCK);
+    } else if (set && (member || how == SIG_SETMASK)) {
+        *blocked = member && how != SIG_UNBLOCK;
+    }
+    if (old)
+        *old = was;
+    if (old && before)
         sigaddset(old, ours());
-    return result;
+    return 0;
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
@@ -201,25 +234,27 @@ EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *rest
     return mask_change(&REAL(pthread_sigmask), how, set, old);
 }
 
-void signals_before_exec(void)
+static bool ignore_real(void)
 {
-    sigset_t set;
-    if (program_action.sa_handler == SIG_IGN) {
-        struct sigaction ignore = {.sa_handler = SIG_IGN};
-        REAL(sigaction)(ours(), &ignore, NULL);
-    }
-    if (believed_blocked) {
-        sigemptyset(&set);
-        sigaddset(&set, ours());
-        REAL(sigprocmask)(SIG_BLOCK, &set, NULL);
-    }
+    struct sigaction now, ignore = {.sa_handler = SIG_IGN};
+    return program_action.sa_handler == SIG_IGN && REAL(sigaction)(ours(), NULL, &now) == 0 &&
+           now.sa_sigaction == handler_as && REAL(sigaction)(ours(), &ignore, NULL) == 0;
 }
 
-void signals_after_failed_exec(void)
+struct signals_lent signals_lend(void)
 {
-    struct sigaction keep = program_action;
-    bool blocked = believed_blocked;
-    signals_install();
-    program_action = keep;
-    believed_blocked = blocked;
+    struct signals_lent lent = {false, false};
+    if (!active() || rt_quiet_as())
+        return lent;
+    lent.ignored = ignore_real();
+    lent.blocked = *believed() && !mask_real(SIG_BLOCK);
+    return lent;
+}
+
+void signals_return(struct signals_lent lent)
+{
+    if (lent.blocked)
+        mask_real(SIG_UNBLOCK);
+    if (lent.ignored)
+        handler_install(NULL);
 }

@@ -19,8 +19,15 @@ void signals_chain_as(int signal, siginfo_t *info, void *context);
 /* Whether the program believes that our signal is blocked in the calling thread. */
 bool signals_believed_blocked(void);
 void signals_believe_blocked(bool blocked);
-/* Around exec: the new image inherits the program's ignored and blocked signals, not ours. */
-void signals_before_exec(void);
-void signals_after_failed_exec(void);
+/* Whether the program's signal `number` is the one that we use. */
+bool signals_ours(int number);
+
+/* Around exec and spawn: the new image inherits the program's ignored and blocked signals, not
+ * ours. */
+struct signals_lent {
+    bool ignored, blocked;
+};
+struct signals_lent signals_lend(void);
+void signals_return(struct signals_lent lent);
 
 #endif

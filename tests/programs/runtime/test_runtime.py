@@ -100,6 +100,33 @@ def eintr():
     Recording([target("eintr")], ("-e", "wall", "-F", "9973"))
 
 
+def interrupts():
+    """A sample that is due while a signal ends a system call changes neither."""
+    for _ in range(2):
+        r = Recording([target("interrupts")], ("-F", "9973"))
+        expect(r.profiled.stdout == b"restarted 0 early 0\n", r.profiled.stdout.decode())
+    expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
+def altstack():
+    """Handlers have room on the program's alternate stacks, or no sample is taken there."""
+    for size in ("4096", "5120", "8192", "65536"):
+        r = Recording([target("altstack"), size], ("-F", "9973"))
+        expect(r.profiled.stdout == b"0 bytes changed\n", f"{size}: {r.profiled.stdout.decode()}")
+        if int(size) >= 8192:
+            expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
+def inherits():
+    for options in (("-F", "4999"), ("-F", "4999", "--no-follow")):
+        Recording([target("inherits")], options)
+
+
+def shells():
+    r = Recording([target("shells")])
+    expect(sum(p["name"] == "sh" for p in r.report["processes"]) > 40, "shells were not followed")
+
+
 def execs():
     r = Recording([target("execs")])
     names = [p["name"] for p in r.report["processes"]]
@@ -262,6 +289,7 @@ def kills():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
-                                  loader, signals, starved, eintr, execs, page_faults,
+                                  loader, signals, starved, eintr, interrupts,
+                                  altstack, inherits, shells, execs, page_faults,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})

@@ -1,0 +1,136 @@
+#include "runtime/carrier/interrupted.h"
+
+#include <asm-generic/errno-base.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sigsafe/sys.h"
+
+enum { SYSCALL_BYTES = 2, MOVE_BYTES = 5, EFLAGS_RF = 1 << 16, SIGNALS_LAST = 64 };
+
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+/* The system call instruction leaves the address after it in rcx, and the flags in r11. */
+static bool restarts(const greg_t *r)
+{
+    return r[REG_RCX] == r[REG_RIP] + SYSCALL_BYTES &&
+           (r[REG_R11] | EFLAGS_RF) == (r[REG_EFL] | EFLAGS_RF);
+}
+
+static bool fails_with_eintr(const greg_t *r)
+{
+    return r[REG_RAX] == -EINTR && r[REG_RCX] == r[REG_RIP];
+}
+
+/* The calls that the kernel restarts after a handler with SA_RESTART. The registers of a context that
+ * is about to make the same call once more may look the same: then EINTR is as right, for these. */
+static bool may_restart(greg_t number)
+{
+    static const uint16_t calls[] = {
+        SYS_read,     SYS_write,    SYS_readv,     SYS_writev,   SYS_preadv,    SYS_pwritev,
+        SYS_preadv2,  SYS_pwritev2, SYS_open,      SYS_openat,   SYS_openat2,   SYS_creat,
+        SYS_ioctl,    SYS_fcntl,    SYS_flock,     SYS_accept,   SYS_accept4,   SYS_connect,
+        SYS_sendto,   SYS_recvfrom, SYS_sendmsg,   SYS_recvmsg,  SYS_sendmmsg,  SYS_recvmmsg,
+        SYS_wait4,    SYS_waitid,   SYS_futex,     SYS_msgsnd,   SYS_msgrcv,    SYS_semop,
+        SYS_splice,   SYS_tee,      SYS_vmsplice,  SYS_sendfile, SYS_getrandom, SYS_mq_timedsend,
+        SYS_mq_timedreceive, SYS_copy_file_range};
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (number == calls[i])
+            return true;
+    return false;
+}
+
+static uint64_t mask_of(const ucontext_t *u)
+{
+    return *(const uint64_t *)(const void *)&u->uc_sigmask;
+}
+
+static uint64_t pending_now(void)
+{
+    uint64_t pending = 0;
+    sys_call6_as(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
+    return pending;
+}
+
+enum delivered { NO_HANDLER, HANDLER_RESTARTS, HANDLER_ENDS };
+
+/* What the first handler does that the kernel will run for one of these signals. */
+static enum delivered first_handler(uint64_t signals)
+{
+    for (int i = 1; signals && i <= SIGNALS_LAST; i++) {
+        struct kernel_action action = {SIG_DFL, 0, 0, 0};
+        if (!(signals >> (i - 1) & 1))
+            continue;
+        sys_call6_as(SYS_rt_sigaction, i, 0, (long)&action, sizeof action.mask, 0, 0);
+        if (action.handler != SIG_DFL && action.handler != SIG_IGN)
+            return action.flags & SA_RESTART ? HANDLER_RESTARTS : HANDLER_ENDS;
+    }
+    return NO_HANDLER;
+}
+
+/* The number of the system call before rip, from `mov $number, %eax; syscall`; -1: not known. */
+static int number_before(uint64_t rip)
+{
+    const uint8_t *code = (const uint8_t *)rip - SYSCALL_BYTES - MOVE_BYTES;
+    if (rip % 4096 < SYSCALL_BYTES + MOVE_BYTES || code[0] != 0xb8 || code[5] != 0x0f ||
+        code[6] != 0x05)
+        return -1;
+    return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
+}
+
+/* The mask that a waiting call sets for its time; NULL: none. */
+static const uint64_t *own_mask(int number, const greg_t *r)
+{
+    switch (number) {
+    case SYS_rt_sigsuspend:
+        return (const uint64_t *)r[REG_RDI];
+    case SYS_ppoll:
+        return (const uint64_t *)r[REG_R10];
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+        return (const uint64_t *)r[REG_R8];
+    case SYS_pselect6:
+        return r[REG_R9] ? *(const uint64_t *const *)r[REG_R9] : NULL;
+    default:
+        return NULL;
+    }
+}
+
+void interrupted_end_as(ucontext_t *u)
+{
+    greg_t *r = u->uc_mcontext.gregs;
+    if (!restarts(r) || !may_restart(r[REG_RAX]))
+        return;
+    r[REG_RAX] = -EINTR;
+    r[REG_RIP] += SYSCALL_BYTES;
+}
+
+void interrupted_repair_as(ucontext_t *u)
+{
+    greg_t *r = u->uc_mcontext.gregs;
+    if (restarts(r) && may_restart(r[REG_RAX])) {
+        if (first_handler(pending_now() & ~mask_of(u)) == HANDLER_ENDS)
+            interrupted_end_as(u);
+        return;
+    }
+    if (!fails_with_eintr(r))
+        return;
+    int number = number_before((uint64_t)r[REG_RIP]);
+    const uint64_t *mask = own_mask(number, r);
+    if (!mask)
+        return;
+    uint64_t pending = pending_now();
+    /* Made again, the call at once finds the signal that its own mask lets through. Only then: a
+     * context that the program's own handler has just returned to looks the same. */
+    if (first_handler(pending & ~mask_of(u)) == NO_HANDLER &&
+        first_handler(pending & ~*mask) != NO_HANDLER) {
+        r[REG_RAX] = number;
+        r[REG_RIP] -= SYSCALL_BYTES;
+    }
+}
