@@ -56,7 +56,7 @@ def middle(values):
 
 
 def shown(value, digits=1):
-    return "" if value is None else f"{value:.{digits}f}"
+    return "" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def overhead_rows(entries, names, total, spread):
@@ -84,7 +84,7 @@ def overhead_table(entries, names, total=False, spread=True):
 def rounds_sentence(entries):
     counts = [len(e["rounds"]) for _, e in entries]
     low, high = min(counts), max(counts)
-    return f"{low} rounds" if low == high else f"{low} to {high} rounds"
+    return (f"{low} rounds" if low > 1 else "one round") if low == high else f"{low} to {high} rounds"
 
 
 def verdict(columns, own, whole):
@@ -99,7 +99,9 @@ def verdict(columns, own, whole):
     if columns.get("perf-dwarf"):
         text += (f"`perf record --call-graph dwarf` costs the program {middle(own['perf-dwarf']):.2f}% "
                  f"and, with its own process, {middle(whole['perf-dwarf']):.2f}%; penumbra {mine:.2f}% and "
-                 f"{middle(whole['penumbra']):.2f}%.\n")
+                 f"{middle(whole['penumbra']):.2f}%. perf's interrupt stays in the kernel and its work is done by its own "
+                 "process; penumbra's signal and walk are part of the program's time, and little is left to do for its "
+                 "process. So the sum is what to compare.\n")
     return text
 
 
@@ -111,8 +113,9 @@ def harm_lines(entries):
                 compared += name != "native"
                 if "harm" in row:
                     found.setdefault((name, row["harm"]), set()).add(program.name)
-    lines = [f"- {TITLES.get(n, n)}: {what} in {len(programs)} of {len(entries)} programs ({', '.join(sorted(programs))})"
-             for (n, what), programs in sorted(found.items())]
+    why = {"gperftools": " (it reports to standard error)"}
+    lines = [f"- {TITLES.get(n, n)}: {what} in {len(programs)} of {len(entries)} programs{why.get(n, '')}: "
+             + ", ".join(sorted(programs)) for (n, what), programs in sorted(found.items())]
     return (f"Exit status, standard output, standard error and output files of {compared} copies were compared "
             "with the native copy of the same round. "
             + ("They were the same but for:\n\n" + "\n".join(lines) if lines else "All were the same.") + "\n")
@@ -189,7 +192,7 @@ def stacks_section(data, hz):
             + "\nPeak memory of the profiler's own process, MiB (penumbra: with the part of it that is the spool, "
             "which the program maps too; perf: without its ring buffers, which the kernel holds):\n\n"
             + table(head, stacks_of(data, hz, memory_cell, names))
-            + "\nSamples taken, in percent of the program's CPU time multiplied by the rate:\n\n"
+            + weight_sentence(data, hz) + "\nSamples taken, in percent of the program's CPU time multiplied by the rate:\n\n"
             + table(head, stacks_of(data, hz, lambda r: f"{due(r):.1f}", names)
                     + [suite_line(data, hz, due, names, "median", 1)]))
 
@@ -200,8 +203,24 @@ def stacks_text(data):
     return ("\n# What the stacks are worth, and what a sample weighs\n\nMade by `bench/run.py stacks`, one program under "
             "one profiler at a time.\n\nA stack is complete if it reaches `main`, `_start` (of the program or of the "
             "dynamic linker), or libc's start of a process or of a thread. For penumbra and gperftools this is decided "
-            "from addresses and libc's symbols, not by the profiler's own account; for perf by the names that `perf "
-            "script` prints.\n" + "".join(stacks_section(data, hz) for hz in (997, 10000)))
+            "from addresses and libc's symbols, not by the profiler's own account; periods that penumbra charges to no "
+            "context count as incomplete. For perf it is decided by the names that `perf script` prints.\n" + "".join(stacks_section(data, hz) for hz in (997, 10000)))
+
+
+def weight_sentence(data, hz):
+    """File and memory a sample, beside those of perf's dwarf mode."""
+    both = [(data[f"{p.name}@{hz}/penumbra"], data[f"{p.name}@{hz}/perf-dwarf"]) for p in suite.SUITE
+            if f"{p.name}@{hz}/penumbra" in data and f"{p.name}@{hz}/perf-dwarf" in data]
+    if not both:
+        return ""
+    files = [(d["bytes"] / taken(d)) / (p["bytes"] / taken(p)) for p, d in both]
+    spool = [p["spool_used"] / taken(p) for p, _ in both]
+    peak = [d["profiler_kb"] / p["profiler_kb"] for p, d in both if p["profiler_kb"]]
+    return (f"\nA sample takes {statistics.median(files):.0f} times less of the file than one of perf's dwarf mode (median; "
+            f"at least {min(files):.0f} times). The spool holds {statistics.median(spool):.0f} bytes a sample (median; at "
+            f"most {max(spool):.0f}): trees, which grow with the number of different paths, and unwind tables, which grow "
+            f"with the programs' code, so that longer runs need less a sample. The peak memory of perf's process in dwarf "
+            f"mode is {statistics.median(peak):.1f} times that of penumbra's (median).\n")
 
 
 def write_overhead(a, say):
