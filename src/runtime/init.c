@@ -36,6 +36,15 @@ static bool header_good(const struct spool_header *h, off_t file_size)
            h->config.max_depth >= 64;
 }
 
+/* Where the address space is limited, nearly all of it is for the program. */
+static uint64_t address_space_share(void)
+{
+    enum { SHARE = 16 };
+    struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+    sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+    return limit.rlim_cur == RLIM64_INFINITY ? UINT64_MAX : limit.rlim_cur / SHARE;
+}
+
 /* Maps as much of the spool as the address space limit lets us: references are offsets. */
 static bool spool_map(const char *path, uint64_t at_most)
 {
@@ -46,9 +55,11 @@ static bool spool_map(const char *path, uint64_t at_most)
     long at = sys_call6_as(SYS_mmap, 0, SPOOL_HEADER_SIZE, PROT_READ, MAP_SHARED, fd, 0);
     if (end >= MAPPED_MIN && (at > 0 || at < -4095)) {
         const struct spool_header *h = (const struct spool_header *)at;
-        uint64_t size = header_good(h, end) ? h->size : 0;
+        uint64_t size = header_good(h, end) ? h->size : 0, share = address_space_share();
         size = size < at_most ? size : at_most;
         sys_call3_as(SYS_munmap, at, SPOOL_HEADER_SIZE, 0);
+        while (size / 2 >= MAPPED_MIN && size > share)
+            size /= 2;
         for (; size >= MAPPED_MIN && !rt.spool.base; size /= 2) {
             at = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, fd, 0);

@@ -75,15 +75,21 @@ struct rt_thread *thread_make_as(void)
     return t;
 }
 
+/* A state is never unmapped: other threads that search the slots may be reading it. */
 void thread_free_as(struct rt_thread *t)
 {
-    if (!pool_try_as()) {
-        sys_call3_as(SYS_munmap, (long)t, (long)state_size(t->max_depth), 0);
-        return;
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        if (pool_try_as()) {
+            t->next_free = free_states;
+            free_states = t;
+            pool_release_as();
+            return;
+        }
+        if (rt_quiet_as())
+            return;
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
     }
-    t->next_free = free_states;
-    free_states = t;
-    pool_release_as();
 }
 
 static bool slot_take_as(struct rt_thread *t)

@@ -168,7 +168,7 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     t->last_ticks = ticks;
     if (rt_quiet_as())
         return charge;
-    if (rt.process->mechanism == MECHANISM_TIMER)
+    if (t->timer >= 0)
         charge.weight = (1 + overrun) * t->multiple;
     else if (rt.config->trigger == TRIGGER_WALL)
         charge = charge_wall(t);
@@ -208,7 +208,7 @@ static void budget_look(struct rt_thread *t)
 static void period_renew(struct rt_thread *t)
 {
     uint64_t old = t->period;
-    if (rt.config->trigger == TRIGGER_CPU && rt.process->mechanism == MECHANISM_PERF) {
+    if (rt.config->trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
         uint64_t missed = now > t->base ? (now - t->base) / old * old : 0;
         uint64_t ours = ticks_to_ns(sys_ticks_as() - t->last_ticks);
@@ -220,7 +220,7 @@ static void period_renew(struct rt_thread *t)
     uint64_t period = clock_draw_as(t);
     if (period == old)
         return;
-    if (rt.process->mechanism == MECHANISM_TIMER)
+    if (t->timer >= 0)
         timer_set_period_as(t, period);
     else
         perf_set_period_as(t, period);

@@ -40,6 +40,15 @@ static int event_open(struct perf_event_attr *a)
     return (int)sys_call6_as(SYS_perf_event_open, (long)a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
+/* Unless another thread has set a limit of its own meanwhile: then that one stays. */
+static void limit_restore(const struct rlimit64 *limit, const struct rlimit64 *raised)
+{
+    struct rlimit64 seen = *raised;
+    sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)limit, (long)&seen, 0, 0);
+    if (seen.rlim_cur != raised->rlim_cur || seen.rlim_max != raised->rlim_max)
+        sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&seen, 0, 0, 0);
+}
+
 /* Opens an event and moves its descriptor out of the program's range. Negative errno on failure;
  * -EBUSY if another thread, which this handler may have interrupted, is doing the same. */
 static int event_open_high(struct perf_event_attr *a)
@@ -52,8 +61,8 @@ static int event_open_high(struct perf_event_attr *a)
     int base = above ? (int)limit.rlim_cur : FD_BASE;
     if (!above && limit.rlim_cur <= FD_BASE)
         base = (int)limit.rlim_cur / 2;
+    struct rlimit64 raised = limit;
     if (above) {
-        struct rlimit64 raised = limit;
         raised.rlim_cur = limit.rlim_cur + FD_ROOM;
         if (raised.rlim_cur > limit.rlim_max)
             raised.rlim_cur = limit.rlim_max;
@@ -66,7 +75,7 @@ static int event_open_high(struct perf_event_attr *a)
         sys_call3_as(SYS_close, low, 0, 0);
     }
     if (above)
-        sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&limit, 0, 0, 0);
+        limit_restore(&limit, &raised);
     if (fd >= 0 && base < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
         __atomic_store_n(&lowest_fd, base, __ATOMIC_RELAXED);
     __atomic_store_n(&limit_lock, 0, __ATOMIC_RELEASE);

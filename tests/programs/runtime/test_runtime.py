@@ -207,6 +207,11 @@ PROGRAMS = {
     "tar": (["sh", "-c", "tar -cf - /usr/include/linux 2>/dev/null | gzip -c | sha256sum"], False),
     "seccomp": (["sh", "-c", "command -v file >/dev/null && file /bin/sh"], False),
     "ulimit": (["sh", "-c", "ulimit -v 400000; ulimit -n 20; ls /usr/bin | sort | sha256sum"], False),
+    "address-limit": (["/usr/bin/python3", "-c", "import resource;"
+                       "resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9));"
+                       "b = bytearray(700 * 1000 * 1000); print(len(b))"], False),
+    "address-space": (["sh", "-c", "ulimit -v 1000000; exec /usr/bin/python3 -c "
+                       "'b = bytearray(800 * 1000 * 1000); print(len(b))'"], False),
     "node": (["node", "-e", "let s=0; for (let i=0;i<5e7;i++) s=(s+i*i)%1000003; console.log(s)"], False),
     "java": (["java", "-version"], False),
     "sh-signals": (["sh", "-c", "trap 'echo term' TERM; kill -TERM $$; kill -TRAP $$"], False),
