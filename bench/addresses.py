@@ -136,13 +136,15 @@ def penumbra_flat(tools, file):
     the same address ranges as for gperftools, whatever the profile says of itself."""
     done = subprocess.run([tools.file("bench/bench-flat"), file], stdout=subprocess.PIPE, text=True,
                           errors="replace", check=True)
-    out = {"leaves": {}, "complete": 0, "incomplete": 0, "strays": {}}
+    out = {"leaves": {}, "complete": 0, "incomplete": 0, "unattributed": 0, "strays": {}}
     for line in done.stdout.splitlines():
         word, rest = line.split(" ", 1)
         if word in ("taken", "truncated", "nodes"):
             out[word] = int(rest)
         elif word == "broken":
             out["incomplete"] += int(rest)
+        elif word == "unattributed":
+            out["unattributed"] += int(rest)
         else:
             count, offset, path = rest.split(" ", 2)
             count, offset = int(count), int(offset, 16)

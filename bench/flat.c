@@ -8,7 +8,8 @@
  *     nodes N            tree nodes
  *     leaf COUNT OFFSET PATH     samples that ended at this link-time address
  *     outer COUNT OFFSET PATH    stacks whose outermost frame is at this address
- *     broken COUNT               stacks that hang under a pseudo node (incomplete, unattributed) */
+ *     broken COUNT               incomplete stacks
+ *     unattributed COUNT         periods charged to no context (no sample was taken in them) */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -44,7 +45,7 @@ static void print_thread(const struct profile *p, const struct profile_thread *t
     for (uint32_t i = 1; i < t->node_count; i += t->nodes[i].subtree) {
         uint64_t count = samples_below(t, i);
         if (t->nodes[i].image == PROFILE_IMAGE_PSEUDO)
-            printf("broken %" PRIu64 "\n", count);
+            printf("%s %" PRIu64 "\n", t->nodes[i].offset == KEY_UNATTRIBUTED ? "unattributed" : "broken", count);
         else
             print_at(p, "outer", &t->nodes[i], count);
     }

@@ -14,7 +14,7 @@ def read(a, name, folder):
     """(samples, complete, more) from what the profiler left in `folder`."""
     if name == "penumbra":
         flat = addresses.penumbra_flat(a.tools, os.path.join(folder, "penumbra.pnb"))
-        more = {k: flat[k] for k in ("taken", "truncated", "nodes", "strays")}
+        more = {k: flat[k] for k in ("taken", "truncated", "nodes", "unattributed", "strays")}
         return flat["complete"] + flat["incomplete"], flat["complete"], more
     if name == "gperftools":
         return addresses.gperftools_stacks(folder) + ({},)
@@ -44,4 +44,6 @@ def run(a, say):
                 due = row["own_us"] * hz / 1e6
                 say(f"{program.name:11} {hz:6} Hz {name:11} {taken:7} samples ({100 * taken / due:5.1f}% of those due), "
                     f"complete {100 * row['complete'] / max(1, row['samples']):7.3f}%, "
-                    f"{row['bytes'] / taken:8.1f} bytes each" + (f"  {row['strays']}" if row.get("strays") else ""))
+                    f"{row['bytes'] / taken:8.1f} bytes each"
+                    + (f", unattributed {row['unattributed']}" if row.get("unattributed") else "")
+                    + (f", strays {row['strays']}" if row.get("strays") else ""))

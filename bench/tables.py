@@ -169,6 +169,16 @@ def suite_line(data, hz, value, names, label, digits, pick=statistics.median):
     return [f"**{label}**"] + cells
 
 
+def unattributed_sentence(data, hz):
+    found = [(100 * r["unattributed"] / max(1, r["samples"] + r["unattributed"]), r["program"]) for r in data.values()
+             if r["hz"] == hz and r["profiler"] == "penumbra" and "unattributed" in r]
+    if not found:
+        return ""
+    share, program = max(found)
+    return (f"\nPeriods in which no signal came (long page faults), which penumbra charges to no context: "
+            f"{statistics.median(s for s, _ in found):.2f}% of all (median; at most {share:.2f}%, in {program}).\n")
+
+
 def stacks_section(data, hz):
     names = [n for n in PEERS if any(r["hz"] == hz and r["profiler"] == n for r in data.values())]
     if not names:
@@ -187,7 +197,7 @@ def stacks_section(data, hz):
     return (f"\n## Stacks at {hz} Hz\n\nComplete stacks, in percent of the samples:\n\n"
             + table(head, stacks_of(data, hz, lambda r: f"{share(r):.2f}", names)
                     + [suite_line(data, hz, share, names, "smallest", 2, min)])
-            + "\nFile size, bytes a sample:\n\n"
+            + unattributed_sentence(data, hz) + "\nFile size, bytes a sample:\n\n"
             + table(head, stacks_of(data, hz, per_sample, names) + [suite_line(data, hz, size, names, "median", 1)])
             + "\nPeak memory of the profiler's own process, MiB (penumbra: with the part of it that is the spool, "
             "which the program maps too; perf: without its ring buffers, which the kernel holds):\n\n"
@@ -204,7 +214,7 @@ def stacks_text(data):
             "one profiler at a time.\n\nA stack is complete if it reaches `main`, `_start` (of the program or of the "
             "dynamic linker), or libc's start of a process or of a thread. For penumbra and gperftools this is decided "
             "from addresses and libc's symbols, not by the profiler's own account; periods that penumbra charges to no "
-            "context count as incomplete. For perf it is decided by the names that `perf script` prints.\n" + "".join(stacks_section(data, hz) for hz in (997, 10000)))
+            "context, because no signal came in them, are not stacks: their share is given apart. For perf it is decided by the names that `perf script` prints.\n" + "".join(stacks_section(data, hz) for hz in (997, 10000)))
 
 
 def weight_sentence(data, hz):

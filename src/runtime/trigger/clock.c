@@ -201,7 +201,7 @@ static void budget_look(struct rt_thread *t)
     uint64_t allowed = cpu_spent / 1000u * limit / 1000u;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
         t->multiple *= 2;
-    else if (ours < allowed / 4 && t->multiple > 1)
+    else if (ours < allowed / 20 * 9 && t->multiple > 1) /* twice that still fits, with a margin */
         t->multiple /= 2;
 }
 
