@@ -126,6 +126,8 @@ void process_fork_child(void)
     images_fork_child_as();
     if (!t || !thread_fork_child_as(t) || !trigger_arm_as(t))
         return;
+    if (t->stack_short)
+        trigger_pause_as(t);
     if (p->mechanism == MECHANISM_PERF)
         trigger_discover_as();
 }

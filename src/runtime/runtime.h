@@ -71,6 +71,7 @@ struct rt_thread {
     void *(*start)(void *);
     void *argument;
     uint64_t stack_size;
+    bool stack_short; /* paused: the thread's alternate stack is too small for a signal */
     bool trap_blocked; /* the program believes that our signal is blocked in this thread */
 
     struct rt_thread *next_free;

@@ -72,6 +72,7 @@ struct rt_thread *thread_make_as(void)
         return NULL;
     t->fd = t->switch_fd = t->timer = -1;
     t->next_free = NULL;
+    t->stack_short = false;
     return t;
 }
 

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/images.h"
@@ -51,40 +50,24 @@ EXPORT int prctl(int option, ...)
     return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
 }
 
-/* Before the program limits its address space: most of what the spool holds of it goes back. What is
- * in use stays; without more room samples are dropped and counted. */
-static void room_make(uint64_t limit)
-{
-    enum { SHARE = 16, AHEAD = 4 << 20, PAGE = 4096 };
-    if (!rt.process || rt_quiet_as() || process_foreign_as() || limit == RLIM64_INFINITY)
-        return;
-    uint64_t next = __atomic_load_n(&spool_header(&rt.spool)->next, __ATOMIC_RELAXED) + AHEAD;
-    uint64_t keep = (next > limit / SHARE ? next : limit / SHARE) / PAGE * PAGE;
-    uint64_t mapped = rt.spool.mapped;
-    if (keep >= mapped)
-        return;
-    __atomic_store_n(&rt.spool.mapped, keep, __ATOMIC_SEQ_CST);
-    sys_call3_as(SYS_munmap, (long)(rt.spool.base + keep), (long)(mapped - keep), 0);
-}
-
-EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
-{
-    if (resource == RLIMIT_AS)
-        room_make(limit->rlim_cur);
-    return REAL(setrlimit64)(resource, limit);
-}
-
-/* With 64-bit offsets <sys/resource.h> gives the name `setrlimit` to setrlimit64. */
-EXPORT int setrlimit_plain(__rlimit_resource_t resource,
-                           const struct rlimit64 *limit) __asm__("setrlimit");
-int setrlimit_plain(__rlimit_resource_t resource, const struct rlimit64 *limit)
-{
-    return setrlimit64(resource, limit);
-}
-
 static bool hidden(int fd)
 {
     return rt.process && fd >= trigger_lowest_fd_as() && trigger_owns_fd_as(fd);
+}
+
+/* The program takes a number for itself: it is the program's. */
+EXPORT int dup2(int from, int to)
+{
+    if (hidden(to) && !process_foreign_as())
+        trigger_yield_fd_as(to);
+    return REAL(dup2)(from, to);
+}
+
+EXPORT int dup3(int from, int to, int flags)
+{
+    if (hidden(to) && !process_foreign_as())
+        trigger_yield_fd_as(to);
+    return REAL(dup3)(from, to, flags);
 }
 
 EXPORT int close(int fd)

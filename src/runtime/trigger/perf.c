@@ -229,6 +229,19 @@ bool trigger_owns_fd_as(int fd)
     return false;
 }
 
+void trigger_yield_fd_as(int fd)
+{
+    if (fd == discovery_fd)
+        event_close(&discovery_fd);
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t && t->fd == fd)
+            event_close(&t->fd);
+        if (t && t->switch_fd == fd)
+            event_close(&t->switch_fd);
+    }
+}
+
 bool trigger_none_above_as(int fd)
 {
     if (discovery_fd > fd)

@@ -33,6 +33,8 @@ void trigger_resume_discovery_as(void);
 void trigger_fork_child_as(void);
 /* Ours, and so not the program's to close. */
 bool trigger_owns_fd_as(int fd);
+/* Closes fd, which is ours: its thread is not sampled any more. */
+void trigger_yield_fd_as(int fd);
 /* True if no descriptor above fd is ours. */
 bool trigger_none_above_as(int fd);
 /* Lowest descriptor we may own: everything below is the program's. */

@@ -110,11 +110,16 @@ def interrupts():
 
 def altstack():
     """Handlers have room on the program's alternate stacks, or no sample is taken there."""
-    for size in ("4096", "5120", "8192", "65536"):
+    for size in ("2048", "4096", "5120", "8192", "65536"):
         r = Recording([target("altstack"), size], ("-F", "9973"))
         expect(r.profiled.stdout == b"0 bytes changed\n", f"{size}: {r.profiled.stdout.decode()}")
         if int(size) >= 8192:
             expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
+def locked():
+    r = Recording([target("locked")])
+    expect(r.samples() > 50, f"only {r.samples()} samples")
 
 
 def inherits():
@@ -295,6 +300,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
-                                  altstack, inherits, shells, execs, page_faults,
+                                  altstack, locked, inherits, shells, execs, page_faults,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})

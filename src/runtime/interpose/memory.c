@@ -1,0 +1,94 @@
+/* Memory that the program limits, locks, or sets apart for signals. */
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "runtime/interpose/real.h"
+#include "runtime/process.h"
+#include "runtime/self.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* Gives back what the spool holds of the address space beyond `keep` bytes and what is in use. Without
+ * more room samples are dropped and counted. */
+static void spool_shrink(uint64_t keep)
+{
+    enum { AHEAD = 4 << 20, PAGE = 4096 };
+    if (!rt.process || rt_quiet_as() || process_foreign_as())
+        return;
+    uint64_t used = __atomic_load_n(&spool_header(&rt.spool)->next, __ATOMIC_RELAXED) + AHEAD;
+    uint64_t mapped = rt.spool.mapped;
+    keep = (used > keep ? used : keep) / PAGE * PAGE;
+    if (keep >= mapped)
+        return;
+    __atomic_store_n(&rt.spool.mapped, keep, __ATOMIC_SEQ_CST);
+    sys_call3_as(SYS_munmap, (long)(rt.spool.base + keep), (long)(mapped - keep), 0);
+}
+
+/* Before the program limits its address space. */
+static void room_make(const struct rlimit64 *limit)
+{
+    enum { SHARE = 16 };
+    if (limit && limit->rlim_cur != RLIM64_INFINITY)
+        spool_shrink(limit->rlim_cur / SHARE);
+}
+
+EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+    if (resource == RLIMIT_AS)
+        room_make(limit);
+    return REAL(setrlimit64)(resource, limit);
+}
+
+/* With 64-bit offsets <sys/resource.h> gives the name `setrlimit` to setrlimit64. */
+EXPORT int setrlimit_plain(__rlimit_resource_t resource,
+                           const struct rlimit64 *limit) __asm__("setrlimit");
+int setrlimit_plain(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+    return setrlimit64(resource, limit);
+}
+
+EXPORT int prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
+                     struct rlimit64 *old)
+{
+    if (resource == RLIMIT_AS && (pid == 0 || pid == rt.pid))
+        room_make(limit);
+    return REAL(prlimit64)(pid, resource, limit, old);
+}
+
+EXPORT int prlimit_plain(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
+                         struct rlimit64 *old) __asm__("prlimit");
+int prlimit_plain(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
+                  struct rlimit64 *old)
+{
+    return prlimit64(pid, resource, limit, old);
+}
+
+/* The whole of a sparse file would be brought in. */
+EXPORT int mlockall(int flags)
+{
+    spool_shrink(0);
+    return REAL(mlockall)(flags);
+}
+
+/* A program may set an alternate stack that is too small for any signal on this processor, as long as
+ * no signal comes: then ours must not come either. */
+EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+{
+    enum { HANDLER = 3584 };
+    int result = REAL(sigaltstack)(stack, old);
+    struct rt_thread *t = self_get();
+    if (result != 0 || !stack || !t || !rt.process || rt_quiet_as() || process_foreign_as())
+        return result;
+    bool short_of = !(stack->ss_flags & SS_DISABLE) &&
+                    stack->ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
+    if (short_of && !t->stack_short) {
+        trigger_pause_as(t);
+        trigger_pause_discovery_as(); /* it comes to every thread */
+    } else if (!short_of && t->stack_short) {
+        trigger_resume_as(t);
+    }
+    t->stack_short = short_of;
+    return result;
+}
