@@ -46,6 +46,7 @@ struct recording {
     struct record_child child;
     struct live_line line;
     uint64_t start_ns;
+    uint64_t alone_ns; /* --wait-all: elapsed time when a descendant was last seen; 0: not yet */
 };
 
 static uint64_t now_ns(void)
@@ -144,6 +145,8 @@ static bool process_runs(int32_t pid)
     return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
+#define ALONE_LEAST_NS UINT64_C(300000000)
+
 static bool descendants_run(const struct spool *s)
 {
     spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
@@ -178,12 +181,18 @@ static void wait_for_bell(const struct record_spool *s, uint32_t seen, uint64_t 
     syscall(SYS_futex, &spool_header(&s->spool)->bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-static bool recording_is_over(const struct recording *r, uint64_t elapsed)
+/* With --wait-all, a descendant that was just executed may not have registered yet: the recording ends
+ * when none has been seen for a while. */
+static bool recording_is_over(struct recording *r, uint64_t elapsed)
 {
     const struct record_options *o = &r->options;
     if (record_signals_stop() || (o->duration_ns && elapsed >= o->duration_ns))
         return true;
-    return r->child.ended && !(o->wait_all && descendants_run(&r->spool.spool));
+    if (!r->child.ended || !o->wait_all)
+        return r->child.ended;
+    if (!r->alone_ns || descendants_run(&r->spool.spool))
+        r->alone_ns = elapsed;
+    return elapsed - r->alone_ns > ALONE_LEAST_NS;
 }
 
 /* Serves the runtimes until the recording is over; returns how long it was. */

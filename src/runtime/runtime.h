@@ -55,6 +55,7 @@ struct rt_thread {
     uint64_t random;        /* xorshift state */
     uint32_t group_left;    /* samples until the period is drawn anew */
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
+    bool premature;         /* this signal is no sample (trigger/clock.c) */
     bool mirror;            /* the next draw mirrors this one */
 
     /* Self-measurement over the current window (trigger/budget.h). */

@@ -148,9 +148,15 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     return charge;
 }
 
+/* When the period of a software event is set, the kernel forgets what is left of the current one, and
+ * the event's next occurrence is an overflow: premature, no sample. */
 static struct trigger_charge charge_events(struct rt_thread *t)
 {
     uint64_t now = clock_now_as(t);
+    if (now > t->base && now - t->base < t->period / 2) {
+        t->premature = true;
+        return (struct trigger_charge){0, 0};
+    }
     uint64_t periods = now > t->base ? (now - t->base) / t->period : 1;
     if (periods == 0)
         periods = 1;
@@ -243,10 +249,11 @@ static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
-    if (!quiet && --t->group_left == 0)
+    if (!quiet && !t->premature && --t->group_left == 0)
         period_renew(t);
     uint64_t cost = cost_measure(t, ticks_at_entry);
     t->record->cost_ticks += cost;
+    t->premature = false;
     if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2) {
         t->slow = 0;
         return;
