@@ -22,7 +22,7 @@ int main(void)
             while (cpu_seconds() < 0.020)
                 for (int k = 0; k < 10000; k++)
                     work += (unsigned long)k;
-            _exit(0);
+            _exit(work == 0);
         }
         int status;
         if (waitpid(child, &status, 0) != child || status)
