@@ -118,25 +118,6 @@ static bool signal_ours(const siginfo_t *info, uint64_t *value, bool *late, uint
     return *value >> 32 == rt.cookie;
 }
 
-/* A sample finds all of its data out of the caches: the program has run for a period. Asks for the
- * lines that it will need, so that their misses overlap: counters, the last path, and the return
- * addresses where the last path had them, most of which are still there. */
-static void lines_prefetch(const struct rt_thread *t)
-{
-    enum { LINE = 64, RECORD_LINES = 4, PATH_FRAMES = 24 };
-    const uint8_t *record = (const uint8_t *)t->record;
-    uint32_t depth = t->memo_depth < PATH_FRAMES ? t->memo_depth : PATH_FRAMES;
-    __builtin_prefetch(images_current_as());
-    for (unsigned i = 0; i < RECORD_LINES; i++)
-        __builtin_prefetch(record + LINE * i, 1);
-    for (uint32_t i = 0; i < depth; i += LINE / sizeof *t->memo) {
-        __builtin_prefetch(t->memo + i, 1);
-        __builtin_prefetch(t->frames + i, 1);
-    }
-    for (uint32_t i = 0; i < depth; i++)
-        __builtin_prefetch((const void *)(t->frames[i].cfa - 8));
-}
-
 /* Bytes of an alternate stack that are left below the kernel's frame: nothing guards its end. */
 static uint64_t stack_left(const ucontext_t *u)
 {
@@ -148,7 +129,6 @@ static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
                    uint64_t overrun)
 {
     struct unwind_regs regs;
-    lines_prefetch(t);
     t->busy = 1;
     t->record->deliveries++;
     registers_read(&regs, u);
