@@ -1,4 +1,4 @@
-/* Why a sample was not taken, and why a stack is incomplete. One list, used by the runtime (which
+/* Why a sample was not taken, why a stack is incomplete, and why the engine stopped. One list of each, used by the runtime (which
  * counts), the file (which stores counts by name) and the reports (which print them): every sample
  * not taken is counted, by reason, and shown.
  *
@@ -24,9 +24,30 @@
     X(TRUNC_BAD_STACK, "bad-stack", "the caller's frame would be outside readable stack memory")   \
     X(TRUNC_NO_PROGRESS, "no-progress", "the caller's frame would not be above its callee's")
 
+/* Why code that ran under the engine went on natively. */
+#define STOP_REASONS(X)                                                                            \
+    X(STOP_BUDGET, "budget", "the burst was complete")                                             \
+    X(STOP_SYSTEM_CALL, "system-call", "a system call that the carrier does not run")              \
+    X(STOP_INVALID, "invalid-instruction", "bytes that are no instruction")                        \
+    X(STOP_UNSUPPORTED, "unsupported", "an instruction that cannot be translated")                 \
+    X(STOP_FAR_TRANSFER, "far-transfer", "a far call, jump or return, or a change of mode")        \
+    X(STOP_PRIVILEGED, "privileged", "an instruction that only the kernel may execute")            \
+    X(STOP_UNREADABLE, "unreadable", "code that cannot be read")                                   \
+    X(STOP_FAULT, "fault", "an instruction faulted")                                               \
+    X(STOP_SIGNAL, "signal", "a signal arrived that the engine could not put off")                 \
+    X(STOP_RSEQ, "rseq", "a restartable sequence")                                                 \
+    X(STOP_GS, "gs-in-use", "the program uses the GS segment itself")                              \
+    X(STOP_SELF_MODIFIED, "self-modified", "code that changes faster than it can be translated")   \
+    X(STOP_CACHE_FULL, "cache-full", "the code cache had no more room")                            \
+    X(STOP_COUNTERS_FULL, "counters-full", "there was no more memory for counters")                \
+    X(STOP_SANDBOX, "sandbox", "the program entered a sandbox")                                    \
+    X(STOP_NO_MEMORY, "no-memory", "the engine could not get memory or address space")             \
+    X(STOP_END, "end", "the recording had ended")
+
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
+enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 #undef REASON_ENUMERATOR
 
 #endif

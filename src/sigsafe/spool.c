@@ -16,27 +16,44 @@ void spool_ring_as(const struct spool *s)
     sys_call6_as(SYS_futex, (long)&h->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
-void *spool_alloc_as(const struct spool *s, uint64_t size)
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* `unit`: both the alignment and what the size is a multiple of. */
+static void *alloc_as(const struct spool *s, uint64_t size, uint64_t unit)
 {
     struct spool_header *h = spool_header(s);
     if (size > s->mapped)
         return NULL;
-    size = (size + SPOOL_UNIT - 1) / SPOOL_UNIT * SPOOL_UNIT;
+    size = round_up(size, unit);
     uint64_t old = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
-    uint64_t limit;
+    uint64_t limit, start;
     do {
         limit = __atomic_load_n(&h->limit, __ATOMIC_ACQUIRE);
         if (limit > s->mapped)
             limit = s->mapped;
-        if (old < SPOOL_HEADER_SIZE || old > limit || size > limit - old) {
+        start = round_up(old, unit);
+        if (old < SPOOL_HEADER_SIZE || old > limit || start > limit || size > limit - start) {
             spool_ring_as(s);
             return NULL;
         }
-    } while (!__atomic_compare_exchange_n(&h->next, &old, old + size, true, __ATOMIC_RELAXED,
+    } while (!__atomic_compare_exchange_n(&h->next, &old, start + size, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
-    if (limit - old >= SPOOL_LOW_WATER && limit - old - size < SPOOL_LOW_WATER)
+    if (limit - old >= SPOOL_LOW_WATER && limit - start - size < SPOOL_LOW_WATER)
         spool_ring_as(s);
-    return s->base + old;
+    return s->base + start;
+}
+
+void *spool_alloc_as(const struct spool *s, uint64_t size)
+{
+    return alloc_as(s, size, SPOOL_UNIT);
+}
+
+void *spool_alloc_pages_as(const struct spool *s, uint64_t size)
+{
+    return alloc_as(s, size, SPOOL_PAGE);
 }
 
 void spool_push_as(const struct spool *s, uint32_t *head, void *record)

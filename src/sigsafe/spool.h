@@ -36,8 +36,9 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 2u
+#define SPOOL_VERSION 3u
 #define SPOOL_UNIT 16u
+#define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
 #define SPOOL_ENV "PENUMBRA_SPOOL"
 #define SPOOL_PATH_MAX 1024
@@ -56,6 +57,22 @@ enum trigger_mechanism {
     MECHANISM_TIMER, /* timer_create on the thread's CPU clock: a real-time signal */
 };
 
+enum carrier_kind {
+    CARRIER_HANDLER, /* a signal handler looks at the interrupted context */
+    CARRIER_BURST,   /* the next instructions of the program run under the engine */
+    CARRIER_SHADOW,  /* they run in a copy of the process */
+    CARRIER_EXACT,   /* the whole run is under the engine */
+};
+
+enum tool_kind {
+    TOOL_PATHS,  /* call paths, by unwinding: the handler's */
+    TOOL_NULL,   /* nothing: what the engine alone costs */
+    TOOL_COUNT,  /* instructions by class */
+    TOOL_BLOCKS, /* executions of basic blocks */
+    TOOL_EDGES,  /* blocks, and transfers of control between them */
+    TOOL_CALLS,  /* exact calls by calling context */
+};
+
 /* Written by the collector before the program starts, constant afterwards. */
 struct spool_config {
     uint32_t trigger;       /* enum trigger_kind */
@@ -71,6 +88,9 @@ struct spool_config {
     uint64_t tsc_hz;        /* time stamp counter ticks a second */
     uint32_t delivery_ns;   /* cost of an empty handler's signal, calibrated by the collector */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
+    uint32_t carrier;       /* enum carrier_kind */
+    uint32_t tool;          /* enum tool_kind */
+    uint64_t length;        /* instructions of a burst */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
 };
 
@@ -123,6 +143,7 @@ struct spool_process {
                            0: none */
     uint32_t exclude_kernel; /* what this process really uses */
     spool_ref command;  /* spool_string: arguments separated by NUL */
+    uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
     char name[16];
     uint64_t drops[DROP_COUNT];
 };
@@ -210,6 +231,9 @@ static inline spool_ref spool_ref_of(const struct spool *s, const void *record)
 /* `size` zero bytes, 16-byte aligned; NULL when the spool has no storage ready. Rings the bell when
  * little is left. */
 void *spool_alloc_as(const struct spool *s, uint64_t size);
+
+/* The same, in whole pages of the file: such memory can be mapped a second time. */
+void *spool_alloc_pages_as(const struct spool *s, uint64_t size);
 
 /* Links `record` (whose first member is its spool_ref next) into the list at *head. */
 void spool_push_as(const struct spool *s, uint32_t *head, void *record);
