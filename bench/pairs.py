@@ -32,7 +32,8 @@ class RoundError(Exception):
 @dataclass
 class Copy:
     """One copy of the program in a round. `wrap` turns the held program into what is started:
-    wrap(hold, folder) where hold(env) gives the command line that holds the program."""
+    wrap(hold, folder) where hold(env, before) gives the command line that holds the program; `before` are
+    words in front of the program's own command."""
     name: str
     wrap: callable
     watch: bool = False  # the started process is a profiler: watch its memory
@@ -140,9 +141,9 @@ class Round:
         for name, value in self.program.env.items():
             base += ["--env", f"{name}={value}"]
 
-        def command(env=None):
+        def command(env=None, before=()):
             more = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
-            return base + more + ["--"] + self.program.argv
+            return base + more + ["--", *before] + self.program.argv
         return command
 
     def start(self, copy):

@@ -5,6 +5,7 @@
     bench/run.py overhead [--rounds 3]         CPU time against native copies, beside other profilers
     bench/run.py stacks                        share of complete stacks, bytes a sample
     bench/run.py distortion [--rounds 3]       flat profiles against perf's
+    bench/run.py translators [--rounds 3]      whole runs under translation, beside other translators
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -29,6 +30,8 @@ import stacks  # noqa: E402
 import store  # noqa: E402
 import suite  # noqa: E402
 import tables  # noqa: E402
+import translator_tables  # noqa: E402
+import translators  # noqa: E402
 
 
 def names(ap, text, known):
@@ -43,10 +46,10 @@ def names(ap, text, known):
 def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
-                    choices=["prepare", "overhead", "stacks", "distortion", "tables", "all"])
+                    choices=["prepare", "overhead", "stacks", "distortion", "translators", "tables", "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
-    ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers (see docs)")
+    ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
     ap.add_argument("--rates", default="997,10000", metavar="HZ,...", help="sampling rates for overhead")
     ap.add_argument("--rounds", type=int, default=3)
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
@@ -55,7 +58,7 @@ def arguments():
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
     a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
-    a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b"]) or None
+    a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b", *translators.NAMES]) or None
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a
 
@@ -69,8 +72,10 @@ COMMANDS = {
     "overhead": [overhead.run],
     "stacks": [stacks.run],
     "distortion": [distortion.run],
-    "tables": [tables.run],
-    "all": [prepare.run, overhead.run, stacks.run, distortion.run, tables.run],
+    "translators": [translators.run],
+    "tables": [tables.run, translator_tables.run],
+    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, tables.run,
+            translator_tables.run],
 }
 
 
