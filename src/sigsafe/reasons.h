@@ -42,7 +42,8 @@
     X(STOP_COUNTERS_FULL, "counters-full", "there was no more memory for counters")                \
     X(STOP_SANDBOX, "sandbox", "the program entered a sandbox")                                    \
     X(STOP_NO_MEMORY, "no-memory", "the engine could not get memory or address space")             \
-    X(STOP_END, "end", "the recording had ended")
+    X(STOP_END, "end", "the recording had ended")                                                  \
+    X(STOP_ADDRESS, "address", "the address where it was to end was reached")
 
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };

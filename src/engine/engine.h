@@ -1,0 +1,100 @@
+/* The engine: runs the program's own code under translation, from any register state, until it is
+ * told to stop, at any instruction boundary. docs/engine.md has the design.
+ *
+ *     carrier ──engine_run_as / engine_start_as / engine_redirect_as──> translated code
+ *        ^                                                                   │
+ *        └── callbacks of struct engine_carrier <── dispatcher <─────────────┘
+ *
+ * One struct engine is one code cache with one tool set; its threads share it.
+ *
+ * Context: _as functions may run in a signal handler and use no libc. Callbacks are called by the
+ * dispatcher, on the engine's stack of the thread concerned, with the program's registers in
+ * struct engine_thread; where it is said, under the engine's lock.
+ * Ownership: whoever makes an engine or a thread frees it. Code is never freed before the engine. */
+#ifndef PENUMBRA_ENGINE_ENGINE_H
+#define PENUMBRA_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ucontext.h>
+
+#include "engine/thread.h"
+#include "engine/trust.h"
+#include "sigsafe/reasons.h"
+
+struct engine;
+struct tool; /* hook.h */
+
+/* What the dispatcher does after a callback. */
+enum engine_action {
+    ENGINE_CONTINUE = 0,   /* translated code, at t->rip */
+    ENGINE_RUN_SYSCALL = 1, /* only from system_call: execute it with the registers in t, then as above */
+    ENGINE_LEAVE = 2,      /* native code, at t->rip, with the registers in t */
+    ENGINE_RETURN = 3,     /* engine_run_as returns; the registers stay in t */
+};
+
+struct engine_carrier {
+    /* Under the engine's lock. */
+    struct trust_range (*trust)(void *carrier, uint64_t address);
+    /* The program is about to execute `syscall`; t->rip is already behind it. */
+    enum engine_action (*system_call)(struct engine_thread *t);
+    /* The engine cannot go on, or was told not to: before the instruction at t->rip. */
+    enum engine_action (*stopped)(struct engine_thread *t, enum stop_reason why);
+    /* t->pending was set. The callee clears it. At t->rip, before any instruction. */
+    enum engine_action (*signals)(struct engine_thread *t);
+};
+
+struct engine_config {
+    const struct engine_carrier *carrier;
+    void *carrier_data;      /* for trust */
+    const struct tool *tool; /* NULL: none */
+    void *tool_data;
+    uint64_t cache_size;     /* bytes of address space for code; 0: the engine's choice */
+    bool budget;             /* code counts t->budget down and stops when it is used up */
+    bool single_thread;      /* only one thread will ever run: allows patching in place */
+};
+
+/* NULL: *why says what could not be had (STOP_NO_MEMORY, STOP_GS). */
+struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why);
+void engine_free_as(struct engine *e);
+
+/* A thread area; NULL without memory. Any thread may make it for another. */
+struct engine_thread *engine_thread_make_as(struct engine *e);
+/* Not while the thread runs translated code, nor on the area's own stack. */
+void engine_thread_free_as(struct engine_thread *t);
+
+/* Runs translated code from t->gpr, t->rip, t->rflags on the program's own stack (t->gpr[RSP]) until a
+ * callback answers ENGINE_RETURN; returns t->stop (enum stop_reason). GS is the engine's meanwhile and restored then.
+ * ENGINE_LEAVE never comes back here. */
+enum stop_reason engine_run_as(struct engine_thread *t);
+
+/* The same without a way back: for a thread that is taken over for good. */
+_Noreturn void engine_start_as(struct engine_thread *t);
+
+/* In a signal handler, about to return: the interrupted context (whose registers are the program's)
+ * goes on under the engine. Sets GS, fills t, and points the context at the dispatcher. Code for
+ * rip that is there already is entered directly. */
+void engine_redirect_as(struct engine_thread *t, greg_t *gregs);
+
+/* Makes or finds translated code for `rip`, without running it. False: it cannot be translated. */
+bool engine_translate_as(struct engine *e, uint64_t rip);
+
+/* Code in [lo, hi) changed or went away: no translation of it is entered from now on. */
+void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi);
+
+/* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
+ * only thread left. */
+void engine_fork_before_as(struct engine *e);
+void engine_fork_parent_as(struct engine *e);
+void engine_fork_child_as(struct engine *e, struct engine_thread *t);
+
+struct engine_figures {
+    uint64_t blocks, instructions; /* translated */
+    uint64_t code_bytes;           /* used of the cache */
+    uint64_t indirect_entries, chained; /* lookup entries; those that share their index */
+    uint64_t unlinked;             /* blocks dropped */
+    uint64_t translate_ticks;      /* time stamp counter, in translation */
+};
+struct engine_figures engine_figures_as(const struct engine *e);
+
+#endif

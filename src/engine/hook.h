@@ -1,0 +1,98 @@
+/* What a tool is: it looks at each block once, when its translation is made, and asks for hooks.
+ * Hooks are compiled into the translation.
+ *
+ *     HOOK_ENTRY ──> insn 0 ──HOOK_BEFORE 1──> insn 1 ──HOOK_AFTER 1──> ... end ──┬─HOOK_TAKEN──>
+ *                                                                               └─HOOK_FALL───>
+ *     indirect end: HOOK_INDIRECT, with the target that was computed
+ *
+ *     count    an inlined addition to one of the thread's counters (the window behind the thread area)
+ *     append   an inlined store at r15, which then wraps in a 64 kB ring: the tool set steals r15
+ *     call     a C function, on the engine's stack, with the program's registers in struct
+ *              engine_thread
+ *
+ * Hooks change no flag and no register of the program. What they cost is decided by liveness: a counter
+ * where the flags are dead is one instruction.
+ *
+ * Context: `block` is called by the dispatcher under the engine's lock, so for one block at a time. It
+ * may not block, and uses what _as functions may use. Called hooks run in the thread concerned, at any
+ * time, without a lock. Neither may touch vector registers.
+ * Ownership: all pointers in struct hook_block are valid during the call only. */
+#ifndef PENUMBRA_ENGINE_HOOK_H
+#define PENUMBRA_ENGINE_HOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/thread.h"
+
+struct x86_insn; /* x86/insn.h */
+
+/* How a block ends. */
+enum block_end {
+    END_FALL,        /* cut: goes on with the next instruction */
+    END_JUMP,        /* jmp rel */
+    END_BRANCH,      /* jcc, loop, jrcxz: `taken` or `next` */
+    END_CALL,        /* call rel */
+    END_JUMP_INDIRECT,
+    END_CALL_INDIRECT,
+    END_RETURN,
+    END_SYSCALL,
+    END_STOP,        /* the engine stops before the instruction at `next` */
+};
+
+struct hook_block {
+    uint64_t pc;      /* of its first instruction */
+    uint64_t next;    /* behind its last */
+    uint64_t taken;   /* target of a direct jump, branch or call; else 0 */
+    uint32_t count;   /* instructions, the last one included; 0 only with END_STOP */
+    enum block_end end;
+    const struct x86_insn *insns;
+    const uint8_t *const *code; /* the bytes of each */
+};
+
+struct hooks; /* what has been asked for; block.h */
+
+enum hook_point {
+    HOOK_ENTRY,    /* before the first instruction */
+    HOOK_BEFORE,   /* before instruction `index` */
+    HOOK_AFTER,    /* after instruction `index`, which is not the last */
+    HOOK_TAKEN,    /* on the way to `taken`, of END_BRANCH, END_JUMP, END_CALL */
+    HOOK_FALL,     /* on the way to `next`, of END_BRANCH, END_FALL */
+    HOOK_INDIRECT, /* after the target of an indirect end is known, before it is reached */
+};
+
+/* `value`: the target, at HOOK_INDIRECT; else 0. rip is not filled; rsp is the program's: at HOOK_TAKEN
+ * and HOOK_INDIRECT the return address of a call is pushed, that of a return popped. */
+typedef void hook_function(struct engine_thread *t, uint64_t argument, uint64_t value);
+
+/* Each returns false when the block has too many hooks; the block is then made without a tool's hooks,
+ * and counted as such. Hooks at the same point run in the order in which they were asked for. */
+bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
+                   uint32_t amount);
+/* Stores the low `size` (4 or 8) bytes of a constant, or of a register as it is at that point. */
+bool hook_append_constant_as(struct hooks *h, enum hook_point point, uint32_t index, uint64_t value,
+                             uint32_t size);
+bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t index,
+                             enum engine_register reg, uint32_t size);
+bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
+                  uint64_t argument);
+
+enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
+
+struct tool {
+    const char *name;
+    uint32_t flags;
+    /* Asks for the hooks of one block that is about to be made. */
+    void (*block)(void *data, const struct hook_block *block, struct hooks *h);
+    /* A thread enters or leaves the engine; either may be NULL. */
+    void (*thread_begin)(void *data, struct engine_thread *t);
+    void (*thread_end)(void *data, struct engine_thread *t);
+};
+
+/* The thread's counter, as translated code adds to it. */
+static inline uint64_t *hook_counter(struct engine_thread *t, uint32_t counter)
+{
+    return (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + counter;
+}
+
+#endif

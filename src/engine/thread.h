@@ -1,0 +1,108 @@
+/* One thread's half of the engine: the area at its GS base.
+ *
+ *      mapping:  [ guard page ][ engine stack 64 kB ][ struct engine_thread, 4 kB ][ counter window ]
+ *                                                     ^ GS base                     ^ + 4096
+ *
+ * While translated code runs, the program's registers are in the processor. Everywhere else on the
+ * engine's side (dispatcher, carrier callbacks, hooks that are called) they are in gpr, rip, rflags,
+ * and the carrier may change them there. Vector, x87 and mask registers always stay in the
+ * processor: nothing of the engine touches them.
+ *
+ * Context: the owning thread, and its signal handlers.
+ * Ownership: made and freed by engine_thread_make_as and engine_thread_free_as (engine.h). */
+#ifndef PENUMBRA_ENGINE_THREAD_H
+#define PENUMBRA_ENGINE_THREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/thread_layout.h"
+
+enum engine_register {
+    ENGINE_RAX, ENGINE_RCX, ENGINE_RDX, ENGINE_RBX, ENGINE_RSP, ENGINE_RBP, ENGINE_RSI, ENGINE_RDI,
+    ENGINE_R8, ENGINE_R9, ENGINE_R10, ENGINE_R11, ENGINE_R12, ENGINE_R13, ENGINE_R14, ENGINE_R15,
+};
+
+/* Who is running in this thread: what a signal handler asks first. */
+enum engine_state {
+    ENGINE_NATIVE = 0, /* the program, natively */
+    ENGINE_CACHE = 1,  /* translated code, or the few instructions of switch.S around it */
+    ENGINE_INSIDE = 2, /* the engine's own C code, on the engine's stack; program state in gpr ... */
+};
+
+struct engine;
+
+struct engine_thread {
+    uint64_t gpr[16];
+    uint64_t rip;    /* the next instruction of the program */
+    uint64_t rflags;
+    uint64_t slot_rcx, slot_r11, slot_a, slot_b, slot_hook, slot_link;
+    uint64_t stolen;
+    uint32_t exit;
+    uint32_t state;         /* enum engine_state; a signal handler of the same thread reads it */
+    struct engine_thread *self;
+    uint64_t stack_top;
+    uint64_t next;
+    uint32_t pending;       /* set by the carrier's signal handler: its `signals` is called before
+                               translated code is entered again */
+    uint32_t action;        /* enum engine_action, from the dispatcher to switch.S */
+    int64_t budget;         /* instructions left; only code made with a budget looks at it */
+    uint64_t exit_entry, lookup_entry, hook_entry;
+    uint64_t host_rsp, host_gs;
+    uint64_t leave;
+    uint64_t ring;
+
+    /* From here on only C code looks. */
+    struct engine *engine;
+    uint64_t stop_at;       /* the engine stops before this address; 0: none */
+    uint32_t stop;          /* enum stop_reason: why it stopped last */
+    uint32_t number;        /* among the engine's threads */
+    void *carrier;          /* the carrier's own */
+    void *tool;             /* the tool's own */
+    uint8_t *mapping;
+    uint64_t mapping_size;
+    struct engine_thread *link; /* the engine's list of threads */
+    /* What the dispatcher did in this thread (bench, docs/engine.md). */
+    uint64_t dispatches, lookups, translated, dispatch_ticks;
+};
+
+#define ENGINE_ASSERT(field, offset)                                                               \
+    _Static_assert(offsetof(struct engine_thread, field) == (offset), "thread_layout.h: " #field)
+ENGINE_ASSERT(gpr, ENGINE_T_GPR);
+ENGINE_ASSERT(rip, ENGINE_T_RIP);
+ENGINE_ASSERT(rflags, ENGINE_T_RFLAGS);
+ENGINE_ASSERT(slot_rcx, ENGINE_T_SLOT_RCX);
+ENGINE_ASSERT(slot_r11, ENGINE_T_SLOT_R11);
+ENGINE_ASSERT(slot_a, ENGINE_T_SLOT_A);
+ENGINE_ASSERT(slot_b, ENGINE_T_SLOT_B);
+ENGINE_ASSERT(slot_hook, ENGINE_T_SLOT_HOOK);
+ENGINE_ASSERT(slot_link, ENGINE_T_SLOT_LINK);
+ENGINE_ASSERT(stolen, ENGINE_T_STOLEN);
+ENGINE_ASSERT(exit, ENGINE_T_EXIT);
+ENGINE_ASSERT(state, ENGINE_T_STATE);
+ENGINE_ASSERT(self, ENGINE_T_SELF);
+ENGINE_ASSERT(stack_top, ENGINE_T_STACK_TOP);
+ENGINE_ASSERT(next, ENGINE_T_NEXT);
+ENGINE_ASSERT(pending, ENGINE_T_PENDING);
+ENGINE_ASSERT(action, ENGINE_T_ACTION);
+ENGINE_ASSERT(budget, ENGINE_T_BUDGET);
+ENGINE_ASSERT(exit_entry, ENGINE_T_EXIT_ENTRY);
+ENGINE_ASSERT(lookup_entry, ENGINE_T_LOOKUP_ENTRY);
+ENGINE_ASSERT(hook_entry, ENGINE_T_HOOK_ENTRY);
+ENGINE_ASSERT(host_rsp, ENGINE_T_HOST_RSP);
+ENGINE_ASSERT(host_gs, ENGINE_T_HOST_GS);
+ENGINE_ASSERT(leave, ENGINE_T_LEAVE);
+ENGINE_ASSERT(ring, ENGINE_T_RING);
+_Static_assert(sizeof(struct engine_thread) <= ENGINE_T_SIZE, "a page for the thread");
+#undef ENGINE_ASSERT
+
+/* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of
+ * a thread that is known to run under the engine). */
+static inline struct engine_thread *engine_thread_self_as(void)
+{
+    struct engine_thread *t;
+    __asm__("movq %%gs:%c1, %0" : "=r"(t) : "i"(ENGINE_T_SELF));
+    return t;
+}
+
+#endif

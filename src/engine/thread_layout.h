@@ -1,0 +1,43 @@
+/* Offsets of struct engine_thread that translated code and switch.S use, relative to the GS base.
+ * thread.h asserts each of them.
+ *
+ *      0 gpr[16]      the program's general registers while the engine's own code runs,
+ *                     in the order of their encoding: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15
+ *    128 rip, rflags
+ *    144 slots        the program's value of a register that translated code borrows
+ *    192 stolen       the program's r15 while a tool set steals r15
+ *    200 ...          exits, entries, stacks
+ *   4096 -------      (page) below: the engine's stack, growing down from `stack_top`
+ *
+ * Context: constants only; also read by the assembler. */
+#ifndef PENUMBRA_ENGINE_THREAD_LAYOUT_H
+#define PENUMBRA_ENGINE_THREAD_LAYOUT_H
+
+#define ENGINE_T_GPR 0
+#define ENGINE_T_RIP 128
+#define ENGINE_T_RFLAGS 136
+#define ENGINE_T_SLOT_RCX 144 /* lookups, budget: the program's rcx */
+#define ENGINE_T_SLOT_R11 152 /* lookups: the program's r11 */
+#define ENGINE_T_SLOT_A 160   /* rewritten instructions: first borrowed register */
+#define ENGINE_T_SLOT_B 168   /* second */
+#define ENGINE_T_SLOT_HOOK 176 /* counters where the flags are live */
+#define ENGINE_T_SLOT_LINK 184 /* inline calls of hooks: r11 */
+#define ENGINE_T_STOLEN 192
+#define ENGINE_T_EXIT 200      /* number of the exit that was taken */
+#define ENGINE_T_STATE 204     /* enum engine_state */
+#define ENGINE_T_SELF 208
+#define ENGINE_T_STACK_TOP 216
+#define ENGINE_T_NEXT 224      /* cache address that is entered next */
+#define ENGINE_T_PENDING 232   /* 32 bits, not 0: look before the cache is entered */
+#define ENGINE_T_ACTION 236
+#define ENGINE_T_BUDGET 240
+#define ENGINE_T_EXIT_ENTRY 248   /* switch.S: where the cache leaves to */
+#define ENGINE_T_LOOKUP_ENTRY 256
+#define ENGINE_T_HOOK_ENTRY 264
+#define ENGINE_T_HOST_RSP 272     /* engine_run_as: the caller's stack pointer */
+#define ENGINE_T_HOST_GS 280      /* GS base to restore on the way out */
+#define ENGINE_T_LEAVE 288        /* this thread's way to native code (in the cache) */
+#define ENGINE_T_RING 296         /* a tool's buffer pointer while r15 is the program's */
+#define ENGINE_T_SIZE 4096        /* bytes from the GS base to the counter window */
+
+#endif
