@@ -37,6 +37,7 @@ const char *section_name(enum section_type type)
         [SECTION_IMAGES] = "images",       [SECTION_PROCESSES] = "processes",
         [SECTION_FRAMES] = "frames",       [SECTION_THREADS] = "threads",
         [SECTION_TREES] = "trees",         [SECTION_LIVE] = "live",
+        [SECTION_RANKS] = "ranks",
     };
     return (unsigned)type < SECTION_TYPES && names[type] ? names[type] : "unknown";
 }
@@ -52,11 +53,11 @@ static uint32_t put_section(struct buf *body, const struct buf *raw, bool compre
         size_t n = at ? ZSTD_compress(at, bound, raw->data, raw->size, ZSTD_LEVEL) : 0;
         if (at && !ZSTD_isError(n) && n < raw->size) {
             body->size += n;
-            return SECTION_REQUIRED | SECTION_ZSTD;
+            return SECTION_ZSTD;
         }
     }
     buf_put(body, raw->data, raw->size);
-    return SECTION_REQUIRED;
+    return 0;
 }
 
 uint8_t *container_finish(enum container_kind kind, const struct section_out *sections,
@@ -74,6 +75,7 @@ uint8_t *container_finish(enum container_kind kind, const struct section_out *se
             goto out;
         }
         uint32_t flags = put_section(&body, raw, compress);
+        flags |= sections[i].optional ? 0 : SECTION_REQUIRED;
         if (!buf_ok(&body))
             break;
         buf_put_u32(&table, (uint32_t)sections[i].type);

@@ -46,6 +46,7 @@ enum section_type {
     SECTION_THREADS = 6,
     SECTION_TREES = 7,
     SECTION_LIVE = 8,
+    SECTION_RANKS = 18,
     SECTION_TYPES /* one more than the last known type */
 };
 
@@ -53,10 +54,11 @@ enum section_type {
 
 struct section_out {
     enum section_type type;
+    bool optional; /* a reader that does not know it may pass over it */
     struct buf raw;
 };
 
-/* The bytes of a file with these sections, each required, malloc'ed; NULL on failure. Without
+/* The bytes of a file with these sections, malloc'ed; NULL on failure. Without
  * `compress`, sections are stored as they are. */
 uint8_t *container_finish(enum container_kind kind, const struct section_out *sections,
                           uint32_t count, bool compress, size_t *size, struct err *e);

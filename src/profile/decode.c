@@ -237,6 +237,21 @@ static bool get_threads(struct decoder *d)
     return close_section(&c);
 }
 
+static bool get_ranks(struct decoder *d)
+{
+    struct cursor c;
+    if (!d->file.known[SECTION_RANKS].offset)
+        return true;
+    if (!decode_open(d, SECTION_RANKS, &c))
+        return false;
+    if (cursor_count(&c, 1, "a number of ranks") != d->p->process_count && !c.failed)
+        cursor_fail(&c, "as many ranks as there are processes");
+    for (uint32_t i = 0; i < d->p->process_count && !c.failed; i++)
+        d->p->processes[i].rank =
+            (uint32_t)cursor_uleb(&c, (uint64_t)INT32_MAX + 1, "a rank plus 1");
+    return close_section(&c);
+}
+
 static bool note_unknown(struct decoder *d, struct reason_map *map, const char *verb)
 {
     for (uint32_t i = 0; i < map->count; i++) {
@@ -262,7 +277,7 @@ static void free_reasons(struct reason_map *map)
 
 static bool decode_all(struct decoder *d)
 {
-    return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_threads(d) &&
+    return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) && get_threads(d) &&
            decode_trees(d) && note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");
 }

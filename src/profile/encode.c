@@ -103,6 +103,21 @@ static void put_process(struct buf *b, const struct profile_process *r)
     }
 }
 
+static bool has_ranks(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].rank)
+            return true;
+    return false;
+}
+
+static void put_ranks(struct buf *b, const struct profile *p)
+{
+    buf_put_uleb(b, p->process_count);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        buf_put_uleb(b, p->processes[i].rank);
+}
+
 static void put_threads(struct buf *b, const struct profile *p)
 {
     buf_put_uleb(b, p->thread_count);
@@ -246,12 +261,12 @@ static bool collect_frames(struct frames *f, const struct profile *p)
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT };
+    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, RANKS, COUNT };
     struct section_out s[COUNT] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
         [IMAGES] = {.type = SECTION_IMAGES},       [PROCESSES] = {.type = SECTION_PROCESSES},
         [FRAMES] = {.type = SECTION_FRAMES},       [THREADS] = {.type = SECTION_THREADS},
-        [TREES] = {.type = SECTION_TREES},
+        [TREES] = {.type = SECTION_TREES},         [RANKS] = {.type = SECTION_RANKS, .optional = true},
     };
     struct frames frames = {0};
     uint8_t *result = NULL;
@@ -270,7 +285,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     put_frames(&s[FRAMES].raw, &frames);
     put_threads(&s[THREADS].raw, p);
     put_trees(&s[TREES].raw, p, &frames);
-    result = container_finish(CONTAINER_PROFILE, s, COUNT, compress, size, e);
+    put_ranks(&s[RANKS].raw, p);
+    result = container_finish(CONTAINER_PROFILE, s, has_ranks(p) ? COUNT : RANKS, compress, size, e);
 out:
     for (unsigned i = 0; i < COUNT; i++)
         buf_free(&s[i].raw);

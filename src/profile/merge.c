@@ -142,12 +142,42 @@ static bool merge_notes(struct profile *into, const struct profile *from)
     return true;
 }
 
+static void shift(struct profile *p, uint32_t first_process, uint32_t first_thread, uint64_t by)
+{
+    for (uint32_t i = first_process; i < p->process_count; i++) {
+        p->processes[i].start_ns += by;
+        p->processes[i].end_ns += p->processes[i].end_ns ? by : 0;
+    }
+    for (uint32_t i = first_thread; i < p->thread_count; i++) {
+        p->threads[i].start_ns += by;
+        p->threads[i].end_ns += p->threads[i].end_ns ? by : 0;
+    }
+}
+
+/* Recordings that ran side by side, as those of ranks do, become one stretch of time, in which
+ * each keeps its place. Of others the durations are added up. */
+static void merge_times(struct profile *into, const struct profile *from, uint32_t first_process,
+                        uint32_t first_thread)
+{
+    uint64_t a = into->start_realtime_ns, b = from->start_realtime_ns;
+    uint64_t start = a < b ? a : b, after = (a < b ? b : a) - start;
+    uint64_t first = a < b ? into->duration_ns : from->duration_ns;
+    uint64_t second = a < b ? from->duration_ns : into->duration_ns;
+    into->start_realtime_ns = start;
+    into->duration_ns = first + second;
+    if (after >= first)
+        return;
+    into->duration_ns = after + second > first ? after + second : first;
+    shift(into, 0, 0, a - start);
+    shift(into, first_process, first_thread, (b - start) - (a - start));
+}
+
 bool profile_merge(struct profile *into, const struct profile *from, struct err *e)
 {
     if (!check_same(into, from, e))
         return false;
     uint32_t *index_of = calloc(from->image_count ? from->image_count : 1, sizeof *index_of);
-    uint32_t first_process = into->process_count;
+    uint32_t first_process = into->process_count, first_thread = into->thread_count;
     bool ok = index_of && merge_images(into, from, index_of) &&
               merge_processes(into, from, index_of) &&
               merge_threads(into, from, index_of, first_process) && merge_notes(into, from);
@@ -156,9 +186,7 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
         return out_of_memory(e);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         into->drops[i] += from->drops[i];
-    into->duration_ns += from->duration_ns;
-    if (from->start_realtime_ns < into->start_realtime_ns)
-        into->start_realtime_ns = from->start_realtime_ns;
+    merge_times(into, from, first_process, first_thread);
     into->recovered |= from->recovered;
     return true;
 }

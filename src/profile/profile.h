@@ -62,6 +62,7 @@ struct profile_process {
     struct profile_jit_symbol *jit; /* sorted by address */
     uint32_t jit_count;
     uint64_t drops[DROP_COUNT];
+    uint32_t rank; /* 0: none; else 1 + its number among the processes of a parallel program */
 };
 
 /* A node of a thread's tree. Nodes are stored in preorder: a parent's index is smaller than its

@@ -97,6 +97,10 @@ int main(int argc, char **argv)
         print_image(&p->images[i]);
     for (uint32_t i = 0; i < p->process_count; i++)
         print_process(&p->processes[i]);
+    printf("ranks");
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("\t%u", p->processes[i].rank);
+    printf("\n");
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
     free(data);

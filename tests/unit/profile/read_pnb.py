@@ -9,7 +9,8 @@ import sys
 import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
-NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees"}
+NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
+         18: "ranks"}
 MASK = (1 << 64) - 1
 
 
@@ -118,6 +119,11 @@ def read_processes(c, drops):
     c.end()
 
 
+def read_ranks(c):
+    show("ranks", *c.us(c.u()))
+    c.end()
+
+
 def read_frames(c):
     count = c.u()
     frames, image, offset = [], 0, 0
@@ -187,6 +193,7 @@ def main():
     read_meta(sections[1], d)
     read_images(sections[3])
     read_processes(sections[4], d)
+    read_ranks(sections[18])
     read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
 
 

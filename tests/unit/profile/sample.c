@@ -54,7 +54,8 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
     *r = (struct profile_process){.pid = (int32_t)(100 + index), .ppid = index ? 100 : 1,
                                   .start_ns = sample_random(state, 1u << 30), .end = index & 3,
                                   .epochs = 1 + index, .mechanism = index, .arm_error = 13,
-                                  .exclude_kernel = 1, .map_count = 4, .jit_count = index * 3};
+                                  .exclude_kernel = 1, .map_count = 4, .jit_count = index * 3,
+                                  .rank = index * 1000};
     r->end_ns = r->start_ns * 2;
     r->name = text("name", index);
     r->command = text("command 'with blanks'", index);
@@ -197,6 +198,7 @@ static const char *process_difference(const struct profile_process *a,
     SAME(mechanism);
     SAME(arm_error);
     SAME(exclude_kernel);
+    SAME(rank);
     SAME(map_count);
     SAME(jit_count);
     SAME_ARRAY(drops);

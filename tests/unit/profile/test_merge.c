@@ -156,10 +156,47 @@ static void test_sum_of_equals(void **state)
     profile_free(b);
 }
 
+static struct profile *one_thread(uint64_t start, uint64_t duration)
+{
+    struct profile *p = sample_profile(1, 1, 1);
+    p->start_realtime_ns = start;
+    p->duration_ns = duration;
+    p->processes[0].start_ns = 10;
+    p->threads[0].start_ns = 11;
+    p->threads[0].end_ns = 12;
+    return p;
+}
+
+static void check_times(uint64_t start, uint64_t duration, uint64_t merged_start,
+                        uint64_t merged_duration, const uint64_t process_starts[2])
+{
+    struct err e = {0};
+    struct profile *a = one_thread(1000, 100), *b = one_thread(start, duration);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->start_realtime_ns, merged_start);
+    assert_int_equal(a->duration_ns, merged_duration);
+    assert_int_equal(a->processes[0].start_ns, process_starts[0]);
+    assert_int_equal(a->processes[3].start_ns, process_starts[1]);
+    assert_int_equal(a->threads[1].start_ns, process_starts[1] + 1);
+    assert_int_equal(a->threads[1].end_ns, process_starts[1] + 2);
+    profile_free(a);
+    profile_free(b);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    check_times(1050, 100, 1000, 150, (const uint64_t[]){10, 60}); /* overlapping */
+    check_times(1050, 10, 1000, 100, (const uint64_t[]){10, 60});  /* inside */
+    check_times(950, 100, 950, 150, (const uint64_t[]){60, 10});   /* begun earlier */
+    check_times(5000, 7, 1000, 107, (const uint64_t[]){10, 10});   /* another time */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_sum_of_equals),
