@@ -30,7 +30,8 @@ static uint32_t checksum(uint32_t start, const uint8_t *data, size_t size)
     return (uint32_t)crc32_z(start, data, size);
 }
 
-const char *section_name(enum section_type type)
+/* NULL: no section that this version knows. */
+static const char *known_name(uint32_t type)
 {
     static const char *const names[SECTION_TYPES] = {
         [SECTION_META] = "meta",           [SECTION_REASONS] = "reasons",
@@ -38,8 +39,15 @@ const char *section_name(enum section_type type)
         [SECTION_FRAMES] = "frames",       [SECTION_THREADS] = "threads",
         [SECTION_TREES] = "trees",         [SECTION_LIVE] = "live",
         [SECTION_RANKS] = "ranks",
+        [SECTION_PHASES] = "phases",       [SECTION_HEAP] = "heap",
     };
-    return (unsigned)type < SECTION_TYPES && names[type] ? names[type] : "unknown";
+    return type < SECTION_TYPES ? names[type] : NULL;
+}
+
+const char *section_name(enum section_type type)
+{
+    const char *name = known_name((uint32_t)type);
+    return name ? name : "unknown";
 }
 
 /* ---- writing ---- */
@@ -151,7 +159,7 @@ static bool check_entry(struct container *c, uint32_t i, uint64_t expected, uint
                        " bytes) does not have its checksum: the file was damaged", c->name, s.offset,
                        s.type, known, s.stored);
     *end = s.offset + s.stored;
-    if (s.type == 0 || s.type >= SECTION_TYPES) {
+    if (!known_name(s.type)) {
         if (s.flags & SECTION_REQUIRED)
             return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section of type %" PRIu32 " must be "
                            "understood to read this profile; it was written by a newer penumbra, "

@@ -46,6 +46,8 @@ enum section_type {
     SECTION_THREADS = 6,
     SECTION_TREES = 7,
     SECTION_LIVE = 8,
+    SECTION_PHASES = 16,
+    SECTION_HEAP = 17,
     SECTION_RANKS = 18,
     SECTION_TYPES /* one more than the last known type */
 };

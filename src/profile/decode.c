@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/sections.h"
+
 bool decode_open(struct decoder *d, enum section_type type, struct cursor *c)
 {
     *c = (struct cursor){.file = &d->file, .type = type, .e = d->e};
@@ -277,8 +279,9 @@ static void free_reasons(struct reason_map *map)
 
 static bool decode_all(struct decoder *d)
 {
-    return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) && get_threads(d) &&
-           decode_trees(d) && note_unknown(d, &d->drops, "dropped") &&
+    return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) &&
+           get_threads(d) && decode_trees(d) && section_phases_get(d) && section_heap_get(d) &&
+           note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");
 }
 

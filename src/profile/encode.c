@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "profile/container.h"
 #include "profile/frames.h"
+#include "profile/sections.h"
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -111,8 +112,11 @@ static bool has_ranks(const struct profile *p)
     return false;
 }
 
-static void put_ranks(struct buf *b, const struct profile *p)
+static void put_ranks(struct section_out *out, const struct profile *p)
 {
+    struct buf *b = &out->raw;
+    out->type = SECTION_RANKS;
+    out->optional = true;
     buf_put_uleb(b, p->process_count);
     for (uint32_t i = 0; i < p->process_count; i++)
         buf_put_uleb(b, p->processes[i].rank);
@@ -244,9 +248,10 @@ static bool check(const struct profile *p, struct err *e)
                                "process %u are not sorted", i);
     }
     for (uint32_t i = 0; i < p->thread_count; i++)
-        if (p->threads[i].process >= p->process_count || !check_tree(p, &p->threads[i]))
-            return err_set(e, ERR_INTERNAL, "the profile cannot be written: thread %u has no process, "
-                           "or its tree is not in preorder under a root", i);
+        if (p->threads[i].process >= p->process_count || p->threads[i].phase > p->phase_count ||
+            !check_tree(p, &p->threads[i]))
+            return err_set(e, ERR_INTERNAL, "the profile cannot be written: thread %u has no process "
+                           "or phase, or its tree is not in preorder under a root", i);
     return true;
 }
 
@@ -261,15 +266,16 @@ static bool collect_frames(struct frames *f, const struct profile *p)
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, RANKS, COUNT };
-    struct section_out s[COUNT] = {
+    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT, MORE_MAX = 3 };
+    struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
         [IMAGES] = {.type = SECTION_IMAGES},       [PROCESSES] = {.type = SECTION_PROCESSES},
         [FRAMES] = {.type = SECTION_FRAMES},       [THREADS] = {.type = SECTION_THREADS},
-        [TREES] = {.type = SECTION_TREES},         [RANKS] = {.type = SECTION_RANKS, .optional = true},
+        [TREES] = {.type = SECTION_TREES},
     };
     struct frames frames = {0};
     uint8_t *result = NULL;
+    uint32_t count = COUNT;
     if (!check(p, e))
         return NULL;
     if (!collect_frames(&frames, p)) {
@@ -285,10 +291,15 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     put_frames(&s[FRAMES].raw, &frames);
     put_threads(&s[THREADS].raw, p);
     put_trees(&s[TREES].raw, p, &frames);
-    put_ranks(&s[RANKS].raw, p);
-    result = container_finish(CONTAINER_PROFILE, s, has_ranks(p) ? COUNT : RANKS, compress, size, e);
+    if (has_ranks(p))
+        put_ranks(&s[count++], p);
+    if (section_phases_needed(p))
+        section_phases_put(&s[count++], p);
+    if (section_heap_needed(p))
+        section_heap_put(&s[count++], p);
+    result = container_finish(CONTAINER_PROFILE, s, count, compress, size, e);
 out:
-    for (unsigned i = 0; i < COUNT; i++)
+    for (unsigned i = 0; i < count; i++)
         buf_free(&s[i].raw);
     frames_free(&frames);
     return result;

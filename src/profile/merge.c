@@ -104,8 +104,24 @@ static bool merge_processes(struct profile *into, const struct profile *from,
     return true;
 }
 
+/* phase_of[i]: where phase i of `from` is in `into`. Outer phases come before those in them. */
+static bool merge_phases(struct profile *into, const struct profile *from, uint32_t *phase_of)
+{
+    for (uint32_t i = 0; i < from->phase_count; i++) {
+        const struct profile_phase *phase = &from->phases[i];
+        uint32_t outer = phase->outer ? phase_of[phase->outer - 1] + 1 : 0;
+        phase_of[i] = profile_phase_intern(into, phase->name, outer);
+        if (phase_of[i] == UINT32_MAX)
+            return false;
+        into->phases[phase_of[i]].begun += phase->begun;
+        into->phases[phase_of[i]].elapsed_ns += phase->elapsed_ns;
+    }
+    return true;
+}
+
 static bool merge_threads(struct profile *into, const struct profile *from,
-                          const uint32_t *index_of, uint32_t first_process)
+                          const uint32_t *index_of, const uint32_t *phase_of,
+                          uint32_t first_process)
 {
     struct profile_thread *threads =
         extend(into->threads, into->thread_count, from->thread_count, sizeof *threads);
@@ -117,6 +133,7 @@ static bool merge_threads(struct profile *into, const struct profile *from,
         struct profile_thread *t = &into->threads[into->thread_count++];
         *t = *s;
         t->process += first_process;
+        t->phase = s->phase ? phase_of[s->phase - 1] + 1 : 0;
         t->name = strdup(s->name);
         t->nodes = calloc(s->node_count ? s->node_count : 1, sizeof *t->nodes);
         if (!t->name || !t->nodes)
@@ -177,11 +194,14 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
     if (!check_same(into, from, e))
         return false;
     uint32_t *index_of = calloc(from->image_count ? from->image_count : 1, sizeof *index_of);
+    uint32_t *phase_of = calloc(from->phase_count ? from->phase_count : 1, sizeof *phase_of);
     uint32_t first_process = into->process_count, first_thread = into->thread_count;
-    bool ok = index_of && merge_images(into, from, index_of) &&
-              merge_processes(into, from, index_of) &&
-              merge_threads(into, from, index_of, first_process) && merge_notes(into, from);
+    bool ok = index_of && phase_of && merge_images(into, from, index_of) &&
+              merge_processes(into, from, index_of) && merge_phases(into, from, phase_of) &&
+              merge_threads(into, from, index_of, phase_of, first_process) &&
+              merge_notes(into, from);
     free(index_of);
+    free(phase_of);
     if (!ok)
         return out_of_memory(e);
     for (unsigned i = 0; i < DROP_COUNT; i++)

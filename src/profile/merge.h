@@ -14,7 +14,8 @@
  * Recordings that overlap in time are put on one time axis. */
 bool profile_merge(struct profile *into, const struct profile *from, struct err *e);
 
-/* Replaces all threads by one that holds the sum of their trees and counters, in the first thread's process.
+/* Replaces all threads by one that holds the sum of their trees and counters, in the first thread's
+ * process and in no phase.
  * Frames outside any image (JIT code) are summed by address, whatever process they are from. */
 bool profile_sum_threads(struct profile *p, struct err *e);
 

@@ -42,6 +42,9 @@ void profile_free(struct profile *p)
         free(p->threads[i].name);
         free(p->threads[i].nodes);
     }
+    for (uint32_t i = 0; i < p->phase_count; i++)
+        free(p->phases[i].name);
+    free(p->phases);
     free(p->images);
     free(p->processes);
     free(p->threads);
@@ -54,11 +57,26 @@ void profile_free(struct profile *p)
     free(p);
 }
 
+uint32_t profile_phase_intern(struct profile *p, const char *name, uint32_t outer)
+{
+    for (uint32_t i = 0; i < p->phase_count; i++)
+        if (p->phases[i].outer == outer && strcmp(p->phases[i].name, name) == 0)
+            return i;
+    struct profile_phase *grown =
+        reallocarray(p->phases, (size_t)p->phase_count + 1, sizeof *grown);
+    if (!grown)
+        return UINT32_MAX;
+    p->phases = grown;
+    grown[p->phase_count] = (struct profile_phase){.name = strdup(name), .outer = outer};
+    return grown[p->phase_count].name ? p->phase_count++ : UINT32_MAX;
+}
+
+/* What the program paused was not lost. */
 static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUNT])
 {
     for (unsigned i = 0; i < DROP_COUNT; i++) {
         out->drops[i] += drops[i];
-        out->dropped_all += drops[i];
+        out->dropped_all += i == DROP_PAUSED ? 0 : drops[i];
     }
 }
 

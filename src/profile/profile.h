@@ -63,6 +63,18 @@ struct profile_process {
     uint32_t jit_count;
     uint64_t drops[DROP_COUNT];
     uint32_t rank; /* 0: none; else 1 + its number among the processes of a parallel program */
+    uint64_t pauses, paused_ns; /* the program paused the recording (include/penumbra/penumbra.h) */
+    uint64_t phases_refused;    /* begun, but too many or too deep to have trees of their own */
+    uint64_t heap_peak_ns;      /* trigger malloc: when the most was live, since the start */
+    uint64_t heap_missed;       /* ... sampled allocations that were not followed to their end */
+};
+
+/* A phase that the program named. */
+struct profile_phase {
+    char *name;
+    uint32_t outer;      /* 0, or 1 + the index of the phase that it is nested in, a smaller one */
+    uint64_t begun;      /* times, in all processes */
+    uint64_t elapsed_ns; /* in all of these together */
 };
 
 /* A node of a thread's tree. Nodes are stored in preorder: a parent's index is smaller than its
@@ -75,10 +87,13 @@ struct profile_node {
     uint64_t offset;  /* key.h: link-time address */
     uint64_t self;    /* weighted samples that ended here */
     uint64_t calls;   /* sampled edge count */
+    uint64_t live, peak; /* trigger malloc: of `self`, live at the end, and when most was live */
 };
 
+/* A thread that was sampled in several phases is here once for each of them. */
 struct profile_thread {
     uint32_t process; /* index into profile.processes */
+    uint32_t phase;   /* 0, or 1 + an index into profile.phases */
     int32_t tid;
     char *name;
     uint64_t start_ns, end_ns, cpu_ns;
@@ -116,7 +131,13 @@ struct profile {
     uint32_t process_count;
     struct profile_thread *threads;
     uint32_t thread_count;
+    struct profile_phase *phases;
+    uint32_t phase_count;
 };
+
+/* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;
+ * UINT32_MAX without memory. */
+uint32_t profile_phase_intern(struct profile *p, const char *name, uint32_t outer);
 
 /* An empty profile (all strings empty), or NULL without memory. */
 struct profile *profile_new(void);
@@ -135,7 +156,8 @@ uint8_t *profile_encode(const struct profile *p, size_t *size, struct err *e);
 
 /* Sums over threads, with their processes' and the profile's own drops. */
 struct profile_totals {
-    uint64_t taken, weight, weight_squares, guessed, truncated_all, dropped_all;
+    uint64_t taken, weight, weight_squares, guessed, truncated_all;
+    uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
     uint64_t cpu_ns, cost_ns, deliveries, nodes;

@@ -14,6 +14,9 @@ struct reader {
     struct profile *p;
     uint32_t thread_capacity;
     uint32_t *index_of; /* image number -> index in p->images, or UINT32_MAX */
+    uint32_t *phase_of; /* of the current process: phase id -> 1 + index in p->phases, or 0 */
+    uint32_t phase_limit; /* the greatest id */
+    struct spool_tree_kind tree_kind; /* of the current process */
 };
 
 static uint64_t load(const uint64_t *at)
@@ -34,6 +37,17 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t hz)
         return 0;
     unsigned __int128 ns = (unsigned __int128)ticks * 1000000000u / hz;
     return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+/* The time in `total`, and since *start if it is not 0, until the process's end or, if it has none,
+ * the recording's. */
+static uint64_t elapsed(const struct reader *r, const struct spool_process *p,
+                        const uint64_t *start, const uint64_t *total)
+{
+    uint64_t began = load(start), end = load(&p->end_ns);
+    if (!end)
+        end = r->header->start_monotonic_ns + (uint64_t)r->header->elapsed_ms * 1000000u;
+    return load(total) + (began && end > began ? end - began : 0);
 }
 
 static void get_drops(struct reader *r, uint64_t *to, const uint64_t *from)
@@ -66,6 +80,10 @@ static void trigger_name(const struct spool_config *c, char *out, size_t size)
         [TRIGGER_WALL] = "wall",
         [TRIGGER_PAGE_FAULTS] = "page-faults",
         [TRIGGER_CONTEXT_SWITCHES] = "context-switches",
+        [TRIGGER_MALLOC] = "malloc",
+        [TRIGGER_READ] = "read",
+        [TRIGGER_WRITE] = "write",
+        [TRIGGER_LOCK_WAIT] = "lock-wait",
     };
     static const char *const hardware[] = {
         [PERF_COUNT_HW_CPU_CYCLES] = "cycles",
@@ -75,13 +93,29 @@ static void trigger_name(const struct spool_config *c, char *out, size_t size)
         [PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = "branches",
         [PERF_COUNT_HW_BRANCH_MISSES] = "branch-misses",
     };
-    if (c->trigger < sizeof software / sizeof *software)
+    if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
         snprintf(out, size, "%s", software[c->trigger]);
     else if (c->trigger == TRIGGER_HARDWARE && c->perf_type == PERF_TYPE_HARDWARE &&
              c->perf_config < sizeof hardware / sizeof *hardware)
         snprintf(out, size, "%s", hardware[c->perf_config]);
     else
         snprintf(out, size, "perf:%" PRIu32 ":%#" PRIx64, c->perf_type, c->perf_config);
+}
+
+static const char *unit_name(uint32_t trigger)
+{
+    switch (trigger) {
+    case TRIGGER_CPU:
+    case TRIGGER_WALL:
+    case TRIGGER_LOCK_WAIT:
+        return "nanoseconds";
+    case TRIGGER_MALLOC:
+    case TRIGGER_READ:
+    case TRIGGER_WRITE:
+        return "bytes";
+    default:
+        return "events";
+    }
 }
 
 static bool get_header(struct reader *r)
@@ -95,8 +129,7 @@ static bool get_header(struct reader *r)
     r->p->delivery_ns = c.delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
-    bool time = c.trigger == TRIGGER_CPU || c.trigger == TRIGGER_WALL;
-    return replace(&r->p->trigger, name) && replace(&r->p->unit, time ? "nanoseconds" : "events");
+    return replace(&r->p->trigger, name) && replace(&r->p->unit, unit_name(c.trigger));
 }
 
 /* ---- threads and processes ---- */
@@ -127,6 +160,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     if (!t)
         return false;
     t->process = process;
+    t->phase = s->phase <= r->phase_limit ? r->phase_of[s->phase] : 0;
     t->tid = s->tid;
     t->name = get_name(s->name);
     t->start_ns = since_start(r, &s->start_ns);
@@ -141,7 +175,8 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     get_drops(r, t->drops, s->drops);
     t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->config.tsc_hz);
     t->deliveries = spool_view_count(v, &s->deliveries);
-    return t->name && spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), t);
+    return t->name &&
+           spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t);
 }
 
 /* Maps of images whose record cannot be reached are left out. Images are numbers for now. */
@@ -176,6 +211,37 @@ static uint32_t process_end(uint32_t state)
                                       : PROFILE_END_RUNNING;
 }
 
+/* Phases are in the order of their ids, outer ones first; a spool in which they are not is damaged. */
+static bool get_phases(struct reader *r, const struct spool_process *s)
+{
+    struct record_list list;
+    bool ok = spool_view_list(&r->view, &s->phases, sizeof(struct spool_phase), &list);
+    free(r->phase_of);
+    r->phase_limit = 0;
+    r->phase_of = calloc((size_t)list.count + 1, sizeof *r->phase_of);
+    ok = ok && r->phase_of;
+    for (uint32_t i = 0; ok && i < list.count; i++) {
+        const struct spool_phase *phase = list.records[i];
+        if (phase->id != i + 1 || phase->outer > i) {
+            r->view.damage++;
+            break;
+        }
+        char *name = spool_view_string(&r->view, phase->name);
+        uint32_t at = name ? profile_phase_intern(r->p, name, r->phase_of[phase->outer])
+                           : UINT32_MAX;
+        free(name);
+        ok = at != UINT32_MAX;
+        if (!ok)
+            break;
+        r->phase_of[i + 1] = at + 1;
+        r->phase_limit = i + 1;
+        r->p->phases[at].begun += spool_view_count(&r->view, &phase->begun);
+        r->p->phases[at].elapsed_ns += elapsed(r, s, &phase->start_ns, &phase->elapsed_ns);
+    }
+    free(list.records);
+    return ok;
+}
+
 static bool get_process(struct reader *r, const struct spool_process *s,
                         struct profile_process *to)
 {
@@ -193,7 +259,16 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->arm_error = s->arm_error;
     to->exclude_kernel = s->exclude_kernel;
     get_drops(r, to->drops, s->drops);
-    bool ok = to->name && to->command &&
+    to->pauses = spool_view_count(&r->view, &s->pauses);
+    to->paused_ns = elapsed(r, s, &s->pause_start_ns, &s->paused_ns);
+    to->phases_refused = s->phases_refused;
+    r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->trigger, "malloc") == 0,
+                                            .peak_id = load(&s->heap.peak_id)};
+    if (r->tree_kind.heap) {
+        to->heap_peak_ns = since_start(r, &s->heap.peak_ns);
+        to->heap_missed = spool_view_count(&r->view, &s->heap.missed);
+    }
+    bool ok = to->name && to->command && get_phases(r, s) &&
               spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&
               get_maps(r, to, &maps) &&
               spool_view_list(&r->view, &s->threads, sizeof(struct spool_thread), &threads);
@@ -336,6 +411,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     if (damage)
         *damage = r.view.damage;
     free(r.index_of);
+    free(r.phase_of);
     spool_view_close(&r.view);
     return ok ? r.p : NULL;
 }

@@ -29,7 +29,7 @@ static void add_drops(struct profile_totals *out, const uint64_t *drops)
     for (unsigned i = 0; i < DROP_COUNT; i++) {
         uint64_t n = load(&drops[i]);
         out->drops[i] += n;
-        out->dropped_all += n;
+        out->dropped_all += i == DROP_PAUSED ? 0 : n;
     }
 }
 

@@ -21,6 +21,7 @@ struct walk {
     struct pending_stack search; /* search-tree links still to follow among one node's children */
     struct profile_thread *t;
     uint32_t capacity;           /* of t->nodes */
+    struct spool_tree_kind kind;
 };
 
 static bool push(struct pending_stack *s, struct pending item)
@@ -77,6 +78,18 @@ static bool push_children(struct walk *w, spool_ref first, uint32_t parent)
     return true;
 }
 
+/* No context has more live than it allocated. */
+static void get_cell(struct walk *w, spool_ref ref, struct profile_node *n)
+{
+    const struct spool_heap_cell *cell = ref ? spool_view_visit(w->v, ref, sizeof *cell) : NULL;
+    if (!cell)
+        return;
+    uint64_t live = __atomic_load_n(&cell->live, __ATOMIC_RELAXED);
+    uint64_t peak = cell->stamp == w->kind.peak_id ? cell->saved : live;
+    n->live = live < n->self ? live : n->self;
+    n->peak = peak < n->self ? peak : n->self;
+}
+
 static bool add_node(struct walk *w, const struct pending *item, const struct cct_node *n)
 {
     struct profile_thread *t = w->t;
@@ -100,8 +113,12 @@ static bool add_node(struct walk *w, const struct pending *item, const struct cc
         .guessed = key_guessed(item->key),
         .offset = key_offset(item->key),
         .self = spool_view_count(w->v, &n->samples),
-        .calls = __atomic_load_n(&n->calls, __ATOMIC_RELAXED),
     };
+    struct profile_node *made = &t->nodes[t->node_count - 1];
+    if (w->kind.heap)
+        get_cell(w, __atomic_load_n(&n->cell, __ATOMIC_ACQUIRE), made);
+    else
+        made->calls = __atomic_load_n(&n->calls, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -124,9 +141,10 @@ static bool walk_tree(struct walk *w, spool_ref root, const struct cct_node *fir
     }
 }
 
-bool spool_tree_read(struct spool_view *v, spool_ref root, struct profile_thread *t)
+bool spool_tree_read(struct spool_view *v, spool_ref root, struct spool_tree_kind kind,
+                     struct profile_thread *t)
 {
-    struct walk w = {.v = v, .t = t};
+    struct walk w = {.v = v, .t = t, .kind = kind};
     t->nodes = NULL;
     t->node_count = 0;
     const struct cct_node *first = root ? spool_view_visit(v, root, sizeof *first) : NULL;

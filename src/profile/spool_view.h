@@ -45,9 +45,15 @@ struct record_list {
 bool spool_view_list(struct spool_view *v, const uint32_t *head, uint64_t size,
                      struct record_list *list);
 
+struct spool_tree_kind {
+    bool heap;        /* nodes have heap cells, not calls */
+    uint64_t peak_id; /* of the process's heap */
+};
+
 /* The tree at `root` in preorder, children by (image number, offset, guessed). Images are session
  * numbers (key.h), or PROFILE_IMAGE_*; the caller turns numbers into indices. No tree: 0 nodes.
  * False without memory. */
-bool spool_tree_read(struct spool_view *v, spool_ref root, struct profile_thread *t);
+bool spool_tree_read(struct spool_view *v, spool_ref root, struct spool_tree_kind kind,
+                     struct profile_thread *t);
 
 #endif

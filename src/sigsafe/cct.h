@@ -28,7 +28,10 @@ typedef uint32_t spool_ref;
 struct cct_node {
     uint64_t key;     /* key.h */
     uint64_t samples; /* samples (weighted by period / base period) that ended at this node */
-    uint32_t calls;   /* sampled edge count (csprof 2.4), saturating; 0 without trampolines */
+    union {
+        uint32_t calls; /* sampled edge count (csprof 2.4), saturating; 0 without trampolines */
+        spool_ref cell; /* with TRIGGER_MALLOC, instead: struct spool_heap_cell, or 0 */
+    };
     spool_ref child;  /* root of the children's search tree */
     spool_ref left;   /* siblings: the search tree that this node is in */
     spool_ref right;

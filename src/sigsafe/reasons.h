@@ -15,7 +15,8 @@
     X(DROP_STOPPED, "stopped", "it arrived after the recording had ended")                         \
     X(DROP_FOREIGN, "foreign-thread", "it arrived in a thread or process it was not meant for")    \
     X(DROP_LOST, "lost", "the kernel merged several expirations into one signal")                 \
-    X(DROP_NO_STACK, "no-stack", "the program's alternate signal stack had no room left")
+    X(DROP_NO_STACK, "no-stack", "the program's alternate signal stack had no room left")         \
+    X(DROP_PAUSED, "paused", "the program had paused the recording")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \

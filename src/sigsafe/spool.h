@@ -13,7 +13,8 @@
  *
  *   header.processes ─> process ─> process ...        (newest first; pushed by compare-and-swap)
  *                        ├ threads ─> thread ─> ...   thread.tree ─> cct root
- *                        └ maps ─> map ─> ...         map.image ─> image
+ *                        ├ maps ─> map ─> ...         map.image ─> image
+ *                        └ phases ─> phase ─> ...     thread.phase is a phase's id
  *   header.images ─> image ─> image ...               (one per ELF file, shared by all processes)
  *
  * Every record is complete before it is linked (release store), and links never change afterwards.
@@ -36,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 3u
+#define SPOOL_VERSION 4u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -50,7 +51,17 @@ enum trigger_kind {
     TRIGGER_PAGE_FAULTS,      /* software event: count */
     TRIGGER_CONTEXT_SWITCHES, /* software event: count */
     TRIGGER_HARDWARE,         /* perf type and config as resolved by the collector: count */
+    /* Synchronous: the program's own calls, seen by interposed functions (csprof paper, 2.1). */
+    TRIGGER_MALLOC,    /* bytes allocated */
+    TRIGGER_READ,      /* bytes read or received */
+    TRIGGER_WRITE,     /* bytes written or sent */
+    TRIGGER_LOCK_WAIT, /* nanoseconds waited for locks and conditions */
 };
+
+static inline bool trigger_is_synchronous(uint32_t trigger)
+{
+    return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
+}
 
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
@@ -120,12 +131,30 @@ _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits it
 
 /* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal, valgrind
  * would die of it. */
-enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED };
+enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED, ARM_ERROR_OWN_ALLOCATOR };
 
 enum spool_process_state {
     PROCESS_RUNNING = 1,
     PROCESS_EXECING = 2, /* this image called exec; if it succeeds, this record is final */
     PROCESS_EXITED = 3,  /* ended through exit(); anything else was killed */
+};
+
+/* Of TRIGGER_MALLOC, in samples; written under the runtime's heap lock. */
+struct spool_heap {
+    uint64_t live;    /* allocated and not yet freed */
+    uint64_t peak;    /* the most that was live */
+    uint64_t peak_id; /* number of peaks so far: see spool_heap_cell.stamp */
+    uint64_t peak_ns; /* CLOCK_MONOTONIC, when the last was reached */
+    uint64_t missed;  /* sampled allocations that could not be followed to their end */
+};
+
+/* What a context has live, reached from cct_node.cell. What it had live at the peak is `saved` if it
+ * has changed since (stamp == heap.peak_id), and `live` if it has not. */
+struct spool_heap_cell {
+    uint64_t live;
+    uint64_t saved;
+    uint64_t stamp;
+    uint64_t reserved;
 };
 
 struct spool_process {
@@ -146,13 +175,32 @@ struct spool_process {
     uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
     char name[16];
     uint64_t drops[DROP_COUNT];
+    struct spool_heap heap;
+    /* What the program says through include/penumbra/penumbra.h. */
+    uint32_t phases;     /* atomic spool_ref, newest first */
+    uint32_t phases_refused; /* begun, but too many or too deep to have trees of their own */
+    uint64_t pauses;     /* times that it paused the recording */
+    uint64_t paused_ns;  /* in pauses that have ended */
+    uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
 };
 
+/* A phase that the program named; begun again under the same outer phase, it is the same one. */
+struct spool_phase {
+    spool_ref next;
+    uint32_t id;         /* from 1, in the process; 0 stands for no phase */
+    uint32_t outer;      /* id of the phase that it is nested in, or 0 */
+    spool_ref name;      /* spool_string */
+    uint64_t begun;      /* times */
+    uint64_t elapsed_ns; /* of those that have ended */
+    uint64_t start_ns;   /* CLOCK_MONOTONIC; 0: not in it now */
+};
+
+/* One for each phase that the thread has been sampled in. */
 struct spool_thread {
     spool_ref next;
     int32_t tid;
     spool_ref tree;      /* cct root, key_pseudo(KEY_ROOT) */
-    uint32_t reserved;
+    uint32_t phase;      /* id of the process's phase, or 0 */
     char name[16];       /* last seen */
     uint64_t start_ns;
     uint64_t end_ns;     /* 0: still running or killed */

@@ -79,6 +79,20 @@ static void print_thread(const struct profile_thread *t)
     }
 }
 
+static void print_phases(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->phase_count; i++) {
+        const struct profile_phase *phase = &p->phases[i];
+        printf("phase\t%u\t%" PRIu64 "\t%" PRIu64 "\n", phase->outer, phase->begun,
+               phase->elapsed_ns);
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        printf("in phase\t%u\n", p->threads[i].phase);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("paused\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->processes[i].pauses,
+               p->processes[i].paused_ns, p->processes[i].phases_refused);
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -103,6 +117,7 @@ int main(int argc, char **argv)
     printf("\n");
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
+    print_phases(p);
     free(data);
     profile_free(p);
     return 0;

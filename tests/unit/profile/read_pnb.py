@@ -10,7 +10,7 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         18: "ranks"}
+         16: "phases", 18: "ranks"}
 MASK = (1 << 64) - 1
 
 
@@ -101,7 +101,8 @@ def read_images(c):
 
 
 def read_processes(c, drops):
-    for _ in range(c.u()):
+    count = c.u()
+    for _ in range(count):
         show("process", c.s(), c.s(), c.str(), c.str(), *c.us(7))
         show("drops", *c.us(drops))
         last = 0
@@ -117,6 +118,7 @@ def read_processes(c, drops):
             last += c.u()
             show("jit", last, c.u(), c.str())
     c.end()
+    return count
 
 
 def read_ranks(c):
@@ -168,7 +170,8 @@ def read_threads(c, trees, frames, drops, truncations):
     sizes = trees.us(4)
     columns = [Cursor(trees.take(size)) for size in sizes]
     trees.end()
-    for _ in range(c.u()):
+    count = c.u()
+    for _ in range(count):
         show("thread", c.u(), c.s(), c.str(), *c.us(7))
         show("truncated", *c.us(truncations))
         show("drops", *c.us(drops))
@@ -177,6 +180,18 @@ def read_threads(c, trees, frames, drops, truncations):
     c.end()
     for column in columns:
         column.end()
+    return count
+
+
+def read_phases(c, threads, processes):
+    for _ in range(c.u()):
+        c.take(c.u())
+        show("phase", *c.us(3))
+    for _ in range(threads):
+        show("in phase", c.u())
+    for _ in range(processes):
+        show("paused", *c.us(3))
+    c.end()
 
 
 def main():
@@ -192,9 +207,10 @@ def main():
     d, t = len(drop_names), len(truncation_names)
     read_meta(sections[1], d)
     read_images(sections[3])
-    read_processes(sections[4], d)
+    processes = read_processes(sections[4], d)
     read_ranks(sections[18])
-    read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    read_phases(sections[16], threads, processes)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,8 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
                                   .start_ns = sample_random(state, 1u << 30), .end = index & 3,
                                   .epochs = 1 + index, .mechanism = index, .arm_error = 13,
                                   .exclude_kernel = 1, .map_count = 4, .jit_count = index * 3,
-                                  .rank = index * 1000};
+                                  .pauses = index * 7, .paused_ns = index * 123456789,
+                                  .phases_refused = index, .rank = index * 1000};
     r->end_ns = r->start_ns * 2;
     r->name = text("name", index);
     r->command = text("command 'with blanks'", index);
@@ -102,7 +103,7 @@ static void sample_tree(struct profile_thread *t, uint32_t nodes, uint64_t *stat
 static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t nodes,
                               uint64_t *state)
 {
-    *t = (struct profile_thread){.process = index % 3, .tid = (int32_t)(100 + index),
+    *t = (struct profile_thread){.process = index % 3, .phase = index % 4, .tid = (int32_t)(100 + index),
                                  .name = text("thread", index), .start_ns = index * 1000,
                                  .end_ns = index * 2000, .cpu_ns = index * 900,
                                  .taken = sample_random(state, 100000),
@@ -114,6 +115,17 @@ static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t
         t->truncated[i] = sample_random(state, 9);
     sample_drops(t->drops, state);
     sample_tree(t, nodes, state);
+}
+
+static void sample_phases(struct profile *p)
+{
+    uint32_t outer = profile_phase_intern(p, "load", 0) + 1;
+    profile_phase_intern(p, "parse \x01\xff", outer);
+    profile_phase_intern(p, "", 0);
+    for (uint32_t i = 0; i < p->phase_count; i++) {
+        p->phases[i].begun = 1 + i * 100;
+        p->phases[i].elapsed_ns = i * UINT64_C(10000000001);
+    }
 }
 
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
@@ -137,6 +149,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->exit_status = -1;
     sample_drops(p->drops, state);
     sample_images(p, state);
+    sample_phases(p);
     p->process_count = 3;
     p->processes = calloc(3, sizeof *p->processes);
     for (uint32_t i = 0; i < 3; i++)
@@ -199,6 +212,11 @@ static const char *process_difference(const struct profile_process *a,
     SAME(arm_error);
     SAME(exclude_kernel);
     SAME(rank);
+    SAME(pauses);
+    SAME(paused_ns);
+    SAME(phases_refused);
+    SAME(heap_peak_ns);
+    SAME(heap_missed);
     SAME(map_count);
     SAME(jit_count);
     SAME_ARRAY(drops);
@@ -222,12 +240,15 @@ static const char *node_difference(const struct profile_node *a, const struct pr
     SAME(offset);
     SAME(self);
     SAME(calls);
+    SAME(live);
+    SAME(peak);
     return "";
 }
 
 static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b)
 {
     SAME(process);
+    SAME(phase);
     SAME(tid);
     SAME_STRING(name);
     SAME(start_ns);
@@ -269,6 +290,13 @@ static const char *head_difference(const struct profile *a, const struct profile
     SAME(image_count);
     SAME(process_count);
     SAME(thread_count);
+    SAME(phase_count);
+    for (uint32_t i = 0; i < a->phase_count; i++) {
+        SAME_STRING(phases[i].name);
+        SAME(phases[i].outer);
+        SAME(phases[i].begun);
+        SAME(phases[i].elapsed_ns);
+    }
     return "";
 }
 

@@ -110,6 +110,34 @@ static void test_round_trip(void **state)
     }
 }
 
+/* A profile of the trigger malloc has what is live; each damage to those sections is seen. */
+static void test_heap(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    uint64_t seed = 5;
+    size_t size;
+    struct profile *p = sample_profile(3, 100, 1);
+    free(p->trigger);
+    p->trigger = strdup("malloc");
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++) {
+            p->threads[i].nodes[k].live = sample_random(&seed, 1000);
+            p->threads[i].nodes[k].peak = sample_random(&seed, UINT64_C(1) << 40);
+        }
+    p->processes[1].heap_peak_ns = 123456789;
+    p->processes[2].heap_missed = 3;
+    uint8_t *data = profile_encode(p, &size, &e);
+    struct profile *q = profile_read_memory(data, size, "x", &e);
+    assert_string_equal(e.message, "");
+    assert_string_equal(sample_difference(p, q), "");
+    profile_free(q);
+    for (size_t cut = size - 200; cut < size; cut++)
+        assert_refused(data, cut, "");
+    free(data);
+    profile_free(p);
+}
+
 static void test_empty_profile(void **state)
 {
     (void)state;
@@ -425,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_heap),
         cmocka_unit_test(test_empty_profile),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_special_files),

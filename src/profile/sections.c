@@ -1,0 +1,129 @@
+#include "profile/sections.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t get(struct cursor *c, const char *what)
+{
+    return cursor_uleb(c, UINT64_MAX, what);
+}
+
+static bool is_there(const struct decoder *d, enum section_type type)
+{
+    return d->file.known[type].offset != 0;
+}
+
+static bool close_section(struct cursor *c)
+{
+    bool ok = cursor_end(c);
+    free((void *)(uintptr_t)c->data);
+    return ok;
+}
+
+/* ---- phases ---- */
+
+bool section_phases_needed(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].pauses || p->processes[i].paused_ns || p->processes[i].phases_refused)
+            return true;
+    return p->phase_count > 0;
+}
+
+void section_phases_put(struct section_out *out, const struct profile *p)
+{
+    struct buf *b = &out->raw;
+    out->type = SECTION_PHASES;
+    out->optional = true;
+    buf_put_uleb(b, p->phase_count);
+    for (uint32_t i = 0; i < p->phase_count; i++) {
+        const struct profile_phase *phase = &p->phases[i];
+        size_t length = strlen(phase->name);
+        buf_put_uleb(b, length);
+        buf_put(b, phase->name, length);
+        buf_put_uleb(b, phase->outer);
+        buf_put_uleb(b, phase->begun);
+        buf_put_uleb(b, phase->elapsed_ns);
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        buf_put_uleb(b, p->threads[i].phase);
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        buf_put_uleb(b, p->processes[i].pauses);
+        buf_put_uleb(b, p->processes[i].paused_ns);
+        buf_put_uleb(b, p->processes[i].phases_refused);
+    }
+}
+
+bool section_phases_get(struct decoder *d)
+{
+    struct profile *p = d->p;
+    struct cursor c;
+    if (!is_there(d, SECTION_PHASES))
+        return true;
+    if (!decode_open(d, SECTION_PHASES, &c))
+        return false;
+    uint32_t count = cursor_count(&c, 4, "a number of phases that fits the section");
+    p->phases = decode_array(&c, count, sizeof *p->phases);
+    for (; p->phase_count < count && !c.failed; p->phase_count++) {
+        struct profile_phase *phase = &p->phases[p->phase_count];
+        phase->name = cursor_string(&c, "the name of a phase");
+        if (!phase->name)
+            break;
+        phase->outer = (uint32_t)cursor_uleb(&c, p->phase_count, "a phase before this one");
+        phase->begun = get(&c, "how often a phase began");
+        phase->elapsed_ns = get(&c, "how long a phase lasted");
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        p->threads[i].phase = (uint32_t)cursor_uleb(&c, p->phase_count, "the phase of a thread");
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        p->processes[i].pauses = get(&c, "a number of pauses");
+        p->processes[i].paused_ns = get(&c, "the time in pauses");
+        p->processes[i].phases_refused = get(&c, "a number of refused phases");
+    }
+    return close_section(&c);
+}
+
+/* ---- heap ---- */
+
+bool section_heap_needed(const struct profile *p)
+{
+    return strcmp(p->trigger, "malloc") == 0;
+}
+
+void section_heap_put(struct section_out *out, const struct profile *p)
+{
+    struct buf *b = &out->raw;
+    out->type = SECTION_HEAP;
+    out->optional = true;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        buf_put_uleb(b, p->processes[i].heap_peak_ns);
+        buf_put_uleb(b, p->processes[i].heap_missed);
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            buf_put_uleb(b, p->threads[i].nodes[k].live);
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            buf_put_uleb(b, p->threads[i].nodes[k].peak);
+}
+
+bool section_heap_get(struct decoder *d)
+{
+    struct profile *p = d->p;
+    struct cursor c;
+    if (!is_there(d, SECTION_HEAP))
+        return true;
+    if (!decode_open(d, SECTION_HEAP, &c))
+        return false;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        p->processes[i].heap_peak_ns = get(&c, "when the most was live");
+        p->processes[i].heap_missed = get(&c, "a number of missed allocations");
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count && !c.failed; k++)
+            p->threads[i].nodes[k].live = get(&c, "what a node has live at the end");
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count && !c.failed; k++)
+            p->threads[i].nodes[k].peak = get(&c, "what a node had live at the peak");
+    return close_section(&c);
+}
