@@ -9,6 +9,7 @@ static const struct command commands[] = {
     {"record", command_record, "run a program and record where its time goes"},
     {"report", command_report, "print a profile, or write it as a page of HTML or as JSON"},
     {"export", command_export, "convert a profile for other tools"},
+    {"merge", command_merge, "make one profile of several, as of the ranks of a parallel program"},
     {"recover", command_recover, "finish a recording whose collector was killed"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

@@ -26,6 +26,7 @@
 #include "cli/record_launch.h"
 #include "cli/record_options.h"
 #include "cli/record_probe.h"
+#include "cli/record_rank.h"
 #include "cli/record_signals.h"
 #include "cli/record_spool.h"
 #include "cli/record_tables.h"
@@ -37,7 +38,9 @@
 struct recording {
     struct record_options options;
     struct record_program program;
-    char output[PATH_MAX];
+    struct record_rank rank;
+    char shown[PATH_MAX];  /* the output as the user may call it */
+    char output[PATH_MAX]; /* its real path */
     char abandoned[SPOOL_PATH_MAX]; /* spool of a dead recording whose file we replace, or "" */
     struct spool_config config;
     struct buf notes; /* NUL-terminated once begun */
@@ -73,7 +76,8 @@ static bool check_other_recording(struct recording *r, struct err *e)
     record_spool_release(&other, false);
     if (alive)
         return err_set(e, ERR_OUTPUT, "\"%s\" is being written by another recording (process %d); "
-                       "choose another name with -o", r->options.output, info.pid);
+                       "choose another name with -o%s", r->shown, info.pid,
+                       r->rank.known ? ", or -o DIR/ for a file a rank" : "");
     memcpy(r->abandoned, info.spool_path, sizeof r->abandoned);
     return true;
 }
@@ -85,12 +89,16 @@ static void settle_config(struct recording *r)
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
+    r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
 static bool prepare(struct recording *r, struct err *e)
 {
+    r->rank = record_rank_find();
     if (!record_check_program(r->options.program[0], &r->program, e) ||
-        !record_check_output(r->options.output, r->output, e) || !check_other_recording(r, e) ||
+        !record_rank_output(r->options.output, &r->rank, r->options.program[0], getpid(), r->shown,
+                            e) ||
+        !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
         !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path, e) ||
         !record_probe_trigger(&r->options, &r->config, &r->notes, e))
         return false;
@@ -121,7 +129,7 @@ static bool start(struct recording *r, struct err *e)
         fprintf(stderr, "penumbra: %s; if penumbra is killed, nothing will be recoverable\n",
                 warning.message);
     if (r->abandoned[0]) {
-        fprintf(stderr, "penumbra: replacing the unfinished recording in %s\n", r->options.output);
+        fprintf(stderr, "penumbra: replacing the unfinished recording in %s\n", r->shown);
         unlink(r->abandoned);
     }
     warning = (struct err){0};
@@ -249,7 +257,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     live_line_erase(&r->line);
     struct record_result result = {.argv = r->options.program,
                                    .output = r->output,
-                                   .shown = r->options.output,
+                                   .shown = r->shown,
                                    .notes = (const char *)r->notes.data,
                                    .exit_status = r->child.ended ? r->child.status : -1,
                                    .duration_ns = elapsed,
@@ -263,7 +271,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     if (!stat(r->output, &st) && S_ISREG(st.st_mode))
         fprintf(stderr, "penumbra record: what was counted is kept in %s; when the cause is "
                         "removed, run penumbra recover %s (or, to write elsewhere, with -o)\n",
-                r->spool.path, r->options.output);
+                r->spool.path, r->shown);
     else
         unlink(r->spool.path);
     return false;

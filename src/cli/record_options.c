@@ -18,7 +18,8 @@ static const struct row {
     const char *argument; /* NULL: takes none */
     const char *help;
 } rows[] = {
-    {'o', "output", "FILE", "write the profile to FILE (default penumbra.pnb)"},
+    {'o', "output", "FILE", "write the profile to FILE (default penumbra.pnb); DIR/: to a file of\n"
+                            "its own in DIR, named after the rank or the process"},
     {'e', "event", "EVENT", "what to sample, see below (default cpu)"},
     {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)"},
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
@@ -201,8 +202,7 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     struct option longs[ROW_COUNT + 1];
     char shorts[2 * ROW_COUNT + 3];
     make_getopt_tables(longs, shorts);
-    *o = (struct record_options){.output = "penumbra.pnb",
-                                 .event = events_row(0),
+    *o = (struct record_options){.event = events_row(0),
                                  .frequency = RATE_DEFAULT,
                                  .max_depth = DEPTH_DEFAULT,
                                  .follow = true,

@@ -13,7 +13,7 @@
 #include "cli/events.h"
 
 struct record_options {
-    const char *output;
+    const char *output;   /* NULL: not given */
     const struct event *event;
     uint64_t period;      /* in the event's unit; 0 until the options have been settled */
     uint64_t frequency;   /* hertz; only for events that are time */

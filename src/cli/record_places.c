@@ -63,8 +63,8 @@ bool record_check_output(const char *output, char *path, struct err *e)
     struct stat st;
     bool exists = !stat(path, &st);
     if (exists && S_ISDIR(st.st_mode))
-        return err_set(e, ERR_OUTPUT, "cannot write the profile to \"%s\": it is a directory; name "
-                       "a file in it", output);
+        return err_set(e, ERR_OUTPUT, "cannot write the profile to \"%s\": it is a directory; write "
+                       "\"%s/\" for a file of its own in it, or name one", output, output);
     if (exists && access(path, W_OK))
         return err_set_errno(e, ERR_OUTPUT, errno, "cannot write the profile to \"%s\"", output);
     if (exists && !S_ISREG(st.st_mode))

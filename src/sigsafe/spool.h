@@ -103,6 +103,8 @@ struct spool_config {
     uint32_t tool;          /* enum tool_kind */
     uint64_t length;        /* instructions of a burst */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
+    uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
+    uint32_t reserved;
 };
 
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };

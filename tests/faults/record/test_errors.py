@@ -176,7 +176,7 @@ class Output(Case):
     def test_places(self):
         self.check("/no/such/place", 'directory "/no/such"')
         self.check(self.dir, "is a directory")
-        self.check(self.dir + "/new/", "names a directory")
+        self.check("/no/such/directory/", "cannot make the directory")
         self.check("/proc/profile.pnb", "choose another place")
         self.check("/dev/full", "No space left")
         os.symlink("/no/such/target", self.path("link"))
