@@ -73,10 +73,8 @@ void process_end_as(void)
     if (process_foreign_as())
         return;
     struct rt_thread *t = self_get();
-    if (t) {
-        t->record->cpu_ns = thread_cpu_ns_as();
-        t->record->end_ns = thread_monotonic_ns_as();
-    }
+    if (t)
+        thread_settle_as(t);
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
 }
@@ -140,8 +138,7 @@ struct signals_lent process_before_exec(void)
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
         trigger_pause_as(t);
-        t->record->cpu_ns = thread_cpu_ns_as();
-        t->record->end_ns = thread_monotonic_ns_as();
+        thread_settle_as(t);
     }
     trigger_pause_discovery_as();
     rt.process->end_ns = thread_monotonic_ns_as();

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include "runtime/thread.h"
-#include "runtime/trigger/trigger.h"
 
 static pthread_key_t key;
 static bool key_made;
@@ -16,7 +15,6 @@ static void self_end(void *state)
     self = NULL;
     if (rt_quiet_as())
         return; /* the kernel ends the trigger with the thread */
-    trigger_disarm_as(t);
     thread_end_as(t);
 }
 

@@ -4,6 +4,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "runtime/carrier/tree.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
 static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
@@ -157,11 +159,21 @@ bool thread_begin_as(struct rt_thread *t)
     return true;
 }
 
+void thread_settle_as(struct rt_thread *t)
+{
+    if (rt_running_as() && !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
+        tree_add_unattributed_as(t, trigger_rest_as(t));
+        __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+    }
+    t->record->cpu_ns = thread_cpu_ns_as();
+    t->record->end_ns = thread_monotonic_ns_as();
+}
+
 void thread_end_as(struct rt_thread *t)
 {
     thread_name_as(t);
-    t->record->cpu_ns = thread_cpu_ns_as();
-    t->record->end_ns = thread_monotonic_ns_as();
+    thread_settle_as(t);
+    trigger_disarm_as(t);
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
     thread_free_as(t);
 }

@@ -14,7 +14,11 @@ void thread_free_as(struct rt_thread *t);
 /* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the
  * pool) if there is no slot or no spool memory. */
 bool thread_begin_as(struct rt_thread *t);
-/* The calling thread ends or stops being sampled: record closed, slot and state given back. */
+/* The calling thread ends, or may do so next: what its record says of the end is brought up to date.
+ * Its trigger must still be there. */
+void thread_settle_as(struct rt_thread *t);
+/* The calling thread ends or stops being sampled: trigger stopped, record closed, slot and state given
+ * back. */
 void thread_end_as(struct rt_thread *t);
 
 /* Known stack of the calling thread: frames from `frame` (an address in an outer frame) down to at

@@ -57,12 +57,7 @@ static void sample_take(struct rt_thread *t, const struct unwind_regs *regs,
                         struct trigger_charge charge)
 {
     struct spool_thread *record = t->record;
-    if (charge.unattributed) {
-        if (tree_add_as(t, 0, key_pseudo(KEY_UNATTRIBUTED), charge.unattributed))
-            record->weight += charge.unattributed;
-        else
-            record->drops[DROP_SPOOL_FULL] += charge.unattributed;
-    }
+    tree_add_unattributed_as(t, charge.unattributed);
     if (!charge.weight)
         return;
     struct unwind_result walk;

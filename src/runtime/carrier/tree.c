@@ -84,3 +84,13 @@ bool tree_add_as(struct rt_thread *t, uint32_t count, uint64_t prefix, uint64_t 
     node_at(memo[depth - 1].node)->samples += weight;
     return true;
 }
+
+void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight)
+{
+    if (!weight)
+        return;
+    if (tree_add_as(t, 0, key_pseudo(KEY_UNATTRIBUTED), weight))
+        t->record->weight += weight;
+    else
+        t->record->drops[DROP_SPOOL_FULL] += weight;
+}

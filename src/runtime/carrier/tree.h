@@ -15,5 +15,7 @@
 /* Charges `weight` samples to the path t->frames[count - 1] ... t->frames[0]. prefix: a pseudo key
  * that goes between the root and the path, or 0. False if the spool is full (nothing is charged). */
 bool tree_add_as(struct rt_thread *t, uint32_t count, uint64_t prefix, uint64_t weight);
+/* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is full. */
+void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight);
 
 #endif

@@ -120,6 +120,14 @@ static struct trigger_charge charge_wall(struct rt_thread *t)
     return (struct trigger_charge){weight, 0};
 }
 
+/* Whole periods of what is owed. */
+static uint64_t owed_take(struct rt_thread *t)
+{
+    uint64_t periods = t->owed / rt.config->period;
+    t->owed %= rt.config->period;
+    return periods;
+}
+
 /* Whether the interrupted instruction is the one after a system call: 0f 05. The page before pc's
  * own may not be mapped, and vsyscall's not readable. */
 static bool after_system_call(uint64_t pc)
@@ -135,8 +143,7 @@ static bool after_system_call(uint64_t pc)
  * found when the period is renewed, and charged to no context. */
 static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t pc)
 {
-    struct trigger_charge charge = {t->multiple, t->owed / rt.config->period};
-    t->owed %= rt.config->period;
+    struct trigger_charge charge = {t->multiple, owed_take(t)};
     t->base += t->period;
     if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || !after_system_call(pc))
         return charge;
@@ -153,7 +160,7 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
 static struct trigger_charge charge_events(struct rt_thread *t)
 {
     uint64_t now = clock_now_as(t);
-    if (now > t->base && now - t->base < t->period / 2) {
+    if (now > t->base && 2 * (now - t->base) <= t->period) {
         t->premature = true;
         return (struct trigger_charge){0, 0};
     }
@@ -163,7 +170,19 @@ static struct trigger_charge charge_events(struct rt_thread *t)
     t->base += periods * t->period;
     if (t->base > now)
         t->base = now;
-    return (struct trigger_charge){periods * t->multiple, 0};
+    return (struct trigger_charge){periods * t->multiple, owed_take(t)};
+}
+
+uint64_t trigger_rest_as(struct rt_thread *t)
+{
+    if (t->fd < 0 || rt.config->trigger == TRIGGER_WALL || rt_quiet_as())
+        return 0;
+    uint64_t now = clock_now_as(t);
+    if (t->multiple > 1 && now > t->base) {
+        t->owed += now - t->base;
+        t->base = now;
+    }
+    return owed_take(t);
 }
 
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
@@ -230,8 +249,12 @@ static void period_renew(struct rt_thread *t)
         timer_set_period_as(t, period);
     else
         perf_set_period_as(t, period);
-    if (rt.config->trigger != TRIGGER_WALL)
-        t->base = clock_now_as(t);
+    if (rt.config->trigger == TRIGGER_WALL)
+        return;
+    uint64_t now = clock_now_as(t);
+    if (!counts_time() && now > t->base)
+        t->owed += now - t->base; /* of the period that the kernel has just forgotten */
+    t->base = now;
 }
 
 /* What the sample cost by the time stamp counter. A long time may be the handler's or, if it was

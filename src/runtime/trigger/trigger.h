@@ -50,6 +50,11 @@ struct trigger_charge {
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
                                         uint64_t pc);
 
+/* The calling thread ends: how many periods have passed since its last sample, where those were
+ * longer than asked for. The first period of a thread is short enough to make up for what the
+ * last one loses on average; what a stretched one loses is more. */
+uint64_t trigger_rest_as(struct rt_thread *t);
+
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 

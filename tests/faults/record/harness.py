@@ -1,7 +1,9 @@
 """Running `penumbra record` in a directory of its own, for the tests of this folder."""
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,14 @@ import unittest
 PENUMBRA = os.path.abspath(sys.argv.pop(1))
 PYTHON = os.path.realpath(sys.executable)
 SPIN = "import time\nwhile time.process_time() < %s: sum(range(1000))\n"
+
+# Long enough for a machine that is busy with other things: only what never happens takes as long.
+PATIENCE = 240
+
+# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit that.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def sanitized():
@@ -32,7 +42,7 @@ class Case(unittest.TestCase):
 
     def record(self, *args, **options):
         options.setdefault("capture_output", True)
-        options.setdefault("timeout", 60)
+        options.setdefault("timeout", PATIENCE)
         return subprocess.run(self.command(*args), **options)
 
     def start(self, *args, **options):
@@ -49,6 +59,16 @@ class Case(unittest.TestCase):
             if stream:
                 stream.close()
 
+    def summary(self, process):
+        """Reads on until the collector says how long it has recorded; that many seconds."""
+        said = b""
+        for line in process.stderr:
+            told = re.search(rb" samples? in (\d+\.\d) s", line)
+            if told:
+                return float(told[1])
+            said += line
+        return self.fail(f"there was no summary: {said}")
+
     def path(self, name, content=None, mode=0o755):
         path = os.path.join(self.dir, name)
         if content is not None:
@@ -57,8 +77,8 @@ class Case(unittest.TestCase):
             os.chmod(path, mode)
         return path
 
-    def wait_for(self, condition, what, seconds=20):
-        end = time.monotonic() + seconds
+    def wait_for(self, condition, what):
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             value = condition()
             if value:
@@ -73,6 +93,6 @@ class Case(unittest.TestCase):
     def report(self, path=None):
         import json
         done = subprocess.run([PENUMBRA, "report", "--json", path or self.output],
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)

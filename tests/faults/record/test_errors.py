@@ -6,7 +6,7 @@ import struct
 import subprocess
 import unittest
 
-from harness import Case, PENUMBRA
+from harness import Case, PATIENCE, PENUMBRA
 
 
 def elf(interpreter=None, bits=64, machine=62, kind=3):
@@ -68,7 +68,7 @@ class Usage(Case):
                              (["record", "--help"], 0), (["recover", "--help"], 0),
                              (["recover"], 127), (["recover", "--outptu", "x"], 2),
                              (["recover", "x", "y"], 2)):
-            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=20, cwd=self.dir)
+            done = subprocess.run([PENUMBRA, *args], capture_output=True, timeout=PATIENCE, cwd=self.dir)
             self.assertEqual(done.returncode, status, args)
             told = done.stdout if status == 0 else done.stderr
             silent = done.stderr if status == 0 else done.stdout
@@ -167,7 +167,7 @@ class Programs(Case):
 
 class Output(Case):
     def check(self, output, message, **options):
-        done = subprocess.run(self.command("true", output=output), capture_output=True, timeout=20,
+        done = subprocess.run(self.command("true", output=output), capture_output=True, timeout=PATIENCE,
                               **options)
         self.assertEqual(done.returncode, 124, done.stderr)
         self.assertIn(message, done.stderr.decode())
@@ -186,7 +186,7 @@ class Output(Case):
 
     def test_spool_place(self):
         done = subprocess.run([PENUMBRA, "record", "-o", self.output, "--spool", "/no/such", "true"],
-                              capture_output=True, timeout=20)
+                              capture_output=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 124)
         self.assert_nothing_left()
 

@@ -8,16 +8,19 @@ import subprocess
 import time
 import unittest
 
-from harness import Case, PENUMBRA, PYTHON, SPIN
+from harness import Case, PATIENCE, PENUMBRA, PYTHON, SPIN
 
 
 class Collector(Case):
-    def start_spinning(self, seconds=30):
-        process = self.start("-q", PYTHON, "-c", SPIN % seconds)
+    def start_spinning(self):
+        process = self.start("-q", PYTHON, "-c", SPIN % 1000)
         self.wait_for(lambda: os.path.exists(self.output), "the live file")
         children = f"/proc/{process.pid}/task/{process.pid}/children"
-        with open(children) as f:
-            self.program = int(f.read().split()[0])
+
+        def program():
+            with open(children) as f:
+                return f.read().split()
+        self.program = int(self.wait_for(program, "the program")[0])
         self.addCleanup(self.end_program)
         return process
 
@@ -27,16 +30,23 @@ class Collector(Case):
         except ProcessLookupError:
             pass
 
-    def kill_after(self, process, seconds):
-        time.sleep(seconds)
+    def wait_for_samples(self, count):
+        """Reading the live file shows what there is so far."""
+        self.wait_for(lambda: self.report()["samples"] > count, f"{count} samples")
+
+    def start_and_kill(self, samples=0):
+        """Kills the collector after some samples; the program goes on."""
+        process = self.start_spinning()
+        if samples:
+            self.wait_for_samples(samples)
         process.kill()
         process.wait()
 
     def recover(self, *args):
-        return subprocess.run([PENUMBRA, "recover", *args], capture_output=True, timeout=60)
+        return subprocess.run([PENUMBRA, "recover", *args], capture_output=True, timeout=PATIENCE)
 
     def test_recover(self):
-        self.kill_after(self.start_spinning(), 0.7)
+        self.start_and_kill(30)
         done = self.recover(self.output)
         self.assertEqual(done.returncode, 0, done.stderr)
         told = int(re.search(rb"recovered (\d+) samples of 1 process", done.stderr)[1])
@@ -50,7 +60,7 @@ class Collector(Case):
         self.assertIn(b"nothing to recover", again.stderr)
 
     def test_recover_elsewhere(self):
-        self.kill_after(self.start_spinning(), 0.4)
+        self.start_and_kill(20)
         done = self.recover(self.output, "-o", self.dir + "/other.pnb")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(self.report(self.dir + "/other.pnb")["samples"], 20)
@@ -60,9 +70,11 @@ class Collector(Case):
         process = self.start_spinning()
         spool = os.path.join(self.spool, os.listdir(self.spool)[0])
         self.assertEqual(self.recover(spool).returncode, 2)  # still going on
-        self.kill_after(process, 0.4)
+        self.wait_for_samples(20)
+        process.kill()
+        process.wait()
         os.unlink(self.output)
-        done = subprocess.run([PENUMBRA, "report", spool], capture_output=True, timeout=20)
+        done = subprocess.run([PENUMBRA, "report", spool], capture_output=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 3)
         self.assertIn(b"penumbra recover", done.stderr)
         done = subprocess.run([PENUMBRA, "recover", spool], capture_output=True, cwd=self.dir)
@@ -74,18 +86,18 @@ class Collector(Case):
         with open(self.output, "wb") as f:
             f.truncate(1 << 34)
         for command in ("report", "recover"):
-            done = subprocess.run([PENUMBRA, command, self.output], capture_output=True, timeout=20)
+            done = subprocess.run([PENUMBRA, command, self.output], capture_output=True, timeout=PATIENCE)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(b"is not a profile", done.stderr)
 
     def test_report_recovers_by_itself(self):
-        self.kill_after(self.start_spinning(), 0.5)
+        self.start_and_kill(20)
         self.assertGreater(self.report()["samples"], 20)
         self.assert_nothing_left("out.pnb")
 
     def test_both_killed(self):
         process = self.start_spinning()
-        time.sleep(0.5)
+        self.wait_for_samples(20)
         os.kill(self.program, signal.SIGKILL)
         process.kill()
         process.wait()
@@ -93,14 +105,17 @@ class Collector(Case):
         self.assert_nothing_left("out.pnb")
 
     def test_program_goes_on(self):
-        process = self.start("-q", "sh", "-c", "sleep 0.6; echo survived >" + self.dir + "/mark")
-        self.wait_for(lambda: os.path.exists(self.output), "the live file")
+        ready, go, mark = self.path("ready"), self.path("go"), self.path("mark")
+        script = 'echo >"$1"; while [ ! -e "$2" ]; do sleep 0.01; done; echo survived >"$3"'
+        process = self.start("-q", "sh", "-c", script, "sh", ready, go, mark)
+        self.wait_for(lambda: os.path.exists(ready), "the program")
         process.kill()
         process.wait()
-        self.wait_for(lambda: os.path.exists(self.dir + "/mark"), "the program's end")
+        self.path("go", b"")
+        self.wait_for(lambda: os.path.exists(mark), "the program's end")
 
     def test_spool_gone(self):
-        self.kill_after(self.start_spinning(), 0.1)
+        self.start_and_kill()
         for name in os.listdir(self.spool):
             os.unlink(os.path.join(self.spool, name))
         done = self.recover(self.output)
@@ -108,7 +123,7 @@ class Collector(Case):
         self.assertIn(b"unfinished recording", done.stderr)
 
     def test_spool_replaced_by_something_else(self):
-        self.kill_after(self.start_spinning(), 0.1)
+        self.start_and_kill()
         name = os.path.join(self.spool, os.listdir(self.spool)[0])
         os.rename(name, name + ".moved")
         for content in (b"", b"precious", bytes(8192)):
@@ -119,11 +134,11 @@ class Collector(Case):
             self.assertTrue(os.path.exists(name))
 
     def test_spool_of_another_recording(self):
-        self.kill_after(self.start_spinning(), 0.1)
+        self.start_and_kill()
         first = self.program
         name = os.path.join(self.spool, os.listdir(self.spool)[0])
         os.rename(self.output, self.output + ".first")
-        self.kill_after(self.start_spinning(), 0.1)
+        self.start_and_kill()
         os.kill(first, signal.SIGKILL)
         other = [n for n in os.listdir(self.spool) if os.path.join(self.spool, n) != name][0]
         os.rename(os.path.join(self.spool, other), name)
@@ -132,19 +147,22 @@ class Collector(Case):
         self.assertIn(b"another one", done.stderr)
 
     def test_dead_recording_is_replaced(self):
-        self.kill_after(self.start_spinning(), 0.2)
+        self.start_and_kill()
         done = self.record("true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b"replacing the unfinished recording", done.stderr)
         self.assert_nothing_left("out.pnb")
 
     def test_random_moments(self):
-        """From before the program runs to after it has ended."""
+        """From before the program runs to after it has ended, however long that takes here."""
+        begin = time.monotonic()
+        self.assertEqual(self.record("-q", PYTHON, "-c", SPIN % 0.1).returncode, 0)
+        whole = time.monotonic() - begin
         for i in range(20):
             if os.path.exists(self.output):
                 os.unlink(self.output)
             process = self.start("-q", PYTHON, "-c", SPIN % 0.1)
-            time.sleep(random.uniform(0, 0.3))
+            time.sleep(random.uniform(0, 1.2 * whole))
             process.kill()
             process.wait()
             for name in os.listdir(self.dir):
@@ -168,10 +186,11 @@ class Program(Case):
         self.assert_nothing_left("out.pnb")
 
     def test_children_killed(self):
-        script = "for i in 1 2 3; do \"$1\" -c \"$2\" & p=$!; sleep 0.3; kill -9 $p; done; exit 2"
-        done = self.record("-q", "sh", "-c", script, "sh", PYTHON, SPIN % 10)
+        script = "for i in 1 2 3; do \"$1\" -c \"$2\"; done; exit 2"
+        done = self.record("-q", "sh", "-c", script, "sh", PYTHON,
+                           SPIN % 0.2 + "import os; os.kill(os.getpid(), 9)")
         self.assertEqual(done.returncode, 2)
-        self.assertGreater(self.report()["samples"], 60)
+        self.assertGreater(self.report()["samples"], 300)
 
     def test_exits_without_saying_goodbye(self):
         done = self.record("-q", PYTHON, "-c", SPIN % 0.3 + "import os; os._exit(6)")

@@ -12,6 +12,6 @@ with tempfile.TemporaryDirectory() as directory:
     for mode in ("stored", "compressed") if len(sys.argv) > 3 else ():
         subprocess.run([sys.argv[3], os.path.join(directory, mode), mode],
                        stdout=subprocess.DEVNULL, check=True)
-    status = subprocess.run([target, f"-max_total_time={seconds}", "-max_len=65536", "-timeout=10",
+    status = subprocess.run([target, f"-max_total_time={seconds}", "-max_len=65536", "-timeout=100",
                              "-print_final_stats=1", directory], cwd=directory)
 sys.exit(status.returncode)

