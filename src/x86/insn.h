@@ -3,7 +3,7 @@
  *
  *     bytes ──> x86_decode_as ──> struct x86_insn ──┬> x86_memory_as       memory operands
  *                  │                                ├> x86_definitions_as  registers written, widths
- *        x86_table.c (built: gen/ asks Zydis)       └> x86_rename_as       other registers, in place
+ *        table.c (made by gen/, which asks Zydis)       └> x86_rename_as       other registers, in place
  *
  * The table knows the legacy maps (one byte, 0F, 0F38, 0F3A, 3DNow!), VEX maps 1 to 3, EVEX maps
  * 1, 2, 3, 5 and 6 and XOP maps 8 to 10, as Zydis 4 does in 64-bit mode. MPX instructions are the

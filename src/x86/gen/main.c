@@ -1,6 +1,6 @@
 /* Writes the decoder's table as C, having asked Zydis about every opcode.
  *
- *     x86_gen > x86_table.c
+ *     x86_gen > x86_table.inc
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,7 +240,7 @@ int main(void)
     struct model m;
     model_init(&m);
     ask_all(&m);
-    printf("/* Made by x86_gen: %u forms, %u leaves, %u schemes. */\n#include \"x86/form.h\"\n",
+    printf("/* Made by x86_gen: %u forms, %u leaves, %u schemes. */\n",
         form_count, leaf_count, scheme_count);
     print_forms();
     print_roots();
