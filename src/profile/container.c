@@ -40,6 +40,8 @@ static const char *known_name(uint32_t type)
         [SECTION_TREES] = "trees",         [SECTION_LIVE] = "live",
         [SECTION_RANKS] = "ranks",
         [SECTION_PHASES] = "phases",       [SECTION_HEAP] = "heap",
+        [SECTION_COUNTS] = "counts",       [SECTION_BLOCKS] = "blocks",
+        [SECTION_EDGES] = "edges",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

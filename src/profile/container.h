@@ -49,6 +49,9 @@ enum section_type {
     SECTION_PHASES = 16,
     SECTION_HEAP = 17,
     SECTION_RANKS = 18,
+    SECTION_COUNTS = 24,
+    SECTION_BLOCKS = 25,
+    SECTION_EDGES = 26,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/sections.h"
+#include "profile/sections_counts.h"
 
 bool decode_open(struct decoder *d, enum section_type type, struct cursor *c)
 {
@@ -281,6 +282,7 @@ static bool decode_all(struct decoder *d)
 {
     return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) &&
            get_threads(d) && decode_trees(d) && section_phases_get(d) && section_heap_get(d) &&
+           sections_counts_get(d) &&
            note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");
 }

@@ -18,6 +18,16 @@ static bool check_same(const struct profile *a, const struct profile *b, struct 
     if (strcmp(a->unit, b->unit) != 0)
         return err_set(e, ERR_USAGE, "the profiles cannot be merged: one counts %s, the other %s",
                        a->unit, b->unit);
+    const struct profile_counts *x = a->counts, *y = b->counts;
+    if (!x != !y || (x && (strcmp(x->carrier, y->carrier) != 0 || strcmp(x->tool, y->tool) != 0)))
+        return err_set(e, ERR_USAGE, "the profiles cannot be merged: one was recorded by %s%s%s, the "
+                       "other by %s%s%s", x ? x->carrier : "sampling", x ? " with tool " : "",
+                       x ? x->tool : "", y ? y->carrier : "sampling", y ? " with tool " : "",
+                       y ? y->tool : "");
+    if (x && x->length != y->length)
+        return err_set(e, ERR_USAGE, "the profiles cannot be merged: the bursts of one are %" PRIu64
+                       " instructions long, of the other %" PRIu64 "; record both with the same "
+                       "--length", x->length, y->length);
     if (a->period != b->period)
         return err_set(e, ERR_USAGE, "the profiles cannot be merged: the period of one is %" PRIu64
                        " %s, of the other %" PRIu64 "; record both with the same -F or -c", a->period,
@@ -199,7 +209,9 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
     bool ok = index_of && phase_of && merge_images(into, from, index_of) &&
               merge_processes(into, from, index_of) && merge_phases(into, from, phase_of) &&
               merge_threads(into, from, index_of, phase_of, first_process) &&
-              merge_notes(into, from);
+              merge_notes(into, from) &&
+              (!into->counts ||
+               profile_counts_merge(into->counts, from->counts, index_of, first_process));
     free(index_of);
     free(phase_of);
     if (!ok)

@@ -45,6 +45,7 @@ void profile_free(struct profile *p)
     for (uint32_t i = 0; i < p->phase_count; i++)
         free(p->phases[i].name);
     free(p->phases);
+    profile_counts_free(p->counts);
     free(p->images);
     free(p->processes);
     free(p->threads);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/counts.h"
 #include "sigsafe/key.h"
 #include "sigsafe/reasons.h"
 
@@ -133,6 +134,7 @@ struct profile {
     uint32_t thread_count;
     struct profile_phase *phases;
     uint32_t phase_count;
+    struct profile_counts *counts; /* NULL: nothing ran under the engine */
 };
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

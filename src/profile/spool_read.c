@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/spool_view.h"
+#include "profile/spool_counts.h"
 
 struct reader {
     struct spool_view view;
     const struct spool_header *header;
     struct profile *p;
     uint32_t thread_capacity;
+    struct spool_counts_reader counts;
     uint32_t *index_of; /* image number -> index in p->images, or UINT32_MAX */
     uint32_t *phase_of; /* of the current process: phase id -> 1 + index in p->phases, or 0 */
     uint32_t phase_limit; /* the greatest id */
@@ -118,18 +119,43 @@ static const char *unit_name(uint32_t trigger)
     }
 }
 
+/* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
+static void exact_trigger(const struct spool_config *c, char *out, size_t size)
+{
+    snprintf(out, size, "%s", c->tool == TOOL_CALLS ? "calls" : "instructions");
+}
+
+static bool get_carrier(struct reader *r, const struct spool_config *c)
+{
+    const char *carrier = profile_carrier_name(c->carrier), *tool = profile_tool_name(c->tool);
+    if (c->carrier == CARRIER_HANDLER)
+        return true;
+    r->p->counts = profile_counts_new(carrier ? carrier : "unknown", tool ? tool : "unknown");
+    if (!r->p->counts)
+        return false;
+    r->p->counts->length = c->carrier == CARRIER_EXACT ? 0 : c->length;
+    r->p->counts->native_ns = c->native_ns;
+    return true;
+}
+
 static bool get_header(struct reader *r)
 {
     struct spool_config c = r->header->config;
+    bool exact = c.carrier == CARRIER_EXACT;
     char name[64];
-    trigger_name(&c, name, sizeof name);
-    r->p->period = c.period;
+    if (exact)
+        exact_trigger(&c, name, sizeof name);
+    else
+        trigger_name(&c, name, sizeof name);
+    r->p->period = exact ? 1 : c.period;
     r->p->randomized = c.randomize;
     r->p->budget_ppm = c.budget_ppm;
     r->p->delivery_ns = c.delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
-    return replace(&r->p->trigger, name) && replace(&r->p->unit, unit_name(c.trigger));
+    r->counts = spool_counts_reader(&r->view, c.tsc_hz);
+    return get_carrier(r, &c) && replace(&r->p->trigger, name) &&
+           replace(&r->p->unit, exact ? "events" : unit_name(c.trigger));
 }
 
 /* ---- threads and processes ---- */
@@ -150,6 +176,16 @@ static struct profile_thread *add_thread(struct reader *r)
     struct profile_thread *t = &p->threads[p->thread_count++];
     *t = (struct profile_thread){0};
     return t;
+}
+
+/* Under the tool `calls`, what a node counts is how often it was called (spool.h). */
+static void count_calls(struct profile_thread *t)
+{
+    t->taken = t->weight = t->weight_squares = 0;
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        t->nodes[i].calls = t->nodes[i].self;
+        t->weight += t->nodes[i].self; /* at most 2^32 nodes of 2^40 at most: may wrap, harmlessly */
+    }
 }
 
 /* The counters are read before the tree: a tree that is growing may be ahead of them, not behind. */
@@ -175,8 +211,12 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     get_drops(r, t->drops, s->drops);
     t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->config.tsc_hz);
     t->deliveries = spool_view_count(v, &s->deliveries);
-    return t->name &&
-           spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t);
+    if (!t->name ||
+        !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t))
+        return false;
+    if (r->header->config.tool == TOOL_CALLS)
+        count_calls(t);
+    return true;
 }
 
 /* Maps of images whose record cannot be reached are left out. Images are numbers for now. */
@@ -275,6 +315,9 @@ static bool get_process(struct reader *r, const struct spool_process *s,
               spool_view_list(&r->view, &s->threads, sizeof(struct spool_thread), &threads);
     for (uint32_t i = 0; ok && i < threads.count; i++)
         ok = get_thread(r, threads.records[i], index);
+    if (ok && r->p->counts)
+        ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), index,
+                               r->p->counts);
     free(maps.records);
     free(threads.records);
     return ok;
@@ -362,6 +405,26 @@ static uint32_t image_index(const struct reader *r, uint32_t number)
     return number <= KEY_IMAGE_MAX ? r->index_of[number] : UINT32_MAX;
 }
 
+static uint32_t resolve(struct reader *r, uint32_t number)
+{
+    uint32_t index = number == PROFILE_IMAGE_NONE ? number : image_index(r, number);
+    if (index != number && index == PROFILE_IMAGE_NONE)
+        r->view.damage++;
+    return index;
+}
+
+static void resolve_counts(struct reader *r)
+{
+    struct profile_counts *c = r->p->counts;
+    for (uint32_t i = 0; i < c->block_count; i++)
+        c->blocks[i].image = resolve(r, c->blocks[i].image);
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        c->edges[i].from_image = resolve(r, c->edges[i].from_image);
+        c->edges[i].to_image = resolve(r, c->edges[i].to_image);
+    }
+    profile_counts_settle(c);
+}
+
 /* From image numbers to indices. A frame of an unknown image keeps its offset, in no image. */
 static void resolve_images(struct reader *r)
 {
@@ -404,6 +467,8 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     r.p = profile_new();
     if (r.p && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
+        if (r.p->counts)
+            resolve_counts(&r);
         ok = true;
     } else {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "report/saturate.h"
+#include "base/saturate.h"
 
 /* A node of the view's tree, and how much of a derived node's total it brings. */
 struct item {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/saturate.h"
+#include "base/saturate.h"
 #include "report/totals.h"
 
 enum { REFINE_STEPS_MAX = 64 };

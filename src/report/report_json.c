@@ -6,7 +6,7 @@
 
 #include "report/ci.h"
 #include "report/json.h"
-#include "report/saturate.h"
+#include "base/saturate.h"
 
 static void key_string(struct json *j, const char *key, const char *value)
 {

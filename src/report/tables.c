@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/saturate.h"
+#include "base/saturate.h"
 #include "report/text.h"
 #include "report/totals.h"
 

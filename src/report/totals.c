@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/saturate.h"
+#include "base/saturate.h"
 
 void totals_of_nodes(struct view_tree *t)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/refine.h"
-#include "report/saturate.h"
+#include "base/saturate.h"
 #include "report/totals.h"
 
 /* Open addressing from a key to an index + 1; the keys themselves are where the indexes point. */

@@ -81,7 +81,7 @@ enum tool_kind {
     TOOL_COUNT,  /* instructions by class */
     TOOL_BLOCKS, /* executions of basic blocks */
     TOOL_EDGES,  /* blocks, and transfers of control between them */
-    TOOL_CALLS,  /* exact calls by calling context */
+    TOOL_CALLS,  /* exact calls by calling context: cct_node.samples counts calls */
 };
 
 /* Written by the collector before the program starts, constant afterwards. */
@@ -102,6 +102,7 @@ struct spool_config {
     uint32_t carrier;       /* enum carrier_kind */
     uint32_t tool;          /* enum tool_kind */
     uint64_t length;        /* instructions of a burst */
+    uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
     uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
     uint32_t reserved;

@@ -93,6 +93,35 @@ static void print_phases(const struct profile *p)
                p->processes[i].paused_ns, p->processes[i].phases_refused);
 }
 
+static unsigned image_number(uint32_t image)
+{
+    return image + 2; /* PROFILE_IMAGE_NONE becomes 1 */
+}
+
+static void print_counted(const struct profile_counts *c)
+{
+    printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+           "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+           c->carrier, c->tool, c->length, c->native_ns, c->counted, c->instructions, c->bursts,
+           c->burst_instructions, c->burst_ns, c->translated, c->code_bytes, c->translation_ns,
+           c->dispatches, c->dispatch_ns);
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        printf("stopped\t%s\t%" PRIu64 "\n", profile_stop_name(i), c->stopped[i]);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        printf("class\t%s\t%" PRIu64 "\n", profile_class_name(i), c->classes[i]);
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct profile_block *b = &c->blocks[i];
+        printf("block\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\n", image_number(b->image),
+               b->process, b->offset, b->bytes, b->instructions, b->count);
+    }
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        const struct profile_edge *g = &c->edges[i];
+        printf("edge\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+               image_number(g->from_image), image_number(g->to_image), g->process, g->from, g->to,
+               g->count);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -118,6 +147,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
     print_phases(p);
+    print_counted(p->counts);
     free(data);
     profile_free(p);
     return 0;

@@ -10,7 +10,7 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks"}
+         16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges"}
 MASK = (1 << 64) - 1
 
 
@@ -194,6 +194,48 @@ def read_phases(c, threads, processes):
     c.end()
 
 
+def read_counts(c):
+    show("engine", c.str(), c.str(), *c.us(12))
+    for what in ("stopped", "class"):
+        for _ in range(c.u()):
+            show(what, c.str(), c.u())
+    c.end()
+
+
+def running(steps, groups):
+    """The values whose differences within each run of equal groups are the steps."""
+    values = []
+    for i, step in enumerate(steps):
+        same = i > 0 and groups[i] == groups[i - 1]
+        values.append(step + (values[-1] if same else 0))
+    return values
+
+
+def read_blocks(c):
+    n = c.u()
+    images = running(c.us(n), [0] * n)
+    processes = c.us(n)
+    offsets = running(c.us(n), list(zip(images, processes)))
+    rows = list(zip(images, processes, offsets, c.us(n), c.us(n), c.us(n)))
+    c.end()
+    assert rows == sorted(rows), "blocks are sorted"
+    for row in rows:
+        show("block", *row)
+
+
+def read_edges(c):
+    n = c.u()
+    places = list(zip(running(c.us(n), [0] * n), c.us(n), c.us(n)))
+    origins = running(c.us(n), places)
+    targets = [(origin + c.s()) & MASK for origin in origins]
+    rows = [(*place, origin, target, c.u())
+            for place, origin, target in zip(places, origins, targets)]
+    c.end()
+    assert rows == sorted(rows), "edges are sorted"
+    for row in rows:
+        show("edge", *row)
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -211,6 +253,9 @@ def main():
     read_ranks(sections[18])
     threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_phases(sections[16], threads, processes)
+    read_counts(sections[24])
+    read_blocks(sections[25])
+    read_edges(sections[26])
 
 
 if __name__ == "__main__":

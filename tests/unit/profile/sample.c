@@ -128,6 +128,48 @@ static void sample_phases(struct profile *p)
     }
 }
 
+/* Some share their image, some their offset; code without an image is of one process. */
+static struct profile_counts *sample_engine(uint64_t *state)
+{
+    enum { BLOCKS = 90, EDGES = 70 };
+    struct profile_counts *c = profile_counts_new("exact", "edges");
+    c->length = 1000;
+    c->native_ns = 77777777;
+    c->counted = c->classified = true;
+    c->instructions = UINT64_C(1) << 50;
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        c->classes[i] = sample_random(state, UINT64_C(1) << 40);
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        c->stopped[i] = sample_random(state, 1000);
+    uint64_t *numbers[] = {&c->bursts, &c->burst_instructions, &c->burst_ns, &c->translated,
+                           &c->code_bytes, &c->translation_ns, &c->dispatches, &c->dispatch_ns};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i] = sample_random(state, UINT64_C(1) << 33);
+    c->blocks = calloc(BLOCKS, sizeof *c->blocks);
+    c->edges = calloc(EDGES, sizeof *c->edges);
+    for (; c->block_count < BLOCKS; c->block_count++) {
+        struct profile_block *b = &c->blocks[c->block_count];
+        *b = (struct profile_block){.image = (uint32_t)sample_random(state, 5),
+                                    .offset = 0x1000 + 4 * sample_random(state, 60),
+                                    .bytes = 8, .instructions = 2, .count = c->block_count};
+        if (b->image == 4) {
+            b->image = PROFILE_IMAGE_NONE;
+            b->process = (uint32_t)sample_random(state, 3);
+        }
+    }
+    for (; c->edge_count < EDGES; c->edge_count++) {
+        struct profile_edge *g = &c->edges[c->edge_count];
+        *g = (struct profile_edge){.from_image = (uint32_t)sample_random(state, 3),
+                                   .from = 0x1000 + 4 * sample_random(state, 50),
+                                   .to = 0x1000 + 4 * sample_random(state, 50),
+                                   .count = UINT64_C(1) << c->edge_count % 40};
+        g->to_image = sample_random(state, 2) ? g->from_image : PROFILE_IMAGE_NONE;
+        g->process = g->to_image == PROFILE_IMAGE_NONE ? 2 : 0;
+    }
+    profile_counts_settle(c);
+    return c;
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
@@ -158,6 +200,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->threads = calloc(threads ? threads : 1, sizeof *p->threads);
     for (uint32_t i = 0; i < threads; i++)
         sample_one_thread(&p->threads[i], i, nodes, state);
+    p->counts = sample_engine(state);
     return p;
 }
 
@@ -300,6 +343,49 @@ static const char *head_difference(const struct profile *a, const struct profile
     return "";
 }
 
+static const char *counts_difference(const struct profile_counts *a,
+                                     const struct profile_counts *b)
+{
+    if (!a || !b)
+        return a == b ? "" : "counts";
+    SAME_STRING(carrier);
+    SAME_STRING(tool);
+    SAME(length);
+    SAME(native_ns);
+    SAME(counted);
+    SAME(classified);
+    SAME(instructions);
+    SAME_ARRAY(classes);
+    SAME_ARRAY(stopped);
+    SAME(bursts);
+    SAME(burst_instructions);
+    SAME(burst_ns);
+    SAME(translated);
+    SAME(code_bytes);
+    SAME(translation_ns);
+    SAME(dispatches);
+    SAME(dispatch_ns);
+    SAME(block_count);
+    SAME(edge_count);
+    for (uint32_t i = 0; i < a->block_count; i++) {
+        SAME(blocks[i].image);
+        SAME(blocks[i].process);
+        SAME(blocks[i].offset);
+        SAME(blocks[i].bytes);
+        SAME(blocks[i].instructions);
+        SAME(blocks[i].count);
+    }
+    for (uint32_t i = 0; i < a->edge_count; i++) {
+        SAME(edges[i].from_image);
+        SAME(edges[i].to_image);
+        SAME(edges[i].process);
+        SAME(edges[i].from);
+        SAME(edges[i].to);
+        SAME(edges[i].count);
+    }
+    return "";
+}
+
 const char *sample_difference(const struct profile *a, const struct profile *b)
 {
     const char *d = head_difference(a, b);
@@ -311,5 +397,5 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
         d = process_difference(&a->processes[i], &b->processes[i]);
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i]);
-    return d;
+    return *d ? d : counts_difference(a->counts, b->counts);
 }

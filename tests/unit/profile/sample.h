@@ -6,7 +6,7 @@
 #define PENUMBRA_TESTS_SAMPLE_H
 
 #include "profile/profile.h"
-#include "sigsafe/spool.h"
+#include "sigsafe/spool_counts.h"
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
  * about `nodes` nodes each. */
@@ -28,6 +28,9 @@ struct spool_image *sample_image(const struct spool *s, uint32_t number, const c
  * False when the spool is full. */
 bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
                    uint32_t depth);
+/* Blocks (even ids) and edges (odd ids), 60 of each, and a window to count them in, whose address
+ * space is the caller's to unmap. */
+struct counts_window sample_counts(const struct spool *s, struct spool_process *p);
 /* A spool with two processes, three threads and `samples` samples with random stacks. */
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);
 

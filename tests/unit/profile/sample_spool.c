@@ -8,7 +8,7 @@
 struct spool sample_spool_new(uint64_t size)
 {
     struct spool s = {.mapped = size};
-    s.base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+    s.base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
                   -1, 0);
     if (s.base == MAP_FAILED)
         abort();
@@ -110,6 +110,30 @@ bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t
     return true;
 }
 
+struct counts_window sample_counts(const struct spool *s, struct spool_process *p)
+{
+    struct counts_window w = {0};
+    uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct spool_counts *c = counts_begin_as(s, p);
+    if (space == MAP_FAILED || !c || !counts_window_begin_as(s, c, &w, space, COUNTS_PIECE, p->pid))
+        abort();
+    for (uint64_t i = 0; i < 60; i++) {
+        uint64_t at = key_make(1 + (unsigned)(i % 3), 0x1000 + 16 * i), to = at + 0x40;
+        struct spool_thing block = {.key = at, .bytes = 12, .instructions = 4, .kind = THING_BLOCK,
+                                    .classes = {[CLASS_MOVE] = 3, [CLASS_BRANCH] = 1}};
+        struct spool_thing edge = {.key = at + 9, .to = to, .kind = THING_EDGE};
+        if (counts_thing_as(s, c, &block) == COUNTS_NONE ||
+            counts_thing_as(s, c, &edge) == COUNTS_NONE)
+            abort();
+    }
+    if (!counts_window_grow_as(s, &w, counts_ids_as(s, c)))
+        abort();
+    c->stopped[STOP_RSEQ] = 2;
+    c->bursts = 70;
+    return w;
+}
+
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
 {
     struct spool s = sample_spool_new(size);
@@ -141,5 +165,12 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
         }
         sample_insert(&s, threads[sample_random(&seed, 3)], keys, depth);
     }
+    spool_header(&s)->config.carrier = CARRIER_BURST;
+    spool_header(&s)->config.tool = TOOL_EDGES;
+    spool_header(&s)->config.length = 1000;
+    struct counts_window w = sample_counts(&s, a);
+    for (uint32_t i = 0; i < 120; i++)
+        w.base[i] = sample_random(&seed, 3) * i;
+    munmap(w.base, w.capacity * sizeof *w.base);
     return s;
 }

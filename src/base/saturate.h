@@ -2,8 +2,8 @@
  * anything.
  *
  * Context: any. */
-#ifndef PENUMBRA_REPORT_SATURATE_H
-#define PENUMBRA_REPORT_SATURATE_H
+#ifndef PENUMBRA_BASE_SATURATE_H
+#define PENUMBRA_BASE_SATURATE_H
 
 #include <stdint.h>
 

@@ -1,0 +1,225 @@
+#include "profile/counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "profile/frames.h"
+#include "profile/profile.h"
+
+#define REASON_NAME(id, name, sentence) [id] = {name, sentence},
+
+struct reason {
+    const char *name, *sentence;
+};
+
+static const struct reason stops[STOP_COUNT] = {STOP_REASONS(REASON_NAME)};
+static const struct reason classes[CLASS_COUNT] = {INSTRUCTION_CLASSES(REASON_NAME)};
+
+const char *profile_stop_name(unsigned stop)
+{
+    return stop < STOP_COUNT ? stops[stop].name : "?";
+}
+
+const char *profile_stop_sentence(unsigned stop)
+{
+    return stop < STOP_COUNT ? stops[stop].sentence : "?";
+}
+
+const char *profile_class_name(unsigned instruction_class)
+{
+    return instruction_class < CLASS_COUNT ? classes[instruction_class].name : "?";
+}
+
+const char *profile_class_sentence(unsigned instruction_class)
+{
+    return instruction_class < CLASS_COUNT ? classes[instruction_class].sentence : "?";
+}
+
+const char *profile_carrier_name(unsigned carrier)
+{
+    static const char *const names[] = {[CARRIER_HANDLER] = "handler", [CARRIER_BURST] = "burst",
+                                        [CARRIER_SHADOW] = "shadow", [CARRIER_EXACT] = "exact"};
+    return carrier < sizeof names / sizeof *names ? names[carrier] : NULL;
+}
+
+const char *profile_tool_name(unsigned tool)
+{
+    static const char *const names[] = {[TOOL_PATHS] = "paths", [TOOL_NULL] = "null",
+                                        [TOOL_COUNT] = "count", [TOOL_BLOCKS] = "blocks",
+                                        [TOOL_EDGES] = "edges", [TOOL_CALLS] = "calls"};
+    return tool < sizeof names / sizeof *names ? names[tool] : NULL;
+}
+
+struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
+{
+    struct profile_counts *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->carrier = strdup(carrier);
+    c->tool = strdup(tool);
+    if (c->carrier && c->tool)
+        return c;
+    profile_counts_free(c);
+    return NULL;
+}
+
+void profile_counts_free(struct profile_counts *c)
+{
+    if (!c)
+        return;
+    free(c->carrier);
+    free(c->tool);
+    free(c->blocks);
+    free(c->edges);
+    free(c);
+}
+
+/* The order of images in files: no image first (frames.h). */
+static uint32_t rank(uint32_t image)
+{
+    return image + FRAME_IMAGE_FIRST;
+}
+
+#define ORDER(x, y)                                                                                \
+    if ((x) != (y))                                                                                \
+    return (x) < (y) ? -1 : 1
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct profile_block *x = a, *y = b;
+    ORDER(rank(x->image), rank(y->image));
+    ORDER(x->process, y->process);
+    ORDER(x->offset, y->offset);
+    ORDER(x->bytes, y->bytes);
+    ORDER(x->instructions, y->instructions);
+    return 0;
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct profile_edge *x = a, *y = b;
+    ORDER(rank(x->from_image), rank(y->from_image));
+    ORDER(rank(x->to_image), rank(y->to_image));
+    ORDER(x->process, y->process);
+    ORDER(x->from, y->from);
+    ORDER(x->to, y->to);
+    return 0;
+}
+
+static void settle_blocks(struct profile_counts *c)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->block_count; i++)
+        if (c->blocks[i].image != PROFILE_IMAGE_NONE)
+            c->blocks[i].process = 0;
+    if (c->block_count)
+        qsort(c->blocks, c->block_count, sizeof *c->blocks, compare_blocks);
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        struct profile_block *last = kept ? &c->blocks[kept - 1] : NULL;
+        if (last && compare_blocks(last, &c->blocks[i]) == 0)
+            last->count = add_saturated(last->count, c->blocks[i].count);
+        else
+            c->blocks[kept++] = c->blocks[i];
+    }
+    c->block_count = kept;
+}
+
+static void settle_edges(struct profile_counts *c)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        struct profile_edge *e = &c->edges[i];
+        if (e->from_image != PROFILE_IMAGE_NONE && e->to_image != PROFILE_IMAGE_NONE)
+            e->process = 0;
+    }
+    if (c->edge_count)
+        qsort(c->edges, c->edge_count, sizeof *c->edges, compare_edges);
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        struct profile_edge *last = kept ? &c->edges[kept - 1] : NULL;
+        if (last && compare_edges(last, &c->edges[i]) == 0)
+            last->count = add_saturated(last->count, c->edges[i].count);
+        else
+            c->edges[kept++] = c->edges[i];
+    }
+    c->edge_count = kept;
+}
+
+void profile_counts_settle(struct profile_counts *c)
+{
+    settle_blocks(c);
+    settle_edges(c);
+}
+
+static uint32_t image_in(const uint32_t *image_of, uint32_t image)
+{
+    return image == PROFILE_IMAGE_NONE ? image : image_of[image];
+}
+
+static bool append_records(struct profile_counts *into, const struct profile_counts *from,
+                           const uint32_t *image_of, uint32_t first_process)
+{
+    if (from->block_count > UINT32_MAX - 2 - into->block_count ||
+        from->edge_count > UINT32_MAX - 2 - into->edge_count)
+        return false;
+    size_t blocks = (size_t)into->block_count + from->block_count;
+    size_t edges = (size_t)into->edge_count + from->edge_count;
+    struct profile_block *b = realloc(into->blocks, (blocks ? blocks : 1) * sizeof *b);
+    if (b)
+        into->blocks = b;
+    struct profile_edge *e = realloc(into->edges, (edges ? edges : 1) * sizeof *e);
+    if (e)
+        into->edges = e;
+    if (!b || !e)
+        return false;
+    for (uint32_t i = 0; i < from->block_count; i++) {
+        struct profile_block *block = &into->blocks[into->block_count++];
+        *block = from->blocks[i];
+        block->image = image_in(image_of, block->image);
+        block->process += first_process;
+    }
+    for (uint32_t i = 0; i < from->edge_count; i++) {
+        struct profile_edge *edge = &into->edges[into->edge_count++];
+        *edge = from->edges[i];
+        edge->from_image = image_in(image_of, edge->from_image);
+        edge->to_image = image_in(image_of, edge->to_image);
+        edge->process += first_process;
+    }
+    return true;
+}
+
+bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
+                          const uint32_t *image_of, uint32_t first_process)
+{
+    if (!append_records(into, from, image_of, first_process))
+        return false;
+    profile_counts_settle(into);
+    /* What is known of one part only is not known of the whole. */
+    into->native_ns = into->native_ns && from->native_ns
+                          ? add_saturated(into->native_ns, from->native_ns) : 0;
+    into->counted &= from->counted;
+    into->classified &= from->classified;
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        into->classes[i] = add_saturated(into->classes[i], from->classes[i]);
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        into->stopped[i] = add_saturated(into->stopped[i], from->stopped[i]);
+    struct { uint64_t *to; uint64_t add; } sums[] = {
+        {&into->instructions, from->instructions},
+        {&into->bursts, from->bursts},
+        {&into->burst_instructions, from->burst_instructions},
+        {&into->burst_ns, from->burst_ns},
+        {&into->translated, from->translated},
+        {&into->code_bytes, from->code_bytes},
+        {&into->translation_ns, from->translation_ns},
+        {&into->dispatches, from->dispatches},
+        {&into->dispatch_ns, from->dispatch_ns},
+    };
+    for (unsigned i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i].to = add_saturated(*sums[i].to, sums[i].add);
+    return true;
+}
+
+double profile_counts_slowdown(const struct profile_counts *c, uint64_t cpu_ns)
+{
+    return c->native_ns && cpu_ns ? (double)cpu_ns / (double)c->native_ns : 0;
+}

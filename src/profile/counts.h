@@ -1,0 +1,76 @@
+/* What the engine's tools counted: executions of basic blocks, transfers between them, instructions
+ * by class; and how the engine fared. Sums over all threads and processes of a profile.
+ *
+ * Blocks overlap where code jumps into the middle of one: an instruction was executed as often as
+ * all blocks that cover it together.
+ *
+ * Context: ordinary code.
+ * Ownership: a struct profile owns its counts; strings are never NULL after profile_counts_new. */
+#ifndef PENUMBRA_PROFILE_COUNTS_H
+#define PENUMBRA_PROFILE_COUNTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/reasons.h"
+#include "sigsafe/spool_counts.h"
+
+/* image: as in profile_node, never PROFILE_IMAGE_PSEUDO. process: index into profile.processes of
+ * code that is in no image (its addresses mean nothing elsewhere), else 0. */
+struct profile_block {
+    uint32_t image, process;
+    uint64_t offset; /* of the first instruction: link-time address */
+    uint32_t bytes, instructions;
+    uint64_t count;
+};
+
+struct profile_edge {
+    uint32_t from_image, to_image, process;
+    uint64_t from; /* the instruction that transfers control */
+    uint64_t to;
+    uint64_t count;
+};
+
+struct profile_counts {
+    char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", ... */
+    uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
+    uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
+    bool counted;          /* `instructions` is known */
+    bool classified;       /* `classes` is known */
+    uint64_t instructions; /* executed under the engine */
+    uint64_t classes[CLASS_COUNT];
+    uint64_t stopped[STOP_COUNT];
+    uint64_t bursts, burst_instructions, burst_ns;
+    uint64_t translated;   /* blocks */
+    uint64_t code_bytes, translation_ns, dispatches, dispatch_ns;
+    struct profile_block *blocks; /* by (image + 2, process, offset, bytes, instructions) */
+    uint32_t block_count;
+    struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
+    uint32_t edge_count;
+};
+
+struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
+void profile_counts_free(struct profile_counts *c);
+
+/* Sorts blocks and edges, and makes one record of equal ones. */
+void profile_counts_settle(struct profile_counts *c);
+
+/* Adds `from` to `into`. image_of[i]: the index in `into`'s profile of image i of `from`'s;
+ * first_process: that of its process 0. Both must be of one carrier, tool and length. False without
+ * memory. */
+bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
+                          const uint32_t *image_of, uint32_t first_process);
+
+/* Execution under the engine relative to the native run; 0 if that is not known. cpu_ns: of all
+ * threads of the profile. */
+double profile_counts_slowdown(const struct profile_counts *c, uint64_t cpu_ns);
+
+/* Names by enumerator; "?" out of range. */
+const char *profile_stop_name(unsigned stop);
+const char *profile_stop_sentence(unsigned stop);
+const char *profile_class_name(unsigned instruction_class);
+const char *profile_class_sentence(unsigned instruction_class);
+const char *profile_carrier_name(unsigned carrier); /* NULL out of range */
+const char *profile_tool_name(unsigned tool);       /* NULL out of range */
+
+#endif

@@ -1,0 +1,245 @@
+#include "profile/spool_counts.h"
+
+#include <stdlib.h>
+
+#include "base/saturate.h"
+
+/* The chunks of one process's things, newest first: what an id means is in the first one that
+ * begins at or below it. */
+struct chunks {
+    const struct spool_things **list;
+    uint32_t *first; /* read once: the program may change it */
+    uint32_t count, capacity;
+};
+
+struct reader {
+    struct spool_counts_reader *r;
+    struct profile_counts *to;
+    uint32_t process;
+    struct chunks chunks;
+};
+
+static uint64_t load(const uint64_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static bool push_chunk(struct chunks *c, const struct spool_things *chunk, uint32_t first)
+{
+    if (c->count == c->capacity) {
+        uint32_t capacity = c->capacity ? c->capacity * 2 : 16;
+        void *list = realloc(c->list, capacity * sizeof(void *));
+        if (list)
+            c->list = list;
+        uint32_t *firsts = realloc(c->first, capacity * sizeof *firsts);
+        if (firsts)
+            c->first = firsts;
+        if (!list || !firsts)
+            return false;
+        c->capacity = capacity;
+    }
+    c->list[c->count] = chunk;
+    c->first[c->count++] = first;
+    return true;
+}
+
+/* A forked child shares its parent's chunks, so they may be seen more than once; what bounds the
+ * walk is that ids must fall, and that all walks together have so many steps. */
+static bool get_chunks(struct reader *q, spool_ref ref)
+{
+    struct spool_view *v = q->r->view;
+    uint32_t last = COUNTS_IDS_MAX;
+    while (ref) {
+        const struct spool_things *chunk = spool_at(&v->spool, ref, sizeof *chunk);
+        uint32_t first = chunk ? __atomic_load_n(&chunk->first, __ATOMIC_RELAXED) : 0;
+        if (!chunk || first >= last || !q->r->steps) {
+            v->damage++;
+            return true;
+        }
+        q->r->steps--;
+        if (!push_chunk(&q->chunks, chunk, first))
+            return false;
+        last = first;
+        ref = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE);
+    }
+    return true;
+}
+
+/* A copy of the record of an id. False if there is none that is complete. */
+static bool get_thing(struct reader *q, uint32_t id, struct spool_thing *out)
+{
+    const struct chunks *c = &q->chunks;
+    uint32_t lo = 0, hi = c->count; /* the first chunk whose ids begin at or below id */
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (c->first[middle] <= id)
+            hi = middle;
+        else
+            lo = middle + 1;
+    }
+    if (lo == c->count)
+        return false;
+    const struct spool_thing *thing = &c->list[lo]->things[id - c->first[lo]];
+    uint64_t offset = (uint64_t)((const uint8_t *)thing - q->r->view->spool.base);
+    if (id - c->first[lo] >= c->list[lo]->capacity ||
+        offset > q->r->view->spool.mapped - sizeof *thing ||
+        __atomic_load_n(&thing->kind, __ATOMIC_ACQUIRE) == THING_NONE)
+        return false;
+    *out = *thing;
+    return true;
+}
+
+/* Images are session numbers for now (spool_read.c). */
+static uint32_t image_of(uint64_t key)
+{
+    unsigned image = key_image(key);
+    return image == 0 || image == KEY_IMAGE_PSEUDO ? PROFILE_IMAGE_NONE : image;
+}
+
+static void *room_for_one(void *array, uint32_t count, uint32_t *capacity, size_t each)
+{
+    if (count < *capacity)
+        return array;
+    uint32_t more = *capacity ? *capacity * 2 : 1024;
+    void *grown = *capacity > UINT32_MAX / 4 ? NULL : realloc(array, more * each);
+    if (grown)
+        *capacity = more;
+    return grown;
+}
+
+static bool add_block(struct reader *q, const struct spool_thing *t, uint64_t count)
+{
+    struct profile_counts *c = q->to;
+    uint32_t capacity = q->r->block_capacity;
+    struct profile_block *blocks =
+        room_for_one(c->blocks, c->block_count, &capacity, sizeof *blocks);
+    if (!blocks)
+        return false;
+    q->r->block_capacity = capacity;
+    c->blocks = blocks;
+    blocks[c->block_count++] = (struct profile_block){.image = image_of(t->key),
+                                                      .process = q->process,
+                                                      .offset = key_offset(t->key),
+                                                      .bytes = t->bytes,
+                                                      .instructions = t->instructions,
+                                                      .count = count};
+    c->instructions = add_saturated(c->instructions, count * t->instructions);
+    c->counted = true;
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        c->classes[i] = add_saturated(c->classes[i], count * t->classes[i]);
+        c->classified |= t->classes[i] != 0;
+    }
+    return true;
+}
+
+static bool add_edge(struct reader *q, const struct spool_thing *t, uint64_t count)
+{
+    struct profile_counts *c = q->to;
+    uint32_t capacity = q->r->edge_capacity;
+    struct profile_edge *edges = room_for_one(c->edges, c->edge_count, &capacity, sizeof *edges);
+    if (!edges)
+        return false;
+    q->r->edge_capacity = capacity;
+    c->edges = edges;
+    edges[c->edge_count++] = (struct profile_edge){.from_image = image_of(t->key),
+                                                   .to_image = image_of(t->to),
+                                                   .process = q->process,
+                                                   .from = key_offset(t->key),
+                                                   .to = key_offset(t->to),
+                                                   .count = count};
+    return true;
+}
+
+/* No honest counter exceeds this: at a thousand million a second it takes a year. */
+#define COUNTER_MAX (UINT64_C(1) << 55)
+/* ... and times the instructions of a block it still fits 64 bits after saturation at 2^63. */
+#define BLOCK_INSTRUCTIONS_MAX 255u
+
+static bool add_count(struct reader *q, uint32_t id, uint64_t count)
+{
+    struct spool_thing thing;
+    bool known = get_thing(q, id, &thing);
+    bool block = known && thing.kind == THING_BLOCK;
+    if (!known || (!block && thing.kind != THING_EDGE) || count > COUNTER_MAX ||
+        (block && (thing.instructions > BLOCK_INSTRUCTIONS_MAX || !thing.instructions))) {
+        q->r->view->damage++;
+        return true;
+    }
+    return block ? add_block(q, &thing, count) : add_edge(q, &thing, count);
+}
+
+static bool get_piece(struct reader *q, const struct spool_piece *piece)
+{
+    struct spool_view *v = q->r->view;
+    uint32_t first = piece->first, count = piece->count;
+    const uint64_t *counters = spool_at(&v->spool, piece->counters, count * sizeof *counters);
+    /* Honest pieces are pages of their own, so together they are no more than the spool. */
+    if (!counters || count > q->r->counters || first > COUNTS_IDS_MAX) {
+        v->damage++;
+        return true;
+    }
+    q->r->counters -= count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t n = load(&counters[i]);
+        if (n && !add_count(q, first + i, n))
+            return false;
+    }
+    return true;
+}
+
+static bool get_windows(struct reader *q, const struct spool_counts *record)
+{
+    struct spool_view *v = q->r->view;
+    struct record_list windows = {0}, pieces = {0};
+    bool ok = spool_view_list(v, &record->windows, sizeof(struct spool_window), &windows);
+    for (uint32_t i = 0; ok && i < windows.count; i++) {
+        const struct spool_window *w = windows.records[i];
+        ok = spool_view_list(v, &w->pieces, sizeof(struct spool_piece), &pieces);
+        for (uint32_t k = 0; ok && k < pieces.count; k++)
+            ok = get_piece(q, pieces.records[k]);
+        free(pieces.records);
+    }
+    free(windows.records);
+    return ok;
+}
+
+static uint64_t to_ns(const struct spool_counts_reader *r, const uint64_t *ticks)
+{
+    uint64_t hz = r->tsc_hz;
+    unsigned __int128 ns = hz ? (unsigned __int128)load(ticks) * 1000000000u / hz : 0;
+    return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+static void get_totals(const struct spool_counts_reader *r, const struct spool_counts *s,
+                       struct profile_counts *c)
+{
+    uint64_t instructions = load(&s->instructions);
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        c->stopped[i] = add_saturated(c->stopped[i], load(&s->stopped[i]));
+    c->counted |= instructions != 0;
+    c->instructions = add_saturated(c->instructions, instructions);
+    c->bursts = add_saturated(c->bursts, load(&s->bursts));
+    c->burst_instructions = add_saturated(c->burst_instructions, load(&s->burst_instructions));
+    c->burst_ns = add_saturated(c->burst_ns, to_ns(r, &s->burst_ticks));
+    c->translated = add_saturated(c->translated, load(&s->blocks));
+    c->code_bytes = add_saturated(c->code_bytes, load(&s->code_bytes));
+    c->translation_ns = add_saturated(c->translation_ns, to_ns(r, &s->translation_ticks));
+    c->dispatches = add_saturated(c->dispatches, load(&s->dispatches));
+    c->dispatch_ns = add_saturated(c->dispatch_ns, to_ns(r, &s->dispatch_ticks));
+}
+
+bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t process,
+                       struct profile_counts *to)
+{
+    struct reader q = {.r = r, .to = to, .process = process};
+    const struct spool_counts *record =
+        ref ? spool_view_visit(r->view, ref, sizeof *record) : NULL;
+    if (!record)
+        return true;
+    get_totals(r, record, to);
+    bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
+              get_windows(&q, record);
+    free(q.chunks.list);
+    free(q.chunks.first);
+    return ok;
+}

@@ -1,0 +1,242 @@
+/* From counters in a spool to a profile; and profiles into one. */
+#include "profile/counts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "../profile/sample.h"
+#include "profile/merge.h"
+#include "profile/spool_read.h"
+
+enum { SIZE = 8 << 20 };
+
+static uint64_t count_at(const struct profile *p, const char *path, uint64_t offset)
+{
+    for (uint32_t i = 0; i < p->counts->block_count; i++) {
+        const struct profile_block *b = &p->counts->blocks[i];
+        if (b->offset == offset && b->image < p->image_count &&
+            strcmp(p->images[b->image].path, path) == 0)
+            return b->count;
+    }
+    return 0;
+}
+
+static struct profile *read_spool(const struct spool *s, uint64_t *damage)
+{
+    struct err e = {0};
+    struct profile *p = profile_from_spool(s, damage, &e);
+    assert_string_equal(e.message, "");
+    assert_non_null(p);
+    return p;
+}
+
+static struct spool exact_spool(void)
+{
+    struct spool s = sample_spool_new(SIZE);
+    spool_header(&s)->config.carrier = CARRIER_EXACT;
+    spool_header(&s)->config.tool = TOOL_EDGES;
+    for (uint32_t i = 1; i <= 3; i++)
+        sample_image(&s, i, i == 1 ? "/lib/one.so" : i == 2 ? "/lib/two.so" : "/lib/three.so");
+    return s;
+}
+
+static void release(struct spool *s, struct counts_window *w)
+{
+    munmap(w->base, w->capacity * sizeof *w->base);
+    sample_spool_free(s);
+}
+
+static void counters_become_blocks_and_edges(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *process = sample_process(&s, 7);
+    struct counts_window w = sample_counts(&s, process);
+    uint64_t damage = 1;
+    w.base[0] = 5; /* image 1, 0x1000 */
+    w.base[2] = 7; /* image 2, 0x1010 */
+    w.base[3] = 6; /* the edge of that block */
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_string_equal(p->counts->carrier, "exact");
+    assert_string_equal(p->counts->tool, "edges");
+    assert_string_equal(p->trigger, "instructions");
+    assert_string_equal(p->unit, "events");
+    assert_int_equal(p->period, 1);
+    assert_int_equal(p->counts->block_count, 2);
+    assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 5);
+    assert_int_equal(count_at(p, "/lib/two.so", 0x1010), 7);
+    assert_true(p->counts->counted);
+    assert_int_equal(p->counts->instructions, 12 * 4);
+    assert_true(p->counts->classified);
+    assert_int_equal(p->counts->classes[CLASS_MOVE], 36);
+    assert_int_equal(p->counts->classes[CLASS_BRANCH], 12);
+    assert_int_equal(p->counts->stopped[STOP_RSEQ], 2);
+    assert_int_equal(p->counts->edge_count, 1);
+    assert_int_equal(p->counts->edges[0].from, 0x1019);
+    assert_int_equal(p->counts->edges[0].to, 0x1050);
+    assert_int_equal(p->counts->edges[0].count, 6);
+    profile_free(p);
+    release(&s, &w);
+}
+
+static void processes_and_windows_are_summed(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *parent = sample_process(&s, 7), *child = sample_process(&s, 8);
+    struct counts_window w = sample_counts(&s, parent), second = {0};
+    uint64_t damage = 1;
+    w.base[0] = 5;
+    const struct spool_counts *c = spool_at(&s, parent->counts, sizeof *c);
+    struct spool_counts *forked = counts_fork_child_as(&s, c, child);
+    /* The parent's next id and the child's are the same number and different things. */
+    struct spool_thing mine = {.key = key_make(3, 0x9000), .bytes = 2, .instructions = 1,
+                               .kind = THING_BLOCK}, its = mine;
+    its.key = key_make(3, 0xa000);
+    assert_int_equal(counts_thing_as(&s, forked, &its), 120);
+    assert_int_equal(counts_thing_as(&s, spool_at(&s, parent->counts, sizeof *c), &mine), 120);
+    uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(counts_window_begin_as(&s, forked, &second, space, COUNTS_PIECE, 8));
+    assert_true(counts_window_grow_as(&s, &second, 121));
+    w.base[120] = 100;
+    second.base[0] = 37;
+    second.base[120] = 1000;
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 42);
+    assert_int_equal(count_at(p, "/lib/three.so", 0x9000), 100);
+    assert_int_equal(count_at(p, "/lib/three.so", 0xa000), 1000);
+    profile_free(p);
+    munmap(space, COUNTS_PIECE * sizeof *space);
+    release(&s, &w);
+}
+
+static void counters_without_a_record_are_damage(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct counts_window w = sample_counts(&s, sample_process(&s, 7));
+    uint64_t damage = 0;
+    w.base[0] = 1;
+    w.base[120] = 1;              /* beyond the last id */
+    w.base[2] = UINT64_MAX;       /* impossible */
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 2);
+    assert_int_equal(p->counts->block_count, 1);
+    profile_free(p);
+    release(&s, &w);
+}
+
+/* A spool full of pieces that all claim the whole spool as their counters. */
+static void overlapping_pieces_are_bounded(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct counts_window w = sample_counts(&s, sample_process(&s, 7));
+    uint64_t damage = 0;
+    struct spool_piece *piece;
+    for (int i = 0; i < 20000 && (piece = spool_alloc_as(&s, sizeof *piece)) != NULL; i++) {
+        piece->counters = SPOOL_HEADER_SIZE / SPOOL_UNIT;
+        piece->count = SIZE / 2 / sizeof(uint64_t);
+        spool_push_as(&s, &w.record->pieces, piece);
+    }
+    struct profile *p = read_spool(&s, &damage);
+    assert_true(damage > 19000);
+    profile_free(p);
+    release(&s, &w);
+}
+
+static void calls_of_nodes_are_exact(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    spool_header(&s)->config.tool = TOOL_CALLS;
+    struct spool_thread *t = sample_thread(&s, sample_process(&s, 7), 7);
+    const uint64_t path[] = {key_make(1, 0x10), key_make(1, 0x20)};
+    for (int i = 0; i < 9; i++)
+        assert_true(sample_insert(&s, t, path, i < 4 ? 1 : 2));
+    struct profile *p = read_spool(&s, NULL);
+    assert_string_equal(p->trigger, "calls");
+    assert_int_equal(p->threads[0].node_count, 3);
+    assert_int_equal(p->threads[0].nodes[1].calls, 4);
+    assert_int_equal(p->threads[0].nodes[2].calls, 5);
+    assert_int_equal(p->threads[0].nodes[2].self, 5);
+    assert_int_equal(p->threads[0].weight, 9);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
+static void merging_adds_what_is_the_same(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = sample_profile(1, 10, 4), *b = sample_profile(1, 10, 4);
+    uint32_t shared = 0, jit = 0;
+    for (uint32_t i = 0; i < a->counts->block_count; i++)
+        *(a->counts->blocks[i].image == PROFILE_IMAGE_NONE ? &jit : &shared) += 1;
+    uint64_t first = a->counts->blocks[a->counts->block_count - 1].count;
+    assert_true(shared && jit && first);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->counts->block_count, shared + 2 * jit);
+    assert_int_equal(a->counts->blocks[a->counts->block_count - 1].count, 2 * first);
+    assert_int_equal(a->counts->instructions, UINT64_C(1) << 51);
+    assert_int_equal(a->counts->stopped[STOP_RSEQ], 2 * b->counts->stopped[STOP_RSEQ]);
+    assert_int_equal(a->counts->native_ns, 2 * 77777777);
+    b->counts->native_ns = 0;
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->counts->native_ns, 0);
+    profile_free(a);
+    profile_free(b);
+}
+
+static void different_tools_do_not_merge(void **state)
+{
+    (void)state;
+    struct err e = {0}, other = {0}, third = {0};
+    struct profile *a = sample_profile(1, 10, 4), *b = sample_profile(1, 10, 5);
+    free(b->counts->tool);
+    b->counts->tool = strdup("blocks");
+    assert_false(profile_merge(a, b, &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_non_null(strstr(e.message, "exact with tool edges"));
+    assert_non_null(strstr(e.message, "exact with tool blocks"));
+    profile_counts_free(b->counts);
+    b->counts = NULL;
+    assert_false(profile_merge(a, b, &other));
+    assert_non_null(strstr(other.message, "the other by sampling"));
+    assert_false(profile_merge(b, a, &third));
+    profile_free(a);
+    profile_free(b);
+}
+
+static void slowdown_needs_a_native_time(void **state)
+{
+    (void)state;
+    struct profile_counts c = {.native_ns = 2000};
+    assert_true(profile_counts_slowdown(&c, 3000) == 1.5);
+    assert_true(profile_counts_slowdown(&c, 0) == 0);
+    c.native_ns = 0;
+    assert_true(profile_counts_slowdown(&c, 3000) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_become_blocks_and_edges),
+        cmocka_unit_test(processes_and_windows_are_summed),
+        cmocka_unit_test(counters_without_a_record_are_damage),
+        cmocka_unit_test(overlapping_pieces_are_bounded),
+        cmocka_unit_test(calls_of_nodes_are_exact),
+        cmocka_unit_test(merging_adds_what_is_the_same),
+        cmocka_unit_test(different_tools_do_not_merge),
+        cmocka_unit_test(slowdown_needs_a_native_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
