@@ -299,6 +299,10 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->arm_error = s->arm_error;
     to->exclude_kernel = s->exclude_kernel;
     to->rank = r->header->config.rank;
+    if (to->rank > (uint32_t)INT32_MAX + 1) {
+        to->rank = 0;
+        r->view.damage++;
+    }
     get_drops(r, to->drops, s->drops);
     to->pauses = spool_view_count(&r->view, &s->pauses);
     to->paused_ns = elapsed(r, s, &s->pause_start_ns, &s->paused_ns);
