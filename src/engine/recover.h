@@ -16,8 +16,8 @@ enum engine_place {
     PLACE_BOUNDARY, /* before an instruction of the program: gregs are the program's now */
     PLACE_CORE,     /* at the rewritten copy of an instruction, not yet executed: same */
     PLACE_BETWEEN,  /* neither: step on, or wait for the dispatcher; gregs are unchanged */
-    PLACE_INSIDE,   /* the engine's own code on the engine's stack: the dispatcher will look at
-                       t->pending before the program goes on; gregs are unchanged */
+    PLACE_INSIDE,   /* the engine's own code: it will look at t->pending before the program goes on;
+                       gregs are unchanged. Set t->pending and return */
     PLACE_SYSCALL,  /* at the system call on the program's behalf, not (or no longer) executed: gregs
                        are the program's, rip at its `syscall` */
     PLACE_SYSCALL_DONE, /* just behind it: gregs are the program's, rip behind its `syscall` */
@@ -26,10 +26,6 @@ enum engine_place {
 /* What the registers in gregs mean to the program. For BOUNDARY, CORE and SYSCALL*, gregs become the
  * program's (rip, spilled and stolen registers); engine_redirect_as continues from there. */
 enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs);
-
-/* In PLACE_INSIDE, in the few instructions between the dispatcher's look at t->pending and translated
- * code: moves the context back to before the look. Call it after setting t->pending. */
-void engine_rewind_as(struct engine_thread *t, greg_t *gregs);
 
 /* How many instructions of the block that `cache_pc` lies in come before it, and how many the block
  * has: a budget was counted down by all of them. False: not in a block. */

@@ -45,12 +45,19 @@ struct engine_thread {
     uint64_t next;
     uint32_t pending;       /* set by the carrier's signal handler: its `signals` is called before
                                translated code is entered again */
-    uint32_t action;        /* enum engine_action, from the dispatcher to switch.S */
+    uint32_t reserved;
     int64_t budget;         /* instructions left; only code made with a budget looks at it */
     uint64_t exit_entry, lookup_entry, hook_entry;
     uint64_t host_rsp, host_gs;
     uint64_t leave;
     uint64_t ring;
+    /* The program's alternate signal stack, kept by the carrier. While the program runs on it, signals
+     * are blocked before the stack pointer leaves it: the kernel would begin a new frame at its
+     * start. The mask is restored when the stack pointer is back. */
+    uint64_t alt_lo, alt_size;
+    uint64_t mask;
+    uint32_t mask_changed;
+    uint64_t hook_indirect_entry;
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -84,7 +91,6 @@ ENGINE_ASSERT(self, ENGINE_T_SELF);
 ENGINE_ASSERT(stack_top, ENGINE_T_STACK_TOP);
 ENGINE_ASSERT(next, ENGINE_T_NEXT);
 ENGINE_ASSERT(pending, ENGINE_T_PENDING);
-ENGINE_ASSERT(action, ENGINE_T_ACTION);
 ENGINE_ASSERT(budget, ENGINE_T_BUDGET);
 ENGINE_ASSERT(exit_entry, ENGINE_T_EXIT_ENTRY);
 ENGINE_ASSERT(lookup_entry, ENGINE_T_LOOKUP_ENTRY);
@@ -93,7 +99,12 @@ ENGINE_ASSERT(host_rsp, ENGINE_T_HOST_RSP);
 ENGINE_ASSERT(host_gs, ENGINE_T_HOST_GS);
 ENGINE_ASSERT(leave, ENGINE_T_LEAVE);
 ENGINE_ASSERT(ring, ENGINE_T_RING);
+ENGINE_ASSERT(alt_lo, ENGINE_T_ALT_LO);
+ENGINE_ASSERT(alt_size, ENGINE_T_ALT_SIZE);
+ENGINE_ASSERT(mask, ENGINE_T_MASK);
+ENGINE_ASSERT(mask_changed, ENGINE_T_MASK_CHANGED);
 _Static_assert(sizeof(struct engine_thread) <= ENGINE_T_SIZE, "a page for the thread");
+ENGINE_ASSERT(hook_indirect_entry, ENGINE_T_HOOK_INDIRECT_ENTRY);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

@@ -29,7 +29,6 @@
 #define ENGINE_T_STACK_TOP 216
 #define ENGINE_T_NEXT 224      /* cache address that is entered next */
 #define ENGINE_T_PENDING 232   /* 32 bits, not 0: look before the cache is entered */
-#define ENGINE_T_ACTION 236
 #define ENGINE_T_BUDGET 240
 #define ENGINE_T_EXIT_ENTRY 248   /* switch.S: where the cache leaves to */
 #define ENGINE_T_LOOKUP_ENTRY 256
@@ -37,7 +36,12 @@
 #define ENGINE_T_HOST_RSP 272     /* engine_run_as: the caller's stack pointer */
 #define ENGINE_T_HOST_GS 280      /* GS base to restore on the way out */
 #define ENGINE_T_LEAVE 288        /* this thread's way to native code (in the cache) */
-#define ENGINE_T_RING 296         /* a tool's buffer pointer while r15 is the program's */
+#define ENGINE_T_RING 296         /* r15 of translated code: the program's, or a tool's pointer */
+#define ENGINE_T_ALT_LO 304       /* the program's alternate signal stack while it runs on it */
+#define ENGINE_T_ALT_SIZE 312     /* 0: it has none */
+#define ENGINE_T_MASK 320         /* signal mask to restore before the program goes on, if ... */
+#define ENGINE_T_MASK_CHANGED 328 /* (32 bits) is not 0 */
+#define ENGINE_T_HOOK_INDIRECT_ENTRY 336
 #define ENGINE_T_SIZE 4096        /* bytes from the GS base to the counter window */
 
 #endif

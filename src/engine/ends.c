@@ -1,0 +1,163 @@
+/* How blocks end: transfers of control, each form headed by what is written for it. */
+#include "engine/link.h"
+#include "engine/translate.h"
+
+static uint64_t here(const struct translation *x)
+{
+    return emit_here(&x->hot);
+}
+
+/* Pads so that a rel32 behind `opcode` bytes lies within 8 aligned bytes (link.h). */
+static void align_link(struct translation *x, unsigned opcode)
+{
+    unsigned at = (unsigned)(here(x) + opcode) & 7;
+    if (at > 4)
+        emit_nop(&x->hot, 8 - at);
+}
+
+/* Where the exit leads now: to its target if that has been translated, else to its stub. */
+static uint64_t destination(struct translation *x, uint32_t exit)
+{
+    struct engine *e = x->e;
+    struct block *to = block_find_as(&e->blocks, exit_at(&e->blocks, exit)->target, 0);
+    if (to)
+        link_set_as(e, exit, to);
+    return (uint64_t)(uintptr_t)cache_at(&e->cache, to ? to->body : exit_stub_as(e, exit));
+}
+
+static void patch_here(struct translation *x, uint32_t exit)
+{
+    exit_at(&x->e->blocks, exit)->patch = cache_offset(&x->e->cache, x->hot.at) - 4;
+}
+
+/* jmp target */
+void end_jump_as(struct translation *x, uint64_t target)
+{
+    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, target);
+    align_link(x, 1);
+    emit_jmp(&x->hot, destination(x, exit));
+    patch_here(x, exit);
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+/* jcc taken */
+static void branch(struct translation *x, unsigned condition, uint32_t size)
+{
+    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, x->taken);
+    align_link(x, 2);
+    emit_jcc(&x->hot, condition, destination(x, exit));
+    patch_here(x, exit);
+    span_close_as(x, SPAN_SAME, size, 0);
+}
+
+/*      loop 1f     (or jrcxz, with its prefixes; eight bits of displacement are all there is)
+ *      jmp  2f
+ *   1: (alignment)
+ *      jmp  taken
+ *   2:                                                                                          */
+static void branch_short(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
+{
+    emit_copy(&x->hot, code, insn->at_imm);
+    emit_copy(&x->hot, (const uint8_t[]){ 2 }, 1); /* over the jump that follows */
+    span_close_as(x, SPAN_SAME, insn->length, 0);
+    uint8_t *over = emit_jump8(&x->hot, EMIT_JMP8);
+    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, x->taken);
+    align_link(x, 1);
+    emit_jmp(&x->hot, destination(x, exit));
+    patch_here(x, exit);
+    emit_bind8(&x->hot, over);
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+/* push address: original return addresses, so that unwinders and exceptions see the program's */
+static void push_return(struct translation *x, uint64_t address)
+{
+    if (address == (uint64_t)(int32_t)address) {
+        emit_push_i32(&x->hot, (int32_t)address);
+        return;
+    }
+    uint32_t place = cache_cold_as(&x->e->cache, 8, 8);
+    uint8_t *literal = cache_at(&x->e->cache, place);
+    struct emit to = { .at = literal, .end = literal + EMIT_LONGEST };
+    emit_literal(&to, address);
+    emit_push_m(&x->hot, emit_rip((uint64_t)(uintptr_t)literal));
+}
+
+/* mov gs:[slot_rcx], rcx;  mov gs:[slot_r11], r11 */
+static void spill_for_lookup(struct translation *x)
+{
+    emit_mov_mr(&x->hot, 8, emit_gs(ENGINE_T_SLOT_RCX), X86_RCX);
+    emit_mov_mr(&x->hot, 8, emit_gs(ENGINE_T_SLOT_R11), X86_R11);
+    span_close_as(x, SPAN_SAME, 0, 0);
+}
+
+/* movzx r11d, cx;  jmp [table + r11 * 8] */
+static void lookup(struct translation *x)
+{
+    emit_movzx_rr(&x->hot, 2, X86_R11, X86_RCX);
+    emit_jmp_m(&x->hot, emit_table((int32_t)(uintptr_t)x->e->table, X86_R11, 8));
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+static void jump_indirect(struct translation *x, uint32_t index, uint64_t pc)
+{
+    spill_for_lookup(x);
+    relocate_target_as(x, index, pc);
+    if (x->end == END_CALL_INDIRECT) {
+        push_return(x, x->next);
+        span_close_as(x, SPAN_CORE_RCX, x->e->insns[index].length, 0);
+    }
+    lookup(x);
+}
+
+/* pop rcx, and the argument bytes of ret n */
+static void jump_return(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
+{
+    spill_for_lookup(x);
+    emit_pop_r(&x->hot, X86_RCX);
+    span_close_as(x, SPAN_SAME, insn->length, 0);
+    if (insn->imm_size) {
+        int32_t bytes = code[insn->at_imm] | code[insn->at_imm + 1] << 8;
+        emit_lea(&x->hot, 8, X86_RSP, emit_at(X86_RSP, bytes));
+    }
+    lookup(x);
+}
+
+uint64_t end_emit_as(struct translation *x)
+{
+    struct engine *e = x->e;
+    uint32_t last = x->count - 1;
+    const struct x86_insn *insn = &e->insns[last];
+    const uint8_t *code = e->code[last];
+    switch (x->end) {
+    case END_FALL:
+        return x->next;
+    case END_JUMP:
+        span_close_as(x, SPAN_BETWEEN, insn->length, 0);
+        return x->taken;
+    case END_BRANCH:
+        if (insn->kind == X86_JCC)
+            branch(x, insn->opcode & 15, insn->length);
+        else
+            branch_short(x, insn, code);
+        return x->next;
+    case END_CALL:
+        push_return(x, x->next);
+        span_close_as(x, SPAN_SAME, insn->length, 0);
+        return x->taken;
+    case END_JUMP_INDIRECT:
+    case END_CALL_INDIRECT:
+        jump_indirect(x, last, x->next - insn->length);
+        return 0;
+    case END_RETURN:
+        jump_return(x, insn, code);
+        return 0;
+    case END_SYSCALL:
+        exit_emit_as(e, &x->hot, exit_make_as(e, x->number, EXIT_SYSCALL, x->next));
+        span_close_as(x, SPAN_SAME, insn->length, 0);
+        return 0;
+    case END_STOP:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,143 @@
+#include "engine/engine.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/resource.h>
+
+#include "engine/lookup.h"
+#include "engine/state.h"
+#include "engine/translate.h"
+#include "sigsafe/sys.h"
+
+#ifndef HWCAP2_FSGSBASE
+#define HWCAP2_FSGSBASE 2
+#endif
+
+#define CACHE_DEFAULT (UINT64_C(256) << 20)
+#define CACHE_LEAST (UINT64_C(4) << 20)
+
+/* A futex: waits where another thread translates. No handler waits for it, since handlers of threads
+ * that are in the dispatcher only leave a note (docs/engine.md). */
+void engine_lock_as(struct engine *e)
+{
+    uint32_t free = 0;
+    if (__atomic_compare_exchange_n(&e->lock, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    while (__atomic_exchange_n(&e->lock, 2, __ATOMIC_ACQUIRE))
+        sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, 0, 0, 0);
+}
+
+void engine_unlock_as(struct engine *e)
+{
+    if (__atomic_exchange_n(&e->lock, 0, __ATOMIC_RELEASE) == 2)
+        sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+}
+
+/* Whether the kernel lets user mode set GS by an instruction: AT_HWCAP2. */
+static bool fsgsbase_as(void)
+{
+    uint64_t auxv[2 * 64];
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/auxv", O_RDONLY | O_CLOEXEC, 0,
+                           0, 0);
+    if (fd < 0)
+        return false;
+    long got = sys_call3_as(SYS_read, fd, (long)auxv, sizeof auxv);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    for (long i = 0; i + 16 <= got; i += 16)
+        if (auxv[i / 8] == AT_HWCAP2)
+            return auxv[i / 8 + 1] & HWCAP2_FSGSBASE;
+    return false;
+}
+
+/* A quarter of what the program's limit on address space leaves is not missed. */
+static uint64_t cache_size_as(const struct engine_config *config)
+{
+    uint64_t size = config->cache_size ? config->cache_size : CACHE_DEFAULT;
+    struct rlimit limit = { 0 };
+    if (!sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0) &&
+        limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur / 16)
+        size = limit.rlim_cur / 16;
+    return (size + CACHE_SEGMENT - 1) & ~(uint64_t)(CACHE_SEGMENT - 1);
+}
+
+static uint32_t glue_one(struct engine *e, struct emit *to, uint32_t entry)
+{
+    uint32_t place = cache_offset(&e->cache, to->at);
+    emit_jmp_m(to, emit_gs((int32_t)entry));
+    return place;
+}
+
+static void glue_make_as(struct engine *e)
+{
+    uint8_t *at = cache_at(&e->cache, 16); /* 0 is no place */
+    struct emit to = { .at = at, .end = at + 256 };
+    e->glue.exit = glue_one(e, &to, ENGINE_T_EXIT_ENTRY);
+    e->glue.lookup = glue_one(e, &to, ENGINE_T_LOOKUP_ENTRY);
+    e->glue.hook = glue_one(e, &to, ENGINE_T_HOOK_ENTRY);
+    e->glue.hook_indirect = glue_one(e, &to, ENGINE_T_HOOK_INDIRECT_ENTRY);
+    e->cache.hot = cache_offset(&e->cache, to.at);
+}
+
+static bool map_as(struct engine *e, uint64_t size)
+{
+    for (; size >= CACHE_LEAST; size /= 2) {
+        if (cache_map_as(&e->cache, size)) {
+            if (blocks_map_as(&e->blocks, size))
+                return true;
+            cache_unmap_as(&e->cache);
+        }
+    }
+    return false;
+}
+
+struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why)
+{
+    struct area own;
+    *why = STOP_NO_MEMORY;
+    if (!area_map_as(&own, sizeof(struct engine), AREA_PLAIN))
+        return NULL;
+    struct engine *e = (struct engine *)(void *)own.base;
+    e->config = *config;
+    e->fsgsbase = fsgsbase_as();
+    e->counter_space = UINT64_C(8) << 20;
+    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
+        glue_make_as(e);
+        if (lookup_map_as(e))
+            return e;
+    }
+    engine_free_as(e);
+    return NULL;
+}
+
+void engine_free_as(struct engine *e)
+{
+    struct engine_thread *lists[] = { e->threads, e->pool };
+    for (int i = 0; i < 2; i++)
+        while (lists[i]) {
+            struct engine_thread *t = lists[i];
+            lists[i] = t->link;
+            sys_call3_as(SYS_munmap, (long)t->mapping, (long)t->mapping_size, 0);
+        }
+    cache_unmap_as(&e->cache);
+    blocks_unmap_as(&e->blocks);
+    area_unmap_as(&e->table_area);
+    struct area own = { .base = (uint8_t *)e, .size = sizeof(struct engine) };
+    area_unmap_as(&own);
+}
+
+bool engine_translate_as(struct engine *e, uint64_t rip)
+{
+    enum stop_reason why;
+    engine_lock_as(e);
+    bool made = block_find_as(&e->blocks, rip, 0) || translate_as(e, rip, 0, false, &why);
+    engine_unlock_as(e);
+    return made;
+}
+
+struct engine_figures engine_figures_as(const struct engine *e)
+{
+    struct engine_figures f = e->figures;
+    f.code_bytes = e->cache.hot;
+    return f;
+}

@@ -1,0 +1,29 @@
+/* Links: from an exit of one block straight to another block.
+ *
+ *      block A:  ... jcc rel32 ──────────────> body of B        linked
+ *                      └─────> stub: exit = n; jmp glue         not linked
+ *
+ * The rel32 of a link lies within 8 aligned bytes, so that one store changes it at once for all
+ * threads that execute it.
+ *
+ * Context: the dispatcher, under the engine's lock. */
+#ifndef PENUMBRA_ENGINE_LINK_H
+#define PENUMBRA_ENGINE_LINK_H
+
+#include "engine/state.h"
+
+/* A new exit of the block with this number; it must be the last block. */
+uint32_t exit_make_as(struct engine *e, uint32_t block, enum exit_kind kind, uint64_t target);
+
+/* Leaves through the exit: what stubs consist of. */
+void exit_emit_as(struct engine *e, struct emit *to, uint32_t exit);
+/* The exit's stub, in the cold part; made if it has none. */
+uint32_t exit_stub_as(struct engine *e, uint32_t exit);
+
+/* Points the exit at the block: the record, and the code where it has any. */
+void link_set_as(struct engine *e, uint32_t exit, struct block *to);
+
+/* No link, no lookup leads to the block any more; what it runs on from neither. */
+void unlink_as(struct engine *e, struct block *block);
+
+#endif

@@ -1,0 +1,80 @@
+#include "engine/lookup.h"
+
+enum { ENTRY_ROOM = 256, COLD_SIZE = 10 + 4 + 5 };
+
+bool lookup_map_as(struct engine *e)
+{
+    if (!area_map_as(&e->table_area, LOOKUP_SIZE * sizeof(uint64_t), AREA_LOW))
+        return false;
+    area_populate_as(&e->table_area, 0, e->table_area.size);
+    e->table = (uint64_t *)(void *)e->table_area.base;
+    uint64_t miss = (uint64_t)(uintptr_t)cache_at(&e->cache, e->glue.lookup);
+    for (uint32_t i = 0; i < LOOKUP_SIZE; i++)
+        e->table[i] = miss;
+    return true;
+}
+
+/* rcx += value, with r11 if it must be; no flags. */
+static void add_to_rcx(struct emit *to, uint64_t value)
+{
+    if (value == (uint64_t)(int64_t)(int32_t)value) {
+        emit_lea(to, 8, X86_RCX, emit_at(X86_RCX, (int32_t)value));
+        return;
+    }
+    emit_mov_ri64(to, X86_R11, value);
+    emit_lea(to, 8, X86_RCX, emit_indexed(X86_RCX, X86_R11, 1, 0));
+}
+
+uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc)
+{
+    uint32_t entry = cache_offset(&e->cache, to->at);
+    uint32_t place = cache_cold_as(&e->cache, COLD_SIZE, 1);
+    uint8_t *at = cache_at(&e->cache, place);
+    struct emit cold = { .at = at, .end = at + COLD_SIZE + EMIT_LONGEST };
+    add_to_rcx(&cold, pc);
+    emit_jmp(&cold, e->table[pc & (LOOKUP_SIZE - 1)]);
+
+    add_to_rcx(to, 0 - pc);
+    uint8_t *hit = emit_jump8(to, EMIT_JRCXZ8);
+    emit_jmp(to, (uint64_t)(uintptr_t)at);
+    emit_bind8(to, hit);
+    emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_RCX));
+    emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_R11));
+    return entry;
+}
+
+void lookup_enter_as(struct engine *e, struct block *block, uint32_t entry)
+{
+    uint64_t *slot = &e->table[block->pc & (LOOKUP_SIZE - 1)];
+    e->figures.indirect_entries++;
+    if (*slot != (uint64_t)(uintptr_t)cache_at(&e->cache, e->glue.lookup))
+        e->figures.chained++;
+    block->entry = entry;
+    __atomic_store_n(slot, (uint64_t)(uintptr_t)cache_at(&e->cache, entry), __ATOMIC_RELEASE);
+}
+
+bool lookup_need_as(struct engine *e, struct block *block)
+{
+    if (block->entry)
+        return true;
+    if (!cache_reserve_as(&e->cache, ENTRY_ROOM))
+        return false;
+    uint8_t *at = cache_at(&e->cache, e->cache.hot);
+    struct emit to = { .at = at, .end = cache_at(&e->cache, e->cache.cold) };
+    uint32_t entry = lookup_entry_emit_as(e, &to, block->pc);
+    emit_jmp(&to, (uint64_t)(uintptr_t)cache_at(&e->cache, block->body));
+    e->cache.hot = cache_offset(&e->cache, to.at);
+    lookup_enter_as(e, block, entry);
+    return true;
+}
+
+void lookup_leave_as(struct engine *e, const struct block *block)
+{
+    if (!block->entry)
+        return;
+    /* jrcxz +0: also a hit goes on to the next in the chain. */
+    uint8_t *at = cache_at(&e->cache, block->entry);
+    uint64_t value = 0 - block->pc;
+    at += value == (uint64_t)(int64_t)(int32_t)value ? 7 : 14;
+    __atomic_store_n(at + 1, 0, __ATOMIC_RELAXED);
+}

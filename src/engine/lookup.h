@@ -1,0 +1,35 @@
+/* Indirect transfers: from an address of the program to the code for it, in a few instructions.
+ *
+ *      rcx = target; movzx r11d, cx; jmp [table + r11 * 8]
+ *                                           │
+ *      entry of a block at T:               v
+ *            mov  r11, -T                           (below 2 GB: lea rcx, [rcx - T] instead of both)
+ *            lea  rcx, [rcx + r11]
+ *            jrcxz hit
+ *            jmp  next  ───> (cold) rcx += T; jmp entry of the next block with these 16 bits, or glue
+ *       hit: mov  rcx, gs:[slot_rcx]
+ *            mov  r11, gs:[slot_r11]
+ *            (body, or jmp body)
+ *
+ * The flags are the program's all the time. A new entry comes first in its chain.
+ *
+ * Context: the dispatcher, under the engine's lock. */
+#ifndef PENUMBRA_ENGINE_LOOKUP_H
+#define PENUMBRA_ENGINE_LOOKUP_H
+
+#include "engine/state.h"
+
+bool lookup_map_as(struct engine *e);
+
+/* Writes the entry for pc, whose body follows. Returns its cache offset, for lookup_enter_as. */
+uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc);
+/* Lets the table lead there. */
+void lookup_enter_as(struct engine *e, struct block *block, uint32_t entry);
+
+/* Gives the block an indirect entry if it has none. False: the cache is full. */
+bool lookup_need_as(struct engine *e, struct block *block);
+
+/* No lookup arrives at the block any more. */
+void lookup_leave_as(struct engine *e, const struct block *block);
+
+#endif

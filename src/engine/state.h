@@ -1,0 +1,70 @@
+/* The inside of struct engine, for the engine's own files.
+ *
+ * Context: fields are read and written under the lock, but for those that never change after
+ * engine_make_as and those that are marked atomic. */
+#ifndef PENUMBRA_ENGINE_STATE_H
+#define PENUMBRA_ENGINE_STATE_H
+
+#include "engine/block.h"
+#include "engine/cache.h"
+#include "engine/engine.h"
+#include "x86/emit.h"
+#include "x86/insn.h"
+
+enum {
+    BLOCK_INSNS = 64,       /* most instructions of a block */
+    LOOKUP_SIZE = 1 << 16,
+    TRANSLATE_AHEAD = 4,    /* blocks made at once */
+    TRANSLATE_ROOM = 24 << 10, /* most bytes of code of one block, cold part included */
+};
+
+/* Places in the cache that all translations use. */
+struct glue {
+    uint32_t exit;   /* leaves by the exit whose number is in the thread */
+    uint32_t lookup; /* the lookup's end: rcx is the target */
+    uint32_t hook, hook_indirect;
+};
+
+struct engine {
+    struct cache cache;
+    struct blocks blocks;
+    struct area table_area;
+    uint64_t *table; /* LOOKUP_SIZE code addresses, atomic, by the target's low 16 bits */
+    struct glue glue;
+    struct engine_config config;
+    struct trust_range trusted; /* the last answer that may be used again */
+    uint32_t lock;              /* 0 free, 1 taken, 2 taken and waited for */
+    uint32_t thread_count;
+    struct engine_thread *threads, *pool; /* running; free to be used again */
+    uint64_t counter_space;     /* bytes of each thread's counter window */
+    bool fsgsbase;  /* GS can be set by an instruction */
+    struct engine_figures figures;
+
+    /* The block that is being translated. */
+    struct x86_insn insns[BLOCK_INSNS];
+    const uint8_t *code[BLOCK_INSNS];
+};
+
+void engine_lock_as(struct engine *e);
+void engine_unlock_as(struct engine *e);
+
+/* GS base of the calling thread. */
+uint64_t engine_gs_as(const struct engine *e);
+void engine_gs_set_as(const struct engine *e, uint64_t base);
+
+/* switch.S */
+void engine_exit(void);
+void engine_lookup_miss(void);
+void engine_hook(void);
+void engine_hook_indirect(void);
+void engine_redirected(void);
+void engine_run(struct engine_thread *t);
+_Noreturn void engine_start(struct engine_thread *t);
+extern const char engine_text_begin[], engine_text_end[];
+extern const char engine_window_begin[], engine_window_end[];
+extern const char engine_syscall_begin[], engine_syscall_insn[], engine_syscall_done[],
+    engine_syscall_end[];
+extern const char engine_leave_begin[], engine_leave_end[];
+extern const char engine_hook_window_begin[], engine_hook_window_end[];
+
+#endif

@@ -1,0 +1,141 @@
+#include "engine/thread.h"
+
+#include <asm/prctl.h>
+#include <sys/mman.h>
+
+#include "engine/switch.h"
+#include "sigsafe/sys.h"
+
+enum { GUARD = 4096, STACK = 64 << 10, LEAVE_SIZE = 48 };
+
+/* The way to native code, with registers that are all the program's but rdi. */
+struct leave {
+    uint64_t rdi, rip;
+    uint8_t code[LEAVE_SIZE - 16]; /* mov rdi, [rip + ...]; jmp [rip + ...] */
+};
+
+static bool leave_make_as(struct engine *e, struct engine_thread *t)
+{
+    engine_lock_as(e);
+    bool room = cache_reserve_as(&e->cache, 2 * LEAVE_SIZE);
+    uint32_t place = room ? cache_cold_as(&e->cache, LEAVE_SIZE, 16) : 0;
+    engine_unlock_as(e);
+    if (!room)
+        return false;
+    struct leave *leave = (struct leave *)(void *)cache_at(&e->cache, place);
+    struct emit to = { .at = leave->code, .end = leave->code + sizeof leave->code + EMIT_LONGEST };
+    emit_mov_rm(&to, 8, X86_RDI, emit_rip((uint64_t)(uintptr_t)&leave->rdi));
+    emit_jmp_m(&to, emit_rip((uint64_t)(uintptr_t)&leave->rip));
+    t->leave = (uint64_t)(uintptr_t)leave->code;
+    return true;
+}
+
+static struct engine_thread *pool_take_as(struct engine *e)
+{
+    engine_lock_as(e);
+    struct engine_thread *t = e->pool;
+    if (t)
+        e->pool = t->link;
+    engine_unlock_as(e);
+    return t;
+}
+
+static struct engine_thread *area_make_as(struct engine *e)
+{
+    uint64_t size = GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
+    long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base < 0 && base > -4096)
+        return NULL;
+    sys_call3_as(SYS_mprotect, base, GUARD, PROT_NONE);
+    uint8_t *mapping = (uint8_t *)base;
+    struct engine_thread *t = (struct engine_thread *)(void *)(mapping + GUARD + STACK);
+    *t = (struct engine_thread){ .mapping = mapping, .mapping_size = size, .engine = e, .self = t };
+    t->stack_top = (uint64_t)(uintptr_t)t;
+    t->exit_entry = (uint64_t)(uintptr_t)engine_exit;
+    t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;
+    t->hook_entry = (uint64_t)(uintptr_t)engine_hook;
+    t->hook_indirect_entry = (uint64_t)(uintptr_t)engine_hook_indirect;
+    if (leave_make_as(e, t))
+        return t;
+    sys_call3_as(SYS_munmap, base, (long)size, 0);
+    return NULL;
+}
+
+struct engine_thread *engine_thread_make_as(struct engine *e)
+{
+    struct engine_thread *t = pool_take_as(e);
+    if (!t)
+        t = area_make_as(e);
+    if (!t)
+        return NULL;
+    engine_lock_as(e);
+    t->link = e->threads;
+    e->threads = t;
+    t->number = e->thread_count++;
+    engine_unlock_as(e);
+    return t;
+}
+
+void engine_thread_free_as(struct engine_thread *t)
+{
+    struct engine *e = t->engine;
+    engine_lock_as(e);
+    struct engine_thread **link = &e->threads;
+    while (*link && *link != t)
+        link = &(*link)->link;
+    if (*link)
+        *link = t->link;
+    e->thread_count--;
+    t->link = e->pool;
+    t->pending = t->mask_changed = t->state = 0;
+    t->alt_size = t->stop_at = 0;
+    e->pool = t;
+    engine_unlock_as(e);
+}
+
+uint64_t engine_gs_as(const struct engine *e)
+{
+    uint64_t base;
+    if (e->fsgsbase)
+        __asm__ volatile("rdgsbase %0" : "=r"(base));
+    else
+        sys_call3_as(SYS_arch_prctl, ARCH_GET_GS, (long)&base, 0);
+    return base;
+}
+
+void engine_gs_set_as(const struct engine *e, uint64_t base)
+{
+    if (e->fsgsbase)
+        __asm__ volatile("wrgsbase %0" : : "r"(base) : "memory");
+    else
+        sys_call3_as(SYS_arch_prctl, ARCH_SET_GS, (long)base, 0);
+}
+
+enum stop_reason engine_run_as(struct engine_thread *t)
+{
+    t->host_gs = engine_gs_as(t->engine);
+    engine_gs_set_as(t->engine, (uint64_t)(uintptr_t)t);
+    engine_run(t);
+    engine_gs_set_as(t->engine, t->host_gs);
+    return (enum stop_reason)t->stop;
+}
+
+_Noreturn void engine_start_as(struct engine_thread *t)
+{
+    t->host_gs = engine_gs_as(t->engine);
+    engine_gs_set_as(t->engine, (uint64_t)(uintptr_t)t);
+    engine_start(t);
+}
+
+/* Called by engine_leave: GS and what the last two instructions load. */
+struct engine_thread *engine_leave_as(struct engine_thread *t)
+{
+    struct leave *leave =
+        (struct leave *)(void *)((uint8_t *)(uintptr_t)t->leave - offsetof(struct leave, code));
+    leave->rdi = t->gpr[ENGINE_RDI];
+    leave->rip = t->rip;
+    t->state = ENGINE_NATIVE;
+    engine_gs_set_as(t->engine, t->host_gs);
+    return t;
+}

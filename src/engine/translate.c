@@ -1,0 +1,272 @@
+#include "engine/translate.h"
+
+#include "engine/link.h"
+#include "engine/lookup.h"
+#include "sigsafe/sys.h"
+
+void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, uint32_t spilled)
+{
+    struct blocks *b = &x->e->blocks;
+    uint32_t length = (uint32_t)(x->hot.at - x->mark);
+    x->mark = x->hot.at;
+    if (x->block->span_count && kind == SPAN_COPY) {
+        struct span *last = span_at(b, b->spans_used - 1);
+        if (last->kind == SPAN_COPY && last->length + length <= UINT8_MAX) {
+            last->length = (uint8_t)(last->length + length);
+            last->size = (uint8_t)(last->size + size);
+            return;
+        }
+    }
+    while (length || size) {
+        uint32_t part = length < UINT8_MAX ? length : UINT8_MAX;
+        *span_at(b, b->spans_used++) = (struct span){
+            .length = (uint8_t)part, .kind = (uint8_t)kind, .spilled = (uint8_t)spilled,
+            .size = (uint8_t)(kind == SPAN_COPY && size > part ? part : length == part ? size : 0),
+        };
+        x->block->span_count++;
+        if (kind == SPAN_COPY)
+            size -= part;
+        else if (length == part)
+            size = 0;
+        length -= part;
+    }
+}
+
+/* What decoding does with an instruction of each kind. */
+enum treatment { COPY, COPY_AND_END, END, STOP };
+
+struct rule {
+    uint8_t treatment;
+    uint8_t how; /* enum block_end, or enum stop_reason */
+};
+
+static const struct rule rules[X86_KINDS] = {
+    [X86_INVALID] = { STOP, STOP_INVALID },
+    [X86_TRUNCATED] = { STOP, STOP_UNREADABLE },
+    [X86_ORDINARY] = { COPY, 0 },
+    [X86_JCC] = { END, END_BRANCH },
+    [X86_LOOP] = { END, END_BRANCH },
+    [X86_JMP] = { END, END_JUMP },
+    [X86_CALL] = { END, END_CALL },
+    [X86_JMP_INDIRECT] = { END, END_JUMP_INDIRECT },
+    [X86_CALL_INDIRECT] = { END, END_CALL_INDIRECT },
+    [X86_RET] = { END, END_RETURN },
+    [X86_FAR] = { STOP, STOP_FAR_TRANSFER },
+    [X86_NEAR16] = { STOP, STOP_UNSUPPORTED },
+    [X86_SYSCALL] = { END, END_SYSCALL },
+    [X86_SYSENTER] = { STOP, STOP_FAR_TRANSFER },
+    [X86_INT] = { STOP, STOP_UNSUPPORTED },
+    [X86_INT3] = { COPY, 0 },
+    [X86_INT1] = { COPY, 0 },
+    [X86_UD] = { COPY_AND_END, 0 },
+    [X86_PRIVILEGED] = { COPY, 0 },
+    [X86_TSX] = { STOP, STOP_UNSUPPORTED },
+    [X86_NONDET] = { COPY, 0 },
+    [X86_STRING_REP] = { COPY, 0 },
+    [X86_PUSHF] = { COPY, 0 },
+    [X86_POPF] = { COPY, 0 },
+    [X86_FSGSBASE] = { COPY, 0 },
+    [X86_SEGMENT] = { COPY, 0 },
+    [X86_FPU_STATE] = { COPY, 0 },
+    [X86_OTHER] = { STOP, STOP_UNSUPPORTED },
+};
+
+/* True if the instruction reads, writes or addresses through GS. */
+static bool uses_gs(const struct x86_insn *insn, const uint8_t *code)
+{
+    if (insn->traits & X86_GS && insn->kind != X86_JCC)
+        return true;
+    if (insn->kind == X86_FSGSBASE) /* rdfsbase, rdgsbase, wrfsbase, wrgsbase */
+        return code[insn->at_modrm] & 8;
+    if (insn->kind != X86_SEGMENT)
+        return false;
+    if (insn->map == X86_MAP_ONE_BYTE) /* mov sreg, r/m */
+        return insn->opcode == 0x8e && (code[insn->at_modrm] >> 3 & 7) == 5;
+    return insn->opcode == 0xa9 || insn->opcode == 0xb5; /* pop gs, lgs */
+}
+
+/* Bytes that may be read at pc; asks for trust where the last answer ends. */
+static uint64_t available_as(struct translation *x, uint64_t pc)
+{
+    struct engine *e = x->e;
+    while (pc >= x->range.hi || x->range.hi - pc < 15) {
+        struct trust_range more = e->config.carrier->trust(e->config.carrier_data, x->range.hi);
+        if (more.trust == TRUST_NONE || x->range.hi < more.lo || x->range.hi >= more.hi)
+            break;
+        x->range.hi = more.hi;
+        if (more.trust < x->range.trust)
+            x->range.trust = more.trust;
+    }
+    return pc < x->range.hi ? x->range.hi - pc : 0;
+}
+
+/* False: the block ends before the instruction at pc, which cannot be translated; x->why. */
+static bool decode_one_as(struct translation *x, uint64_t pc)
+{
+    struct engine *e = x->e;
+    struct x86_insn *insn = &e->insns[x->count];
+    const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
+    uint64_t available = x->range.hi - pc >= 15 && pc < x->range.hi ? 15 : available_as(x, pc);
+    x86_decode_as(code, available, insn);
+    struct rule rule = rules[insn->kind];
+    x->why = rule.treatment == STOP ? rule.how : uses_gs(insn, code) ? STOP_GS : STOP_COUNT;
+    if (x->why != STOP_COUNT)
+        return false;
+    e->code[x->count++] = code;
+    x->next = pc + insn->length;
+    x->end = rule.treatment == END ? rule.how : END_FALL;
+    if (insn->kind == X86_JCC || insn->kind == X86_LOOP || insn->kind == X86_JMP ||
+        insn->kind == X86_CALL)
+        x->taken = x->next + (uint64_t)(int64_t)x86_relative_as(insn, code);
+    return true;
+}
+
+/* Decodes the block at pc, which lies in x->range. x->count is 0 if there is none. */
+static void decode_as(struct translation *x, uint64_t pc)
+{
+    x->pc = x->next = pc;
+    x->taken = 0;
+    x->count = 0;
+    x->end = END_FALL;
+    while (x->count < BLOCK_INSNS && (x->next != x->stop_at || !x->count)) {
+        if (!decode_one_as(x, x->next))
+            break;
+        if (rules[x->e->insns[x->count - 1].kind].treatment != COPY)
+            break;
+    }
+}
+
+/* Copies instructions [from, to), which are used as they are. */
+static void copy_run(struct translation *x, uint32_t from, uint32_t to)
+{
+    if (from == to)
+        return;
+    const uint8_t *begin = x->e->code[from];
+    uint32_t size = (uint32_t)(x->e->code[to - 1] + x->e->insns[to - 1].length - begin);
+    uint8_t *at = x->hot.at;
+    typedef struct { uint64_t v; } __attribute__((packed, may_alias)) word;
+    uint32_t i = 0;
+    for (; i + 8 <= size; i += 8)
+        ((word *)(void *)(at + i))->v = ((const word *)(const void *)(begin + i))->v;
+    for (; i < size; i++)
+        at[i] = begin[i];
+    x->hot.at += size;
+    span_close_as(x, SPAN_COPY, size, 0);
+}
+
+static void body_emit_as(struct translation *x)
+{
+    struct engine *e = x->e;
+    uint32_t last = x->end == END_FALL ? x->count : x->count - 1;
+    uint32_t run = 0;
+    for (uint32_t i = 0; i < last; i++) {
+        if (relocate_needless(&e->insns[i]))
+            continue;
+        copy_run(x, run, i);
+        relocate_as(x, i, (uint64_t)(uintptr_t)e->code[i]);
+        run = i + 1;
+    }
+    copy_run(x, run, last);
+}
+
+/* Writes the decoded block; returns where it runs on to, or 0. `before`: the exit that runs on into
+ * it, or none. */
+static uint64_t block_emit_as(struct translation *x, uint32_t before)
+{
+    struct engine *e = x->e;
+    struct blocks *b = &e->blocks;
+    x->number = b->used;
+    x->block = block_at(b, x->number);
+    *x->block = (struct block){
+        .pc = x->pc, .body = cache_offset(&e->cache, x->hot.at), .first_span = b->spans_used,
+        .size = (uint16_t)(x->next - x->pc), .count = (uint8_t)x->count,
+        .flags = before ? BLOCK_LAID : 0,
+    };
+    x->mark = x->hot.at;
+    if (before)
+        link_set_as(e, before, x->block);
+    block_publish_as(b, x->number); /* it may link to itself */
+    body_emit_as(x);
+    e->figures.blocks++;
+    e->figures.instructions += x->count;
+    return end_emit_as(x);
+}
+
+/* The block is complete: recovery may find it. */
+static void block_finish_as(struct translation *x)
+{
+    struct engine *e = x->e;
+    x->block->code_size = (uint16_t)(cache_offset(&e->cache, x->hot.at) - x->block->body);
+    __atomic_store_n(&e->blocks.used, x->number + 1, __ATOMIC_RELEASE);
+    e->cache.hot = cache_offset(&e->cache, x->hot.at);
+}
+
+static bool range_find_as(struct translation *x, uint64_t pc)
+{
+    struct engine *e = x->e;
+    if (pc >= e->trusted.lo && pc < e->trusted.hi)
+        x->range = e->trusted;
+    else
+        x->range = e->config.carrier->trust(e->config.carrier_data, pc);
+    if (x->range.trust == TRUST_NONE || pc < x->range.lo || pc >= x->range.hi)
+        return false;
+    if (x->range.trust == TRUST_FIXED)
+        e->trusted = x->range;
+    return true;
+}
+
+/* Can the block at pc be made now, to be laid behind the one just written? Then it is decoded. */
+static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
+{
+    if (made >= TRANSLATE_AHEAD || !pc || pc == x->stop_at ||
+        block_find_as(&x->e->blocks, pc, 0) || !range_find_as(x, pc))
+        return false;
+    decode_as(x, pc);
+    return x->count != 0;
+}
+
+/* The decoded block, and the next few that it runs on to, one behind the other. */
+static void chain_emit_as(struct translation *x)
+{
+    uint32_t before = EXIT_NONE;
+    for (uint32_t made = 1;; made++) {
+        uint64_t on = block_emit_as(x, before);
+        block_finish_as(x);
+        if (!on)
+            return;
+        if (!ahead_as(x, on, made)) {
+            end_jump_as(x, on);
+            block_finish_as(x);
+            return;
+        }
+        before = exit_make_as(x->e, x->number, EXIT_LINK, on);
+    }
+}
+
+struct block *translate_as(struct engine *e, uint64_t pc, uint64_t stop_at, bool entry,
+                           enum stop_reason *why)
+{
+    struct translation x = { .e = e, .stop_at = stop_at };
+    if (pc == stop_at || !range_find_as(&x, pc)) {
+        *why = pc == stop_at ? STOP_ADDRESS : STOP_UNREADABLE;
+        return NULL;
+    }
+    uint64_t begin = sys_ticks_as();
+    decode_as(&x, pc);
+    *why = x.why;
+    if (!x.count)
+        return NULL;
+    *why = STOP_CACHE_FULL;
+    if (!blocks_reserve_as(&e->blocks) ||
+        !cache_reserve_as(&e->cache, TRANSLATE_ROOM * TRANSLATE_AHEAD))
+        return NULL;
+    uint8_t *at = cache_at(&e->cache, e->cache.hot);
+    x.hot = (struct emit){ .at = at, .end = cache_at(&e->cache, e->cache.cold) };
+    uint32_t first = e->blocks.used;
+    uint32_t entered = entry ? lookup_entry_emit_as(e, &x.hot, pc) : 0;
+    chain_emit_as(&x);
+    if (entered)
+        lookup_enter_as(e, block_at(&e->blocks, first), entered);
+    e->figures.translate_ticks += sys_ticks_as() - begin;
+    return block_at(&e->blocks, first);
+}

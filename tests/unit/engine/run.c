@@ -1,0 +1,108 @@
+#include "run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+enum { STACK_SIZE = 8 << 20 };
+
+/* Where functions under test return to; never executed. */
+static void end_of_call(void)
+{
+    __asm__ volatile("ud2");
+}
+
+static struct trust_range trust(void *data, uint64_t address)
+{
+    const struct rig *r = data;
+    if (address >= r->code_lo && address < r->code_hi)
+        return (struct trust_range){ r->code_lo, r->code_hi, TRUST_CHECKED };
+    if (address < 4096)
+        return (struct trust_range){ 0, 4096, TRUST_NONE };
+    uint64_t end = UINT64_C(1) << 47;
+    if (address < r->code_lo)
+        return (struct trust_range){ 4096, r->code_lo, r->trust };
+    return (struct trust_range){ r->code_hi > 4096 ? r->code_hi : 4096, end, r->trust };
+}
+
+static enum engine_action system_call(struct engine_thread *t)
+{
+    struct rig *r = t->carrier;
+    r->calls++;
+    return ENGINE_RUN_SYSCALL;
+}
+
+static enum engine_action stopped(struct engine_thread *t, enum stop_reason why)
+{
+    (void)t;
+    (void)why;
+    return ENGINE_RETURN;
+}
+
+static enum engine_action signals(struct engine_thread *t)
+{
+    t->pending = 0;
+    return ENGINE_CONTINUE;
+}
+
+static const struct engine_carrier carrier = { trust, system_call, stopped, signals };
+
+static void rig_thread(struct rig *r)
+{
+    r->thread = engine_thread_make_as(r->engine);
+    assert_non_null(r->thread);
+    r->thread->carrier = r;
+    r->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(r->stack != MAP_FAILED);
+}
+
+void rig_make(struct rig *r, const struct engine_config *config)
+{
+    struct engine_config own = config ? *config : (struct engine_config){ 0 };
+    enum stop_reason why;
+    *r = (struct rig){ .trust = TRUST_FIXED };
+    own.carrier = &carrier;
+    own.carrier_data = r;
+    r->engine = engine_make_as(&own, &why);
+    assert_non_null(r->engine);
+    rig_thread(r);
+}
+
+void rig_share(struct rig *r, const struct rig *of)
+{
+    *r = *of;
+    rig_thread(r);
+}
+
+void rig_free(struct rig *r)
+{
+    munmap(r->stack, STACK_SIZE);
+    engine_free_as(r->engine);
+}
+
+void rig_prepare(struct rig *r, const void *fn, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    struct engine_thread *t = r->thread;
+    memset(t->gpr, 0, sizeof t->gpr);
+    uint64_t *top = (uint64_t *)(void *)(r->stack + STACK_SIZE - 64);
+    *--top = (uint64_t)(uintptr_t)end_of_call;
+    t->gpr[ENGINE_RSP] = (uint64_t)(uintptr_t)top;
+    t->gpr[ENGINE_RDI] = a;
+    t->gpr[ENGINE_RSI] = b;
+    t->gpr[ENGINE_RDX] = c;
+    t->gpr[ENGINE_RCX] = d;
+    t->rip = (uint64_t)(uintptr_t)fn;
+    t->rflags = 0x202;
+    t->stop_at = (uint64_t)(uintptr_t)end_of_call;
+}
+
+uint64_t rig_call(struct rig *r, const void *fn, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    rig_prepare(r, fn, a, b, c, d);
+    engine_run_as(r->thread);
+    return r->thread->gpr[ENGINE_RAX];
+}
