@@ -13,8 +13,9 @@ static struct block *block_need_as(struct engine_thread *t, bool entry, enum sto
     struct engine *e = t->engine;
     struct block *block = t->rip == t->stop_at ? NULL : block_find_as(&e->blocks, t->rip, 0);
     if (!block) {
-        t->translated++;
-        return translate_as(e, t->rip, t->stop_at, entry, why);
+        block = translate_as(e, t->rip, t->stop_at, entry, why);
+        t->translated += block != NULL;
+        return block;
     }
     if (entry && !lookup_need_as(e, block)) {
         *why = STOP_CACHE_FULL;

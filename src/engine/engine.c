@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stddef.h>
 #include <sys/resource.h>
 
 #include "engine/lookup.h"
@@ -140,4 +141,30 @@ struct engine_figures engine_figures_as(const struct engine *e)
     struct engine_figures f = e->figures;
     f.code_bytes = e->cache.hot;
     return f;
+}
+
+void engine_fork_before_as(struct engine *e)
+{
+    engine_lock_as(e);
+}
+
+void engine_fork_parent_as(struct engine *e)
+{
+    engine_unlock_as(e);
+}
+
+void engine_fork_child_as(struct engine *e, struct engine_thread *t)
+{
+    while (e->threads) {
+        struct engine_thread *gone = e->threads;
+        e->threads = gone->link;
+        if (gone != t) {
+            gone->link = e->pool;
+            e->pool = gone;
+        }
+    }
+    t->link = NULL;
+    e->threads = t;
+    e->thread_count = 1;
+    e->lock = 0;
 }

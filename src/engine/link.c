@@ -1,6 +1,8 @@
 #include "engine/link.h"
 
-enum { STUB_SIZE = 17 };
+#include "engine/lookup.h"
+
+enum { STUB_SIZE = 17, STUB_ROOM = 64 };
 
 uint32_t exit_make_as(struct engine *e, uint32_t block, enum exit_kind kind, uint64_t target)
 {
@@ -47,4 +49,64 @@ void link_set_as(struct engine *e, uint32_t exit, struct block *to)
     to->incoming = exit;
     if (x->patch)
         patch_as(e, x->patch, to->body);
+}
+
+static void unlink_one_as(struct engine *e, uint32_t number)
+{
+    struct block *block = block_at(&e->blocks, number);
+    block->flags |= BLOCK_DEAD;
+    block_unpublish_as(&e->blocks, number);
+    lookup_leave_as(e, block);
+    e->figures.unlinked++;
+    uint32_t exit = block->incoming;
+    block->incoming = EXIT_NONE;
+    while (exit) {
+        struct exit *x = exit_at(&e->blocks, exit);
+        uint32_t next = x->next;
+        x->to = BLOCK_NONE;
+        if (x->patch && (x->stub || cache_reserve_as(&e->cache, STUB_ROOM)))
+            patch_as(e, x->patch, exit_stub_as(e, exit));
+        exit = next;
+    }
+}
+
+void unlink_as(struct engine *e, struct block *block)
+{
+    uint32_t number = (uint32_t)(block - block_at(&e->blocks, 0));
+    /* Who runs on into a dead body is dead too. */
+    for (bool laid = true; laid; number--) {
+        block = block_at(&e->blocks, number);
+        laid = block->flags & BLOCK_LAID;
+        if (!(block->flags & BLOCK_DEAD))
+            unlink_one_as(e, number);
+    }
+}
+
+static bool overlaps(uint64_t lo, uint64_t hi, uint64_t from, uint64_t to)
+{
+    return from < hi && to > lo;
+}
+
+/* Most of what a program maps and unmaps has never been code. */
+static bool ranges_overlap(const struct engine *e, uint64_t lo, uint64_t hi)
+{
+    for (uint32_t i = 0; i < e->range_count; i++)
+        if (overlaps(lo, hi, e->ranges[i].lo, e->ranges[i].hi))
+            return true;
+    return e->range_count == ENGINE_RANGES;
+}
+
+void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi)
+{
+    engine_lock_as(e);
+    if (overlaps(lo, hi, e->trusted.lo, e->trusted.hi))
+        e->trusted = (struct trust_range){ 0 };
+    if (ranges_overlap(e, lo, hi))
+        for (uint32_t i = 1; i < e->blocks.used; i++) {
+            struct block *block = block_at(&e->blocks, i);
+            if (!(block->flags & BLOCK_DEAD) &&
+                overlaps(lo, hi, block->pc, block->pc + block->size))
+                unlink_as(e, block);
+        }
+    engine_unlock_as(e);
 }

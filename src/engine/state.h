@@ -14,6 +14,7 @@
 enum {
     BLOCK_INSNS = 64,       /* most instructions of a block */
     LOOKUP_SIZE = 1 << 16,
+    ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
     TRANSLATE_AHEAD = 4,    /* blocks made at once */
     TRANSLATE_ROOM = 24 << 10, /* most bytes of code of one block, cold part included */
 };
@@ -33,6 +34,8 @@ struct engine {
     struct glue glue;
     struct engine_config config;
     struct trust_range trusted; /* the last answer that may be used again */
+    struct { uint64_t lo, hi; } ranges[ENGINE_RANGES]; /* where translated code came from */
+    uint32_t range_count;
     uint32_t lock;              /* 0 free, 1 taken, 2 taken and waited for */
     uint32_t thread_count;
     struct engine_thread *threads, *pool; /* running; free to be used again */

@@ -85,6 +85,19 @@ static bool uses_gs(const struct x86_insn *insn, const uint8_t *code)
     return insn->opcode == 0xa9 || insn->opcode == 0xb5; /* pop gs, lgs */
 }
 
+/* Notes where code comes from, for engine_invalidate_as. */
+static void range_note(struct engine *e, const struct trust_range *range)
+{
+    uint32_t i = 0;
+    while (i < e->range_count && (e->ranges[i].lo > range->lo || e->ranges[i].hi < range->hi))
+        i++;
+    if (i == e->range_count && i < ENGINE_RANGES) {
+        e->ranges[i].lo = range->lo;
+        e->ranges[i].hi = range->hi;
+        e->range_count++;
+    }
+}
+
 /* Bytes that may be read at pc; asks for trust where the last answer ends. */
 static uint64_t available_as(struct translation *x, uint64_t pc)
 {
@@ -94,6 +107,7 @@ static uint64_t available_as(struct translation *x, uint64_t pc)
         if (more.trust == TRUST_NONE || x->range.hi < more.lo || x->range.hi >= more.hi)
             break;
         x->range.hi = more.hi;
+        range_note(e, &more);
         if (more.trust < x->range.trust)
             x->range.trust = more.trust;
     }
@@ -204,14 +218,16 @@ static void block_finish_as(struct translation *x)
 static bool range_find_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
-    if (pc >= e->trusted.lo && pc < e->trusted.hi)
+    if (pc >= e->trusted.lo && pc < e->trusted.hi) {
         x->range = e->trusted;
-    else
-        x->range = e->config.carrier->trust(e->config.carrier_data, pc);
+        return true;
+    }
+    x->range = e->config.carrier->trust(e->config.carrier_data, pc);
     if (x->range.trust == TRUST_NONE || pc < x->range.lo || pc >= x->range.hi)
         return false;
     if (x->range.trust == TRUST_FIXED)
         e->trusted = x->range;
+    range_note(e, &x->range);
     return true;
 }
 

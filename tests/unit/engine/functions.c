@@ -1,0 +1,206 @@
+#include "functions.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t fibonacci(uint64_t n)
+{
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x100000001b3) + (hash >> 29);
+}
+
+static uint64_t switches(uint64_t n)
+{
+    uint64_t hash = n;
+    for (uint64_t i = 0; i < 50 * n; i++)
+        switch ((hash >> 7) % 11) {
+        case 0: hash = mix(hash, 1); break;
+        case 1: hash += i; break;
+        case 2: hash = hash << 3 | hash >> 61; break;
+        case 3: hash ^= hash >> 5; break;
+        case 4: hash -= 77; break;
+        case 5: hash = mix(hash, i); break;
+        case 6: hash = ~hash; break;
+        case 7: hash *= 3; break;
+        case 8: hash += hash >> 31; break;
+        default: hash = mix(hash, hash); break;
+        }
+    return hash;
+}
+
+static uint64_t one(uint64_t x) { return x + 1; }
+static uint64_t two(uint64_t x) { return x * 3; }
+static uint64_t three(uint64_t x) { return mix(x, 9); }
+static uint64_t (*volatile const table[])(uint64_t) = { one, two, three, two, one };
+
+static uint64_t indirect_calls(uint64_t n)
+{
+    uint64_t x = n;
+    for (uint64_t i = 0; i < 40 * n; i++)
+        x = table[x % 5](x);
+    return x;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static uint64_t sorts(uint64_t n)
+{
+    int *v = malloc((n + 1) * sizeof *v);
+    uint64_t hash = n;
+    for (uint64_t i = 0; v && i < n; i++) {
+        hash = mix(hash, i);
+        v[i] = (int)(hash >> 40);
+    }
+    qsort(v, n, sizeof *v, compare);
+    for (uint64_t i = 0; v && i < n; i++)
+        hash = mix(hash, (uint64_t)v[i]);
+    free(v);
+    return hash;
+}
+
+static uint64_t prints(uint64_t n)
+{
+    char text[256];
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        int length = snprintf(text, sizeof text, "%lu %-10s|%+.9g|%#x|%c", i * i, "ab\tc",
+                              sqrt((double)i) * 1e3, (unsigned)(i * 77), (int)('a' + i % 26));
+        for (int k = 0; k < length; k++)
+            hash = mix(hash, (uint64_t)text[k]);
+        hash = mix(hash, (uint64_t)strtod(text, NULL));
+    }
+    return hash;
+}
+
+static uint64_t strings(uint64_t n)
+{
+    static char from[5000], to[5000];
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < sizeof from; i++)
+        from[i] = (char)('a' + (i * 31 + n) % 23);
+    for (uint64_t length = 0; length < 4000; length += 1 + length / 2) {
+        memset(to, (int)length, sizeof to);
+        memcpy(to + n % 16, from, length);
+        memmove(to + 3, to, length);
+        hash = mix(hash, (uint64_t)(unsigned)memcmp(to, from, length) >> 31);
+        from[length] = 0;
+        hash = mix(hash, strlen(from) + (strchr(from, 'q') != NULL));
+        from[length] = 'q';
+    }
+    return mix(hash, (uint64_t)to[17]);
+}
+
+/* rep movsb, repne scasb, std; cld; loop; jrcxz; flags over many instructions. */
+static uint64_t string_instructions(uint64_t n)
+{
+    uint8_t from[256], to[256];
+    for (unsigned i = 0; i < sizeof from; i++)
+        from[i] = (uint8_t)(i * 7 + n);
+    uint64_t count = n % 200, result = 0;
+    const void *s = from;
+    void *d = to;
+    __asm__ volatile("rep movsb" : "+S"(s), "+D"(d), "+c"(count) : : "memory");
+    count = 200;
+    d = from;
+    __asm__ volatile("repne scasb" : "+D"(d), "+c"(count) : "a"(77) : "cc", "memory");
+    result = mix(count, n);
+    count = n % 50;
+    __asm__ volatile("    xorl %%eax, %%eax\n"
+                     "    jrcxz 2f\n"
+                     "1:  addq %%rcx, %0\n"
+                     "    adcq $0, %%rax\n"
+                     "    rolq $7, %0\n"
+                     "    loop 1b\n"
+                     "2:  stc\n"
+                     "    jrcxz 3f\n"
+                     "    clc\n"
+                     "3:  adcq %%rax, %0\n"
+                     "    std\n"
+                     "    pushfq\n"
+                     "    popq %%rax\n"
+                     "    cld\n"
+                     "    addq %%rax, %0\n"
+                     : "+r"(result), "+c"(count)
+                     :
+                     : "rax", "cc", "memory");
+    return mix(result, to[n % 100 < n % 200 ? n % 100 : 0] * (uint64_t)(n % 200 > 0));
+}
+
+static jmp_buf out;
+
+static volatile uint64_t bottom;
+
+static uint64_t deep(uint64_t n)
+{
+    if (n == bottom)
+        longjmp(out, 5);
+    if (n > 1000)
+        return n;
+    return deep(n - 1) + n;
+}
+
+static uint64_t jumps(uint64_t n)
+{
+    volatile uint64_t rounds = 0, depth = n;
+    int value = setjmp(out);
+    rounds = rounds + 1;
+    if (rounds < 5)
+        return deep(depth) + rounds;
+    return mix(rounds, (uint64_t)value);
+}
+
+static uint64_t floats(uint64_t n)
+{
+    double sum = 0;
+    long double wide = 1;
+    for (uint64_t i = 1; i <= n; i++) {
+        sum += sin((double)i) / exp(1.0 / (double)i);
+        wide = wide * 1.0001L + (long double)i;
+    }
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return mix(bits, (uint64_t)wide);
+}
+
+static uint64_t returns_with_pop(uint64_t n)
+{
+    uint64_t result = n;
+    __asm__ volatile("    subq $128, %%rsp\n"
+                     "    pushq %0\n"
+                     "    pushq %0\n"
+                     "    call 1f\n"
+                     "    jmp 2f\n"
+                     "1:  movq 8(%%rsp), %%rax\n"
+                     "    leaq 5(%%rax,%%rax), %0\n"
+                     "    ret $16\n"
+                     "2:  addq $128, %%rsp\n"
+                     : "+r"(result)
+                     :
+                     : "rax", "cc", "memory");
+    return result;
+}
+
+const struct function functions[] = {
+    { "fibonacci", fibonacci, 20 },
+    { "switches", switches, 40 },
+    { "indirect calls", indirect_calls, 40 },
+    { "sorts", sorts, 700 },
+    { "prints", prints, 50 },
+    { "strings", strings, 20 },
+    { "string instructions", string_instructions, 400 },
+    { "jumps", jumps, 30 },
+    { "floats", floats, 200 },
+    { "returns with pop", returns_with_pop, 30 },
+    { 0 },
+};
