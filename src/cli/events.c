@@ -1,6 +1,7 @@
 #include "cli/events.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/suggest.h"
@@ -16,6 +17,9 @@
  * by two orders of magnitude, every ten thousand. On busy code both make some thousand samples a
  * second. */
 enum { OFTEN = 1000000, RARE = 10000 };
+
+/* Of synchronous events. As many bytes of the heap as other sampling heap profilers take. */
+enum { HEAP_BYTES = 512 * 1024, IO_BYTES = 64 * 1024, WAIT_NS = 1000000 };
 
 static const struct event events[] = {
     {"cpu", TRIGGER_CPU, SOFTWARE(TASK_CLOCK), 0, "CPU time of each thread"},
@@ -42,6 +46,11 @@ static const struct event events[] = {
     {"LLC-load-misses", CACHE(LL, READ, MISS), RARE, "loads that miss it"},
     {"dTLB-load-misses", CACHE(DTLB, READ, MISS), RARE, "loads without a translation at hand"},
     {"iTLB-load-misses", CACHE(ITLB, READ, MISS), RARE, "fetches without a translation at hand"},
+    {"malloc", TRIGGER_MALLOC, 0, 0, HEAP_BYTES, "bytes allocated, and what of them is live"},
+    {"read", TRIGGER_READ, 0, 0, IO_BYTES, "bytes read or received"},
+    {"write", TRIGGER_WRITE, 0, 0, IO_BYTES, "bytes written or sent"},
+    {"lock-wait", TRIGGER_LOCK_WAIT, 0, 0, WAIT_NS,
+     "time waited for locks and conditions of pthreads"},
 };
 enum { EVENT_COUNT = sizeof events / sizeof events[0] };
 
@@ -63,8 +72,12 @@ const struct event *events_row(unsigned row)
     return row < EVENT_COUNT ? &events[row] : NULL;
 }
 
-const struct event *events_find(const char *name, struct err *e)
+const struct event *events_find(const char *typed, const char **period, struct err *e)
 {
+    char name[64];
+    size_t length = strcspn(typed, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), typed);
+    *period = typed[length] ? typed + length + 1 : NULL;
     const char *wanted = name;
     for (unsigned i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (!strcmp(name, aliases[i].name))
@@ -90,4 +103,19 @@ const struct event *events_of_config(const struct spool_config *config)
             events[i].perf_config == config->perf_config)
             return &events[i];
     return NULL;
+}
+
+const char *event_family(const struct event *event)
+{
+    switch (event->trigger) {
+    case TRIGGER_MALLOC:
+        return "heap";
+    case TRIGGER_READ:
+    case TRIGGER_WRITE:
+        return "io";
+    case TRIGGER_LOCK_WAIT:
+        return "locks";
+    default:
+        return NULL;
+    }
 }

@@ -20,12 +20,21 @@ struct event {
     const char *summary;
 };
 
-const struct event *events_find(const char *name, struct err *e);
+/* name: as typed, or "NAME=PERIOD": then *period is what follows, else NULL. */
+const struct event *events_find(const char *name, const char **period, struct err *e);
+/* The family of interposed functions that the event needs (runtime/trigger/sync.h); NULL: none. */
+const char *event_family(const struct event *event);
 /* By row, from 0; NULL after the last. */
 const struct event *events_row(unsigned row);
 /* The event that a spool's configuration was made from, or NULL. */
 const struct event *events_of_config(const struct spool_config *config);
 
+static inline bool event_is_synchronous(const struct event *event)
+{
+    return trigger_is_synchronous(event->trigger);
+}
+
+/* Whether its rate may be given in hertz. */
 static inline bool event_is_time(const struct event *event)
 {
     return event->trigger == TRIGGER_CPU || event->trigger == TRIGGER_WALL;

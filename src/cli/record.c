@@ -99,7 +99,8 @@ static bool prepare(struct recording *r, struct err *e)
         !record_rank_output(r->options.output, &r->rank, r->options.program[0], getpid(), r->shown,
                             e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
-        !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path, e) ||
+        !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
+                             event_family(r->options.event), e) ||
         !record_probe_trigger(&r->options, &r->config, &r->notes, e))
         return false;
     buf_put_u8(&r->notes, '\0');

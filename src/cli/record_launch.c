@@ -26,9 +26,11 @@ struct launch {
 
 static bool is_our_library(const char *entry, size_t length)
 {
-    static const char name[] = "/libpenumbra-rt.so";
+    static const char name[] = "/libpenumbra-rt";
     size_t n = sizeof name - 1;
-    return length >= n && !memcmp(entry + length - n, name, n);
+    const char *slash = memrchr(entry, '/', length);
+    return slash && (size_t)(entry + length - slash) > n && !memcmp(slash, name, n) &&
+           (slash[n] == '.' || slash[n] == '-');
 }
 
 /* Our library, then what was to be preloaded anyway, without another penumbra's library: in a

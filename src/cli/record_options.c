@@ -23,7 +23,8 @@ static const struct row {
     {'e', "event", "EVENT", "what to sample, see below (default cpu)"},
     {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)"},
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
-                              "of time (ns, us, ms, s; bare numbers are ns)"},
+                              "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
+                              "the same"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on"},
@@ -140,7 +141,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
             return err_set(e, ERR_USAGE, "the output (-o) needs a file name, not an empty one");
         return true;
     case 'e':
-        o->event = events_find(optarg, e);
+        o->event = events_find(optarg, &o->event_period, e);
         return o->event != NULL;
     case 'c': o->period_text = optarg; return true;
     case OPT_NO_FOLLOW: o->follow = false; return true;
@@ -157,6 +158,11 @@ static bool take_option(struct record_options *o, int option, struct err *e)
 static bool settle_period(struct record_options *o, struct err *e)
 {
     bool time = event_is_time(o->event);
+    if (o->period_text && o->event_period)
+        return err_set(e, ERR_USAGE, "-e %s=%s and -c %s are two periods; give one", o->event->name,
+                       o->event_period, o->period_text);
+    if (o->event_period)
+        o->period_text = o->event_period;
     if (o->period_text && o->frequency_given)
         return err_set(e, ERR_USAGE, "a rate (-F) and a period (-c) exclude each other; give one");
     if (o->frequency_given && !time)
@@ -169,6 +175,16 @@ static bool settle_period(struct record_options *o, struct err *e)
         return true;
     }
     double value;
+    if (event_is_synchronous(o->event)) {
+        bool waits = o->event->trigger == TRIGGER_LOCK_WAIT;
+        if (!number_parse(o->period_text, waits ? number_periods : number_bytes, 1,
+                          waits ? 1e12 : 1e15,
+                          waits ? "the waiting time (-e lock-wait=TIME)" : "the number of bytes",
+                          &value, e))
+            return false;
+        o->period = (uint64_t)value;
+        return true;
+    }
     /* Below 10 us the kernel itself does not go (kernel/events/core.c, perf_swevent_start_hrtimer). */
     if (!number_parse(o->period_text, time ? number_periods : number_counts, time ? 10000 : 1,
                       time ? 1e12 : 1e15,

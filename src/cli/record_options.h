@@ -17,6 +17,7 @@ struct record_options {
     const struct event *event;
     uint64_t period;      /* in the event's unit; 0 until the options have been settled */
     uint64_t frequency;   /* hertz; only for events that are time */
+    const char *event_period; /* what follows the = of -e EVENT=PERIOD; NULL: nothing does */
     const char *period_text; /* -c as typed: its unit depends on the event */
     bool frequency_given;
     uint32_t budget_ppm;  /* 0: no bound */

@@ -103,7 +103,23 @@ static bool check_preloadable(const char *path, struct err *e)
                    "in a path; put a copy elsewhere and set PENUMBRA_RUNTIME to it", path);
 }
 
-bool record_find_runtime(char *path, unsigned size, struct err *e)
+/* The runtime at `path`, with a family's interposed functions: libpenumbra-rt-FAMILY.so beside it. */
+static bool add_family(char *path, unsigned size, const char *family, struct err *e)
+{
+    char plain[PATH_MAX];
+    size_t length = strlen(path), ending = strlen(".so");
+    if (!family)
+        return true;
+    snprintf(plain, sizeof plain, "%s", path);
+    bool named = length > ending && !strcmp(path + length - ending, ".so");
+    int n = snprintf(path, size, "%.*s-%s.so", (int)(named ? length - ending : length), plain, family);
+    if (n < (int)size && readable(path))
+        return true;
+    return err_set(e, ERR_INTERNAL, "cannot find \"%s\", which this event needs to be preloaded; it "
+                                    "belongs beside \"%s\"", path, plain);
+}
+
+bool record_find_runtime(char *path, unsigned size, const char *family, struct err *e)
 {
     const char *set = getenv("PENUMBRA_RUNTIME");
     char real[PATH_MAX];
@@ -112,7 +128,7 @@ bool record_find_runtime(char *path, unsigned size, struct err *e)
             return err_set_errno(e, ERR_INTERNAL, errno,
                                  "PENUMBRA_RUNTIME names \"%s\", which cannot be used", set);
         snprintf(path, size, "%s", real);
-        return check_preloadable(path, e);
+        return add_family(path, size, family, e) && check_preloadable(path, e);
     }
     char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -125,7 +141,7 @@ bool record_find_runtime(char *path, unsigned size, struct err *e)
                  beside[i] ? beside[i] : "/penumbra/");
         if (realpath(tried, real) && strlen(real) < size && readable(real)) {
             snprintf(path, size, "%s", real);
-            return check_preloadable(path, e);
+            return add_family(path, size, family, e) && check_preloadable(path, e);
         }
     }
     return err_set(e, ERR_INTERNAL,

@@ -97,6 +97,10 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
     config->mechanism = MECHANISM_PERF;
     config->signal = SIGTRAP;
     config->exclude_kernel = 0;
+    if (event_is_synchronous(event)) {
+        config->mechanism = MECHANISM_CALLS;
+        return true;
+    }
     int error = try_event(event->perf_type, event->perf_config, o->period, false);
     if (event->trigger == TRIGGER_WALL && !error)
         error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);

@@ -128,7 +128,7 @@ static bool begin(int argc, char **argv, bool is_translated)
 {
     if (!process_begin(argc, argv))
         return false;
-    if (traced())
+    if (rt.config->mechanism != MECHANISM_CALLS && traced())
         rt.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
         rt.process->arm_error = ARM_ERROR_TRANSLATED;

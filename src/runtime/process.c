@@ -5,6 +5,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
@@ -73,6 +74,8 @@ void process_end_as(void)
     if (process_foreign_as())
         return;
     struct rt_thread *t = self_get();
+    if (sync_family && t)
+        sync_family->end(t);
     if (t)
         thread_settle_as(t);
     rt.process->end_ns = thread_monotonic_ns_as();
@@ -94,6 +97,8 @@ void process_arm(uint64_t stack_size, const void *stack_top)
     self_set(t);
     if (rt.process->mechanism == MECHANISM_PERF)
         trigger_discover_as();
+    if (sync_family)
+        sync_family->begin();
 }
 
 void process_fork_child(void)
@@ -122,6 +127,8 @@ void process_fork_child(void)
     p->command = parent->command;
     record_publish(p);
     images_fork_child_as();
+    if (sync_family)
+        sync_family->fork_child();
     if (!t || !thread_fork_child_as(t) || !trigger_arm_as(t))
         return;
     if (t->stack_short)
@@ -155,7 +162,9 @@ void process_after_failed_exec(struct signals_lent lent)
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;
     if (t) {
-        t->record->end_ns = 0;
+        for (unsigned i = 0; i < RT_PHASES; i++)
+            if (t->records[i])
+                t->records[i]->end_ns = 0;
         trigger_resume_as(t);
     }
     trigger_resume_discovery_as();

@@ -25,6 +25,7 @@ enum {
     RT_SLOTS = 1 << 16,       /* threads that can be alive at once */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
     RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
+    RT_PHASES = 256,          /* of one process, "no phase" included */
 };
 
 /* One step of the last sample's path, outermost first. */
@@ -68,6 +69,11 @@ struct rt_thread {
     struct rt_memo *memo;
     struct unwind_frame *frames;
 
+    /* `record`, memo and tree are those of `phase` (runtime/phase.h). */
+    uint32_t phase;
+    uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
+    struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
+
     /* pthread_create's arguments, until the thread has started. */
     void *(*start)(void *);
     void *argument;
@@ -84,6 +90,8 @@ struct rt {
     struct spool_process *process; /* NULL: not profiling; every entry point looks at this first */
     const struct spool_config *config;
     int32_t pid;
+    uint32_t phase;           /* atomic: what the process is in now */
+    uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
     struct rt_thread *slots[RT_SLOTS]; /* atomic pointers; NULL: free */

@@ -118,8 +118,22 @@ void thread_name_as(struct rt_thread *t)
     sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
 }
 
-/* A fresh record and an empty tree for the calling thread. */
-static bool record_make_as(struct rt_thread *t)
+/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. */
+static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint32_t phase)
+{
+    if (t->record) {
+        t->window_cost_ticks += record->cost_ticks - t->record->cost_ticks;
+        t->window_deliveries += record->deliveries - t->record->deliveries;
+    }
+    t->record = record;
+    t->phase = phase;
+    t->memo[0].key = key_pseudo(KEY_ROOT);
+    t->memo[0].node = record->tree;
+    t->memo_depth = 1;
+}
+
+/* A fresh record and an empty tree for the calling thread in this phase. */
+static bool record_make_as(struct rt_thread *t, uint32_t phase)
 {
     struct spool_thread *record = spool_alloc_as(&rt.spool, sizeof *record);
     struct cct_node *root = spool_alloc_as(&rt.spool, sizeof *root);
@@ -130,15 +144,52 @@ static bool record_make_as(struct rt_thread *t)
     root->key = key_pseudo(KEY_ROOT);
     record->tid = t->tid;
     record->tree = spool_ref_of(&rt.spool, root);
-    record->start_ns = thread_monotonic_ns_as();
-    t->record = record;
-    thread_name_as(t);
-    t->block = t->block_end = NULL;
-    t->memo[0].key = root->key;
-    t->memo[0].node = record->tree;
-    t->memo_depth = 1;
+    record->phase = phase;
+    if (rt_quiet_as())
+        record->start_ns = t->record ? t->record->start_ns : 0;
+    else
+        record->start_ns = thread_monotonic_ns_as();
+    for (unsigned i = 0; t->record && i < sizeof record->name; i++)
+        record->name[i] = t->record->name[i];
+    t->records[phase] = record;
+    record_use_as(t, record, phase);
     spool_push_as(&rt.spool, &rt.process->threads, record);
     return true;
+}
+
+/* The first record of a thread, or of a forked child's only one. */
+static bool record_first_as(struct rt_thread *t)
+{
+    for (unsigned i = 0; i < RT_PHASES; i++)
+        t->records[i] = NULL;
+    t->record = NULL;
+    t->block = t->block_end = NULL;
+    t->cpu_seen = 0;
+    if (!record_make_as(t, __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE)))
+        return false;
+    thread_name_as(t);
+    return true;
+}
+
+void thread_follow_phase_as(struct rt_thread *t)
+{
+    uint32_t phase = __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE);
+    if (phase == t->phase)
+        return;
+    if (!rt_quiet_as())
+        thread_cpu_note_as(t);
+    if (t->records[phase])
+        record_use_as(t, t->records[phase], phase);
+    else
+        record_make_as(t, phase);
+}
+
+uint64_t thread_cpu_note_as(struct rt_thread *t)
+{
+    uint64_t now = thread_cpu_ns_as();
+    t->record->cpu_ns += now - t->cpu_seen;
+    t->cpu_seen = now;
+    return now;
 }
 
 bool thread_begin_as(struct rt_thread *t)
@@ -151,7 +202,7 @@ bool thread_begin_as(struct rt_thread *t)
         thread_free_as(t);
         return false;
     }
-    if (!record_make_as(t)) {
+    if (!record_first_as(t)) {
         __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
         thread_free_as(t);
         return false;
@@ -165,8 +216,11 @@ void thread_settle_as(struct rt_thread *t)
         tree_add_unattributed_as(t, trigger_rest_as(t));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
-    t->record->cpu_ns = thread_cpu_ns_as();
-    t->record->end_ns = thread_monotonic_ns_as();
+    uint64_t now = thread_monotonic_ns_as();
+    thread_cpu_note_as(t);
+    for (unsigned i = 0; i < RT_PHASES; i++)
+        if (t->records[i])
+            t->records[i]->end_ns = now;
 }
 
 void thread_end_as(struct rt_thread *t)
@@ -214,7 +268,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = 0;
-    if (record_make_as(keep))
+    if (record_first_as(keep))
         return true;
     rt.slots[keep->slot] = NULL;
     return false;

@@ -33,6 +33,13 @@ struct rt_thread *thread_find_as(int32_t tid);
 /* In a fork child: forgets all threads but `keep` (may be NULL), which gets a new record. */
 bool thread_fork_child_as(struct rt_thread *keep);
 
+/* Makes t's record and tree those of the phase that the process is in. Without memory for them they
+ * stay as they are, and what comes is counted in the phase before. */
+void thread_follow_phase_as(struct rt_thread *t);
+
+/* The calling thread's CPU time up to now belongs to its current record; returns it. */
+uint64_t thread_cpu_note_as(struct rt_thread *t);
+
 /* The calling thread's name as it is now, into its record. */
 void thread_name_as(struct rt_thread *t);
 

@@ -66,6 +66,7 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
     MECHANISM_TIMER, /* timer_create on the thread's CPU clock: a real-time signal */
+    MECHANISM_CALLS, /* interposed functions, for synchronous triggers: no signal */
 };
 
 enum carrier_kind {

@@ -53,10 +53,15 @@ static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
     }
 }
 
-static void sample_take(struct rt_thread *t, const struct unwind_regs *regs,
-                        struct trigger_charge charge)
+void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
+                    struct trigger_charge charge)
 {
+    thread_follow_phase_as(t);
     struct spool_thread *record = t->record;
+    if (__atomic_load_n(&rt.paused, __ATOMIC_RELAXED)) {
+        record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
+        return;
+    }
     tree_add_unattributed_as(t, charge.unattributed);
     if (!charge.weight)
         return;
@@ -134,7 +139,7 @@ static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     } else if (stack_left(u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
     } else {
-        sample_take(t, &regs, charge);
+        sample_take_as(t, &regs, charge);
     }
     trigger_finish_as(t, ticks);
     t->busy = 0;

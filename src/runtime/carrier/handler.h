@@ -6,6 +6,14 @@
 
 #include <signal.h>
 
+#include "runtime/runtime.h"
+#include "runtime/trigger/trigger.h"
+
+/* Counts one sample in the calling thread's tree: the call path from regs, in the phase that the
+ * process is in. For triggers that need no signal too (trigger/sync.h). */
+void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
+                    struct trigger_charge charge);
+
 void handler_as(int signal, siginfo_t *info, void *context);
 
 #endif

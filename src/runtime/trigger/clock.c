@@ -1,5 +1,6 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
+#include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
@@ -31,7 +32,7 @@ uint64_t clock_now_as(const struct rt_thread *t)
 }
 
 /* xorshift64 (Marsaglia, Xorshift RNGs, 2003): uniform enough to break lockstep with the program. */
-static uint64_t random_next(struct rt_thread *t)
+uint64_t clock_random_as(struct rt_thread *t)
 {
     uint64_t x = t->random;
     x ^= x << 13;
@@ -64,7 +65,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
         t->group = t->group_left = 1;
         t->period = mean;
         if (rt.config->randomize && mean >= 8)
-            t->period = mean / 4 + random_next(t) % (mean / 2);
+            t->period = mean / 4 + clock_random_as(t) % (mean / 2);
         return t->period;
     }
     t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
@@ -73,7 +74,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
     else if (t->mirror)
         t->period = mirrored;
     else
-        t->period = mean / 2 + random_next(t) % (mean + 1);
+        t->period = mean / 2 + clock_random_as(t) % (mean + 1);
     t->group_left = group_next(t, t->mirror);
     t->mirror = !t->mirror;
     return t->period;
@@ -100,6 +101,10 @@ bool trigger_arm_as(struct rt_thread *t)
     t->multiple = 1;
     t->group = 0;
     t->mirror = false;
+    if (trigger_is_synchronous(rt.config->trigger)) {
+        sync_arm_as(t);
+        return true;
+    }
     if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t))
         return true;
     if (rt.config->trigger != TRIGGER_CPU)
@@ -210,7 +215,7 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
 static void budget_look(struct rt_thread *t)
 {
     const struct spool_thread *r = t->record;
-    uint64_t cpu = thread_cpu_ns_as();
+    uint64_t cpu = thread_cpu_note_as(t);
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->window_deliveries;
     uint64_t ours =
@@ -221,7 +226,6 @@ static void budget_look(struct rt_thread *t)
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = r->cost_ticks;
     t->window_deliveries = r->deliveries;
-    t->record->cpu_ns = cpu;
     uint64_t limit = rt.config->budget_ppm ? rt.config->budget_ppm : SAFETY_PPM;
     uint64_t allowed = cpu_spent / 1000u * limit / 1000u;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)

@@ -15,6 +15,7 @@ uint64_t clock_now_as(const struct rt_thread *t);
 /* Draws the first period and sets the clock's base. */
 void clock_start_as(struct rt_thread *t);
 uint64_t clock_draw_as(struct rt_thread *t);
+uint64_t clock_random_as(struct rt_thread *t);
 
 static inline uint64_t signal_value(uint32_t slot)
 {

@@ -1,0 +1,171 @@
+#include "runtime/trigger/sync.h"
+
+#include <signal.h>
+
+#include "runtime/carrier/handler.h"
+#include "runtime/self.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+_Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
+const struct sync_family *sync_family;
+
+enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20 };
+
+static int64_t draw(struct rt_thread *t)
+{
+    uint64_t mean = rt.config->period * t->multiple;
+    if (!rt.config->randomize || mean < 2)
+        return (int64_t)mean;
+    return (int64_t)(mean / 2 + clock_random_as(t) % (mean + 1));
+}
+
+/* The first threshold is anywhere within one: so each unit is as likely as any other to be met. Without
+ * randomization it is figure 2's, one whole period away. */
+void sync_arm_as(struct rt_thread *t)
+{
+    uint64_t mean = rt.config->period;
+    t->window_cpu_ns = thread_cpu_ns_as();
+    t->window_cost_ticks = t->record->cost_ticks;
+    t->group_left = BUDGET_SAMPLES;
+    sync_local.left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
+}
+
+/* Samples that the units used up stand for, and the way to the next threshold. Of an event of very many
+ * thresholds only the last ones are drawn: the others have their mean. */
+static uint64_t thresholds_passed(struct rt_thread *t)
+{
+    uint64_t passed = 0;
+    int64_t mean = (int64_t)(rt.config->period * t->multiple);
+    int64_t over = -sync_local.left;
+    if (over / mean > BULK) {
+        passed = (uint64_t)(over / mean) - BULK / 2;
+        sync_local.left += (int64_t)passed * mean;
+    }
+    for (; sync_local.left <= 0; passed++)
+        sync_local.left += draw(t);
+    return passed * t->multiple;
+}
+
+void sync_mask(struct sync_hold *hold)
+{
+    uint64_t all = ~UINT64_C(0);
+    hold->masked = !rt_quiet_as();
+    if (hold->masked)
+        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&hold->mask, sizeof all, 0,
+                     0);
+}
+
+void sync_unmask(struct sync_hold *hold)
+{
+    if (hold->masked)
+        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&hold->mask, 0, sizeof hold->mask, 0, 0);
+}
+
+/* A thread that we do not know (made by a raw clone, or before we began), or the child of a vfork, that
+ * runs with its parent's thread-local storage. */
+static uint64_t stranger(void)
+{
+    uint64_t passed = (uint64_t)-sync_local.left / rt.config->period + 1;
+    sync_local.left = (int64_t)rt.config->period;
+    __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], passed, __ATOMIC_RELAXED);
+    return 0;
+}
+
+uint64_t sync_enter(struct sync_hold *hold)
+{
+    struct rt_thread *t = self_get();
+    if (!rt.process || !rt_running_as()) {
+        sync_local.left = rt.config ? INT64_MAX : 0;
+        return 0;
+    }
+    if (!t || (!rt_quiet_as() && t->tid != (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)))
+        return stranger();
+    uint64_t weight = thresholds_passed(t);
+    if (t->busy) {
+        t->record->drops[DROP_NESTED] += weight;
+        return 0;
+    }
+    hold->ticks = sys_ticks_as();
+    hold->thread = t;
+    sync_mask(hold);
+    t->busy = 1;
+    return weight;
+}
+
+static inline __attribute__((always_inline)) void registers_here(struct unwind_regs *regs)
+{
+    for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+        regs->r[i] = 0;
+    __asm__ volatile("leaq 0f(%%rip), %%rax\n"
+                     "0:\n\t"
+                     "movq %%rax, %c1(%0)\n\t"
+                     "movq %%rsp, %c2(%0)\n\t"
+                     "movq %%rbp, %c3(%0)\n\t"
+                     "movq %%rbx, %c4(%0)\n\t"
+                     "movq %%r12, %c5(%0)\n\t"
+                     "movq %%r13, %c6(%0)\n\t"
+                     "movq %%r14, %c7(%0)\n\t"
+                     "movq %%r15, %c8(%0)"
+                     :
+                     : "r"(regs->r), "i"(8 * UNWIND_RIP), "i"(8 * UNWIND_RSP), "i"(8 * UNWIND_RBP),
+                       "i"(8 * UNWIND_RBX), "i"(8 * UNWIND_R12), "i"(8 * UNWIND_R13),
+                       "i"(8 * UNWIND_R14), "i"(8 * UNWIND_R15)
+                     : "rax", "memory");
+}
+
+/* The runtime's own frames are walked through, but not shown (unwind_image.hidden): the path ends in
+ * the caller of the interposed function. */
+struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
+{
+    struct rt_thread *t = hold->thread;
+    struct unwind_regs regs;
+    uint64_t taken = t->record->taken;
+    const struct spool_thread *record = t->record;
+    registers_here(&regs);
+    sample_take_as(t, &regs, (struct trigger_charge){weight, 0});
+    if (t->record == record && t->record->taken == taken)
+        return NULL;
+    return spool_at(&rt.spool, t->memo[t->memo_depth - 1].node, sizeof(struct cct_node));
+}
+
+/* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the budget
+ * allows, and each then counts twice. */
+static void budget_look(struct rt_thread *t)
+{
+    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    uint64_t cpu = thread_cpu_note_as(t);
+    uint64_t allowed = (cpu - t->window_cpu_ns) / 1000u * rt.config->budget_ppm / 1000u;
+    uint64_t ours = (t->record->cost_ticks - t->window_cost_ticks) * 1000u / (per_us ? per_us : 1);
+    t->window_cpu_ns = cpu;
+    t->window_cost_ticks = t->record->cost_ticks;
+    if (ours > allowed && t->multiple < MULTIPLE_MAX)
+        t->multiple *= 2;
+    else if (ours < allowed / 20 * 9 && t->multiple > 1)
+        t->multiple /= 2;
+}
+
+void sync_leave(struct sync_hold *hold)
+{
+    struct rt_thread *t = hold->thread;
+    if (rt.config->budget_ppm && !rt_quiet_as() && --t->group_left == 0) {
+        t->group_left = BUDGET_SAMPLES;
+        budget_look(t);
+        thread_name_as(t);
+    }
+    t->record->cost_ticks += sys_ticks_as() - hold->ticks;
+    t->busy = 0;
+    sync_unmask(hold);
+}
+
+void sync_take(void)
+{
+    struct sync_hold hold;
+    uint64_t weight = sync_enter(&hold);
+    if (!weight)
+        return;
+    sync_sample(&hold, weight);
+    sync_leave(&hold);
+}

@@ -1,0 +1,76 @@
+/* Synchronous triggers: the program's own calls use something up (bytes, waiting time), and each time a
+ * threshold is passed the call's path is a sample (csprof paper, section 2.1 and figure 2).
+ *
+ *     malloc(300) malloc(500) malloc(900)      thresholds every T = 512 bytes
+ *     |---300---|------500------|--------------900-------------|
+ *     0              512               1024             1536
+ *                     ^ 1 sample        ^ 2 samples      ^     the rest is carried over, per thread
+ *
+ * An event that passes k thresholds counts k samples, so that an event of s units is k = s / T samples on
+ * average, whatever the events before it were. With randomization each threshold is drawn from
+ * [T/2, 3T/2], so that allocations in a regular pattern do not always meet the same one.
+ *
+ * The interposed functions of one family (heap, io, locks) are in a library of their own, which holds the
+ * whole runtime besides: a recording with another trigger does not have them in the way at all.
+ *
+ * Context: the calling thread, in functions that it calls; signal handlers of the program too, where the
+ * interposed function may be called there. No allocation; errno stays as it is.
+ * Ownership: the state is the thread's. */
+#ifndef PENUMBRA_RUNTIME_TRIGGER_SYNC_H
+#define PENUMBRA_RUNTIME_TRIGGER_SYNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/runtime.h"
+
+struct sync_local {
+    int64_t left;   /* units until the next threshold; 0: the thread was never armed */
+    uint64_t calls; /* of the family's innermost functions: tells whether one called another */
+};
+extern _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
+
+#define SYNC_UNITS_MAX (INT64_MAX / 4)
+
+/* Uses up `units`; true if a threshold was passed: then sync_enter says how many. */
+static inline bool sync_due(uint64_t units)
+{
+    sync_local.left -= (int64_t)(units < SYNC_UNITS_MAX ? units : SYNC_UNITS_MAX);
+    return __builtin_expect(sync_local.left <= 0, 0);
+}
+
+/* A sample in progress: the thread, with its signals blocked so that nothing can leave it half done. */
+struct sync_hold {
+    struct rt_thread *thread;
+    uint64_t mask;  /* of signals, before */
+    uint64_t ticks; /* at the begin */
+    bool masked;
+};
+
+/* Begins a sample after sync_due. Returns its weight, 0 if there is none to take; then there is nothing
+ * to leave. What is not taken is counted by its reason. */
+uint64_t sync_enter(struct sync_hold *hold);
+/* The current call path, from the first frame outside the runtime. Returns its node; NULL: dropped. */
+struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight);
+/* Accounts for the time, and gives the signals back. */
+void sync_leave(struct sync_hold *hold);
+
+/* All of it, for families that need no more. */
+void sync_take(void);
+
+/* Signals blocked without a sample. */
+void sync_mask(struct sync_hold *hold);
+void sync_unmask(struct sync_hold *hold);
+
+/* Arms the calling thread. */
+void sync_arm_as(struct rt_thread *t);
+
+/* What a family does beyond counting; set by its constructor, NULL in the runtime without one. */
+struct sync_family {
+    void (*begin)(void);              /* the process is armed; rt.config says for which trigger */
+    void (*fork_child)(void);         /* in a child that goes on being profiled */
+    void (*end)(struct rt_thread *t); /* the process ends, in this thread */
+};
+extern const struct sync_family *sync_family;
+
+#endif
