@@ -145,6 +145,8 @@ struct signals_lent process_before_exec(void)
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
         trigger_pause_as(t);
+        if (sync_family)
+            sync_family->end(t);
         thread_settle_as(t);
     }
     trigger_pause_discovery_as();

@@ -74,6 +74,8 @@ struct rt_thread {
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
     struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
 
+    uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
+
     /* pthread_create's arguments, until the thread has started. */
     void *(*start)(void *);
     void *argument;
@@ -90,6 +92,7 @@ struct rt {
     struct spool_process *process; /* NULL: not profiling; every entry point looks at this first */
     const struct spool_config *config;
     int32_t pid;
+    uint64_t seen;            /* atomic: rt_thread.seen of threads that have ended */
     uint32_t phase;           /* atomic: what the process is in now */
     uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */

@@ -165,6 +165,7 @@ static bool record_first_as(struct rt_thread *t)
     t->record = NULL;
     t->block = t->block_end = NULL;
     t->cpu_seen = 0;
+    t->seen = 0;
     if (!record_make_as(t, __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE)))
         return false;
     thread_name_as(t);
@@ -228,6 +229,7 @@ void thread_end_as(struct rt_thread *t)
     thread_name_as(t);
     thread_settle_as(t);
     trigger_disarm_as(t);
+    __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
     thread_free_as(t);
 }

@@ -69,7 +69,7 @@ void sync_arm_as(struct rt_thread *t);
 struct sync_family {
     void (*begin)(void);              /* the process is armed; rt.config says for which trigger */
     void (*fork_child)(void);         /* in a child that goes on being profiled */
-    void (*end)(struct rt_thread *t); /* the process ends, in this thread */
+    void (*end)(struct rt_thread *t); /* the process ends, in this thread, or tries to execute */
 };
 extern const struct sync_family *sync_family;
 

@@ -1,0 +1,183 @@
+/* The triggers read and write through libc's streams. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "runtime/interpose/io.h"
+#include "runtime/interpose/real.h"
+
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+/* ---- reading ---- */
+
+#define READ_BLOCK(name, parameters, arguments)                                                    \
+    EXPORT size_t name parameters                                                                  \
+    {                                                                                              \
+        size_t result = REAL(name) arguments;                                                      \
+        io_stream_moved(TRIGGER_READ, f, (int64_t)(result * size));                                \
+        return result;                                                                             \
+    }
+size_t __fread_chk(void *restrict, size_t, size_t, size_t, FILE *restrict);
+size_t __fread_unlocked_chk(void *restrict, size_t, size_t, size_t, FILE *restrict);
+
+READ_BLOCK(fread, (void *restrict to, size_t size, size_t count, FILE *restrict f),
+           (to, size, count, f))
+READ_BLOCK(fread_unlocked, (void *restrict to, size_t size, size_t count, FILE *restrict f),
+           (to, size, count, f))
+READ_BLOCK(__fread_chk,
+           (void *restrict to, size_t room, size_t size, size_t count, FILE *restrict f),
+           (to, room, size, count, f))
+READ_BLOCK(__fread_unlocked_chk,
+           (void *restrict to, size_t room, size_t size, size_t count, FILE *restrict f),
+           (to, room, size, count, f))
+
+/* A line with a NUL in it counts up to there. */
+#define READ_LINE(name, parameters, arguments)                                                     \
+    EXPORT char *name parameters                                                                   \
+    {                                                                                              \
+        char *result = REAL(name) arguments;                                                       \
+        if (result && io_trigger == TRIGGER_READ)                                                  \
+            io_stream_moved(TRIGGER_READ, f, (int64_t)strlen(result));                             \
+        return result;                                                                             \
+    }
+char *__fgets_chk(char *restrict, size_t, int, FILE *restrict);
+char *__fgets_unlocked_chk(char *restrict, size_t, int, FILE *restrict);
+
+READ_LINE(fgets, (char *restrict to, int size, FILE *restrict f), (to, size, f))
+READ_LINE(fgets_unlocked, (char *restrict to, int size, FILE *restrict f), (to, size, f))
+READ_LINE(__fgets_chk, (char *restrict to, size_t room, int size, FILE *restrict f),
+          (to, room, size, f))
+READ_LINE(__fgets_unlocked_chk, (char *restrict to, size_t room, int size, FILE *restrict f),
+          (to, room, size, f))
+
+#define READ_DELIMITED(name, parameters, arguments)                                                \
+    EXPORT ssize_t name parameters                                                                 \
+    {                                                                                              \
+        ssize_t result = REAL(name) arguments;                                                     \
+        io_stream_moved(TRIGGER_READ, f, result);                                                  \
+        return result;                                                                             \
+    }
+READ_DELIMITED(getline, (char **restrict to, size_t *restrict size, FILE *restrict f), (to, size, f))
+READ_DELIMITED(getdelim, (char **restrict to, size_t *restrict size, int end, FILE *restrict f),
+               (to, size, end, f))
+READ_DELIMITED(__getdelim, (char **restrict to, size_t *restrict size, int end, FILE *restrict f),
+               (to, size, end, f))
+
+#define READ_BYTE(name)                                                                            \
+    EXPORT int name(FILE *f)                                                                       \
+    {                                                                                              \
+        int result = REAL(name)(f);                                                                \
+        io_stream_moved(TRIGGER_READ, f, result != EOF);                                           \
+        return result;                                                                             \
+    }
+READ_BYTE(fgetc)
+READ_BYTE(getc)
+READ_BYTE(fgetc_unlocked)
+READ_BYTE(getc_unlocked)
+
+EXPORT int getchar(void)
+{
+    return getc(stdin);
+}
+
+EXPORT int getchar_unlocked(void)
+{
+    return getc_unlocked(stdin);
+}
+
+/* ---- writing ---- */
+
+#define WRITE_BLOCK(name)                                                                          \
+    EXPORT size_t name(const void *restrict from, size_t size, size_t count, FILE *restrict f)     \
+    {                                                                                              \
+        size_t result = REAL(name)(from, size, count, f);                                          \
+        io_stream_moved(TRIGGER_WRITE, f, (int64_t)(result * size));                               \
+        return result;                                                                             \
+    }
+WRITE_BLOCK(fwrite)
+WRITE_BLOCK(fwrite_unlocked)
+
+#define WRITE_STRING(name)                                                                         \
+    EXPORT int name(const char *restrict s, FILE *restrict f)                                      \
+    {                                                                                              \
+        int result = REAL(name)(s, f);                                                             \
+        if (result >= 0 && io_trigger == TRIGGER_WRITE)                                            \
+            io_stream_moved(TRIGGER_WRITE, f, (int64_t)strlen(s));                                 \
+        return result;                                                                             \
+    }
+WRITE_STRING(fputs)
+WRITE_STRING(fputs_unlocked)
+
+EXPORT int puts(const char *s)
+{
+    int result = REAL(puts)(s);
+    if (result >= 0 && io_trigger == TRIGGER_WRITE)
+        io_stream_moved(TRIGGER_WRITE, stdout, (int64_t)strlen(s) + 1);
+    return result;
+}
+
+#define WRITE_BYTE(name)                                                                           \
+    EXPORT int name(int byte, FILE *f)                                                             \
+    {                                                                                              \
+        int result = REAL(name)(byte, f);                                                          \
+        io_stream_moved(TRIGGER_WRITE, f, result != EOF);                                          \
+        return result;                                                                             \
+    }
+WRITE_BYTE(fputc)
+WRITE_BYTE(putc)
+WRITE_BYTE(fputc_unlocked)
+WRITE_BYTE(putc_unlocked)
+
+EXPORT int putchar(int byte)
+{
+    return putc(byte, stdout);
+}
+
+EXPORT int putchar_unlocked(int byte)
+{
+    return putc_unlocked(byte, stdout);
+}
+
+/* ---- printing: what the variable ones (io_print.c) come to ---- */
+
+int __vfprintf_chk(FILE *restrict, int, const char *restrict, va_list);
+int __vprintf_chk(int, const char *restrict, va_list);
+int __vdprintf_chk(int, int, const char *restrict, va_list);
+
+EXPORT int vfprintf(FILE *restrict f, const char *restrict format, va_list list)
+{
+    int result = REAL(vfprintf)(f, format, list);
+    io_stream_moved(TRIGGER_WRITE, f, result);
+    return result;
+}
+
+EXPORT int vprintf(const char *restrict format, va_list list)
+{
+    return vfprintf(stdout, format, list);
+}
+
+EXPORT int __vfprintf_chk(FILE *restrict f, int flag, const char *restrict format, va_list list)
+{
+    int result = REAL(__vfprintf_chk)(f, flag, format, list);
+    io_stream_moved(TRIGGER_WRITE, f, result);
+    return result;
+}
+
+EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
+{
+    return __vfprintf_chk(stdout, flag, format, list);
+}
+
+EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
+{
+    int result = REAL(vdprintf)(fd, format, list);
+    io_moved(TRIGGER_WRITE, result);
+    return result;
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
+{
+    int result = REAL(__vdprintf_chk)(fd, flag, format, list);
+    io_moved(TRIGGER_WRITE, result);
+    return result;
+}
