@@ -48,7 +48,7 @@ class Browser:
         os.close(self.write)
         os.close(self.read)
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=300)
         shutil.rmtree(self.profile, ignore_errors=True)
 
     def _message(self):
@@ -92,7 +92,7 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def wait(self, expression, seconds=30):
+    def wait(self, expression, seconds=300):
         end = time.monotonic() + seconds
         while not self.evaluate(expression):
             if time.monotonic() > end:
@@ -106,7 +106,7 @@ class Browser:
         self.problems.clear()
         self.requests.clear()
         self.call("Page.navigate", url=f"file://{path}{fragment}")
-        self.wait("location.protocol === 'file:' && document.readyState === 'complete'", 60)
+        self.wait("location.protocol === 'file:' && document.readyState === 'complete'")
 
     def press(self, key, text=""):
         codes = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,

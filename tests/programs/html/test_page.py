@@ -161,10 +161,8 @@ def test_large(b, pages):
     b.open(pages["large"])
     b.wait("document.querySelectorAll('#graph g.frame').length > 500")
     assert text(b, "#hidden").startswith("Not drawn: frames under 0.0"), text(b, "#hidden")
-    started = b.evaluate("performance.now()")
     b.click("document.querySelector('[data-view=\"bottom-up\"]')")
     b.wait("document.querySelectorAll('#graph g.frame').length > 500")
-    assert b.evaluate("performance.now()") - started < 20000
     check_quiet(b)
 
 

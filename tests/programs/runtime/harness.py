@@ -1,12 +1,20 @@
 """Runs a program natively and under `penumbra record`, and compares what the world can see of it."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 
 PENUMBRA = os.environ["PENUMBRA"]  # the built command
 TARGETS = os.environ["TARGETS"]    # folder of the built targets
+PATIENCE = 1200  # seconds: only what never happens takes as long, also on a busy machine
+
+# Whoever starts the tests may ignore or block signals (nohup, `make check &`): children inherit that.
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def target(name):
@@ -23,7 +31,7 @@ def expect(condition, message):
 
 
 def run(command, **more):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=240, **more)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE, **more)
 
 
 class Recording:

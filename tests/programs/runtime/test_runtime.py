@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from harness import Failure, Recording, expect, main, nodes, run, target, PENUMBRA
+from harness import Failure, PATIENCE, Recording, expect, main, nodes, run, target, PENUMBRA
 
 
 def within(value, wanted, samples, what, slack=0.01):
@@ -20,13 +20,19 @@ def within(value, wanted, samples, what, slack=0.01):
                                              f"+- {tolerance:.4f} ({samples} samples)")
 
 
+def effective(r):
+    """Samples of one weight each that would be as telling: those of elapsed time that were taken after
+    a wait for the CPU, and those of a stretched period, stand for many."""
+    return r.report["effective_samples"]
+
+
 def shares_of(options):
     r = Recording([target("shares"), "1500"], options)
     expect(r.samples() > 400, f"only {r.samples()} samples")
     expect(r.complete() >= 0.995, f"complete: {r.complete()}")
     for name in ("first", "second", "third"):
-        within(r.total(name) / r.samples(), 1 / 3, r.report["taken"], name)
-    within(r.total("leaf") / r.samples(), 1, r.report["taken"], "leaf")
+        within(r.total(name) / r.samples(), 1 / 3, effective(r), name)
+    within(r.total("leaf") / r.samples(), 1, effective(r), "leaf")
     return r
 
 
@@ -51,7 +57,11 @@ def threads():
     r = Recording([target("threads")], ("-F", "4999"))
     expect(len(r.report["threads"]) >= 1001, f"{len(r.report['threads'])} threads")
     expect(r.complete() >= 0.995, f"complete: {r.complete()}")
-    expect(r.total("work") > 0.9 * r.samples(), f"work: {r.total('work')} of {r.samples()}")
+    # The rest is the main thread's, which makes the threads: where the kernel is slow, much.
+    expect(r.total("work") > 0.5 * r.samples(), f"work: {r.total('work')} of {r.samples()}")
+    main_thread = [t["samples"] for t in r.report["threads"] if t["tid"] == t["pid"]]
+    others = r.samples() - sum(main_thread)
+    expect(len(main_thread) == 1 and r.total("work") > 0.8 * others, f"work: {r.total('work')} of {others}")
 
 
 def rawclone():
@@ -153,7 +163,7 @@ def budget():
     r = Recording([target("shares"), "1500"], ("-F", "20000", "--budget", "1"))
     spent = r.report["overhead"]["percent_of_cpu"]
     expect(spent < 2.5, f"budget 1%, spent {spent}%")
-    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first", 0.05)
+    within(r.total("first") / r.samples(), 1 / 3, effective(r), "first", 0.05)
 
 
 def fallback():
@@ -161,7 +171,7 @@ def fallback():
     r = Recording([target("shares"), "1500"], around=[target("noperf")])
     expect(r.samples() > 0.8 * r.report["cpu_ns"] / r.report["period"],
            f"{r.samples()} samples in {r.report['cpu_ns']} ns")
-    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first")
+    within(r.total("first") / r.samples(), 1 / 3, effective(r), "first")
     expect(r.report["notes"], "nothing says what was lost")
     r = Recording([target("eintr")], ("-F", "9973"), around=[target("noperf")])
     expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
@@ -175,7 +185,7 @@ def unprivileged():
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     r = Recording([target("shares"), "1500"], around=user)
     expect(r.samples() > 400, f"only {r.samples()} samples")
-    within(r.total("first") / r.samples(), 1 / 3, r.report["taken"], "first")
+    within(r.total("first") / r.samples(), 1 / 3, effective(r), "first")
 
 
 def sandbox():
@@ -263,38 +273,66 @@ def kill_children(pid):
     return bool(children)
 
 
+def start_recording(file, command):
+    return subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, "--", *command],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            start_new_session=True)
+
+
+def end_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def samples_of(file):
+    result = run([PENUMBRA, "report", "--json", "--quick", file])
+    expect(result.returncode == 0, f"unreadable: {result.stderr.decode()}")
+    return json.loads(result.stdout)["samples"]
+
+
+def time_to_first_sample(file):
+    begin = time.monotonic()
+    p = start_recording(file, [target("shares"), "100000000"])
+    try:
+        while not os.path.exists(file) or not samples_of(file):
+            expect(time.monotonic() - begin < PATIENCE, "there was never a sample")
+            time.sleep(0.01)
+        return time.monotonic() - begin
+    finally:
+        end_group(p.pid)
+        p.wait()
+
+
 def kills():
-    """SIGKILL to the program, to the collector, or to both, at random moments: every file is
-    readable afterwards."""
+    """SIGKILL to the program, to the collector, or to both, at random moments from before the first
+    sample to long after it: every file is readable afterwards."""
     generator = random.Random(20051)
     rounds = int(os.environ.get("KILL_ROUNDS", "100"))
     with_samples = 0
+    with tempfile.TemporaryDirectory() as folder:
+        first = time_to_first_sample(os.path.join(folder, "first.pnb"))
     for i in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "k.pnb")
             command = [target("forks")] if i % 4 == 3 else [target("shares"), "100000"]
-            p = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, "--", *command],
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 start_new_session=True)
-            time.sleep(generator.uniform(0.02, 0.25))
+            p = start_recording(file, command)
+            time.sleep(generator.uniform(0.1, 3) * first)
             who = i % 3  # 0: the program, 1: the collector, 2: both
             try:
                 while who != 1 and p.poll() is None and not kill_children(p.pid):
                     time.sleep(0.01)
                 if who != 0:
                     p.kill()
-                p.wait(60)
+                p.wait(PATIENCE)
             finally:
-                try:
-                    os.killpg(p.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            if not os.path.exists(file):
-                continue  # killed before there was anything
-            result = run([PENUMBRA, "report", "--json", "--quick", file])
-            expect(result.returncode == 0, f"round {i}: unreadable: {result.stderr.decode()}")
-            with_samples += json.loads(result.stdout)["samples"] > 0
-    expect(with_samples > rounds / 2, f"only {with_samples} of {rounds} files had samples")
+                end_group(p.pid)
+            if os.path.exists(file):  # else it was killed before there was anything
+                with_samples += samples_of(file) > 0
+    # Two thirds of the moments are after the first sample; less than one in five would be if the
+    # machine had become four times slower meanwhile.
+    expect(with_samples > rounds / 10, f"only {with_samples} of {rounds} files had samples")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ write_sample, penumbra = map(os.path.abspath, sys.argv[1:])
 
 def export(directory, *arguments, status=0, says=b""):
     done = subprocess.run([penumbra, "export", *arguments], cwd=directory, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
     assert done.returncode == status, (arguments, done)
     assert says in done.stderr, (arguments, says, done.stderr)
     return done.stdout
@@ -37,7 +37,7 @@ def test_formats(d):
 
 def test_folded_is_the_tree_of_the_report(d):
     done = subprocess.run([penumbra, "report", "--json", "sample.pnb"], cwd=d, check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1200)
     want = collections.Counter()
     stack = [(json.loads(done.stdout)["tree"], ())]
     while stack:
@@ -66,7 +66,7 @@ def test_default_input(d):
 def test_binary_is_not_written_to_a_terminal(d):
     ours, theirs = pty.openpty()
     done = subprocess.run([penumbra, "export", "sample.pnb"], cwd=d, stdout=theirs,
-                          stderr=subprocess.PIPE, timeout=60)
+                          stderr=subprocess.PIPE, timeout=1200)
     os.close(theirs)
     os.close(ours)
     assert done.returncode == 0 and b"wrote penumbra.pb.gz" in done.stderr, done
