@@ -285,12 +285,14 @@ static void use(struct state *s, const struct x86_form *form, bool memory, struc
         out->access |= X86_MEM_STACK;
 }
 
-/* A count of 0, after masking, leaves all flags as they were. */
+/* A count of 0, after masking, leaves all flags as they were; one of 1 defines OF. */
 static void shift_by_immediate(struct state *s, struct x86_insn *out)
 {
     unsigned count = s->code[out->at_imm] & (s->w ? 63u : 31u);
     if (count == 0)
         out->flags_killed = out->flags_changed = 0;
+    else if (count == 1)
+        out->flags_killed |= X86_OF;
 }
 
 static bool is_3dnow(unsigned suffix)

@@ -48,19 +48,6 @@ static unsigned form_number(const struct x86_form *form)
     }
 }
 
-/* How many values of a selector the encoding has. */
-static unsigned values(unsigned row, bool modrm, unsigned selector)
-{
-    bool legacy = row < ROW_VEX, evex = row >= ROW_EVEX && row < ROW_XOP;
-    switch (selector) {
-    case SELECT_SIZE: return legacy || evex ? 2 : 1;
-    case SELECT_REP: return legacy ? 3 : evex ? 4 : 2;
-    case SELECT_W: return 2;
-    case SELECT_B: case SELECT_A32: return legacy ? 2 : 1;
-    default: return modrm ? ranges[selector] : 1;
-    }
-}
-
 /* The leaf of the same probe with some selectors 0. A smaller number, so filled already. */
 static unsigned leaf_without(const struct probe *p, unsigned selectors)
 {
@@ -81,7 +68,8 @@ static void fill(struct model *m, unsigned row, uint8_t opcode, bool modrm, uint
         unsigned rest = leaf, none = 0, features = 1u << SELECT_B | 1u << SELECT_A32;
         for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++) {
             p.value[s] = (uint8_t)(rest % ranges[s]);
-            none |= (unsigned)(p.value[s] >= values(row, modrm, s)) << s;
+            bool absent = s >= SELECT_MOD3 && s <= SELECT_RM && !modrm;
+            none |= (unsigned)(p.value[s] >= (absent ? 1 : probe_values(row, s))) << s;
         }
         if (none) {
             all[leaf] = all[leaf_without(&p, none)];

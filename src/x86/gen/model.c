@@ -251,7 +251,9 @@ static void flags_of(const struct model_insn *in, struct x86_form *form)
     case ZYDIS_MNEMONIC_RCR: case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD:
         if (in->insn.raw.imm[0].size)
             form->bits |= FORM_SHIFT_IMM;
-        else if (in->insn.opcode != 0xd0 && in->insn.opcode != 0xd1)
+        else if (in->insn.opcode == 0xd0 || in->insn.opcode == 0xd1)
+            form->flags_killed |= X86_OF; /* defined for a count of 1 */
+        else
             form->flags_killed = 0;
         break;
     default:
@@ -284,8 +286,8 @@ static void implicit_register(struct model *m, const struct model_insn *in,
     const ZydisDecodedOperand *o, struct x86_form *form)
 {
     int reg = general(o->reg.value);
-    if (reg < 0)
-        return;
+    if (reg < 0 || (is_string(in) && (reg == X86_RSI || reg == X86_RDI)))
+        return; /* of strings, memory_operand knows */
     uint16_t bit = (uint16_t)(1u << reg);
     bool conditional = (o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0;
     bool high = o->reg.value >= ZYDIS_REGISTER_AH && o->reg.value <= ZYDIS_REGISTER_BH;
@@ -400,8 +402,17 @@ static void memory_operand(struct model *m, const struct model_insn *in,
         problem(m, in, "implicit memory operands of different sizes");
     form->implicit_memory[slot] = (uint8_t)(place | access << AT_ACCESS_SHIFT);
     form->implicit_size = (uint8_t)(o->size / 8);
-    if (general(o->mem.base) >= 0 && place != AT_REG)
-        form->reads |= (uint16_t)(1u << general(o->mem.base));
+    if (general(o->mem.base) < 0 || place == AT_REG)
+        return;
+    uint16_t bit = (uint16_t)(1u << general(o->mem.base));
+    form->reads |= bit;
+    if (is_string(in) && (place == AT_RSI || place == AT_RDI)) {
+        form->writes |= bit; /* Zydis leaves it out for cmps and scas */
+        form->other_width = (uint8_t)width_code(
+            ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->mem.base));
+        if (repeats(in))
+            form->conditional |= bit;
+    }
 }
 
 static void operands_of(struct model *m, const struct model_insn *in, struct x86_form *form)

@@ -76,27 +76,28 @@ unsigned probe_bytes(const struct probe *p, uint8_t code[15])
     return n;
 }
 
-static bool ask(struct model *m, const struct probe *p, struct model_insn *out)
+static bool ask(struct model *m, const struct probe *p, struct model_insn *out, ZyanStatus *status)
 {
     uint8_t code[15];
-    ZyanStatus status;
     probe_bytes(p, code);
     if (p->row == ROW_0F && p->opcode == 0x0f) { /* 3DNow!: any good suffix, here pfadd */
         unsigned n = probe_bytes(p, code);
         code[n] = 0x9e;
     }
-    return model_decode(m, code, sizeof code, out, &status);
+    return model_decode(m, code, sizeof code, out, status);
 }
 
 /* What the rules between fields leave to choose: vvvv must differ from other registers of some
  * instructions, and some need a mask. False: no choice makes the instruction valid.
- * `fixed`: the features that may not be chosen. */
+ * `fixed`: the features that may not be chosen. What Zydis has no definition of (decoding error)
+ * does not depend on them. */
 static bool choose(struct model *m, struct probe *p, unsigned fixed, struct model_insn *out)
 {
     static const uint8_t vvvvs[] = {0, 2, 5, 10};
     bool vector = p->row >= ROW_VEX, evex = p->row >= ROW_EVEX && p->row < ROW_XOP;
     unsigned features = p->features;
-    for (unsigned i = 0; i < (vector ? 16 : 1); i++) {
+    ZyanStatus status = ZYAN_STATUS_SUCCESS;
+    for (unsigned i = 0; i < (vector ? 16 : 1) && status != ZYDIS_STATUS_DECODING_ERROR; i++) {
         unsigned vvvv = vvvvs[i >> 2], mask = i & 1, b = i >> 1 & 1;
         if ((mask && !evex) || (b && (p->value[SELECT_MOD3] == 0 || fixed & FEATURE_B)))
             continue;
@@ -106,12 +107,11 @@ static bool choose(struct model *m, struct probe *p, unsigned fixed, struct mode
         p->vvvv = vvvv;
         p->mask = mask;
         p->features = features | (b ? FEATURE_B : 0);
-        if (ask(m, p, out)) {
-            p->features = features;
+        bool good = ask(m, p, out, &status);
+        p->features = features;
+        if (good)
             return true;
-        }
     }
-    p->features = features;
     return false;
 }
 
@@ -196,18 +196,34 @@ bool probe_leaf(struct model *m, const struct probe *p, const struct x86_form *a
     return true;
 }
 
-/* Tries both shapes of the opcode with all selectors until one is valid. */
+unsigned probe_values(unsigned row, unsigned selector)
+{
+    static const uint8_t ranges[SELECTORS] = SELECTOR_RANGES;
+    bool legacy = row < ROW_VEX, evex = row >= ROW_EVEX && row < ROW_XOP;
+    switch (selector) {
+    case SELECT_SIZE: return legacy || evex ? 2 : 1;
+    case SELECT_REP: return legacy ? 3 : evex ? 4 : 2;
+    case SELECT_B: case SELECT_A32: return legacy ? 2 : 1;
+    default: return ranges[selector];
+    }
+}
+
+/* Tries all selectors until the opcode is valid. No vector opcode is valid for some modrm.rm only,
+ * but that of vector indexes, 4. */
 int probe_modrm(struct model *m, unsigned row, uint8_t opcode)
 {
     static const uint8_t ranges[SELECTORS] = SELECTOR_RANGES;
     for (unsigned leaf = 0; leaf < PROBE_LEAVES; leaf++) {
         struct probe p = {.row = row, .opcode = opcode, .modrm = true};
         struct model_insn in;
+        bool skip = false;
         unsigned rest = leaf;
-        for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++)
+        for (unsigned s = 0; s < SELECTORS; rest /= ranges[s], s++) {
             p.value[s] = (uint8_t)(rest % ranges[s]);
-        if (row >= ROW_VEX && (p.value[SELECT_B] || p.value[SELECT_A32]))
-            break;
+            skip = skip || p.value[s] >= probe_values(row, s);
+        }
+        if (skip || (row >= ROW_VEX && p.value[SELECT_RM] % 4 != 0))
+            continue;
         if (choose(m, &p, 0, &in))
             return in.insn.attributes & ZYDIS_ATTRIB_HAS_MODRM ? 1 : 0;
     }

@@ -23,6 +23,9 @@ struct probe {
  * with zeros behind them that may serve as immediates up to the 15th. */
 unsigned probe_bytes(const struct probe *p, uint8_t code[15]);
 
+/* How many values of a selector a row's encoding has. */
+unsigned probe_values(unsigned row, unsigned selector);
+
 /* The form of one leaf; false, with *form all zero: invalid whatever else the encoding says.
  * `alike` is NULL or the form of a leaf that differs in selectors that features do not depend on:
  * where the forms are the same otherwise, what is forbidden is taken from there. */
