@@ -14,7 +14,7 @@ static unsigned legacy_bytes(const struct probe *p, uint8_t *code)
         code[n++] = 0x66;
     if (p->value[SELECT_REP])
         code[n++] = p->value[SELECT_REP] == 1 ? 0xf3 : 0xf2;
-    unsigned rex = p->value[SELECT_W] << 3u | p->value[SELECT_B] |
+    unsigned rex = 8u * p->value[SELECT_W] | p->value[SELECT_B] |
         (p->features & FEATURE_R ? 4u : 0) | (p->features & FEATURE_X ? 2u : 0);
     if (rex)
         code[n++] = (uint8_t)(0x40 | rex);
