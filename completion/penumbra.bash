@@ -79,6 +79,8 @@ _penumbra() {
     [ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
     case $prev in
     -e | --event) _penumbra_words "$(_penumbra_section "$penumbra" Events "$command")" ;;
+    --carrier) _penumbra_words "handler burst exact" ;;
+    --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
     -f | --format) _penumbra_words "pprof folded callgrind" ;;
     *)
         if [[ $cur == -* ]]; then

@@ -89,13 +89,18 @@ static void settle_config(struct recording *r)
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
+    r->config.carrier = o->engine.carrier;
+    r->config.tool = o->engine.tool;
+    r->config.length = o->engine.length;
+    r->config.native_ns = o->engine.native_ns;
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
 static bool prepare(struct recording *r, struct err *e)
 {
     r->rank = record_rank_find();
-    if (!record_check_program(r->options.program[0], &r->program, e) ||
+    if (!record_engine_available(&r->options.engine, e) ||
+        !record_check_program(r->options.program[0], &r->program, e) ||
         !record_rank_output(r->options.output, &r->rank, r->options.program[0], getpid(), r->shown,
                             e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||

@@ -10,7 +10,7 @@ enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 16384, DEPTH_MAX =
 
 /* Values of options without a letter. */
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
-       OPT_WAIT_ALL };
+       OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -34,6 +34,13 @@ static const struct row {
     {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 16384)"},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)"},
+    {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
+                               "as --carrier exact"},
+    {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, exact"},
+    {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
+    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000)"},
+    {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
+                                       "report's slowdown"},
     {'q', "quiet", NULL, "no live line, no summary; errors only"},
     {'h', "help", NULL, "this text"},
 };
@@ -68,6 +75,12 @@ void record_options_help(FILE *to)
             fprintf(to, " (every %lu)", (unsigned long)event->period);
         fputc('\n', to);
     }
+    fprintf(to, "\nTools:\n"
+                "  null                     nothing: what the engine alone costs\n"
+                "  count                    instructions by class\n"
+                "  blocks                   executions of basic blocks\n"
+                "  edges                    blocks, and transfers of control between them\n"
+                "  calls                    exact calls by calling context (--exact only)\n");
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
             "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");
@@ -106,6 +119,8 @@ static bool take_number(struct record_options *o, int option, const char *text, 
 {
     double value;
     switch (option) {
+    case OPT_LENGTH: return record_engine_length(&o->engine, text, e);
+    case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case 'F':
         o->frequency_given = true;
         if (!number_parse(text, number_counts, 1, RATE_MAX, "the rate (-F)", &value, e))
@@ -142,11 +157,15 @@ static bool take_option(struct record_options *o, int option, struct err *e)
         return true;
     case 'e':
         o->event = events_find(optarg, &o->event_period, e);
+        o->event_given = true;
         return o->event != NULL;
     case 'c': o->period_text = optarg; return true;
     case OPT_NO_FOLLOW: o->follow = false; return true;
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
+    case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
+    case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
+    case OPT_TOOL: return record_engine_tool(&o->engine, optarg, e);
     case OPT_SPOOL: o->spool_dir = optarg; return true;
     case 'q': o->quiet = true; return true;
     case 'h': o->help = true; return true;
@@ -194,6 +213,16 @@ static bool settle_period(struct record_options *o, struct err *e)
     return true;
 }
 
+/* The first option given that is about samples. */
+static const char *sampling_option(const struct record_options *o)
+{
+    return o->event_given      ? "-e"
+           : o->frequency_given ? "-F"
+           : o->period_text     ? "-c"
+           : o->budget_ppm      ? "--budget"
+                                : NULL;
+}
+
 static void make_getopt_tables(struct option *longs, char *shorts)
 {
     /* '+': stop at the program's name; ':': tell a missing argument from an unknown option. */
@@ -238,5 +267,5 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!*o->program || !**o->program)
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
-    return settle_period(o, e);
+    return record_engine_settle(&o->engine, sampling_option(o), e) && settle_period(o, e);
 }

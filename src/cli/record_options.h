@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "cli/events.h"
+#include "cli/record_engine.h"
 
 struct record_options {
     const char *output;   /* NULL: not given */
@@ -23,6 +24,8 @@ struct record_options {
     uint32_t budget_ppm;  /* 0: no bound */
     uint64_t duration_ns; /* 0: until the program ends */
     uint32_t max_depth;
+    struct record_engine engine;
+    bool event_given;
     bool follow;
     bool randomize;
     bool wait_all;

@@ -40,6 +40,18 @@ class Usage(Case):
         self.check(["-e", "cache-mises", "true"], 'did you mean "cache-misses"?')
         self.check(["-e", "xyzzy", "true"], "--help lists")
 
+    def test_carriers_and_tools(self):
+        self.check(["--carrier", "brst", "true"], "did you mean burst?")
+        self.check(["--exact", "--tool", "xyzzy", "true"], "null, count, blocks, edges or calls")
+        self.check(["--tool", "edges", "true"], "add --exact")
+        self.check(["--exact", "--tool", "paths", "true"], "--exact --tool calls")
+        self.check(["--carrier", "burst", "--tool", "calls", "true"], "needs the whole run")
+        self.check(["--exact", "--length", "5", "true"], "add --carrier burst")
+        self.check(["--carrier", "burst", "--length", "0", "true"], "between 1 and")
+        self.check(["--carrier", "burst", "--baseline", "3", "true"], "--baseline is for --exact")
+        for option in (["-F", "10"], ["-c", "1ms"], ["-e", "cpu"], ["--budget", "1%"]):
+            self.check(["--exact", *option, "true"], f"{option[0]} is about samples")
+
     def test_numbers(self):
         self.check(["-F", "0", "true"], "between 1 and 100000, not 0")
         self.check(["-F", "100001", "true"], "between 1 and 100000")

@@ -33,6 +33,9 @@ expect --output in penumbra record --o
 expect -F in penumbra record -
 expect --frequency in penumbra record -o x.pnb --f
 expect page-faults in penumbra record -e p
+expect exact in penumbra record --carrier e
+expect edges in penumbra record --tool e
+expect ls in penumbra record --exact --tool edges l
 expect page-faults in penumbra record --event = p
 expect --output "not in" penumbra record -- --o
 expect --output "not in" penumbra record ls --o

@@ -1,0 +1,109 @@
+#include "cli/record_engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/numbers.h"
+#include "cli/suggest.h"
+#include "profile/counts.h"
+
+enum { LENGTH_DEFAULT = 1000 };
+#define LENGTH_MAX 1e12
+
+/* The number of `name` among the names; "..., or ..." in the message. */
+static bool find(const char *what, const char *name, const char *const *names, unsigned count,
+                 uint32_t *value, struct err *e)
+{
+    struct suggest s = {0};
+    char list[128];
+    size_t used = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *value = i;
+            return true;
+        }
+        suggest_offer(&s, name, names[i]);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
+    }
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
+    return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
+}
+
+bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
+{
+    static const char *const names[] = {"handler", "burst", "exact"};
+    static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_EXACT};
+    uint32_t at;
+    if (!find("carrier (--carrier)", name, names, sizeof names / sizeof *names, &at, e))
+        return false;
+    r->carrier = carriers[at];
+    return true;
+}
+
+bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)
+{
+    const char *names[TOOL_CALLS + 1];
+    for (unsigned i = 0; i <= TOOL_CALLS; i++)
+        names[i] = profile_tool_name(i);
+    r->tool_given = true;
+    return find("tool (--tool)", name, names, TOOL_CALLS + 1, &r->tool, e);
+}
+
+bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 1, LENGTH_MAX, "the length of bursts (--length)", &value,
+                      e))
+        return false;
+    r->length = (uint64_t)value;
+    return true;
+}
+
+bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_durations, 1, 1e18, "the native CPU time (--baseline)", &value,
+                      e))
+        return false;
+    r->native_ns = (uint64_t)value;
+    return true;
+}
+
+bool record_engine_settle(struct record_engine *r, const char *sampled, struct err *e)
+{
+    bool exact = r->carrier == CARRIER_EXACT;
+    if (!r->tool_given)
+        r->tool = r->carrier == CARRIER_HANDLER ? TOOL_PATHS : TOOL_BLOCKS;
+    if (r->carrier == CARRIER_HANDLER && r->tool != TOOL_PATHS)
+        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
+                       "add --exact for the whole run, or --carrier burst",
+                       profile_tool_name(r->tool));
+    if (r->carrier != CARRIER_HANDLER && r->tool == TOOL_PATHS)
+        return err_set(e, ERR_USAGE, "call paths (--tool paths) are observed by the carrier handler; "
+                       "exact call counts by calling context are --exact --tool calls");
+    if (r->carrier == CARRIER_BURST && r->tool == TOOL_CALLS)
+        return err_set(e, ERR_USAGE, "the tool calls needs the whole run: calling contexts begin "
+                       "before a burst; use --exact --tool calls");
+    if (r->length && r->carrier != CARRIER_BURST)
+        return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
+    if (r->native_ns && !exact)
+        return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
+                       "their profile as what they cost");
+    if (exact && sampled)
+        return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
+                       "whole run; leave one of them out", sampled);
+    if (r->carrier == CARRIER_BURST && !r->length)
+        r->length = LENGTH_DEFAULT;
+    return true;
+}
+
+bool record_engine_available(const struct record_engine *r, struct err *e)
+{
+    if (r->carrier == CARRIER_HANDLER)
+        return true;
+    return err_set(e, ERR_USAGE, "the carrier %s needs the engine, which this version of penumbra does "
+                   "not have yet; without --exact and --carrier, penumbra samples",
+                   profile_carrier_name(r->carrier));
+}

@@ -1,0 +1,34 @@
+/* The options of `penumbra record` that choose a carrier and a tool: where the observed code runs, and
+ * what is observed there.
+ *
+ * Context: the main thread.
+ * Ownership: nothing is kept. */
+#ifndef PENUMBRA_CLI_RECORD_ENGINE_H
+#define PENUMBRA_CLI_RECORD_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sigsafe/spool.h"
+
+struct record_engine {
+    uint32_t carrier, tool; /* enum carrier_kind, tool_kind; of the tool once settled */
+    bool tool_given;
+    uint64_t length;    /* instructions of a burst; 0: not given */
+    uint64_t native_ns; /* --baseline; 0: not given */
+};
+
+bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e);
+bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
+bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
+
+/* Fills in what was not given, and refuses what does not go together. sampled: the first option that
+ * was given and needs samples ("-F"), or NULL. */
+bool record_engine_settle(struct record_engine *r, const char *sampled, struct err *e);
+
+/* Whether this build can run the carrier. */
+bool record_engine_available(const struct record_engine *r, struct err *e);
+
+#endif
