@@ -223,6 +223,33 @@ static bool threads_add(struct builder *b)
     return true;
 }
 
+/* Blocks belong to no calling context: each counts, with all its instructions, for the function that
+ * its first instruction is in, right below the root. */
+static bool blocks_add(struct builder *b)
+{
+    const struct profile *p = b->view->profile;
+    for (uint32_t i = 0; i < p->counts->block_count; i++) {
+        const struct profile_block *block = &p->counts->blocks[i];
+        struct profile_node n = { .image = block->image, .offset = block->offset };
+        uint32_t node = frames_add(b, 0, &p->processes[block->process], &n);
+        if (node == VIEW_NONE)
+            return false;
+        uint64_t *self = &b->view->tree.nodes[node].self;
+        *self = add_saturated(*self, multiply_saturated(block->count, block->instructions));
+    }
+    b->view->effective = (double)p->counts->instructions;
+    return true;
+}
+
+/* Only where there are no calling contexts: instructions and samples do not add up. */
+static bool view_is_of_blocks(const struct profile *p)
+{
+    for (uint32_t t = 0; t < p->thread_count; t++)
+        if (p->threads[t].weight)
+            return false;
+    return p->counts && p->counts->block_count;
+}
+
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e)
 {
@@ -235,7 +262,11 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     v->symbols = s;
     struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
-    if (ok && (!root_add(&b) || !threads_add(&b)))
+    v->of_blocks = view_is_of_blocks(p);
+    if (ok && v->of_blocks && (options->thread || options->process))
+        ok = err_set(e, ERR_USAGE, "blocks are counted for all threads and processes together, so "
+                     "there is no view of some of them");
+    if (ok && (!root_add(&b) || !threads_add(&b) || (v->of_blocks && !blocks_add(&b))))
         ok = err_set(e, ERR_INTERNAL, "cannot build the report: out of memory");
     free(b.functions.slots);
     free(b.nodes.slots);

@@ -60,6 +60,7 @@ struct view {
     uint64_t samples;       /* all that this view shows */
     uint64_t samples_all;   /* of the chosen threads, before `image` and `through` */
     double effective;       /* samples as independent ones: weight squared / squares of weights */
+    bool of_blocks;         /* samples are instructions, counted by block */
     bool *threads_chosen;   /* by index in profile.threads */
 };
 

@@ -74,6 +74,22 @@ static bool bucket_sort(struct bucket *b)
     return b->locations;
 }
 
+/* What was counted without calling contexts. */
+static bool counted_collect(struct symbols *s, const struct profile_counts *c)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < c->block_count; i++) {
+        struct bucket *b = bucket_of(s, c->blocks[i].process, c->blocks[i].image);
+        ok = !b || bucket_add(b, c->blocks[i].offset);
+    }
+    for (uint32_t i = 0; ok && i < c->edge_count; i++) {
+        struct bucket *from = bucket_of(s, c->edges[i].process, c->edges[i].from_image);
+        struct bucket *to = bucket_of(s, c->edges[i].process, c->edges[i].to_image);
+        ok = (!from || bucket_add(from, c->edges[i].from)) && (!to || bucket_add(to, c->edges[i].to));
+    }
+    return ok;
+}
+
 static bool addresses_collect(struct symbols *s, uint64_t *total)
 {
     const struct profile *p = s->profile;
@@ -85,6 +101,8 @@ static bool addresses_collect(struct symbols *s, uint64_t *total)
                 return false;
         }
     }
+    if (p->counts && !counted_collect(s, p->counts))
+        return false;
     *total = 0;
     for (uint32_t i = 0; i < s->bucket_count; i++) {
         if (!bucket_sort(&s->buckets[i]))

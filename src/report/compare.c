@@ -1,0 +1,400 @@
+#include "report/compare.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json.h"
+#include "report/text.h"
+
+/* What an entry is, in numbers that mean the same in both profiles. */
+struct item {
+    uint64_t a, b, c;
+    struct compare_entry weights;
+};
+
+struct items {
+    struct item *list;
+    size_t count, capacity;
+    bool failed;
+};
+
+/* Numbers for images and functions that are the same in both profiles: [0] perfect, [1] sampled. */
+struct identities {
+    uint64_t *images[2];
+    uint64_t *functions[2];
+};
+
+enum { PERFECT, SAMPLED };
+
+const char *compare_by_name(unsigned by)
+{
+    static const char *const names[COMPARE_KINDS] = {"function", "path", "block", "edge"};
+    return by < COMPARE_KINDS ? names[by] : NULL;
+}
+
+static void add_item(struct items *items, struct item item, unsigned side, double weight)
+{
+    if (items->count == items->capacity && !items->failed) {
+        size_t capacity = items->capacity ? items->capacity * 2 : 1024;
+        struct item *list = reallocarray(items->list, capacity, sizeof *list);
+        items->failed = !list;
+        if (list) {
+            items->list = list;
+            items->capacity = capacity;
+        }
+    }
+    if (items->failed)
+        return;
+    *(side == PERFECT ? &item.weights.perfect : &item.weights.sampled) = weight;
+    items->list[items->count++] = item;
+}
+
+#define ORDER(x, y)                                                                                \
+    if ((x) != (y))                                                                                \
+    return (x) < (y) ? -1 : 1
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    ORDER(x->a, y->a);
+    ORDER(x->b, y->b);
+    ORDER(x->c, y->c);
+    return 0;
+}
+
+/* The entries of sorted items; equal ones are summed. */
+static struct compare_entry *make_entries(struct items *items, size_t *count)
+{
+    struct compare_entry *entries = calloc(items->count ? items->count : 1, sizeof *entries);
+    *count = 0;
+    if (items->count)
+        qsort(items->list, items->count, sizeof *items->list, compare_items);
+    for (size_t i = 0; entries && i < items->count; i++) {
+        if (!i || compare_items(&items->list[i - 1], &items->list[i]) != 0)
+            ++*count;
+        entries[*count - 1].perfect += items->list[i].weights.perfect;
+        entries[*count - 1].sampled += items->list[i].weights.sampled;
+    }
+    return entries;
+}
+
+/* ---- what is the same ---- */
+
+struct named {
+    const char *name;
+    const struct profile_image *image; /* of images */
+    uint64_t image_id;                 /* of functions */
+    unsigned side;
+    uint32_t index;
+};
+
+static int compare_images(const void *a, const void *b)
+{
+    const struct profile_image *x = ((const struct named *)a)->image;
+    const struct profile_image *y = ((const struct named *)b)->image;
+    ORDER(x->build_id_size, y->build_id_size);
+    return x->build_id_size ? memcmp(x->build_id, y->build_id, x->build_id_size)
+                            : strcmp(x->path, y->path);
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    ORDER(x->image_id, y->image_id);
+    return strcmp(x->name, y->name);
+}
+
+static uint64_t number_named(struct named *list, size_t count,
+                             int (*compare)(const void *, const void *), uint64_t *ids[2])
+{
+    uint64_t id = 0;
+    if (count)
+        qsort(list, count, sizeof *list, compare);
+    for (size_t i = 0; i < count; i++) {
+        id += i && compare(&list[i - 1], &list[i]) != 0;
+        ids[list[i].side][list[i].index] = id;
+    }
+    return id;
+}
+
+/* Code outside images, and what is no code, have numbers that no image has. */
+static uint64_t image_id(const struct identities *ids, unsigned side, uint32_t image)
+{
+    return image < PROFILE_IMAGE_PSEUDO ? ids->images[side][image] : (uint64_t)image;
+}
+
+static bool identify(const struct view *const views[2], struct identities *ids)
+{
+    size_t images = 0, functions = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        images += views[side]->profile->image_count;
+        functions += views[side]->function_count;
+        ids->images[side] = calloc((size_t)views[side]->profile->image_count + 1, sizeof(uint64_t));
+        ids->functions[side] = calloc((size_t)views[side]->function_count + 1, sizeof(uint64_t));
+    }
+    struct named *list = calloc((images > functions ? images : functions) + 1, sizeof *list);
+    if (!list || !ids->images[0] || !ids->images[1] || !ids->functions[0] || !ids->functions[1]) {
+        free(list);
+        return false;
+    }
+    size_t n = 0;
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < views[side]->profile->image_count; i++)
+            list[n++] = (struct named){.image = &views[side]->profile->images[i], .side = side,
+                                       .index = i};
+    number_named(list, n, compare_images, ids->images);
+    n = 0;
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < views[side]->function_count; i++) {
+            const struct view_function *f = &views[side]->functions[i];
+            list[n++] = (struct named){.name = f->name, .side = side, .index = i,
+                                       .image_id = image_id(ids, side, f->image)};
+        }
+    number_named(list, n, compare_functions, ids->functions);
+    free(list);
+    return true;
+}
+
+static void identities_free(struct identities *ids)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        free(ids->images[side]);
+        free(ids->functions[side]);
+    }
+}
+
+/* ---- entries of each kind ---- */
+
+static void add_functions(struct items *items, const struct identities *ids, const struct view *v,
+                          unsigned side)
+{
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].self)
+            add_item(items, (struct item){.a = ids->functions[side][i]}, side,
+                     (double)v->functions[i].self);
+}
+
+/* Both trees as one: a path is a number by (number of its caller's path, function). */
+struct paths {
+    uint64_t *keys; /* of 2 each; [1] is the function plus 1, 0: free */
+    uint64_t *ids;
+    size_t size, used; /* size: a power of two */
+};
+
+static size_t path_slot(const struct paths *p, uint64_t parent, uint64_t function)
+{
+    uint64_t h = (parent * UINT64_C(0x9e3779b97f4a7c15) ^ function) * UINT64_C(0xff51afd7ed558ccd);
+    size_t at = (size_t)(h ^ h >> 29) & (p->size - 1);
+    while (p->keys[2 * at + 1] && (p->keys[2 * at] != parent || p->keys[2 * at + 1] != function + 1))
+        at = (at + 1) & (p->size - 1);
+    return at;
+}
+
+static uint64_t path_find(struct paths *p, uint64_t parent, uint64_t function)
+{
+    size_t at = path_slot(p, parent, function);
+    if (!p->keys[2 * at + 1]) {
+        p->keys[2 * at] = parent;
+        p->keys[2 * at + 1] = function + 1;
+        p->ids[at] = ++p->used;
+    }
+    return p->ids[at];
+}
+
+/* Room for all of both trees, at most half full. */
+static bool paths_init(struct paths *p, size_t nodes)
+{
+    *p = (struct paths){.size = 256};
+    while (p->size < 2 * nodes)
+        p->size *= 2;
+    p->keys = calloc(p->size, 2 * sizeof *p->keys);
+    p->ids = calloc(p->size, sizeof *p->ids);
+    return p->keys && p->ids;
+}
+
+static void add_paths(struct items *items, const struct identities *ids, struct paths *paths,
+                      const struct view *v, unsigned side)
+{
+    uint64_t *path_of = calloc((size_t)v->tree.count + 1, sizeof *path_of);
+    items->failed |= !path_of;
+    for (uint32_t i = 0; path_of && i < v->tree.count; i++) {
+        const struct view_node *n = &v->tree.nodes[i];
+        /* A parent's index is smaller than its children's. */
+        uint64_t parent = n->parent == VIEW_NONE ? 0 : path_of[n->parent];
+        path_of[i] = path_find(paths, parent, ids->functions[side][n->function]);
+        if (n->self)
+            add_item(items, (struct item){.a = path_of[i]}, side, (double)n->self);
+    }
+    free(path_of);
+}
+
+static void add_blocks(struct items *items, const struct identities *ids, const struct view *v,
+                       unsigned side)
+{
+    const struct profile_counts *c = v->profile->counts;
+    for (uint32_t i = 0; c && i < c->block_count; i++)
+        add_item(items, (struct item){.a = image_id(ids, side, c->blocks[i].image),
+                                      .b = c->blocks[i].offset},
+                 side, (double)c->blocks[i].count);
+}
+
+static void add_edges(struct items *items, const struct identities *ids, const struct view *v,
+                      unsigned side)
+{
+    const struct profile_counts *c = v->profile->counts;
+    for (uint32_t i = 0; c && i < c->edge_count; i++) {
+        const struct profile_edge *edge = &c->edges[i];
+        add_item(items, (struct item){.a = image_id(ids, side, edge->from_image) << 32 ^
+                                           image_id(ids, side, edge->to_image),
+                                      .b = edge->from, .c = edge->to},
+                 side, (double)edge->count);
+    }
+}
+
+static bool collect(struct items *items, const struct identities *ids,
+                    const struct view *const views[2], enum compare_by by)
+{
+    struct paths paths = {0};
+    bool ok = by != COMPARE_PATH ||
+              paths_init(&paths, (size_t)views[0]->tree.count + views[1]->tree.count);
+    for (unsigned side = 0; ok && side < 2; side++)
+        switch (by) {
+        case COMPARE_PATH: add_paths(items, ids, &paths, views[side], side); break;
+        case COMPARE_BLOCK: add_blocks(items, ids, views[side], side); break;
+        case COMPARE_EDGE: add_edges(items, ids, views[side], side); break;
+        default: add_functions(items, ids, views[side], side); break;
+        }
+    free(paths.keys);
+    free(paths.ids);
+    return ok && !items->failed;
+}
+
+static bool compare_kind(const struct view *const views[2], const struct identities *ids,
+                         enum compare_by by, struct compare_metrics *out, struct err *e)
+{
+    struct items items = {0};
+    size_t count = 0;
+    struct compare_entry *entries = NULL;
+    if (collect(&items, ids, views, by))
+        entries = make_entries(&items, &count);
+    bool ok = entries ? compare_entries(entries, count, out, e)
+                      : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+    free(items.list);
+    free(entries);
+    return ok;
+}
+
+static bool has_kind(const struct view *v, enum compare_by by)
+{
+    const struct profile_counts *c = v->profile->counts;
+    return by == COMPARE_BLOCK  ? c && c->block_count
+           : by == COMPARE_EDGE ? c && c->edge_count
+                                : v->samples > 0;
+}
+
+static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
+{
+    static const char *const how[COMPARE_KINDS] = {
+        [COMPARE_BLOCK] = "; blocks are counted by record --exact (or --carrier burst) with --tool "
+                          "blocks or edges",
+        [COMPARE_EDGE] = "; edges are counted by record --exact (or --carrier burst) --tool edges",
+    };
+    if (has_kind(v, by))
+        return true;
+    return err_set(e, ERR_USAGE, "the %s profile has no counts by %s%s", which, compare_by_name(by),
+                   how[by] ? how[by] : ": it is empty");
+}
+
+bool compare_views(const struct view *perfect, const struct view *sampled, enum compare_by by,
+                   struct comparison *out, struct err *e)
+{
+    const struct view *const views[2] = {perfect, sampled};
+    struct identities ids = {{NULL, NULL}, {NULL, NULL}};
+    struct compare_metrics functions;
+    *out = (struct comparison){.by = by};
+    if (!check_kind(perfect, "perfect", by, e) || !check_kind(sampled, "sampled", by, e))
+        return false;
+    bool ok = identify(views, &ids) ||
+              err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+    ok = ok && compare_kind(views, &ids, by, &out->metrics, e);
+    ok = ok && compare_kind(views, &ids, COMPARE_FUNCTION, &functions, e);
+    identities_free(&ids);
+    out->distortion = ok ? functions.distortion : 0;
+    return ok;
+}
+
+/* ---- output ---- */
+
+static void write_line(FILE *out, const char *name, double share, const char *meaning)
+{
+    fprintf(out, "%-13s %7.2f%%  %s\n", name, 100 * share, meaning);
+}
+
+static void write_profile(FILE *out, const char *name, const struct view *v, size_t entries,
+                          enum compare_by by)
+{
+    char number[TEXT_NUMBER_SIZE];
+    const struct profile *p = v->profile;
+    fprintf(out, "%-13s ", name);
+    text_name(out, p->command, 60);
+    fprintf(out, ": %s by %s", p->counts ? p->counts->carrier : "samples", p->trigger);
+    fprintf(out, ", %s %s%s\n", text_count(number, entries), compare_by_name(by),
+            entries == 1 ? "" : "s");
+}
+
+void report_comparison(FILE *out, const struct comparison *c, const struct view *perfect,
+                       const struct view *sampled)
+{
+    const struct compare_metrics *m = &c->metrics;
+    write_profile(out, "perfect", perfect, m->entries_perfect, c->by);
+    write_profile(out, "sampled", sampled, m->entries_sampled, c->by);
+    if (strcmp(perfect->profile->trigger, sampled->profile->trigger) != 0)
+        fprintf(out, "%-13s the profiles count different things; their shares are compared\n",
+                "note");
+    fputc('\n', out);
+    write_line(out, "overlap", m->overlap, "of the weight is where both have it");
+    write_line(out, "overlap-90", m->overlap_90,
+               "the same, of the hottest that make 90% of the perfect profile");
+    write_line(out, "weight match", m->weight_match,
+               "of the weight of the top 5% is in the sampled profile's top");
+    fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
+    write_line(out, "distortion", c->distortion, "sum of the differences over functions");
+}
+
+static void key_double(struct json *j, const char *key, double value)
+{
+    json_key(j, key);
+    json_double(j, value);
+}
+
+void report_comparison_json(struct buf *out, const struct comparison *c, const struct view *perfect,
+                            const struct view *sampled)
+{
+    struct json j = {.out = out};
+    const struct compare_metrics *m = &c->metrics;
+    json_open(&j, '{');
+    json_key(&j, "by");
+    json_string(&j, compare_by_name(c->by));
+    key_double(&j, "overlap", 100 * m->overlap);
+    key_double(&j, "overlap_90", 100 * m->overlap_90);
+    key_double(&j, "weight_match", 100 * m->weight_match);
+    key_double(&j, "diff_top", 0.0 / 0.0); /* null: no values were profiled */
+    key_double(&j, "distortion", 100 * c->distortion);
+    json_key(&j, "entries");
+    json_open(&j, '{');
+    json_key(&j, "perfect");
+    json_u64(&j, m->entries_perfect);
+    json_key(&j, "sampled");
+    json_u64(&j, m->entries_sampled);
+    json_key(&j, "common");
+    json_u64(&j, m->entries_common);
+    json_close(&j, '}');
+    json_key(&j, "triggers");
+    json_open(&j, '[');
+    json_string(&j, perfect->profile->trigger);
+    json_string(&j, sampled->profile->trigger);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    buf_put_u8(out, '\n');
+}

@@ -1,0 +1,35 @@
+/* Two profiles entry by entry, and how near they are (profile/compare.h).
+ *
+ * What is the same entry in both: images by build-id (by path where there is none), functions by image
+ * and name, calling contexts by the functions on them, blocks and edges by image and link-time address.
+ *
+ * Context: ordinary code.
+ * Ownership: comparison_free releases the entries; names are the views'. */
+#ifndef PENUMBRA_REPORT_COMPARE_H
+#define PENUMBRA_REPORT_COMPARE_H
+
+#include "base/buf.h"
+#include "profile/compare.h"
+#include "report/report.h"
+
+enum compare_by { COMPARE_FUNCTION, COMPARE_PATH, COMPARE_BLOCK, COMPARE_EDGE, COMPARE_KINDS };
+
+/* "function", ...; NULL out of range. */
+const char *compare_by_name(unsigned by);
+
+struct comparison {
+    enum compare_by by;
+    struct compare_metrics metrics;
+    double distortion; /* over functions, whatever `by` is */
+};
+
+/* ERR_USAGE if either profile has no entries of that kind. */
+bool compare_views(const struct view *perfect, const struct view *sampled, enum compare_by by,
+                   struct comparison *out, struct err *e);
+
+void report_comparison(FILE *out, const struct comparison *c, const struct view *perfect,
+                       const struct view *sampled);
+void report_comparison_json(struct buf *out, const struct comparison *c, const struct view *perfect,
+                            const struct view *sampled);
+
+#endif
