@@ -31,8 +31,20 @@ enum {
 /* One step of the last sample's path, outermost first. */
 struct rt_memo {
     uint64_t key;
+    uint64_t cfa, ra; /* as in struct unwind_frame */
     spool_ref node;
     uint32_t reserved;
+};
+
+#define RT_NO_ENTRY UINT32_MAX
+
+/* The thread's trampoline (carrier/trampoline.h). */
+struct rt_trampoline {
+    uint32_t entry; /* the thread's entry, or RT_NO_ENTRY */
+    uint32_t at;    /* if set: memo[at] is the frame whose return address is replaced */
+    bool set;
+    bool allowed;   /* the thread can be recognized by its thread-local storage */
+    bool lost;      /* some entry of the thread is lost */
 };
 
 struct rt_thread {
@@ -68,6 +80,7 @@ struct rt_thread {
     uint32_t max_depth;
     struct rt_memo *memo;
     struct unwind_frame *frames;
+    struct rt_trampoline trampoline;
 
     /* `record`, memo and tree are those of `phase` (runtime/phase.h). */
     uint32_t phase;

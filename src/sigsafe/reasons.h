@@ -16,7 +16,8 @@
     X(DROP_FOREIGN, "foreign-thread", "it arrived in a thread or process it was not meant for")    \
     X(DROP_LOST, "lost", "the kernel merged several expirations into one signal")                 \
     X(DROP_NO_STACK, "no-stack", "the program's alternate signal stack had no room left")         \
-    X(DROP_PAUSED, "paused", "the program had paused the recording")
+    X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
+    X(DROP_TRAMPOLINE, "trampoline", "it hit the trampoline itself, where no stack can be walked")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \
@@ -46,8 +47,27 @@
     X(STOP_END, "end", "the recording had ended")                                                  \
     X(STOP_ADDRESS, "address", "the address where it was to end was reached")
 
+/* Why a process runs without trampolines (docs/trampoline.md says how each is found). */
+#define TRAMPOLINE_STATES(X)                                                                       \
+    X(TRAMPOLINE_NOT_ASKED, "off", "they were not asked for")                                      \
+    X(TRAMPOLINE_ON, "on", "calls are counted where they return")                                  \
+    X(TRAMPOLINE_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")               \
+    X(TRAMPOLINE_GO, "go", "the Go run time moves its stacks")                                     \
+    X(TRAMPOLINE_JVM, "jvm", "the Java virtual machine walks its stacks")                          \
+    X(TRAMPOLINE_V8, "v8", "the V8 engine walks its stacks")                                       \
+    X(TRAMPOLINE_DOTNET, "dotnet", "the .NET run time walks its stacks")                           \
+    X(TRAMPOLINE_OCAML, "ocaml", "the OCaml run time walks and moves its stacks")                  \
+    X(TRAMPOLINE_HASKELL, "haskell", "the GHC run time manages its own stacks")                    \
+    X(TRAMPOLINE_JULIA, "julia", "the Julia run time copies its stacks")                           \
+    X(TRAMPOLINE_PYPY, "pypy", "the PyPy run time copies its stacks")                              \
+    X(TRAMPOLINE_UNWINDER, "own-unwinder", "an image has an exception unwinder linked into it")    \
+    X(TRAMPOLINE_SANITIZER, "sanitizer", "a sanitizer looks at its callers")                       \
+    X(TRAMPOLINE_WINE, "wine", "Wine walks its stacks")                                            \
+    X(TRAMPOLINE_LOST, "lost", "the program switched or skipped too many stacks unseen")
+
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
+enum trampoline_state { TRAMPOLINE_STATES(REASON_ENUMERATOR) TRAMPOLINE_STATE_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 #undef REASON_ENUMERATOR

@@ -15,7 +15,7 @@ enum { CHAIN_MAX = 1 << 20 }; /* bytes between rsp and rbp where the stack's end
  *     ff /2, SIB and disp32               7
  *
  * before holds the 8 bytes up to the return address, the last in the highest byte. */
-static bool ends_in_call(uint64_t before)
+bool unwind_follows_call(uint64_t before)
 {
     static const uint8_t lengths[] = {2, 3, 4, 6, 7};
     if ((before >> 24 & 0xff) == 0xe8)
@@ -46,7 +46,7 @@ static bool plausible(struct step_state *s, uint64_t return_address, bool must_b
     const struct unwind_image *image = unwind_index_find_as(s->index, return_address - 1);
     if (image ? return_address - 8 < image->lo : must_be_known)
         return false;
-    return unwind_memory_read_as(&s->memory, return_address - 8, &before) && ends_in_call(before);
+    return unwind_memory_read_as(&s->memory, return_address - 8, &before) && unwind_follows_call(before);
 }
 
 static enum step_outcome guessed(struct step_state *s, struct step_result *result, uint64_t rip,

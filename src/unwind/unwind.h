@@ -60,6 +60,14 @@ const struct unwind_image *unwind_index_find_as(const struct unwind_index *index
 struct unwind_frame {
     uint64_t key; /* key.h */
     uint64_t cfa; /* canonical frame address: in ordinary frames the return address is at cfa - 8 */
+    uint64_t ra;  /* the return address, where CFI says that it is at cfa - 8; else 0 */
+};
+
+/* Where walks end before the root: return addresses in [stop_lo, stop_hi) are a trampoline's. Code in
+ * [inside_lo, inside_hi) is at work on the trampoline: what is below it is not to be relied on. */
+struct unwind_marks {
+    uint64_t stop_lo, stop_hi;
+    uint64_t inside_lo, inside_hi;
 };
 
 enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16 };
@@ -72,6 +80,7 @@ struct unwind_thread {
     uint64_t stack_lo, stack_hi;
     uint32_t generation; /* of the index that the cache was filled from */
     bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
+    struct unwind_marks marks; /* all 0: none */
     struct {
         uint64_t pc;    /* return address */
         uint64_t key;
@@ -87,6 +96,9 @@ struct unwind_result {
     bool guessed;               /* at least one frame was found by a heuristic */
     bool images_missing;        /* an executable address in no known image was met */
     uint64_t missing_pc;        /* the first such address */
+    uint64_t stopped_at;        /* the trampoline's return address that ended the walk, or 0 */
+    uint64_t stopped_slot;      /* and where it lies */
+    bool inside;                /* the walk met code at work on a trampoline, and ended there */
 };
 
 /* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`
@@ -97,6 +109,9 @@ struct unwind_result {
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max);
+
+/* Whether the 8 bytes before a return address, the last in the highest byte, end in a call. */
+bool unwind_follows_call(uint64_t before);
 
 /* One step, from any instruction: *regs becomes the caller's registers (those that CFI restores).
  * Returns TRUNC_NONE on success; sets *root when *regs has no caller. *cfa is the frame's. exact:

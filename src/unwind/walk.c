@@ -62,6 +62,7 @@ static bool walk_cached(struct walk *w)
         if (!(thread->cache[slot].flags & ENTRY_HIDDEN)) {
             w->frames[n].key = thread->cache[slot].key;
             w->frames[n].cfa = cfa;
+            w->frames[n].ra = root ? 0 : unwind_memory_load_as(cfa - 8);
             n++;
         } else if (++w->hidden > HIDDEN_MAX) {
             root = false;
@@ -115,10 +116,37 @@ static enum walk_next walk_end(struct walk *w, enum truncation truncation)
     return WALK_END;
 }
 
+/* True if the walk ends here because of a trampoline. */
+static bool marked(struct walk *w)
+{
+    const struct unwind_marks *marks = &w->thread->marks;
+    uint64_t rip = w->state.frame.regs.r[UNWIND_RIP];
+    if (!w->state.exact && rip - marks->stop_lo < marks->stop_hi - marks->stop_lo) {
+        w->result.stopped_at = rip;
+        w->result.stopped_slot = w->state.frame.regs.r[UNWIND_RSP] - 8;
+        return true;
+    }
+    w->result.inside = rip - marks->inside_lo < marks->inside_hi - marks->inside_lo;
+    return w->result.inside;
+}
+
+/* The return address that the frame will return to, if it lies where CFI says it does. */
+static uint64_t return_address(const struct walk *w, const struct step_place *place,
+                               const struct step_result *step)
+{
+    enum unwind_rule_kind kind = rule_kind(place->rule);
+    bool certain = (kind == RULE_RSP || kind == RULE_RBP) && !step->guessed && place->image;
+    return certain && w->state.frame.regs.r[UNWIND_RSP] == step->cfa
+               ? w->state.frame.regs.r[UNWIND_RIP]
+               : 0;
+}
+
 static enum walk_next walk_careful(struct walk *w)
 {
     struct step_place place;
     struct step_result step;
+    if (marked(w))
+        return WALK_END;
     step_locate_as(&w->state, &place);
     bool hidden = place.image && place.image->hidden;
     if (hidden ? w->hidden++ >= HIDDEN_MAX : w->written == w->max)
@@ -138,6 +166,7 @@ static enum walk_next walk_careful(struct walk *w)
     if (!hidden) {
         w->frames[w->written].key = key;
         w->frames[w->written].cfa = step.cfa;
+        w->frames[w->written].ra = outcome == STEP_OK ? return_address(w, &place, &step) : 0;
         w->written++;
     }
     if (outcome == STEP_OK)
@@ -160,6 +189,8 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     w->result.guessed = false;
     w->result.images_missing = false;
     w->result.missing_pc = 0;
+    w->result.stopped_at = w->result.stopped_slot = 0;
+    w->result.inside = false;
 }
 
 static void cache_clear(struct unwind_thread *thread, uint32_t generation)

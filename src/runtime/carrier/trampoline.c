@@ -1,0 +1,304 @@
+#include "runtime/carrier/trampoline.h"
+
+#include "runtime/carrier/forbidden.h"
+#include "runtime/carrier/trampoline_layout.h"
+#include "runtime/self.h"
+#include "unwind/memory.h"
+
+enum entry_state {
+    ENTRY_FREE,
+    ENTRY_OWNED,    /* a thread uses it, or keeps it for the next time */
+    ENTRY_RESOLVED, /* owned; but another thread has returned through it */
+    ENTRY_LOST,     /* its word may be anywhere: never used again */
+};
+
+struct trampoline_data {
+    uint64_t real;           /* the true return address */
+    uint64_t slot;           /* where it was taken from */
+    struct rt_thread *owner;
+    uint32_t state;          /* atomic enum entry_state */
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct trampoline_data) == TRAMPOLINE_DATA_SIZE, "as trampoline.S has it");
+_Static_assert(offsetof(struct trampoline_data, real) == TRAMPOLINE_DATA_REAL, "for the CFI");
+
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN extern const uint8_t trampoline_entries[];
+HIDDEN extern const uint8_t __start_trampoline_text[], __stop_trampoline_text[];
+HIDDEN extern struct trampoline_data trampoline_data[];
+HIDDEN struct trampoline_data trampoline_data[TRAMPOLINE_ENTRIES];
+
+/* Where the search for a free entry begins. Each starts behind the last one that was found, so that
+ * a freed entry keeps its address as long as possible: a thread that is just returning through it
+ * still finds it. */
+static uint32_t entry_hint;
+
+/* Frames that may be skipped to find one that may be marked. */
+enum { SKIP_MAX = 16 };
+
+static uint64_t entry_address(uint32_t entry)
+{
+    return (uint64_t)trampoline_entries + (uint64_t)entry * TRAMPOLINE_STRIDE;
+}
+
+static uint64_t load(uint64_t slot)
+{
+    return __atomic_load_n((const uint64_t *)slot, __ATOMIC_RELAXED);
+}
+
+/* The word at slot may be another thread's stack by now: only ours is replaced. */
+static bool replace(uint64_t slot, uint64_t from, uint64_t to)
+{
+    return __atomic_compare_exchange_n((uint64_t *)slot, &from, to, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+static void compiler_fence(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+void trampoline_disable_as(enum trampoline_state why)
+{
+    uint32_t on = TRAMPOLINE_ON;
+    if (rt.process)
+        __atomic_compare_exchange_n(&rt.process->trampoline, &on, why, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+}
+
+static bool enabled(void)
+{
+    return rt_running_as() &&
+           __atomic_load_n(&rt.process->trampoline, __ATOMIC_RELAXED) == TRAMPOLINE_ON;
+}
+
+void trampoline_thread_begin_as(struct rt_thread *t)
+{
+    t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
+    t->unwind.marks = (struct unwind_marks){
+        entry_address(0), entry_address(TRAMPOLINE_ENTRIES), (uint64_t)__start_trampoline_text,
+        (uint64_t)__stop_trampoline_text};
+}
+
+static bool entry_have_as(struct rt_thread *t)
+{
+    if (t->trampoline.entry != RT_NO_ENTRY)
+        return true;
+    for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++) {
+        uint32_t entry =
+            __atomic_fetch_add(&entry_hint, 1, __ATOMIC_RELAXED) % TRAMPOLINE_ENTRIES;
+        uint32_t free_state = ENTRY_FREE;
+        if (!__atomic_compare_exchange_n(&trampoline_data[entry].state, &free_state, ENTRY_OWNED,
+                                         false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        trampoline_data[entry].owner = t;
+        t->trampoline.entry = entry;
+        return true;
+    }
+    trampoline_disable_as(TRAMPOLINE_LOST);
+    return false;
+}
+
+/* The thread will use another entry next time. */
+static void entry_leave_as(struct rt_thread *t, enum entry_state state)
+{
+    t->trampoline.lost |= state == ENTRY_LOST;
+    __atomic_store_n(&trampoline_data[t->trampoline.entry].state, state, __ATOMIC_RELEASE);
+    t->trampoline.entry = RT_NO_ENTRY;
+}
+
+static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32_t at)
+{
+    struct trampoline_data *d = &trampoline_data[t->trampoline.entry];
+    d->real = real;
+    d->slot = slot;
+    t->trampoline.at = at;
+    compiler_fence();
+    if (replace(slot, real, entry_address(t->trampoline.entry)))
+        t->trampoline.set = true;
+}
+
+/* Whether `slot` may hold the thread's stack above sp, which is there as long as the thread runs. */
+static bool slot_live(const struct rt_thread *t, uint64_t slot, uint64_t sp)
+{
+    return slot >= sp && sp >= t->unwind.stack_lo && slot < t->unwind.stack_hi;
+}
+
+/* Whether slot is on the stack that sp is on. Where the stack's bounds are not known: if it is near. */
+static bool same_stack(const struct rt_thread *t, uint64_t slot, uint64_t sp)
+{
+    enum { NEAR = 1 << 23 };
+    uint64_t lo = t->unwind.stack_lo, hi = t->unwind.stack_hi;
+    if (sp >= lo && sp < hi)
+        return slot >= lo && slot < hi;
+    return slot - sp + NEAR < 2 * (uint64_t)NEAR;
+}
+
+void trampoline_left_as(struct rt_thread *t, uint64_t sp)
+{
+    struct trampoline_data *d = &trampoline_data[t->trampoline.entry];
+    uint64_t entry = entry_address(t->trampoline.entry);
+    struct unwind_memory memory;
+    if (!t->trampoline.set)
+        return;
+    t->trampoline.set = false;
+    if (slot_live(t, d->slot, sp) && replace(d->slot, entry, d->real))
+        return;
+    /* On the stack that the thread is on, but not where it was seen: the program has gone past it,
+     * or has put another stack's contents there, and may put its own back. */
+    bool elsewhere = !same_stack(t, d->slot, sp);
+    unwind_memory_init_as(&memory, &t->unwind, sp);
+    bool restored = (elsewhere || d->slot >= sp) && unwind_memory_probe_as(&memory, d->slot) &&
+                    replace(d->slot, entry, d->real);
+    bool resolved = __atomic_load_n(&d->state, __ATOMIC_ACQUIRE) == ENTRY_RESOLVED;
+    entry_leave_as(t, restored || resolved ? ENTRY_FREE : ENTRY_LOST);
+}
+
+bool trampoline_met_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t *kept)
+{
+    uint32_t entry = (uint32_t)((walk->stopped_at - entry_address(0)) / TRAMPOLINE_STRIDE);
+    struct trampoline_data *d = &trampoline_data[entry];
+    if (t->trampoline.set && entry == t->trampoline.entry) {
+        d->slot = walk->stopped_slot; /* procedures may move their return address */
+        *kept = t->trampoline.at;
+        if (walk->frames && t->frames[walk->frames - 1].ra == walk->stopped_at)
+            t->frames[walk->frames - 1].ra = d->real;
+        return *kept + walk->frames + 2 <= t->max_depth;
+    }
+    /* Left by another thread, or lost and found: this stack is ours, so it ends here. */
+    uint32_t owned = ENTRY_OWNED;
+    if (replace(walk->stopped_slot, walk->stopped_at, d->real) && d->owner != t)
+        __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    return false;
+}
+
+/* Whether the return address of frame `key`, at cfa - 8, may be replaced; caller: the key above. */
+static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
+{
+    unsigned image = key_image(caller);
+    return ra && cfa % 8 == 0 && image != 0 && image != KEY_IMAGE_PSEUDO &&
+           forbidden_look_as(key) == FORBIDDEN_NOT &&
+           unwind_follows_call(unwind_memory_load_as(ra - 8));
+}
+
+static bool unwinder_at_work(const struct rt_thread *t, uint32_t frames)
+{
+    for (uint32_t i = 0; i < frames; i++)
+        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_UNWINDER)
+            return true;
+    return false;
+}
+
+void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
+                         uint64_t sp)
+{
+    if (!enabled() || !t->trampoline.allowed || unwinder_at_work(t, walk->frames)) {
+        trampoline_left_as(t, sp);
+        return;
+    }
+    if (walk->guessed || walk->truncation != TRUNC_NONE)
+        return;
+    for (uint32_t i = 0; i < walk->frames && i < SKIP_MAX; i++) {
+        uint32_t at = kept + walk->frames - 1 - i;
+        const struct rt_memo *m = &t->memo[at];
+        uint64_t slot = m->cfa - 8;
+        if (walk->stopped_at && slot == walk->stopped_slot) {
+            t->trampoline.at = at;
+            return;
+        }
+        if (!markable(m->key, m->cfa, m->ra, m[-1].key))
+            continue;
+        if (t->trampoline.set) {
+            replace(walk->stopped_slot, walk->stopped_at,
+                    trampoline_data[t->trampoline.entry].real);
+            t->trampoline.set = false;
+        }
+        if (entry_have_as(t))
+            install_as(t, slot, m->ra, at);
+        return;
+    }
+}
+
+void trampoline_lift(struct rt_thread *t)
+{
+    if (!t || !t->trampoline.set)
+        return;
+    t->busy = 1; /* samples that come now are dropped */
+    compiler_fence();
+    trampoline_left_as(t, (uint64_t)__builtin_frame_address(0));
+    compiler_fence();
+    t->busy = 0;
+}
+
+void trampoline_thread_end(struct rt_thread *t)
+{
+    trampoline_lift(t);
+    t->trampoline.allowed = false;
+    if (t->trampoline.entry != RT_NO_ENTRY)
+        entry_leave_as(t, ENTRY_FREE);
+    if (!t->trampoline.lost)
+        return;
+    /* Nothing comes back to the stack of a thread that has ended. */
+    for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++) {
+        struct trampoline_data *d = &trampoline_data[i];
+        if (d->owner == t && d->state == ENTRY_LOST && d->slot >= t->unwind.stack_lo &&
+            d->slot < t->unwind.stack_hi)
+            __atomic_store_n(&d->state, ENTRY_FREE, __ATOMIC_RELEASE);
+    }
+}
+
+void trampoline_fork_child(struct rt_thread *t)
+{
+    trampoline_lift(t);
+    for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++)
+        if (trampoline_data[i].state != ENTRY_FREE && trampoline_data[i].owner != t)
+            trampoline_data[i].state = ENTRY_FREE;
+}
+
+static void calls_count(const struct rt_memo *m)
+{
+    struct cct_node *node =
+        (struct cct_node *)(void *)(rt.spool.base + (uint64_t)m->node * SPOOL_UNIT);
+    if (node->calls != UINT32_MAX)
+        node->calls++;
+}
+
+/* Marks the next frame up that may be marked. */
+static void climb(struct rt_thread *t, uint32_t at)
+{
+    for (uint32_t i = at - 1, n = 0; i >= 1 && n < SKIP_MAX; i--, n++) {
+        const struct rt_memo *m = &t->memo[i];
+        if (!markable(m->key, m->cfa, m->ra, m[-1].key))
+            continue;
+        if (load(m->cfa - 8) == m->ra)
+            install_as(t, m->cfa - 8, m->ra, i);
+        return;
+    }
+}
+
+/* A marked procedure has returned. *slot: its return address was here; now the address behind the
+ * entry's call is, and the true one must be when this function returns. */
+HIDDEN void trampoline_fire_as(uint64_t *slot);
+__attribute__((section("trampoline_text"), noinline)) void trampoline_fire_as(uint64_t *slot)
+{
+    uint32_t entry = (uint32_t)((*slot - entry_address(0)) / TRAMPOLINE_STRIDE);
+    struct trampoline_data *d = &trampoline_data[entry];
+    struct rt_thread *t = d->owner;
+    *slot = d->real;
+    if (!t || t != self_get()) {
+        uint32_t owned = ENTRY_OWNED;
+        __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+        return;
+    }
+    if (!t->trampoline.set || t->trampoline.entry != entry)
+        return;
+    uint32_t at = t->trampoline.at;
+    t->trampoline.set = false;
+    compiler_fence();
+    calls_count(&t->memo[at]);
+    t->memo_depth = at;
+    if (enabled())
+        climb(t, at);
+}

@@ -1,0 +1,49 @@
+/* One trampoline a thread: a sample costs what is new on the stack, and edges are counted when they
+ * return (csprof paper, sections 2.3 and 2.4). docs/trampoline.md has the whole story.
+ *
+ *      stack (grows down)            memo, the cached stack        calling context tree
+ *
+ *      main   | RA -> start    |     [1] main   cfa ra node ────>  main
+ *      f      | RA -> main     |     [2] f      cfa ra node ────>   └ f
+ *      g      | ENTRY (-> f)   | <── [3] g      cfa ra node ────>      └ g   calls++ when g returns
+ *      h      | RA -> g        |      :  new since the last sample: the walk goes from here up to g
+ *
+ * Invariants:
+ * - A thread's trampoline is in at most one place: `set` says so, trampoline_data[entry] has the true
+ *   return address, and memo[1 .. at] are the frames that are on the stack as long as it stands.
+ * - Whoever meets an entry's address, on any stack, in any thread, at any time, finds the true return
+ *   address in trampoline_data[entry]: an entry whose word may still be somewhere is never used again.
+ *
+ * Context: _as functions: the thread's own signal handler, or the trampoline itself. The rest:
+ * ordinary code of the thread.
+ * Ownership: entries belong to a thread from their first use until the thread ends. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_TRAMPOLINE_H
+#define PENUMBRA_RUNTIME_CARRIER_TRAMPOLINE_H
+
+#include "runtime/runtime.h"
+
+/* Where walks of this thread have to stop. */
+void trampoline_thread_begin_as(struct rt_thread *t);
+/* The calling thread ends: its trampoline is removed, its entries are given back. */
+void trampoline_thread_end(struct rt_thread *t);
+/* In a fork child: the trampoline of the one thread is removed, those of the others are forgotten. */
+void trampoline_fork_child(struct rt_thread *t);
+
+/* Before the calling thread leaves frames otherwise than by returning, or looks at return addresses:
+ * puts the true one back. t may be NULL. */
+void trampoline_lift(struct rt_thread *t);
+
+/* A walk has stopped at a trampoline. True: at the thread's own; then the *kept first elements of the
+ * memo are the rest of the path. False: at one that did not belong there; it is gone, walk again. */
+bool trampoline_met_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t *kept);
+/* A walk from stack pointer sp did not meet the thread's trampoline, or it must go. */
+void trampoline_left_as(struct rt_thread *t, uint64_t sp);
+/* After a sample's path was added: moves the trampoline above the interrupted procedure. The path
+ * is memo[0 .. kept) and then t->frames[walk->frames - 1 .. 0]. */
+void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
+                         uint64_t sp);
+
+/* Trampolines are no longer used in this process, for the given reason. */
+void trampoline_disable_as(enum trampoline_state why);
+
+#endif

@@ -1,0 +1,79 @@
+#include "runtime/image_symbols.h"
+
+#include <stddef.h>
+
+/* The loader makes the addresses in most dynamic sections absolute, but not in the vdso's. */
+static uint64_t absolute(const struct image_source *source, uint64_t address)
+{
+    return address < source->bias ? address + source->bias : address;
+}
+
+bool image_symbols_open_as(const struct image_source *source, struct image_symbols *out)
+{
+    const Elf64_Dyn *dynamic = NULL;
+    *out = (struct image_symbols){NULL, NULL, 0, NULL};
+    for (uint32_t i = 0; i < source->phdr_count; i++)
+        if (source->phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const Elf64_Dyn *)(source->bias + source->phdr[i].p_vaddr);
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+        uint64_t address = absolute(source, dynamic->d_un.d_ptr);
+        if (dynamic->d_tag == DT_SYMTAB)
+            out->symbols = (const Elf64_Sym *)address;
+        else if (dynamic->d_tag == DT_STRTAB)
+            out->names = (const char *)address;
+        else if (dynamic->d_tag == DT_STRSZ)
+            out->names_size = dynamic->d_un.d_val;
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            out->gnu_hash = (const uint32_t *)address;
+    }
+    return out->symbols && out->names && out->gnu_hash;
+}
+
+/* Whether the name at `offset` is `name`, or begins with it. */
+static bool named(const struct image_symbols *s, uint64_t offset, const char *name, bool prefix)
+{
+    for (; offset < s->names_size; offset++, name++) {
+        if (!*name && prefix)
+            return true;
+        if (s->names[offset] != *name)
+            return false;
+        if (!*name)
+            return true;
+    }
+    return false;
+}
+
+/* The table (https://flapenguin.me/elf-dt-gnu-hash describes it):
+ *
+ *     0   buckets, first (symbol that is hashed), words (of the Bloom filter), shift
+ *     16  uint64_t bloom[words]
+ *         uint32_t bucket[buckets]    the first symbol of a chain, or 0
+ *         uint32_t chain[]            by symbol - first: its hash, whose bit 0 ends the chain */
+const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char *name)
+{
+    uint32_t hash = 5381, buckets = s->gnu_hash[0], first = s->gnu_hash[1], words = s->gnu_hash[2];
+    for (const char *c = name; *c; c++)
+        hash = hash * 33 + (uint8_t)*c;
+    if (!buckets)
+        return NULL;
+    const uint32_t *bucket = s->gnu_hash + 4 + 2 * (uint64_t)words, *chain = bucket + buckets;
+    uint32_t i = bucket[hash % buckets];
+    if (i < first)
+        return NULL;
+    for (;; i++) {
+        uint32_t found = chain[i - first];
+        if ((found | 1) == (hash | 1) && named(s, s->symbols[i].st_name, name, false))
+            return s->symbols[i].st_shndx == SHN_UNDEF ? NULL : &s->symbols[i];
+        if (found & 1)
+            return NULL;
+    }
+}
+
+/* Undefined symbols come before those that are hashed. */
+bool image_symbols_wants_as(const struct image_symbols *s, const char *prefix)
+{
+    for (uint32_t i = 1; i < s->gnu_hash[1]; i++)
+        if (s->symbols[i].st_shndx == SHN_UNDEF && named(s, s->symbols[i].st_name, prefix, true))
+            return true;
+    return false;
+}

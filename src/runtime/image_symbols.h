@@ -1,0 +1,27 @@
+/* The dynamic symbols of a mapped image, read in place.
+ *
+ * Context: any, signal handlers included: memory of the image is read, nothing else.
+ * Ownership: borrows the image, which must stay mapped. */
+#ifndef PENUMBRA_RUNTIME_IMAGE_SYMBOLS_H
+#define PENUMBRA_RUNTIME_IMAGE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/images_internal.h"
+
+struct image_symbols {
+    const Elf64_Sym *symbols;
+    const char *names;
+    uint64_t names_size;
+    const uint32_t *gnu_hash;
+};
+
+/* False: the image has no table of them, or none with a GNU hash. */
+bool image_symbols_open_as(const struct image_source *source, struct image_symbols *out);
+/* The definition of `name`, or NULL. */
+const Elf64_Sym *image_symbols_find_as(const struct image_symbols *s, const char *name);
+/* Whether the image asks others for a symbol whose name begins with `prefix`. */
+bool image_symbols_wants_as(const struct image_symbols *s, const char *prefix);
+
+#endif
