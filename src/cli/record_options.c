@@ -6,11 +6,12 @@
 #include "cli/numbers.h"
 #include "cli/suggest.h"
 
-enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 16384, DEPTH_MAX = 1000000 };
+enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
 /* Values of options without a letter. */
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
-       OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE };
+       OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
+       OPT_NO_TRAMPOLINE };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -31,7 +32,8 @@ static const struct row {
     {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},
     {OPT_NO_FOLLOW, "no-follow", NULL, "leave out forked children and exec'ed programs"},
     {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant"},
-    {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 16384)"},
+    {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)"},
+    {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone"},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)"},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
@@ -162,6 +164,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case 'c': o->period_text = optarg; return true;
     case OPT_NO_FOLLOW: o->follow = false; return true;
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
+    case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
     case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
@@ -251,7 +254,8 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
                                  .frequency = RATE_DEFAULT,
                                  .max_depth = DEPTH_DEFAULT,
                                  .follow = true,
-                                 .randomize = true};
+                                 .randomize = true,
+                                 .trampoline = true};
     opterr = 0;
     optind = 0; /* glibc: begin anew, whatever was parsed before */
     int option;

@@ -28,6 +28,7 @@ struct record_options {
     bool event_given;
     bool follow;
     bool randomize;
+    bool trampoline;
     bool wait_all;
     bool quiet;
     bool help;

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "runtime/carrier/forbidden.h"
 #include "runtime/images_internal.h"
 #include "sigsafe/sys.h"
 
@@ -176,5 +177,6 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
     image->table_ref = &shared->table;
     image->table_base = rt.spool.base;
     image->table_limit = rt.spool.mapped;
+    forbidden_note_as(source, image);
     return true;
 }

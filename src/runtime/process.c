@@ -1,5 +1,6 @@
 #include "runtime/process.h"
 
+#include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
@@ -36,6 +37,7 @@ static struct spool_process *record_make(void)
     p->start_ns = thread_monotonic_ns_as();
     p->mechanism = rt.config->mechanism;
     p->exclude_kernel = rt.config->exclude_kernel;
+    p->trampoline = rt.process ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
     sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
     rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
@@ -105,6 +107,7 @@ void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
     environment_fork_child();
+    trampoline_fork_child(t);
     if (!rt.process)
         return;
     if (rt_quiet_as()) {

@@ -45,6 +45,8 @@ struct rt_trampoline {
     bool set;
     bool allowed;   /* the thread can be recognized by its thread-local storage */
     bool lost;      /* some entry of the thread is lost */
+    uint8_t truncation; /* enum truncation: how the path above the trampoline ends */
+    spool_ref tree; /* the tree that the memo belonged to when it was set */
 };
 
 struct rt_thread {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "runtime/carrier/trampoline.h"
 #include "runtime/thread.h"
 
 static pthread_key_t key;
@@ -12,6 +13,7 @@ static _Thread_local struct rt_thread *self __attribute__((tls_model("initial-ex
 static void self_end(void *state)
 {
     struct rt_thread *t = state;
+    trampoline_thread_end(t);
     self = NULL;
     if (rt_quiet_as())
         return; /* the kernel ends the trigger with the thread */
@@ -32,6 +34,8 @@ struct rt_thread *self_get(void)
 void self_set(struct rt_thread *t)
 {
     self = t;
-    if (key_made && t)
-        pthread_setspecific(key, t);
+    if (!t || !key_made)
+        return;
+    pthread_setspecific(key, t);
+    t->trampoline.allowed = true; /* from here on self_get() knows it */
 }

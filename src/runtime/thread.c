@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
@@ -73,6 +74,7 @@ struct rt_thread *thread_make_as(void)
     if (!t)
         return NULL;
     t->fd = t->switch_fd = t->timer = -1;
+    t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
     t->stack_short = false;
     return t;
@@ -198,6 +200,7 @@ bool thread_begin_as(struct rt_thread *t)
     t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     t->busy = 0;
     t->unwind.generation = 0;
+    trampoline_thread_begin_as(t);
     if (!slot_take_as(t)) {
         __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
         thread_free_as(t);

@@ -106,7 +106,8 @@ struct spool_config {
     uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
     uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
-    uint32_t reserved;
+    uint32_t trampoline;    /* 1: calls are counted where they return, unless the process is one in
+                               which that is not safe */
 };
 
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };
@@ -175,6 +176,7 @@ struct spool_process {
     uint32_t arm_error; /* errno of the first perf_event_open or timer that failed, or ARM_ERROR_*;
                            0: none */
     uint32_t exclude_kernel; /* what this process really uses */
+    uint32_t trampoline; /* atomic enum trampoline_state */
     spool_ref command;  /* spool_string: arguments separated by NUL */
     uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
     char name[16];

@@ -64,7 +64,7 @@ struct unwind_frame {
 };
 
 /* Where walks end before the root: return addresses in [stop_lo, stop_hi) are a trampoline's. Code in
- * [inside_lo, inside_hi) is at work on the trampoline: what is below it is not to be relied on. */
+ * [inside_lo, inside_hi), and all that it calls, is at work on one. */
 struct unwind_marks {
     uint64_t stop_lo, stop_hi;
     uint64_t inside_lo, inside_hi;

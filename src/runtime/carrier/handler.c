@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include "runtime/carrier/interrupted.h"
+#include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
 #include "runtime/interpose/signals.h"
@@ -53,6 +54,30 @@ static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
     }
 }
 
+/* Walks to the root, or to the thread's trampoline: then the first *kept elements of the memo are the
+ * rest of the path. */
+static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
+                           struct unwind_result *walk, uint32_t *kept)
+{
+    enum { STRAYS_MAX = 64 }; /* trampolines that other threads left on this stack */
+    uint64_t sp = regs->r[UNWIND_RSP];
+    for (unsigned strays = 0; strays < STRAYS_MAX; strays++) {
+        *kept = 1;
+        if (!stack_walk(t, regs, walk))
+            return false;
+        if (walk->inside)
+            return true;
+        if (!walk->stopped_at) {
+            trampoline_left_as(t, sp);
+            return true;
+        }
+        if (trampoline_met_as(t, walk, kept))
+            return true;
+        trampoline_left_as(t, sp);
+    }
+    return false;
+}
+
 void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
                     struct trigger_charge charge)
 {
@@ -67,15 +92,21 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         return;
     struct unwind_result walk;
     t->unwind.no_system_calls = rt_quiet_as();
-    if (!stack_walk(t, regs, &walk)) {
+    uint32_t kept;
+    if (!stack_walk_new(t, regs, &walk, &kept)) {
         record->drops[DROP_IMAGES_CHANGED] += charge.weight;
         return;
     }
+    if (walk.inside) {
+        record->drops[DROP_TRAMPOLINE] += charge.weight;
+        return;
+    }
     uint64_t prefix = walk.truncation == TRUNC_NONE ? 0 : key_pseudo(KEY_TRUNCATED);
-    if (!tree_add_as(t, walk.frames, prefix, charge.weight)) {
+    if (!tree_add_as(t, kept, walk.frames, prefix, charge.weight)) {
         record->drops[DROP_SPOOL_FULL] += charge.weight;
         return;
     }
+    trampoline_place_as(t, &walk, kept, regs->r[UNWIND_RSP]);
     record->taken++;
     record->weight += charge.weight;
     record->weight_squares += charge.weight * charge.weight;

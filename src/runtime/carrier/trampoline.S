@@ -1,7 +1,7 @@
 /* Where marked procedures return to. trampoline_layout.h has the pictures. */
 #include "runtime/carrier/trampoline_layout.h"
 
-        .section trampoline_text, "ax", @progbits
+        .text
 
 /* To an unwinder an entry is a frame of no size between the marked procedure and its true caller:
  *
@@ -75,5 +75,8 @@ trampoline_common:
         ret
         .cfi_endproc
         .size trampoline_common, . - trampoline_common
+        .globl trampoline_end
+        .hidden trampoline_end
+trampoline_end:
 
         .section .note.GNU-stack, "", @progbits

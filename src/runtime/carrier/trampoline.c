@@ -23,8 +23,7 @@ _Static_assert(sizeof(struct trampoline_data) == TRAMPOLINE_DATA_SIZE, "as tramp
 _Static_assert(offsetof(struct trampoline_data, real) == TRAMPOLINE_DATA_REAL, "for the CFI");
 
 #define HIDDEN __attribute__((visibility("hidden")))
-HIDDEN extern const uint8_t trampoline_entries[];
-HIDDEN extern const uint8_t __start_trampoline_text[], __stop_trampoline_text[];
+HIDDEN extern const uint8_t trampoline_entries[], trampoline_end[];
 HIDDEN extern struct trampoline_data trampoline_data[];
 HIDDEN struct trampoline_data trampoline_data[TRAMPOLINE_ENTRIES];
 
@@ -76,8 +75,8 @@ void trampoline_thread_begin_as(struct rt_thread *t)
 {
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->unwind.marks = (struct unwind_marks){
-        entry_address(0), entry_address(TRAMPOLINE_ENTRIES), (uint64_t)__start_trampoline_text,
-        (uint64_t)__stop_trampoline_text};
+        entry_address(0), entry_address(TRAMPOLINE_ENTRIES), entry_address(0),
+        (uint64_t)trampoline_end};
 }
 
 static bool entry_have_as(struct rt_thread *t)
@@ -113,6 +112,7 @@ static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32
     d->real = real;
     d->slot = slot;
     t->trampoline.at = at;
+    t->trampoline.tree = t->memo[0].node;
     compiler_fence();
     if (replace(slot, real, entry_address(t->trampoline.entry)))
         t->trampoline.set = true;
@@ -154,13 +154,16 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
     entry_leave_as(t, restored || resolved ? ENTRY_FREE : ENTRY_LOST);
 }
 
-bool trampoline_met_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t *kept)
+bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept)
 {
     uint32_t entry = (uint32_t)((walk->stopped_at - entry_address(0)) / TRAMPOLINE_STRIDE);
     struct trampoline_data *d = &trampoline_data[entry];
     if (t->trampoline.set && entry == t->trampoline.entry) {
         d->slot = walk->stopped_slot; /* procedures may move their return address */
+        if (t->trampoline.tree != t->memo[0].node)
+            return false;
         *kept = t->trampoline.at;
+        walk->truncation = t->trampoline.truncation;
         if (walk->frames && t->frames[walk->frames - 1].ra == walk->stopped_at)
             t->frames[walk->frames - 1].ra = d->real;
         return *kept + walk->frames + 2 <= t->max_depth;
@@ -197,8 +200,10 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
         trampoline_left_as(t, sp);
         return;
     }
-    if (walk->guessed || walk->truncation != TRUNC_NONE)
+    if (walk->guessed)
         return;
+    if (!walk->stopped_at)
+        t->trampoline.truncation = walk->truncation;
     for (uint32_t i = 0; i < walk->frames && i < SKIP_MAX; i++) {
         uint32_t at = kept + walk->frames - 1 - i;
         const struct rt_memo *m = &t->memo[at];
@@ -280,7 +285,7 @@ static void climb(struct rt_thread *t, uint32_t at)
 /* A marked procedure has returned. *slot: its return address was here; now the address behind the
  * entry's call is, and the true one must be when this function returns. */
 HIDDEN void trampoline_fire_as(uint64_t *slot);
-__attribute__((section("trampoline_text"), noinline)) void trampoline_fire_as(uint64_t *slot)
+void trampoline_fire_as(uint64_t *slot)
 {
     uint32_t entry = (uint32_t)((*slot - entry_address(0)) / TRAMPOLINE_STRIDE);
     struct trampoline_data *d = &trampoline_data[entry];

@@ -34,8 +34,9 @@ void trampoline_fork_child(struct rt_thread *t);
 void trampoline_lift(struct rt_thread *t);
 
 /* A walk has stopped at a trampoline. True: at the thread's own; then the *kept first elements of the
- * memo are the rest of the path. False: at one that did not belong there; it is gone, walk again. */
-bool trampoline_met_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t *kept);
+ * memo are the rest of the path, and *walk says how that ends. False: at one that did not belong
+ * there, and is gone, or the path has become too long: walk again without. */
+bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept);
 /* A walk from stack pointer sp did not meet the thread's trampoline, or it must go. */
 void trampoline_left_as(struct rt_thread *t, uint64_t sp);
 /* After a sample's path was added: moves the trampoline above the interrupted procedure. The path

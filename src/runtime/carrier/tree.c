@@ -53,35 +53,43 @@ static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t k
     return ref;
 }
 
-bool tree_add_as(struct rt_thread *t, uint32_t count, uint64_t prefix, uint64_t weight)
+/* Makes memo[i] the child of memo[i - 1] with this key, and the memo's last element. */
+static bool memo_extend_as(struct rt_thread *t, uint32_t i, uint64_t key)
 {
-    uint32_t lead = prefix ? 2 : 1; /* root, prefix */
-    uint32_t depth = lead + count;
-    if (depth > t->max_depth) {
-        /* Keep the leaf's end: the walk stops at max_depth - 2, so this is only for safety. */
-        count -= depth - t->max_depth;
-        depth = t->max_depth;
-    }
+    spool_ref node = child_find_as(t, t->memo[i - 1].node, key);
+    t->memo_depth = node ? i + 1 : i;
+    if (!node)
+        return false;
+    t->memo[i].key = key;
+    t->memo[i].node = node;
+    return true;
+}
+
+bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t prefix,
+                 uint64_t weight)
+{
     struct rt_memo *memo = t->memo;
-    uint32_t i = 1;
-    if (prefix && i < t->memo_depth && memo[i].key == prefix)
-        i++;
-    if (i == lead)
-        while (i < depth && i < t->memo_depth &&
-               memo[i].key == t->frames[count - 1 - (i - lead)].key)
-            i++;
-    for (; i < depth; i++) {
-        uint64_t key = i < lead ? prefix : t->frames[count - 1 - (i - lead)].key;
-        spool_ref node = child_find_as(t, memo[i - 1].node, key);
-        if (!node) {
-            t->memo_depth = i;
+    uint32_t i = kept;
+    if (prefix && kept == 1) {
+        bool same = t->memo_depth > 1 && memo[1].key == prefix;
+        if (!same && !memo_extend_as(t, 1, prefix))
             return false;
-        }
-        memo[i].key = key;
-        memo[i].node = node;
+        memo[1].cfa = memo[1].ra = 0;
+        i = 2;
+        t->memo_depth = same ? t->memo_depth : 2;
     }
-    t->memo_depth = depth;
-    node_at(memo[depth - 1].node)->samples += weight;
+    if (i + count > t->max_depth) /* the walk stops at max_depth - 2, so this is only for safety */
+        count = t->max_depth - i;  /* keep the leaf's end */
+    const struct unwind_frame *frame = t->frames + count;
+    for (; frame != t->frames; i++) {
+        frame--;
+        if ((i >= t->memo_depth || memo[i].key != frame->key) && !memo_extend_as(t, i, frame->key))
+            return false;
+        memo[i].cfa = frame->cfa;
+        memo[i].ra = frame->ra;
+    }
+    t->memo_depth = i;
+    node_at(memo[i - 1].node)->samples += weight;
     return true;
 }
 
@@ -89,8 +97,12 @@ void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight)
 {
     if (!weight)
         return;
-    if (tree_add_as(t, 0, key_pseudo(KEY_UNATTRIBUTED), weight))
+    /* Beside the memo, which stays what it is. */
+    spool_ref node = child_find_as(t, t->memo[0].node, key_pseudo(KEY_UNATTRIBUTED));
+    if (node) {
+        node_at(node)->samples += weight;
         t->record->weight += weight;
-    else
+    } else {
         t->record->drops[DROP_SPOOL_FULL] += weight;
+    }
 }

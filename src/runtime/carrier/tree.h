@@ -12,9 +12,13 @@
 
 #include "runtime/runtime.h"
 
-/* Charges `weight` samples to the path t->frames[count - 1] ... t->frames[0]. prefix: a pseudo key
- * that goes between the root and the path, or 0. False if the spool is full (nothing is charged). */
-bool tree_add_as(struct rt_thread *t, uint32_t count, uint64_t prefix, uint64_t weight);
+/* Charges `weight` samples to the path memo[1] ... memo[kept - 1], t->frames[count - 1] ...
+ * t->frames[0], and makes it the memo. kept: 1, or as many elements of the memo as are known to be the
+ * path's (trampoline.h). prefix, if kept is 1: a pseudo key that goes between the root and the path,
+ * or 0. False if the spool is full (nothing is charged). */
+bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t prefix,
+                 uint64_t weight);
+
 /* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is full. */
 void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight);
 
