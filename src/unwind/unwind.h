@@ -64,10 +64,12 @@ struct unwind_frame {
 };
 
 /* Where walks end before the root: return addresses in [stop_lo, stop_hi) are a trampoline's. Code in
- * [inside_lo, inside_hi), and all that it calls, is at work on one. */
+ * `inside`, and all that it calls, is at work on one. Where code in `leaving` is on the stack, none is
+ * to be set. */
 struct unwind_marks {
     uint64_t stop_lo, stop_hi;
     uint64_t inside_lo, inside_hi;
+    uint64_t leaving_lo, leaving_hi;
 };
 
 enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16 };
@@ -99,6 +101,7 @@ struct unwind_result {
     uint64_t stopped_at;        /* the trampoline's return address that ended the walk, or 0 */
     uint64_t stopped_slot;      /* and where it lies */
     bool inside;                /* the walk met code at work on a trampoline, and ended there */
+    bool leaving;               /* it met code in `leaving` */
 };
 
 /* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`

@@ -90,7 +90,9 @@ static void cache_fill(struct walk *w, const struct step_place *place, uint64_t 
 {
     uint64_t rip = w->state.frame.regs.r[UNWIND_RIP];
     enum unwind_rule_kind kind = rule_kind(place->rule);
-    if (w->state.exact || (kind != RULE_RSP && kind != RULE_RBP && kind != RULE_ROOT))
+    uint64_t leaving = rip - w->thread->marks.leaving_lo;
+    if (w->state.exact || leaving < w->thread->marks.leaving_hi - w->thread->marks.leaving_lo ||
+        (kind != RULE_RSP && kind != RULE_RBP && kind != RULE_ROOT))
         return;
     uint64_t slot = cache_slot(rip);
     w->thread->cache[slot].pc = rip;
@@ -127,6 +129,7 @@ static bool marked(struct walk *w)
         return true;
     }
     w->result.inside = rip - marks->inside_lo < marks->inside_hi - marks->inside_lo;
+    w->result.leaving |= rip - marks->leaving_lo < marks->leaving_hi - marks->leaving_lo;
     return w->result.inside;
 }
 
@@ -190,7 +193,7 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     w->result.images_missing = false;
     w->result.missing_pc = 0;
     w->result.stopped_at = w->result.stopped_slot = 0;
-    w->result.inside = false;
+    w->result.inside = w->result.leaving = false;
 }
 
 static void cache_clear(struct unwind_thread *thread, uint32_t generation)

@@ -17,9 +17,13 @@ static uint32_t range_count; /* atomic */
  * (dlopen and relatives, mcount), or let somebody return there later (setjmp, getcontext) or twice
  * (vfork). */
 static const char *const functions[] = {
-    "dlopen",   "dlmopen",  "dlsym",        "dlvsym",      "_setjmp",     "setjmp",
-    "sigsetjmp", "__sigsetjmp", "getcontext", "swapcontext", "vfork",     "__vfork",
-    "mcount",   "_mcount",  "__fentry__",   "__libc_dlopen_mode", "rb_callcc"};
+    "dlopen",    "dlmopen",     "dlsym",      "dlvsym", "_setjmp", "setjmp",
+    "sigsetjmp", "__sigsetjmp", "getcontext", "vfork",  "__vfork", "mcount",
+    "_mcount",   "__fentry__",  "__libc_dlopen_mode"};
+
+/* Functions that leave frames behind: what is put into those now would not be met. */
+static const char *const leaving[] = {"longjmp",    "_longjmp",    "siglongjmp", "__longjmp_chk",
+                                      "setcontext", "swapcontext", "pthread_exit"};
 
 /* Programs whose run time system walks, moves or copies stacks by itself. */
 static const struct {
@@ -131,6 +135,17 @@ static bool has_own_unwinder(const struct image_symbols *s, const struct unwind_
            (image_symbols_wants_as(s, "dl_iterate_phdr") && has_personality(image));
 }
 
+static void functions_add_as(const struct image_symbols *s, const struct unwind_image *image,
+                             const char *const *names, unsigned count, enum forbidden what)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const Elf64_Sym *symbol = image_symbols_find_as(s, names[i]);
+        if (symbol && symbol->st_size)
+            range_add_as(key_make(image->number, symbol->st_value),
+                         key_make(image->number, symbol->st_value + symbol->st_size), what);
+    }
+}
+
 static bool defines(const struct image_symbols *s, const char *name)
 {
     return image_symbols_find_as(s, name) != NULL;
@@ -148,7 +163,7 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
     if (!image_symbols_open_as(source, &s))
         return;
     if (defines(&s, "_Unwind_RaiseException") || defines(&s, "_Ux86_64_getcontext")) {
-        image_add_as(image, FORBIDDEN_UNWINDER);
+        image_add_as(image, FORBIDDEN_LEAVING);
     } else if (defines(&s, "__tls_get_addr")) {
         image_add_as(image, FORBIDDEN_MARK); /* the dynamic linker */
     } else if (has_own_unwinder(&s, image)) {
@@ -157,13 +172,8 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
     for (unsigned i = 0; i < sizeof hosts / sizeof *hosts; i++)
         if (defines(&s, hosts[i].symbol))
             trampoline_disable_as(hosts[i].why);
-    for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++) {
-        const Elf64_Sym *symbol = image_symbols_find_as(&s, functions[i]);
-        if (symbol && symbol->st_size)
-            range_add_as(key_make(image->number, symbol->st_value),
-                         key_make(image->number, symbol->st_value + symbol->st_size),
-                         FORBIDDEN_MARK);
-    }
+    functions_add_as(&s, image, functions, sizeof functions / sizeof *functions, FORBIDDEN_MARK);
+    functions_add_as(&s, image, leaving, sizeof leaving / sizeof *leaving, FORBIDDEN_LEAVING);
 }
 
 /* The processor's shadow stack compares return addresses with its own copies. */

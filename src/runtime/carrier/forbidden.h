@@ -16,7 +16,7 @@
 enum forbidden {
     FORBIDDEN_NOT,
     FORBIDDEN_MARK,     /* the frame's return address must stay */
-    FORBIDDEN_UNWINDER, /* as long as it is on the stack, all return addresses must stay */
+    FORBIDDEN_LEAVING, /* an unwinder or a longjmp: while it is on the stack, all must stay */
 };
 
 /* Decides whether this process uses trampolines at all: the option, the processor's shadow stack, what

@@ -24,6 +24,7 @@ _Static_assert(offsetof(struct trampoline_data, real) == TRAMPOLINE_DATA_REAL, "
 
 #define HIDDEN __attribute__((visibility("hidden")))
 HIDDEN extern const uint8_t trampoline_entries[], trampoline_end[];
+HIDDEN extern const uint8_t nonlocal_begin[], nonlocal_end[]; /* interpose/nonlocal.S */
 HIDDEN extern struct trampoline_data trampoline_data[];
 HIDDEN struct trampoline_data trampoline_data[TRAMPOLINE_ENTRIES];
 
@@ -75,8 +76,12 @@ void trampoline_thread_begin_as(struct rt_thread *t)
 {
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->unwind.marks = (struct unwind_marks){
-        entry_address(0), entry_address(TRAMPOLINE_ENTRIES), entry_address(0),
-        (uint64_t)trampoline_end};
+        entry_address(0),
+        entry_address(TRAMPOLINE_ENTRIES),
+        entry_address(0),
+        (uint64_t)trampoline_end,
+        (uint64_t)nonlocal_begin,
+        (uint64_t)nonlocal_end};
 }
 
 static bool entry_have_as(struct rt_thread *t)
@@ -185,10 +190,13 @@ static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
            unwind_follows_call(unwind_memory_load_as(ra - 8));
 }
 
-static bool unwinder_at_work(const struct rt_thread *t, uint32_t frames)
+/* Whether a function is on the stack that leaves frames otherwise than by returning. */
+static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
 {
-    for (uint32_t i = 0; i < frames; i++)
-        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_UNWINDER)
+    if (walk->leaving)
+        return true;
+    for (uint32_t i = 0; i < walk->frames; i++)
+        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_LEAVING)
             return true;
     return false;
 }
@@ -196,7 +204,7 @@ static bool unwinder_at_work(const struct rt_thread *t, uint32_t frames)
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp)
 {
-    if (!enabled() || !t->trampoline.allowed || unwinder_at_work(t, walk->frames)) {
+    if (!enabled() || !t->trampoline.allowed || leaving(t, walk)) {
         trampoline_left_as(t, sp);
         return;
     }

@@ -1,5 +1,6 @@
 /* Each function puts the true return address back (nonlocal.c) and jumps to the real one, with all
  * arguments in place and without a frame of its own: the real one sees its caller as without us.
+ * Samples that are taken between the two set no trampoline.
  *
  *     rsp + 56   the caller's return address
  *     rsp        r9, r8, rcx, rdx, rsi, rdi, and a word that aligns the stack */
@@ -33,6 +34,12 @@
 
 #define NONLOCAL(number, name) nonlocal number, name;
         .hidden nonlocal_prepare
+        .globl nonlocal_begin
+        .hidden nonlocal_begin
+nonlocal_begin:
         NONLOCAL_NAMES(NONLOCAL)
+        .globl nonlocal_end
+        .hidden nonlocal_end
+nonlocal_end:
 
         .section .note.GNU-stack, "", @progbits
