@@ -70,7 +70,8 @@ enum {
     FEATURES = 14
 };
 
-/* How a form uses a field that may hold a general register: FIELD_... | width code << 4. */
+/* How a form uses a field that may hold a general register: FIELD_... | width code << 4. READ: the
+ * old value matters, be it only for the bits that a write leaves. */
 enum {
     FIELD_GPR = 1, FIELD_READ = 2, FIELD_WRITE = 4, FIELD_CONDITIONAL = 8, FIELD_WIDTH_SHIFT = 4,
 };

@@ -2,7 +2,11 @@
 
 #include "x86/form.h"
 
-enum { LONGEST = 15 };
+enum {
+    LONGEST = 15,
+    LOOKAHEAD = 24 /* decode() looks at no byte from here on, whatever the bytes are: it notices
+                      that an instruction is too long once it knows an opcode's or prefix's end */
+};
 
 /* What the first byte of an instruction, or the one behind a prefix, is. */
 enum lead {
@@ -43,7 +47,6 @@ struct state {
 static void prefixes(struct state *s, struct x86_insn *out)
 {
     unsigned rex = 0;
-    out->at_prefix = 0;
     for (; s->at < LONGEST; s->at++) {
         uint8_t byte = s->code[s->at];
         unsigned lead = leads[byte];
@@ -218,23 +221,17 @@ static void address(struct state *s, unsigned modrm, unsigned word, struct x86_i
 
 /* How one field that holds a general register adds to the masks. Without REX, byte registers 4 to
  * 7 are ah, ch, dh and bh. */
-static void use_field(struct state *s, unsigned field, unsigned use, unsigned reg,
+static inline __attribute__((always_inline)) void use_field(struct state *s, unsigned field, unsigned use, unsigned reg,
     struct x86_insn *out)
 {
-    unsigned width = use >> FIELD_WIDTH_SHIFT;
-    if (!(use & FIELD_GPR))
-        return;
-    out->fields |= (uint8_t)field;
-    if (width == WIDTH_1 && reg - 4 < 4 && !(s->traits & X86_HAS_REX)) {
+    unsigned gpr = use & FIELD_GPR;
+    out->fields |= (uint8_t)(field * gpr);
+    if (gpr && use >> FIELD_WIDTH_SHIFT == WIDTH_1 && reg - 4 < 4 && !(s->traits & X86_HAS_REX)) {
         s->traits |= X86_HIGH_BYTE;
         reg -= 4;
     }
-    unsigned bit = 1u << (reg & 15);
-    bool partial = width < WIDTH_4 || (use & FIELD_CONDITIONAL);
-    if (use & FIELD_WRITE)
-        out->writes |= (uint16_t)bit;
-    if ((use & FIELD_READ) || ((use & FIELD_WRITE) && partial))
-        out->reads |= (uint16_t)bit;
+    out->writes |= (uint16_t)((use / FIELD_WRITE & 1) << (reg & 15));
+    out->reads |= (uint16_t)((use / FIELD_READ & 1) << (reg & 15));
 }
 
 static void use_address(struct state *s, const struct x86_form *form, struct x86_insn *out)
@@ -354,7 +351,7 @@ static bool finish(struct state *s, struct x86_insn *out)
              !is_3dnow(code[out->at_imm]));
 }
 
-/* `code` has LONGEST + 1 readable bytes. Returns the length, 0 for none; *seen: bytes looked at. */
+/* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. */
 static unsigned decode(const uint8_t *code, struct x86_insn *out, unsigned *seen)
 {
     struct state s = {.code = code, .vvvv = X86_NONE};
@@ -378,7 +375,7 @@ static unsigned decode(const uint8_t *code, struct x86_insn *out, unsigned *seen
 /* Fewer bytes than the longest instruction: decodes a copy with zeros behind it. */
 static unsigned decode_short(const uint8_t *code, size_t available, struct x86_insn *out)
 {
-    uint8_t copy[LONGEST + 1] = {0};
+    uint8_t copy[LOOKAHEAD] = {0};
     unsigned seen;
     for (size_t i = 0; i < available; i++)
         copy[i] = code[i];
@@ -386,14 +383,14 @@ static unsigned decode_short(const uint8_t *code, size_t available, struct x86_i
     if (length && length <= available)
         return length;
     out->length = 0;
-    out->kind = seen > available ? X86_TRUNCATED : X86_INVALID;
+    out->kind = seen > available && available < LONGEST ? X86_TRUNCATED : X86_INVALID;
     return 0;
 }
 
 unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out)
 {
     unsigned seen;
-    if (available <= LONGEST)
+    if (available < LOOKAHEAD)
         return decode_short(code, available, out);
     unsigned length = decode(code, out, &seen);
     if (length == 0) {

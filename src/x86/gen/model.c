@@ -323,6 +323,8 @@ static unsigned field_use(const struct model_insn *in, const ZydisDecodedOperand
     bool keeps = in->insn.mnemonic == ZYDIS_MNEMONIC_BSF || in->insn.mnemonic == ZYDIS_MNEMONIC_BSR;
     if ((o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) || (keeps && (use & FIELD_WRITE)))
         use |= FIELD_CONDITIONAL; /* bsf, bsr: of 0, the destination stays */
+    if ((use & FIELD_WRITE) && (o->size < 32 || (use & FIELD_CONDITIONAL)))
+        use |= FIELD_READ;
     if (in->insn.meta.category == ZYDIS_CATEGORY_WIDENOP)
         use &= ~(unsigned)(FIELD_READ | FIELD_WRITE | FIELD_CONDITIONAL);
     return use;

@@ -132,6 +132,18 @@ static void test_ends(void **unused)
             assert_int_equal(length, given == facts[i].length ? given : 0);
             assert_int_equal(got.kind, length ? facts[i].kind : X86_TRUNCATED);
         }
+    /* Prefixes without end, and prefixes before what is longest. */
+    static const char *const ends[] = {"\x66", "\x62\xf2\x7d\x48", "\xc4\xe2", "\x0f\x38", "\x8f\xe8",
+        "\x81\x84\x24", "\x0f\x0f"};
+    for (unsigned end = 0; end < 7; end++)
+        for (unsigned lead = 0; lead < 32; lead++)
+            for (unsigned given = lead; given < 40; given++) {
+                uint8_t *code = pages + PAGE - given;
+                struct x86_insn got;
+                for (unsigned i = 0; i < given; i++)
+                    code[i] = i < lead ? 0x2e : (uint8_t)ends[end][(i - lead) % strlen(ends[end])];
+                assert_true(x86_decode_as(code, given, &got) <= 15);
+            }
     static const uint8_t invalid[][3] = {{0x06, 0, 0}, {0x0f, 0x04, 0}, {0xc5, 0x00, 0x0f}};
     for (unsigned i = 0; i < 3; i++) {
         struct x86_insn got;
