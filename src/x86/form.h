@@ -91,6 +91,8 @@ enum { /* x86_form.bits */
     FORM_REGISTER_ONLY = 1, /* mod is ignored, and taken for 3 */
     FORM_OPCODE_REGISTER = 2, /* the register of `reg` is in the opcode */
     FORM_VSIB = 4,
+    FORM_ABSOLUTE = 16,     /* an address of 8 bytes (with 67: 4) follows the opcode */
+    FORM_3DNOW = 32,        /* the immediate is an opcode, for x86_3dnow */
     FORM_SHIFT_IMM = 8,     /* shift or rotate by an immediate: flags stay if the count is 0 */
 };
 
@@ -106,7 +108,7 @@ struct x86_form {
     uint8_t reg;         /* FIELD_... */
     uint8_t rm;
     uint8_t vvvv;
-    uint8_t access;      /* X86_MEM..., of the modrm operand; a mask adds X86_MEM_CONDITIONAL */
+    uint8_t access;      /* X86_MEM..., of the modrm operand; a mask adds CONDITIONAL */
     uint16_t reads;      /* implicit */
     uint16_t writes;     /* implicit */
     uint16_t conditional; /* implicit writes that may not happen */

@@ -43,20 +43,16 @@ struct state {
     unsigned vvvv;
 };
 
-/* Legacy prefixes and REX. A REX that another prefix follows is none. */
-static void prefixes(struct state *s, struct x86_insn *out)
+/* Legacy prefixes. Returns REX or 0: a REX that another prefix follows is none. */
+static unsigned legacy_prefixes(struct state *s)
 {
     unsigned rex = 0;
-    for (; s->at < LONGEST; s->at++) {
+    for (s->at = 0; s->at < LONGEST; s->at++) {
         uint8_t byte = s->code[s->at];
         unsigned lead = leads[byte];
         if (lead == LEAD_OPCODE)
             break;
-        if (lead == LEAD_REX) {
-            rex = byte;
-            continue;
-        }
-        rex = 0;
+        rex = lead == LEAD_REX ? byte : 0;
         switch (lead) {
         case LEAD_66: s->traits |= X86_PREFIX66; break;
         case LEAD_67: s->traits |= X86_ADDRESS32; break;
@@ -68,16 +64,26 @@ static void prefixes(struct state *s, struct x86_insn *out)
         default: break; /* es, cs, ss, ds: without effect in 64-bit mode */
         }
     }
-    out->at_prefix = (uint8_t)(s->at - (rex != 0));
-    if (rex) {
-        s->traits |= X86_HAS_REX;
-        s->w = rex >> 3 & 1;
-        s->r = rex << 1 & 8;
-        s->x = rex << 2 & 8;
-        s->b = rex << 3 & 8;
-        s->b_select = rex & 1;
-        s->features |= (rex >> 2 & 1) * FEATURE_R | (rex >> 1 & 1) * FEATURE_X;
-    }
+    return rex;
+}
+
+/* All prefixes. Whether there is a REX is hard to predict: no branch depends on it. */
+static void prefixes(struct state *s, struct x86_insn *out)
+{
+    unsigned has = s->code[0] >> 4 == 4;
+    unsigned rex = s->code[0] & -has;
+    s->at = has;
+    if (leads[s->code[has]] != LEAD_OPCODE)
+        rex = legacy_prefixes(s);
+    has = rex >> 6;
+    out->at_prefix = (uint8_t)(s->at - has);
+    s->traits |= has * X86_HAS_REX;
+    s->w = rex >> 3 & 1;
+    s->r = rex << 1 & 8;
+    s->x = rex << 2 & 8;
+    s->b = rex << 3 & 8;
+    s->b_select = rex & 1;
+    s->features = (rex >> 2 & 1) * FEATURE_R | (rex >> 1 & 1) * FEATURE_X;
 }
 
 static void legacy_map(struct state *s, struct x86_insn *out)
@@ -192,30 +198,29 @@ static bool is_vector(const uint8_t *p)
     return p[0] == 0xc4 || p[0] == 0xc5 || p[0] == 0x62 || (p[0] == 0x8f && (p[1] & 0x1f) >= 8);
 }
 
-/* modrm, sib and displacement, s->at at modrm. `word` is its row of modrms. */
-static void address(struct state *s, unsigned modrm, unsigned word, struct x86_insn *out)
+/* modrm, sib and displacement, s->at at modrm. `word` is its row of modrms. Few branches: whether
+ * there is a SIB or a displacement is hard to predict. */
+static inline __attribute__((always_inline)) void address(struct state *s, unsigned modrm,
+    unsigned word, struct x86_insn *out)
 {
-    unsigned at = s->at + 1, disp = word & MODRM_DISP;
-    out->base = (uint8_t)((modrm & 7) | s->b);
-    if (word & MODRM_SIB) {
-        unsigned sib = s->code[at];
-        out->at_sib = (uint8_t)at++;
-        out->base = (uint8_t)((sib & 7) | s->b);
-        out->index = (uint8_t)((sib >> 3 & 7) | s->x);
-        out->scale = (uint8_t)(1u << (sib >> 6));
-        if ((sib & 7) == 5 && modrm < 0x40) {
-            out->base = X86_NONE;
-            disp = 4;
-        }
-    } else if (word & MODRM_RIP) {
+    unsigned at = s->at + 1, disp = word & MODRM_DISP, has = word / MODRM_SIB & 1;
+    unsigned sib = s->code[at];
+    out->at_sib = (uint8_t)(has * at);
+    out->base = (uint8_t)(((has ? sib : modrm) & 7) | s->b);
+    out->index = (uint8_t)(has ? (sib >> 3 & 7) | s->x : X86_NONE);
+    out->scale = (uint8_t)(1u << (has * (sib >> 6)));
+    at += has;
+    if (has & ((sib & 7) == 5) & (modrm < 0x40)) {
+        out->base = X86_NONE;
+        disp = 4;
+    }
+    if (word & MODRM_RIP) {
         out->base = X86_RIP;
         s->traits |= X86_RIP_RELATIVE;
         s->features |= FEATURE_RIP;
     }
-    if (disp) {
-        out->at_disp = (uint8_t)at;
-        out->disp_size = (uint8_t)disp;
-    }
+    out->at_disp = (uint8_t)(disp ? at : 0);
+    out->disp_size = (uint8_t)disp;
     s->at = at + disp;
 }
 
@@ -234,52 +239,48 @@ static inline __attribute__((always_inline)) void use_field(struct state *s, uns
     out->reads |= (uint16_t)((use / FIELD_READ & 1) << (reg & 15));
 }
 
-static void use_address(struct state *s, const struct x86_form *form, struct x86_insn *out)
+/* The registers of a memory operand. */
+static inline __attribute__((always_inline)) void use_address(struct state *s,
+    const struct x86_form *form, struct x86_insn *out)
 {
-    unsigned reads = 0;
-    if (out->base < 16) {
-        reads = 1u << out->base;
-        out->fields |= X86_FIELD_BASE;
-    }
+    unsigned memory = form->access & X86_MEM;
     if (form->bits & FORM_VSIB) {
         s->traits |= X86_VSIB;
         out->index |= (uint8_t)(s->features & FEATURE_V2 ? 16 : 0);
     } else if (out->index == X86_RSP) {
         out->index = X86_NONE;
-    } else if (out->index != X86_NONE) {
-        reads |= 1u << out->index;
-        out->fields |= X86_FIELD_INDEX;
     }
-    out->access = form->access;
+    unsigned base = memory & (out->base < 16);
+    unsigned index = memory & (out->index != X86_NONE) & !(form->bits & FORM_VSIB);
+    unsigned reads = base << (out->base & 15) | index << (out->index & 15);
+    out->fields |= (uint8_t)(base * X86_FIELD_BASE | index * X86_FIELD_INDEX);
     if ((s->features & FEATURE_MASK) && (form->access & (X86_MEM_READ | X86_MEM_WRITE)))
         out->access |= X86_MEM_CONDITIONAL;
-    out->mem_size = form->mem_size;
-    if (form->class != X86_CLASS_NOP)
-        out->reads |= (uint16_t)reads;
+    out->reads |= (uint16_t)(form->class == X86_CLASS_NOP ? 0 : reads);
 }
 
-/* What the form says of registers and flags. */
-static void use(struct state *s, const struct x86_form *form, bool memory, struct x86_insn *out)
+/* What the form says of registers and flags. Where there is a memory operand, form->rm is 0. */
+static inline __attribute__((always_inline)) void use(struct state *s, const struct x86_form *form,
+    struct x86_insn *out)
 {
+    bool in_opcode = form->bits & FORM_OPCODE_REGISTER;
+    out->kind = form->kind;
+    out->class = form->class;
     out->flags_read = form->flags_read;
     out->flags_killed = form->flags_killed;
     out->flags_changed = form->flags_changed;
+    out->access = form->access;
+    out->mem_size = form->mem_size;
     out->writes = form->writes;
     out->reads = form->reads;
     out->implicit = form->reads | form->writes;
-    if (form->bits & FORM_OPCODE_REGISTER) {
+    if (in_opcode)
         out->reg = (uint8_t)((out->opcode & 7u) | s->b);
-        use_field(s, X86_FIELD_OPCODE, form->reg, out->reg, out);
-    } else {
-        use_field(s, X86_FIELD_REG, form->reg, out->reg, out);
-    }
-    use_field(s, X86_FIELD_VVVV, form->vvvv, out->vvvv, out);
-    if (memory)
-        use_address(s, form, out);
-    else
-        use_field(s, X86_FIELD_RM, form->rm, out->base, out);
-    if (form->implicit_memory[0])
-        out->access |= X86_MEM_STACK;
+    use_field(s, in_opcode ? X86_FIELD_OPCODE : X86_FIELD_REG, form->reg, out->reg, out);
+    use_field(s, X86_FIELD_RM, form->rm, out->base, out);
+    if (form->vvvv)
+        use_field(s, X86_FIELD_VVVV, form->vvvv, out->vvvv, out);
+    use_address(s, form, out);
 }
 
 /* A count of 0, after masking, leaves all flags as they were; one of 1 defines OF. */
@@ -329,26 +330,18 @@ static bool finish(struct state *s, struct x86_insn *out)
     }
     if (form->kind == X86_INVALID || (form->forbid & s->features))
         return false;
-    if (form->implicit_memory[0] == (AT_ABSOLUTE | X86_MEM_READ << AT_ACCESS_SHIFT) ||
-        form->implicit_memory[0] == (AT_ABSOLUTE | X86_MEM_WRITE << AT_ACCESS_SHIFT)) {
+    if (form->bits & FORM_ABSOLUTE) {
         out->at_disp = (uint8_t)s->at;
         out->disp_size = s->traits & X86_ADDRESS32 ? 4 : 8;
         s->at += out->disp_size;
     }
-    if (form->imm_size) {
-        out->at_imm = (uint8_t)s->at;
-        out->imm_size = form->imm_size;
-        s->at += form->imm_size;
-        if (s->at > LONGEST)
-            return false;
-    }
-    use(s, form, root->modrm && !(word & MODRM_REGISTER), out);
+    out->imm_size = form->imm_size;
+    out->at_imm = (uint8_t)(form->imm_size ? s->at : 0);
+    s->at += form->imm_size;
+    use(s, form, out);
     if (form->bits & FORM_SHIFT_IMM)
         shift_by_immediate(s, out);
-    out->kind = form->kind;
-    out->class = form->class;
-    return !(out->map == X86_MAP_0F && out->encoding == X86_LEGACY && out->opcode == 0x0f &&
-             !is_3dnow(code[out->at_imm]));
+    return !(form->bits & FORM_3DNOW) || is_3dnow(code[out->at_imm]);
 }
 
 /* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. */

@@ -390,7 +390,7 @@ static void memory_operand(struct model *m, const struct model_insn *in,
 {
     unsigned access = access_of(in, o);
     if (o->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) {
-        form->access = (uint8_t)(X86_MEM | access);
+        form->access |= (uint8_t)(X86_MEM | access);
         form->mem_size = (uint16_t)(o->size / 8);
         if (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB)
             form->bits |= FORM_VSIB;
@@ -404,6 +404,9 @@ static void memory_operand(struct model *m, const struct model_insn *in,
         problem(m, in, "implicit memory operands of different sizes");
     form->implicit_memory[slot] = (uint8_t)(place | access << AT_ACCESS_SHIFT);
     form->implicit_size = (uint8_t)(o->size / 8);
+    form->access |= X86_MEM_STACK;
+    if (place == AT_ABSOLUTE)
+        form->bits |= FORM_ABSOLUTE;
     if (general(o->mem.base) < 0 || place == AT_REG)
         return;
     uint16_t bit = (uint16_t)(1u << general(o->mem.base));
@@ -467,8 +470,10 @@ void model_form(struct model *m, const struct model_insn *given, struct x86_form
     form->kind = (uint8_t)kind_of(in);
     form->class = (uint8_t)class_of(in);
     form->imm_size = (uint8_t)((in->insn.raw.imm[0].size + in->insn.raw.imm[1].size) / 8);
-    if (in->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW)
+    if (in->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW) {
         form->imm_size = 1;
+        form->bits |= FORM_3DNOW;
+    }
     flags_of(in, form);
     operands_of(m, in, form);
 }
