@@ -41,7 +41,8 @@ struct block {
     uint8_t count;       /* instructions */
     uint8_t exit_count;
     uint8_t flags;
-    uint8_t reserved[5];
+    uint8_t reserved;
+    uint32_t remade; /* how often the code at pc has been translated before, because it had changed */
 };
 _Static_assert(sizeof(struct block) == 48, "dense");
 
@@ -49,6 +50,7 @@ enum exit_kind {
     EXIT_LINK,    /* to `target`, which may be linked */
     EXIT_SYSCALL, /* `target` is behind the system call */
     EXIT_STALE,   /* the block at `target` has changed */
+    EXIT_TAIL,    /* the budget is used up, before `target` */
     EXIT_BUDGET,  /* not enough is left for the block at `target` */
 };
 
@@ -68,7 +70,7 @@ enum span_kind {
     SPAN_COPY,    /* boundaries at the program's: copied bytes, one for one */
     SPAN_SAME,    /* before one instruction, wherever in the span: registers are the program's */
     SPAN_CORE,    /* one instruction; registers in `spilled` are in their slots */
-    SPAN_CORE_RCX, /* the same, rcx in the lookup's slot */
+    SPAN_CORE_RCX, /* the same, rcx and r11 in the lookup's slots */
     SPAN_BETWEEN, /* neither before nor after */
 };
 

@@ -5,6 +5,9 @@
 #include "engine/translate.h"
 #include "sigsafe/sys.h"
 
+/* Code that changes before every execution would fill the cache. */
+enum { REMADE_MOST = 100000 };
+
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
 
 /* The block at t->rip, found or made; with an indirect entry if asked for. NULL: *why. */
@@ -13,7 +16,8 @@ static struct block *block_need_as(struct engine_thread *t, bool entry, enum sto
     struct engine *e = t->engine;
     struct block *block = t->rip == t->stop_at ? NULL : block_find_as(&e->blocks, t->rip, 0);
     if (!block) {
-        block = translate_as(e, t->rip, t->stop_at, entry, why);
+        struct request request = { .pc = t->rip, .stop_at = t->stop_at, .entry = entry };
+        block = translate_as(e, request, why);
         t->translated += block != NULL;
         return block;
     }
@@ -41,8 +45,21 @@ static bool vsyscall_as(struct engine_thread *t)
 static uint32_t enter_as(struct engine_thread *t, const struct block *block)
 {
     t->next = (uint64_t)(uintptr_t)cache_at(&t->engine->cache, block->body);
-    t->ring = t->gpr[ENGINE_R15];
+    if (t->engine->steals)
+        t->stolen = t->gpr[ENGINE_R15];
+    else
+        t->ring = t->gpr[ENGINE_R15];
     return ENGINE_CONTINUE;
+}
+
+/* The registers have come from translated code: r15 may be the tool's. */
+static void arrive(struct engine_thread *t)
+{
+    t->dispatches++;
+    if (t->engine->steals) {
+        t->ring = t->gpr[ENGINE_R15];
+        t->gpr[ENGINE_R15] = t->stolen;
+    }
 }
 
 static uint32_t stop_as(struct engine_thread *t, enum stop_reason why)
@@ -74,7 +91,7 @@ uint32_t engine_begin_as(struct engine_thread *t)
 
 uint32_t engine_lookup_as(struct engine_thread *t)
 {
-    t->dispatches++;
+    arrive(t);
     t->lookups++;
     enum stop_reason why = STOP_COUNT;
     engine_lock_as(t->engine);
@@ -95,11 +112,47 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     return block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE);
 }
 
+/* The budget does not suffice for the block, which has counted itself already: what is left of it runs in
+ * a tail, a block of exactly so many instructions. */
+static uint32_t tail_as(struct engine_thread *t, uint32_t number)
+{
+    struct engine *e = t->engine;
+    t->budget += block_at(&e->blocks, number)->count;
+    if (t->budget <= 0)
+        return go_on_as(t, stop_as(t, STOP_BUDGET));
+    enum stop_reason why = STOP_COUNT;
+    struct request request = { .pc = t->rip, .stop_at = t->stop_at, .tail = (uint32_t)t->budget };
+    engine_lock_as(e);
+    struct block *block = block_find_as(&e->blocks, request.pc, request.tail);
+    if (!block)
+        block = translate_as(e, request, &why);
+    engine_unlock_as(e);
+    return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
+}
+
+/* The block's code is not what it was. */
+static uint32_t remake_as(struct engine_thread *t, uint32_t number)
+{
+    struct engine *e = t->engine;
+    enum stop_reason why = STOP_COUNT;
+    engine_lock_as(e);
+    struct block *old = block_at(&e->blocks, number), *block = NULL;
+    unlink_as(e, old);
+    if (old->remade == REMADE_MOST)
+        why = STOP_SELF_MODIFIED;
+    else
+        block = block_need_as(t, false, &why);
+    if (block && block->remade <= old->remade)
+        block->remade = old->remade + 1;
+    engine_unlock_as(e);
+    return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
+}
+
 uint32_t engine_dispatch_as(struct engine_thread *t)
 {
     uint32_t number = t->exit;
     const struct exit *exit = exit_at(&t->engine->blocks, number);
-    t->dispatches++;
+    arrive(t);
     t->rip = exit->target;
     switch ((enum exit_kind)exit->kind) {
     case EXIT_LINK:
@@ -107,8 +160,12 @@ uint32_t engine_dispatch_as(struct engine_thread *t)
     case EXIT_SYSCALL:
         return go_on_as(t, t->engine->config.carrier->system_call(t));
     case EXIT_STALE:
+        return remake_as(t, exit->block);
     case EXIT_BUDGET:
-        break;
+        return tail_as(t, exit->block);
+    case EXIT_TAIL:
+        t->budget = 0;
+        return go_on_as(t, stop_as(t, STOP_BUDGET));
     }
     return go_on_as(t, ENGINE_CONTINUE);
 }

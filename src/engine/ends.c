@@ -1,6 +1,20 @@
 /* How blocks end: transfers of control, each form headed by what is written for it. */
+#include "engine/hook_emit.h"
 #include "engine/link.h"
 #include "engine/translate.h"
+
+/* Hooks at the end, where registers are all live, and flags but for what the tool's own look ahead
+ * says. */
+static void hooks(struct translation *x, enum hook_point point)
+{
+    if (x->hooked)
+        hooks_emit_as(x, point, 0, x->e->live[x->count]);
+}
+
+static bool hooked(const struct translation *x, enum hook_point point)
+{
+    return x->hooked && hooks_any(x->e, point, 0);
+}
 
 static uint64_t here(const struct translation *x)
 {
@@ -40,9 +54,35 @@ void end_jump_as(struct translation *x, uint64_t target)
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-/* jcc taken */
+/* jcc over hooks that may take more than 127 bytes: a rel32, bound by bind_over. */
+static uint8_t *branch_over(struct translation *x, unsigned condition)
+{
+    emit_jcc(&x->hot, condition, here(x));
+    return x->hot.at;
+}
+
+static void bind_over(struct translation *x, uint8_t *behind)
+{
+    struct emit to = { .at = behind - 4, .end = behind + EMIT_LONGEST };
+    emit_u32_(&to, (uint32_t)(x->hot.at - behind));
+}
+
+/* jcc taken
+ *
+ *      jncc 1f                 with hooks on the way
+ *      (hooks)
+ *      jmp  taken
+ *   1:                                                                                           */
 static void branch(struct translation *x, unsigned condition, uint32_t size)
 {
+    if (hooked(x, HOOK_TAKEN)) {
+        uint8_t *over = branch_over(x, condition ^ 1);
+        span_close_as(x, SPAN_SAME, size, 0);
+        hooks(x, HOOK_TAKEN);
+        end_jump_as(x, x->taken);
+        bind_over(x, over);
+        return;
+    }
     uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, x->taken);
     align_link(x, 2);
     emit_jcc(&x->hot, condition, destination(x, exit));
@@ -52,20 +92,19 @@ static void branch(struct translation *x, unsigned condition, uint32_t size)
 
 /*      loop 1f     (or jrcxz, with its prefixes; eight bits of displacement are all there is)
  *      jmp  2f
- *   1: (alignment)
+ *   1: (hooks, alignment)
  *      jmp  taken
  *   2:                                                                                          */
 static void branch_short(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
 {
     emit_copy(&x->hot, code, insn->at_imm);
-    emit_copy(&x->hot, (const uint8_t[]){ 2 }, 1); /* over the jump that follows */
+    emit_copy(&x->hot, (const uint8_t[]){ 5 }, 1); /* over the jump that follows */
     span_close_as(x, SPAN_SAME, insn->length, 0);
-    uint8_t *over = emit_jump8(&x->hot, EMIT_JMP8);
-    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, x->taken);
-    align_link(x, 1);
-    emit_jmp(&x->hot, destination(x, exit));
-    patch_here(x, exit);
-    emit_bind8(&x->hot, over);
+    emit_jmp(&x->hot, here(x));
+    uint8_t *over = x->hot.at;
+    hooks(x, HOOK_TAKEN);
+    end_jump_as(x, x->taken);
+    bind_over(x, over);
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
@@ -99,14 +138,15 @@ static void lookup(struct translation *x)
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-static void jump_indirect(struct translation *x, uint32_t index, uint64_t pc)
+static void jump_indirect(struct translation *x, uint32_t index)
 {
     spill_for_lookup(x);
-    relocate_target_as(x, index, pc);
+    relocate_target_as(x, index);
     if (x->end == END_CALL_INDIRECT) {
         push_return(x, x->next);
         span_close_as(x, SPAN_CORE_RCX, x->e->insns[index].length, 0);
     }
+    hooks(x, HOOK_INDIRECT);
     lookup(x);
 }
 
@@ -120,6 +160,7 @@ static void jump_return(struct translation *x, const struct x86_insn *insn, cons
         int32_t bytes = code[insn->at_imm] | code[insn->at_imm + 1] << 8;
         emit_lea(&x->hot, 8, X86_RSP, emit_at(X86_RSP, bytes));
     }
+    hooks(x, HOOK_INDIRECT);
     lookup(x);
 }
 
@@ -131,23 +172,32 @@ uint64_t end_emit_as(struct translation *x)
     const uint8_t *code = e->code[last];
     switch (x->end) {
     case END_FALL:
+        if (x->tail) {
+            exit_emit_as(e, &x->hot, exit_make_as(e, x->number, EXIT_TAIL, x->next));
+            span_close_as(x, SPAN_SAME, 0, 0);
+            return 0;
+        }
+        hooks(x, HOOK_FALL);
         return x->next;
     case END_JUMP:
         span_close_as(x, SPAN_BETWEEN, insn->length, 0);
+        hooks(x, HOOK_TAKEN);
         return x->taken;
     case END_BRANCH:
         if (insn->kind == X86_JCC)
             branch(x, insn->opcode & 15, insn->length);
         else
             branch_short(x, insn, code);
+        hooks(x, HOOK_FALL);
         return x->next;
     case END_CALL:
         push_return(x, x->next);
         span_close_as(x, SPAN_SAME, insn->length, 0);
+        hooks(x, HOOK_TAKEN);
         return x->taken;
     case END_JUMP_INDIRECT:
     case END_CALL_INDIRECT:
-        jump_indirect(x, last, x->next - insn->length);
+        jump_indirect(x, last);
         return 0;
     case END_RETURN:
         jump_return(x, insn, code);

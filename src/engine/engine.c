@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#include "engine/hook.h"
 #include "engine/lookup.h"
 #include "engine/state.h"
 #include "engine/translate.h"
@@ -16,6 +17,7 @@
 #endif
 
 #define CACHE_DEFAULT (UINT64_C(256) << 20)
+#define COUNTER_SPACE (UINT64_C(32) << 20)
 #define CACHE_LEAST (UINT64_C(4) << 20)
 
 /* A futex: waits where another thread translates. No handler waits for it, since handlers of threads
@@ -101,7 +103,8 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
-    e->counter_space = UINT64_C(8) << 20;
+    e->counter_space = config->tool ? COUNTER_SPACE : 0;
+    e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
         glue_make_as(e);
         if (lookup_map_as(e))
@@ -131,7 +134,8 @@ bool engine_translate_as(struct engine *e, uint64_t rip)
 {
     enum stop_reason why;
     engine_lock_as(e);
-    bool made = block_find_as(&e->blocks, rip, 0) || translate_as(e, rip, 0, false, &why);
+    bool made = block_find_as(&e->blocks, rip, 0) ||
+                translate_as(e, (struct request){ .pc = rip }, &why);
     engine_unlock_as(e);
     return made;
 }
@@ -153,18 +157,31 @@ void engine_fork_parent_as(struct engine *e)
     engine_unlock_as(e);
 }
 
-void engine_fork_child_as(struct engine *e, struct engine_thread *t)
+/* The areas of threads that do not exist in the child; their counters are the parent's. */
+static void areas_drop_as(struct engine_thread *list, const struct engine_thread *keep)
 {
-    while (e->threads) {
-        struct engine_thread *gone = e->threads;
-        e->threads = gone->link;
-        if (gone != t) {
-            gone->link = e->pool;
-            e->pool = gone;
-        }
+    while (list) {
+        struct engine_thread *gone = list;
+        list = gone->link;
+        if (gone != keep)
+            sys_call3_as(SYS_munmap, (long)gone->mapping, (long)gone->mapping_size, 0);
     }
+}
+
+bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spool_counts *counts,
+                          int32_t tid)
+{
+    areas_drop_as(e->threads, t);
+    areas_drop_as(e->pool, t);
     t->link = NULL;
+    e->pool = NULL;
     e->threads = t;
     e->thread_count = 1;
     e->lock = 0;
+    e->config.counts = counts;
+    if (!counts)
+        return true;
+    bool counting = counts_window_fork_child_as(e->config.spool, counts, &t->window, tid);
+    e->window_ids = t->window.mapped;
+    return counting;
 }

@@ -33,6 +33,9 @@ enum engine_action {
     ENGINE_RETURN = 3,     /* engine_run_as returns; the registers stay in t */
 };
 
+struct spool;
+struct spool_counts;
+
 struct engine_carrier {
     /* Under the engine's lock. */
     struct trust_range (*trust)(void *carrier, uint64_t address);
@@ -42,13 +45,18 @@ struct engine_carrier {
     enum engine_action (*stopped)(struct engine_thread *t, enum stop_reason why);
     /* t->pending was set. The callee clears it. At t->rip, before any instruction. */
     enum engine_action (*signals)(struct engine_thread *t);
+    /* The key of an address (sigsafe/key.h), under the engine's lock. NULL: no image is known. */
+    uint64_t (*key)(void *carrier, uint64_t address);
 };
 
 struct engine_config {
     const struct engine_carrier *carrier;
-    void *carrier_data;      /* for trust */
+    void *carrier_data;      /* for trust and key */
     const struct tool *tool; /* NULL: none */
     void *tool_data;
+    /* Where counters are (sigsafe/spool_counts.h). NULL: in each thread's own memory. */
+    const struct spool *spool;
+    struct spool_counts *counts;
     uint64_t cache_size;     /* bytes of address space for code; 0: the engine's choice */
     bool budget;             /* code counts t->budget down and stops when it is used up */
     bool single_thread;      /* only one thread will ever run: allows patching in place */
@@ -58,8 +66,9 @@ struct engine_config {
 struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why);
 void engine_free_as(struct engine *e);
 
-/* A thread area; NULL without memory. Any thread may make it for another. */
-struct engine_thread *engine_thread_make_as(struct engine *e);
+/* A thread area, for the thread `tid`; NULL without memory, for counters too. Any thread may make it
+ * for another; with tid 0, t->window.record->tid is to be set when it is known. */
+struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid);
 /* Not while the thread runs translated code, nor on the area's own stack. */
 void engine_thread_free_as(struct engine_thread *t);
 
@@ -83,10 +92,12 @@ bool engine_translate_as(struct engine *e, uint64_t rip);
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi);
 
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
- * only thread left. */
+ * only thread left, `tid` its number and `counts` the child's own (NULL as in the configuration).
+ * False: no memory for counters; the thread must leave. */
 void engine_fork_before_as(struct engine *e);
 void engine_fork_parent_as(struct engine *e);
-void engine_fork_child_as(struct engine *e, struct engine_thread *t);
+bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spool_counts *counts,
+                          int32_t tid);
 
 struct engine_figures {
     uint64_t blocks, instructions; /* translated */

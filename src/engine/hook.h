@@ -10,6 +10,8 @@
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
  *
+ * A tool that both appends and calls finds the program's r15 in t->stolen.
+ *
  * Hooks change no flag and no register of the program. What they cost is decided by liveness: a counter
  * where the flags are dead is one instruction.
  *
@@ -24,6 +26,7 @@
 #include <stdint.h>
 
 #include "engine/thread.h"
+#include "sigsafe/spool_counts.h"
 
 struct x86_insn; /* x86/insn.h */
 
@@ -46,11 +49,12 @@ struct hook_block {
     uint64_t taken;   /* target of a direct jump, branch or call; else 0 */
     uint32_t count;   /* instructions, the last one included; 0 only with END_STOP */
     enum block_end end;
+    uint32_t number;  /* of the block: dense, from 1 */
     const struct x86_insn *insns;
     const uint8_t *const *code; /* the bytes of each */
 };
 
-struct hooks; /* what has been asked for; block.h */
+struct hooks; /* what has been asked for */
 
 enum hook_point {
     HOOK_ENTRY,    /* before the first instruction */
@@ -77,6 +81,14 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
 
+/* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
+ * translated, and the engine stops there. */
+uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing);
+/* The same for an edge that is met when it is executed; for called hooks. */
+uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to);
+/* The key (sigsafe/key.h) of an address in the program. */
+uint64_t hook_key_as(const struct hooks *h, uint64_t address);
+
 enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
 
 struct tool {
@@ -84,8 +96,8 @@ struct tool {
     uint32_t flags;
     /* Asks for the hooks of one block that is about to be made. */
     void (*block)(void *data, const struct hook_block *block, struct hooks *h);
-    /* A thread enters or leaves the engine; either may be NULL. */
-    void (*thread_begin)(void *data, struct engine_thread *t);
+    /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. */
+    bool (*thread_begin)(void *data, struct engine_thread *t);
     void (*thread_end)(void *data, struct engine_thread *t);
 };
 

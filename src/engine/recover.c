@@ -83,8 +83,12 @@ static const struct span *span_find(const struct blocks *b, const struct block *
 
 static void unspill(const struct engine_thread *t, const struct span *span, greg_t *gregs)
 {
-    if (span->kind == SPAN_CORE_RCX)
+    if (t->engine->steals)
+        greg_set(gregs, ENGINE_R15, t->stolen);
+    if (span->kind == SPAN_CORE_RCX) {
         greg_set(gregs, ENGINE_RCX, t->slot_rcx);
+        greg_set(gregs, ENGINE_R11, t->slot_r11);
+    }
     if (span->kind != SPAN_CORE)
         return;
     unsigned a = span->spilled & 15, b = span->spilled >> 4;

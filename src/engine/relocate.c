@@ -1,4 +1,5 @@
-/* Copies of instructions that cannot be used as they are: those with an operand relative to rip. */
+/* Copies of instructions that cannot be used as they are: those with an operand relative to rip, and
+ * those that name r15 where it has been stolen. */
 #include "engine/translate.h"
 
 enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1 };
@@ -92,46 +93,122 @@ static bool is_plain_load(const struct x86_insn *insn)
            insn->reg != X86_RBP && !(insn->traits & X86_HIGH_BYTE);
 }
 
+static unsigned used_by(const struct x86_insn *insn)
+{
+    return (unsigned)insn->reads | insn->writes | insn->implicit | 1u << X86_RSP;
+}
+
 /* A register that the instruction neither names nor uses; every instruction leaves one of these. */
 static unsigned scratch_for(const struct x86_insn *insn)
 {
     static const uint8_t order[] = { X86_RBX, X86_RSI, X86_RDI, X86_RDX, X86_RCX, X86_RAX };
-    unsigned used = (unsigned)insn->reads | insn->writes | insn->implicit;
+    unsigned used = used_by(insn);
     for (unsigned i = 0; i < sizeof order; i++)
         if (!(used >> order[i] & 1))
             return order[i];
     return X86_RBX;
 }
 
-/*      mov gs:[slot_a], scratch
+/*      mov gs:[slot], scratch          slot A; slot B if A holds the register that stands for r15
  *      mov scratch, address
  *      (the instruction, on [scratch])
- *      mov scratch, gs:[slot_a]        not after a plain load into scratch                       */
+ *      mov scratch, gs:[slot]          not after a plain load into scratch                       */
 static void copy_with_scratch(struct translation *x, const struct x86_insn *insn,
                               const uint8_t *code, uint64_t address)
 {
-    bool load = is_plain_load(insn);
+    bool second = x->borrowed != X86_RSP;
+    bool load = !second && is_plain_load(insn);
     unsigned scratch = load ? insn->reg : scratch_for(insn);
-    emit_mov_mr(&x->hot, 8, emit_gs(ENGINE_T_SLOT_A), scratch);
+    struct emit_mem slot = emit_gs(second ? ENGINE_T_SLOT_B : ENGINE_T_SLOT_A);
+    emit_mov_mr(&x->hot, 8, slot, scratch);
     emit_mov_ri(&x->hot, scratch, address);
-    span_close_as(x, SPAN_SAME, 0, 0);
+    span_close_as(x, second ? SPAN_BETWEEN : SPAN_SAME, 0, 0);
     copy_with_base(x, insn, code, scratch);
-    span_close_as(x, SPAN_CORE, insn->length, scratch | X86_RSP << 4);
+    span_close_as(x, SPAN_CORE, insn->length, second ? scratch << 4 : scratch | X86_RSP << 4);
     if (load)
         return;
-    emit_mov_rm(&x->hot, 8, scratch, emit_gs(ENGINE_T_SLOT_A));
+    emit_mov_rm(&x->hot, 8, scratch, slot);
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-void relocate_as(struct translation *x, uint32_t index, uint64_t pc)
+static void copy_relative(struct translation *x, const struct x86_insn *insn, const uint8_t *code,
+                          uint64_t address)
 {
-    const struct x86_insn *insn = &x->e->insns[index];
-    const uint8_t *code = x->e->code[index];
-    uint64_t address = relocate_address(insn, code, pc);
     if (copy_in_reach(x, insn, code, address) || copy_lea(x, insn, address) ||
         copy_absolute(x, insn, code, address))
         return;
     copy_with_scratch(x, insn, code, address);
+}
+
+/* The instruction with another register for r15; which one, or RSP where the encoding allows none. */
+static unsigned rename_r15(const struct x86_insn *insn, uint8_t *code)
+{
+    unsigned used = used_by(insn);
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned to = (i + X86_RSI) & 15; /* rsi, rdi, r8 ...: any but rsp */
+        if (!(used >> to & 1) && x86_rename_as(insn, code, X86_FIELD_ALL, X86_R15, to))
+            return to;
+    }
+    return X86_RSP;
+}
+
+/*      mov gs:[slot_a], borrowed
+ *      mov borrowed, gs:[stolen]
+ *      (the instruction, with borrowed instead of r15)
+ *      mov gs:[stolen], borrowed       if it writes r15
+ *      mov borrowed, gs:[slot_a]                                                                 */
+static void copy_without_r15(struct translation *x, const struct x86_insn *insn,
+                             const uint8_t *code, uint64_t address)
+{
+    uint8_t bytes[EMIT_LONGEST];
+    for (unsigned i = 0; i < insn->length; i++)
+        bytes[i] = code[i];
+    unsigned borrowed = rename_r15(insn, bytes);
+    struct x86_insn renamed;
+    x86_decode_as(bytes, insn->length, &renamed);
+    emit_mov_mr(&x->hot, 8, emit_gs(ENGINE_T_SLOT_A), borrowed);
+    span_close_as(x, SPAN_SAME, 0, 0);
+    emit_mov_rm(&x->hot, 8, borrowed, emit_gs(ENGINE_T_STOLEN));
+    x->borrowed = borrowed;
+    span_close_as(x, SPAN_SAME, 0, 0);
+    if (renamed.traits & X86_RIP_RELATIVE) {
+        copy_relative(x, &renamed, bytes, address);
+    } else {
+        emit_copy(&x->hot, bytes, renamed.length);
+        span_close_as(x, SPAN_SAME, renamed.length, 0);
+    }
+    x->borrowed = X86_RSP;
+    if (insn->writes >> X86_R15 & 1)
+        emit_mov_mr(&x->hot, 8, emit_gs(ENGINE_T_STOLEN), borrowed);
+    emit_mov_rm(&x->hot, 8, borrowed, emit_gs(ENGINE_T_SLOT_A));
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+void relocate_as(struct translation *x, uint32_t index)
+{
+    const struct x86_insn *insn = &x->e->insns[index];
+    const uint8_t *code = x->e->code[index];
+    uint64_t address = 0;
+    if (insn->traits & X86_RIP_RELATIVE)
+        address = relocate_address(insn, code, (uint64_t)(uintptr_t)code);
+    if (x->e->steals && (insn->reads | insn->writes) >> X86_R15 & 1)
+        copy_without_r15(x, insn, code, address);
+    else
+        copy_relative(x, insn, code, address);
+}
+
+/* Where r15 has been stolen and addresses the target: its value in r11 or rcx, which have been
+ * spilled, whichever is not the other register of the address. */
+static void target_without_r15(struct translation *x, uint8_t *bytes, unsigned length)
+{
+    struct x86_insn insn;
+    x86_decode_as(bytes, length, &insn);
+    if (!x->e->steals || !(insn.reads >> X86_R15 & 1))
+        return;
+    unsigned to = insn.base == X86_R11 || insn.index == X86_R11 ? X86_RCX : X86_R11;
+    emit_mov_rm(&x->hot, 8, to, emit_gs(ENGINE_T_STOLEN));
+    x86_rename_as(&insn, bytes, X86_FIELD_BASE | X86_FIELD_INDEX, X86_R15, to);
+    span_close_as(x, SPAN_CORE_RCX, 0, 0);
 }
 
 /* mov rcx, r/m with the addressing of the indirect branch; prefixes that mean something are kept. */
@@ -150,37 +227,46 @@ static void target_from_memory(struct translation *x, const struct x86_insn *ins
     bytes[n++] = (uint8_t)((code[insn->at_modrm] & 0xc7) | X86_RCX << 3);
     for (unsigned i = insn->at_modrm + 1u; i < insn->length && n < sizeof bytes; i++)
         bytes[n++] = code[i];
+    target_without_r15(x, bytes, n);
     emit_copy(&x->hot, bytes, n);
 }
 
-void relocate_target_as(struct translation *x, uint32_t index, uint64_t pc)
+/* The same for an operand relative to rip. True if rcx held its address before. */
+static bool target_from_rip(struct translation *x, const struct x86_insn *insn, uint64_t address)
+{
+    struct emit_mem m = emit_rip(address);
+    int64_t distance = (int64_t)(address - emit_here(&x->hot));
+    if (distance > INT32_MAX - 64 || distance < INT32_MIN + 64) {
+        m = emit_absolute((int32_t)address);
+        if (!is_int32(address)) {
+            emit_mov_ri(&x->hot, X86_RCX, address);
+            span_close_as(x, SPAN_SAME, 0, 0);
+            m = emit_at(X86_RCX, 0);
+        }
+    }
+    if (insn->traits & X86_FS)
+        m.segment = EMIT_FS;
+    emit_mov_rm(&x->hot, 8, X86_RCX, m);
+    return m.base == X86_RCX;
+}
+
+void relocate_target_as(struct translation *x, uint32_t index)
 {
     const struct x86_insn *insn = &x->e->insns[index];
     const uint8_t *code = x->e->code[index];
-    if (insn->fields & X86_FIELD_RM) {
-        if (insn->base != X86_RCX)
-            emit_mov_rr(&x->hot, 8, X86_RCX, insn->base);
-    } else if (!(insn->traits & X86_RIP_RELATIVE)) {
+    enum span_kind kind = SPAN_SAME;
+    if (insn->traits & X86_RIP_RELATIVE) {
+        uint64_t address = relocate_address(insn, code, (uint64_t)(uintptr_t)code);
+        if (target_from_rip(x, insn, address))
+            kind = SPAN_CORE_RCX;
+    } else if (!(insn->fields & X86_FIELD_RM)) {
         target_from_memory(x, insn, code);
-    } else {
-        uint64_t address = relocate_address(insn, code, pc);
-        struct emit_mem m = emit_rip(address);
-        int64_t distance = (int64_t)(address - emit_here(&x->hot));
-        if (distance > INT32_MAX - 64 || distance < INT32_MIN + 64) {
-            m = emit_absolute((int32_t)address);
-            if (!is_int32(address)) {
-                emit_mov_ri(&x->hot, X86_RCX, address);
-                span_close_as(x, SPAN_SAME, 0, 0);
-                m = emit_at(X86_RCX, 0);
-            }
-        }
-        if (insn->traits & X86_FS)
-            m.segment = EMIT_FS;
-        emit_mov_rm(&x->hot, 8, X86_RCX, m);
-        if (m.base == X86_RCX) {
-            span_close_as(x, SPAN_CORE_RCX, x->end == END_CALL_INDIRECT ? 0 : insn->length, 0);
-            return;
-        }
+        kind = x->e->steals ? SPAN_CORE_RCX : SPAN_SAME;
+    } else if (insn->base == X86_R15 && x->e->steals) {
+        emit_mov_rm(&x->hot, 8, X86_RCX, emit_gs(ENGINE_T_STOLEN));
+    } else if (insn->base != X86_RCX) {
+        emit_mov_rr(&x->hot, 8, X86_RCX, insn->base);
     }
-    span_close_as(x, SPAN_SAME, x->end == END_CALL_INDIRECT ? 0 : insn->length, 0);
+    /* The call's push comes after this and before the next boundary. */
+    span_close_as(x, kind, x->end == END_CALL_INDIRECT ? 0 : insn->length, 0);
 }

@@ -8,6 +8,7 @@
 #include "engine/block.h"
 #include "engine/cache.h"
 #include "engine/engine.h"
+#include "engine/liveness.h"
 #include "x86/emit.h"
 #include "x86/insn.h"
 
@@ -16,7 +17,26 @@ enum {
     LOOKUP_SIZE = 1 << 16,
     ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
     TRANSLATE_AHEAD = 4,    /* blocks made at once */
+    HOOKS_MOST = 256,       /* hooks in a block */
+    HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
     TRANSLATE_ROOM = 24 << 10, /* most bytes of code of one block, cold part included */
+};
+
+/* What the tool asked for in the block that is being translated. */
+struct hook {
+    uint64_t value;    /* counter, constant, register or function */
+    uint64_t argument; /* amount, or the function's */
+    uint16_t next;     /* at the same point; number + 1 */
+    uint8_t kind, size;
+};
+
+struct hooks {
+    struct engine *engine;
+    uint32_t count;
+    bool full;   /* a counter could not be had */
+    bool inside; /* there are hooks before or after single instructions */
+    uint16_t first[HOOK_LISTS], last[HOOK_LISTS]; /* by point: number + 1 */
+    struct hook hooks[HOOKS_MOST];
 };
 
 /* Places in the cache that all translations use. */
@@ -40,12 +60,17 @@ struct engine {
     uint32_t thread_count;
     struct engine_thread *threads, *pool; /* running; free to be used again */
     uint64_t counter_space;     /* bytes of each thread's counter window */
+    uint32_t counters;          /* ids given out, without a spool */
+    uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
+    bool steals;                /* r15 of translated code is the tool's */
     bool fsgsbase;  /* GS can be set by an instruction */
     struct engine_figures figures;
 
     /* The block that is being translated. */
     struct x86_insn insns[BLOCK_INSNS];
     const uint8_t *code[BLOCK_INSNS];
+    struct live live[BLOCK_INSNS + 1];
+    struct hooks hooks;
 };
 
 void engine_lock_as(struct engine *e);

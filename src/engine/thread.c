@@ -3,6 +3,7 @@
 #include <asm/prctl.h>
 #include <sys/mman.h>
 
+#include "engine/hook.h"
 #include "engine/switch.h"
 #include "sigsafe/sys.h"
 
@@ -62,7 +63,27 @@ static struct engine_thread *area_make_as(struct engine *e)
     return NULL;
 }
 
-struct engine_thread *engine_thread_make_as(struct engine *e)
+/* Counters for all ids that have been given out, from now on with those of the other threads. */
+static bool window_make_as(struct engine *e, struct engine_thread *t, int32_t tid)
+{
+    const struct engine_config *c = &e->config;
+    uint64_t *base = hook_counter(t, 0);
+    uint32_t capacity = (uint32_t)(e->counter_space / sizeof *base);
+    if (!c->counts)
+        return true;
+    if (t->window.record)
+        t->window.record->tid = tid;
+    else if (!counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid))
+        return false;
+    uint32_t ids = counts_ids_as(c->spool, c->counts);
+    if (!counts_window_grow_as(c->spool, &t->window, ids > e->window_ids ? ids : e->window_ids))
+        return false;
+    if (t->window.mapped < e->window_ids || !e->threads)
+        e->window_ids = t->window.mapped;
+    return true;
+}
+
+struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
 {
     struct engine_thread *t = pool_take_as(e);
     if (!t)
@@ -70,16 +91,30 @@ struct engine_thread *engine_thread_make_as(struct engine *e)
     if (!t)
         return NULL;
     engine_lock_as(e);
-    t->link = e->threads;
-    e->threads = t;
-    t->number = e->thread_count++;
+    bool counting = window_make_as(e, t, tid);
+    t->link = counting ? e->threads : e->pool;
+    if (counting) {
+        e->threads = t;
+        t->number = e->thread_count++;
+    } else {
+        e->pool = t;
+    }
     engine_unlock_as(e);
-    return t;
+    if (!counting)
+        return NULL;
+    const struct engine_config *c = &e->config;
+    if (!c->tool || !c->tool->thread_begin || c->tool->thread_begin(c->tool_data, t))
+        return t;
+    engine_thread_free_as(t);
+    return NULL;
 }
 
 void engine_thread_free_as(struct engine_thread *t)
 {
     struct engine *e = t->engine;
+    const struct engine_config *c = &e->config;
+    if (c->tool && c->tool->thread_end)
+        c->tool->thread_end(c->tool_data, t);
     engine_lock_as(e);
     struct engine_thread **link = &e->threads;
     while (*link && *link != t)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "engine/thread_layout.h"
+#include "sigsafe/spool_counts.h"
 
 enum engine_register {
     ENGINE_RAX, ENGINE_RCX, ENGINE_RDX, ENGINE_RBX, ENGINE_RSP, ENGINE_RBP, ENGINE_RSI, ENGINE_RDI,
@@ -69,6 +70,7 @@ struct engine_thread {
     uint8_t *mapping;
     uint64_t mapping_size;
     struct engine_thread *link; /* the engine's list of threads */
+    struct counts_window window; /* of its counters, where they are in the spool */
     /* What the dispatcher did in this thread (bench, docs/engine.md). */
     uint64_t dispatches, lookups, translated, dispatch_ticks;
 };

@@ -1,7 +1,9 @@
 #include "engine/translate.h"
 
+#include "engine/hook_emit.h"
 #include "engine/link.h"
 #include "engine/lookup.h"
+#include "engine/prologue.h"
 #include "sigsafe/sys.h"
 
 void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, uint32_t spilled)
@@ -9,6 +11,10 @@ void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, ui
     struct blocks *b = &x->e->blocks;
     uint32_t length = (uint32_t)(x->hot.at - x->mark);
     x->mark = x->hot.at;
+    if (x->borrowed != X86_RSP && kind != SPAN_BETWEEN) {
+        spilled = x->borrowed | (kind == SPAN_CORE ? spilled & 0xf0 : X86_RSP << 4);
+        kind = SPAN_CORE;
+    }
     if (x->block->span_count && kind == SPAN_COPY) {
         struct span *last = span_at(b, b->spans_used - 1);
         if (last->kind == SPAN_COPY && last->length + length <= UINT8_MAX) {
@@ -142,7 +148,7 @@ static void decode_as(struct translation *x, uint64_t pc)
     x->taken = 0;
     x->count = 0;
     x->end = END_FALL;
-    while (x->count < BLOCK_INSNS && (x->next != x->stop_at || !x->count)) {
+    while (x->count < x->limit && (x->next != x->stop_at || !x->count)) {
         if (!decode_one_as(x, x->next))
             break;
         if (rules[x->e->insns[x->count - 1].kind].treatment != COPY)
@@ -174,13 +180,49 @@ static void body_emit_as(struct translation *x)
     uint32_t last = x->end == END_FALL ? x->count : x->count - 1;
     uint32_t run = 0;
     for (uint32_t i = 0; i < last; i++) {
-        if (relocate_needless(&e->insns[i]))
+        if (relocate_needless(e, &e->insns[i]))
             continue;
         copy_run(x, run, i);
-        relocate_as(x, i, (uint64_t)(uintptr_t)e->code[i]);
+        relocate_as(x, i);
         run = i + 1;
     }
     copy_run(x, run, last);
+}
+
+/* The same with hooks around single instructions. */
+static void body_emit_hooked_as(struct translation *x)
+{
+    struct engine *e = x->e;
+    uint32_t last = x->end == END_FALL ? x->count : x->count - 1;
+    for (uint32_t i = 0; i < x->count; i++) {
+        hooks_emit_as(x, HOOK_BEFORE, i, e->live[i]);
+        if (i == last)
+            break;
+        if (relocate_needless(e, &e->insns[i]))
+            copy_run(x, i, i + 1);
+        else
+            relocate_as(x, i);
+        hooks_emit_as(x, HOOK_AFTER, i, e->live[i + 1]);
+    }
+}
+
+/* What stands before the first instruction, and the instructions but for the end. */
+static void block_code_as(struct translation *x, bool checked)
+{
+    struct engine *e = x->e;
+    bool tool = x->hooked;
+    if (tool || e->config.budget)
+        liveness_scan(e->insns, x->count, e->live);
+    if (checked)
+        prologue_check_as(x);
+    if (e->config.budget && !x->tail)
+        prologue_budget_as(x, e->live[0].flags);
+    if (tool)
+        hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);
+    if (tool && e->hooks.inside)
+        body_emit_hooked_as(x);
+    else
+        body_emit_as(x);
 }
 
 /* Writes the decoded block; returns where it runs on to, or 0. `before`: the exit that runs on into
@@ -189,18 +231,21 @@ static uint64_t block_emit_as(struct translation *x, uint32_t before)
 {
     struct engine *e = x->e;
     struct blocks *b = &e->blocks;
+    bool checked = x->range.trust == TRUST_CHECKED;
     x->number = b->used;
     x->block = block_at(b, x->number);
     *x->block = (struct block){
         .pc = x->pc, .body = cache_offset(&e->cache, x->hot.at), .first_span = b->spans_used,
         .size = (uint16_t)(x->next - x->pc), .count = (uint8_t)x->count,
-        .flags = before ? BLOCK_LAID : 0,
+        .tail = x->tail ? (uint16_t)x->limit : 0,
+        .flags = (uint8_t)((before ? BLOCK_LAID : 0) | (checked ? BLOCK_CHECKED : 0)),
     };
     x->mark = x->hot.at;
+    x->borrowed = X86_RSP;
     if (before)
         link_set_as(e, before, x->block);
     block_publish_as(b, x->number); /* it may link to itself */
-    body_emit_as(x);
+    block_code_as(x, checked);
     e->figures.blocks++;
     e->figures.instructions += x->count;
     return end_emit_as(x);
@@ -231,14 +276,28 @@ static bool range_find_as(struct translation *x, uint64_t pc)
     return true;
 }
 
-/* Can the block at pc be made now, to be laid behind the one just written? Then it is decoded. */
-static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
+/* Decodes the block at pc, and asks the tool about it. False: x->why. */
+static bool consider_as(struct translation *x, uint64_t pc)
 {
-    if (made >= TRANSLATE_AHEAD || !pc || pc == x->stop_at ||
-        block_find_as(&x->e->blocks, pc, 0) || !range_find_as(x, pc))
+    struct engine *e = x->e;
+    x->why = pc == x->stop_at ? STOP_ADDRESS : STOP_UNREADABLE;
+    if (pc == x->stop_at || !range_find_as(x, pc))
         return false;
     decode_as(x, pc);
-    return x->count != 0;
+    if (!x->count)
+        return false;
+    x->why = STOP_COUNTERS_FULL;
+    x->hooked = e->config.tool && e->config.tool->block && !x->tail;
+    return !x->hooked || hooks_ask_as(x);
+}
+
+/* Can the block at pc be made now, to be laid behind the one just written? Code that is not to be
+ * trusted is not translated before it runs: it may not have been written yet. */
+static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
+{
+    return made < TRANSLATE_AHEAD && !x->tail && x->range.trust == TRUST_FIXED &&
+           !block_find_as(&x->e->blocks, pc, 0) && consider_as(x, pc) &&
+           x->range.trust == TRUST_FIXED;
 }
 
 /* The decoded block, and the next few that it runs on to, one behind the other. */
@@ -259,19 +318,17 @@ static void chain_emit_as(struct translation *x)
     }
 }
 
-struct block *translate_as(struct engine *e, uint64_t pc, uint64_t stop_at, bool entry,
-                           enum stop_reason *why)
+struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why)
 {
-    struct translation x = { .e = e, .stop_at = stop_at };
-    if (pc == stop_at || !range_find_as(&x, pc)) {
-        *why = pc == stop_at ? STOP_ADDRESS : STOP_UNREADABLE;
+    struct translation x = {
+        .e = e, .stop_at = request.stop_at, .tail = request.tail, .borrowed = X86_RSP,
+        .limit = request.tail ? request.tail : BLOCK_INSNS,
+    };
+    uint64_t begin = sys_ticks_as();
+    if (!consider_as(&x, request.pc)) {
+        *why = x.why;
         return NULL;
     }
-    uint64_t begin = sys_ticks_as();
-    decode_as(&x, pc);
-    *why = x.why;
-    if (!x.count)
-        return NULL;
     *why = STOP_CACHE_FULL;
     if (!blocks_reserve_as(&e->blocks) ||
         !cache_reserve_as(&e->cache, TRANSLATE_ROOM * TRANSLATE_AHEAD))
@@ -279,10 +336,10 @@ struct block *translate_as(struct engine *e, uint64_t pc, uint64_t stop_at, bool
     uint8_t *at = cache_at(&e->cache, e->cache.hot);
     x.hot = (struct emit){ .at = at, .end = cache_at(&e->cache, e->cache.cold) };
     uint32_t first = e->blocks.used;
-    uint32_t entered = entry ? lookup_entry_emit_as(e, &x.hot, pc) : 0;
+    uint32_t entry = request.entry ? lookup_entry_emit_as(e, &x.hot, request.pc) : 0;
     chain_emit_as(&x);
-    if (entered)
-        lookup_enter_as(e, block_at(&e->blocks, first), entered);
+    if (entry)
+        lookup_enter_as(e, block_at(&e->blocks, first), entry);
     e->figures.translate_ticks += sys_ticks_as() - begin;
     return block_at(&e->blocks, first);
 }

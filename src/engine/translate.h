@@ -19,25 +19,30 @@ struct translation {
     uint64_t pc, next, taken;
     uint32_t count;
     enum block_end end;
+    uint32_t limit;       /* instructions that are decoded at most */
+    bool hooked;          /* the tool has been asked about this block */
+    bool tail;            /* `limit` instructions and no more: then the budget is used up */
     enum stop_reason why; /* count is 0: why not even one instruction can be translated */
     /* The block as written. */
     uint32_t number;
     struct block *block;
     uint8_t *mark;        /* code before this has its spans */
+    unsigned borrowed;    /* register that holds the program's r15, its own value in slot A; or RSP */
 };
 
 /* Ends a span at the code's current end: it stands for `size` bytes of the program. */
 void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, uint32_t spilled);
 
-/* relocate.c: the copy of instruction `index`, at address pc, which is no transfer. */
-void relocate_as(struct translation *x, uint32_t index, uint64_t pc);
+/* relocate.c: the copy of instruction `index`, which is no transfer. */
+void relocate_as(struct translation *x, uint32_t index);
 /* True if the bytes can be used as they are. */
-static inline bool relocate_needless(const struct x86_insn *insn)
+static inline bool relocate_needless(const struct engine *e, const struct x86_insn *insn)
 {
-    return !(insn->traits & X86_RIP_RELATIVE);
+    return !(insn->traits & X86_RIP_RELATIVE) &&
+           !(e->steals && (insn->reads | insn->writes) >> X86_R15 & 1);
 }
-/* mov rcx, r/m: the target of an indirect call or jump at pc. */
-void relocate_target_as(struct translation *x, uint32_t index, uint64_t pc);
+/* mov rcx, r/m: the target of an indirect call or jump. rcx and r11 are in the lookup's slots. */
+void relocate_target_as(struct translation *x, uint32_t index);
 /* The memory operand that the instruction at pc has relative to rip. */
 uint64_t relocate_address(const struct x86_insn *insn, const uint8_t *code, uint64_t pc);
 
@@ -47,9 +52,15 @@ uint64_t end_emit_as(struct translation *x);
 /* The jump to `target` that ends a block whose continuation is not laid behind it. */
 void end_jump_as(struct translation *x, uint64_t target);
 
-/* Makes the blocks from pc on. With `entry` the first gets an indirect entry. Returns the first
- * block; NULL: *why. */
-struct block *translate_as(struct engine *e, uint64_t pc, uint64_t stop_at, bool entry,
-                           enum stop_reason *why);
+/* What to translate. */
+struct request {
+    uint64_t pc;
+    uint64_t stop_at; /* no block begins there or crosses it; 0: none */
+    uint32_t tail;    /* not 0: only so many instructions, which use the budget up */
+    bool entry;       /* the block gets an indirect entry */
+};
+
+/* Makes the block, and others that it runs on to. NULL: *why. */
+struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why);
 
 #endif

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include "callbacks.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,44 +18,9 @@ static void end_of_call(void)
     __asm__ volatile("ud2");
 }
 
-static struct trust_range trust(void *data, uint64_t address)
-{
-    const struct rig *r = data;
-    if (address >= r->code_lo && address < r->code_hi)
-        return (struct trust_range){ r->code_lo, r->code_hi, TRUST_CHECKED };
-    if (address < 4096)
-        return (struct trust_range){ 0, 4096, TRUST_NONE };
-    uint64_t end = UINT64_C(1) << 47;
-    if (address < r->code_lo)
-        return (struct trust_range){ 4096, r->code_lo, r->trust };
-    return (struct trust_range){ r->code_hi > 4096 ? r->code_hi : 4096, end, r->trust };
-}
-
-static enum engine_action system_call(struct engine_thread *t)
-{
-    struct rig *r = t->carrier;
-    r->calls++;
-    return ENGINE_RUN_SYSCALL;
-}
-
-static enum engine_action stopped(struct engine_thread *t, enum stop_reason why)
-{
-    (void)t;
-    (void)why;
-    return ENGINE_RETURN;
-}
-
-static enum engine_action signals(struct engine_thread *t)
-{
-    t->pending = 0;
-    return ENGINE_CONTINUE;
-}
-
-static const struct engine_carrier carrier = { trust, system_call, stopped, signals };
-
 static void rig_thread(struct rig *r)
 {
-    r->thread = engine_thread_make_as(r->engine);
+    r->thread = engine_thread_make_as(r->engine, 0);
     assert_non_null(r->thread);
     r->thread->carrier = r;
     r->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -65,7 +32,7 @@ void rig_make(struct rig *r, const struct engine_config *config)
     struct engine_config own = config ? *config : (struct engine_config){ 0 };
     enum stop_reason why;
     *r = (struct rig){ .trust = TRUST_FIXED };
-    own.carrier = &carrier;
+    own.carrier = &rig_carrier;
     own.carrier_data = r;
     r->engine = engine_make_as(&own, &why);
     assert_non_null(r->engine);

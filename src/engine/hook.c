@@ -1,0 +1,258 @@
+#include "engine/hook.h"
+
+#include "engine/hook_emit.h"
+#include "engine/translate.h"
+#include "sigsafe/key.h"
+
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL };
+
+/* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
+static uint32_t list_of(enum hook_point point, uint32_t index)
+{
+    switch (point) {
+    case HOOK_ENTRY: return 0;
+    case HOOK_TAKEN: return 1;
+    case HOOK_FALL: return 2;
+    case HOOK_INDIRECT: return 3;
+    case HOOK_BEFORE: return 4 + index;
+    case HOOK_AFTER: break;
+    }
+    return 4 + BLOCK_INSNS + index;
+}
+
+static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t index)
+{
+    if (h->count == HOOKS_MOST || index >= BLOCK_INSNS)
+        return NULL;
+    uint32_t list = list_of(point, index);
+    struct hook *hook = &h->hooks[h->count++];
+    hook->next = 0;
+    if (h->last[list])
+        h->hooks[h->last[list] - 1].next = (uint16_t)h->count;
+    else
+        h->first[list] = (uint16_t)h->count;
+    h->last[list] = (uint16_t)h->count;
+    h->inside |= list >= 4;
+    return hook;
+}
+
+bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
+                   uint32_t amount)
+{
+    struct hook *hook = hook_add(h, point, index);
+    if (hook) {
+        hook->kind = HOOK_COUNT;
+        hook->value = counter;
+        hook->argument = amount;
+    }
+    return hook;
+}
+
+bool hook_append_constant_as(struct hooks *h, enum hook_point point, uint32_t index, uint64_t value,
+                             uint32_t size)
+{
+    struct hook *hook = hook_add(h, point, index);
+    if (hook) {
+        hook->kind = HOOK_APPEND_CONSTANT;
+        hook->value = value;
+        hook->size = (uint8_t)size;
+    }
+    return hook;
+}
+
+bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t index,
+                             enum engine_register reg, uint32_t size)
+{
+    struct hook *hook = hook_add(h, point, index);
+    if (hook) {
+        hook->kind = HOOK_APPEND_REGISTER;
+        hook->value = reg;
+        hook->size = (uint8_t)size;
+    }
+    return hook;
+}
+
+bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
+                  uint64_t argument)
+{
+    struct hook *hook = hook_add(h, point, index);
+    if (hook) {
+        hook->kind = HOOK_CALL;
+        hook->value = (uint64_t)(uintptr_t)function;
+        hook->argument = argument;
+    }
+    return hook;
+}
+
+static uint64_t key_as(const struct engine *e, uint64_t address)
+{
+    const struct engine_config *c = &e->config;
+    return c->carrier->key ? c->carrier->key(c->carrier_data, address) : key_make(0, address);
+}
+
+uint64_t hook_key_as(const struct hooks *h, uint64_t address)
+{
+    return key_as(h->engine, address);
+}
+
+/* Every thread's window must cover an id before there is code that counts with it. */
+static bool windows_grow_as(struct engine *e, uint32_t ids)
+{
+    if (ids <= e->window_ids)
+        return true;
+    e->window_ids = UINT32_MAX;
+    for (struct engine_thread *t = e->threads; t; t = t->link) {
+        if (!counts_window_grow_as(e->config.spool, &t->window, ids))
+            return false;
+        if (t->window.mapped < e->window_ids)
+            e->window_ids = t->window.mapped;
+    }
+    return true;
+}
+
+static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
+{
+    if (!e->config.counts)
+        return e->counters < e->counter_space / sizeof(uint64_t) ? e->counters++ : COUNTS_NONE;
+    uint32_t id = counts_thing_as(e->config.spool, e->config.counts, thing);
+    return id != COUNTS_NONE && windows_grow_as(e, id + 1) ? id : COUNTS_NONE;
+}
+
+uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
+{
+    uint32_t id = counter_make_as(h->engine, thing);
+    h->full |= id == COUNTS_NONE;
+    return id;
+}
+
+uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)
+{
+    struct engine *e = t->engine;
+    engine_lock_as(e);
+    struct spool_thing thing = { .key = key_as(e, from), .to = key_as(e, to), .kind = THING_EDGE };
+    uint32_t id = counter_make_as(e, &thing);
+    engine_unlock_as(e);
+    return id;
+}
+
+bool hooks_ask_as(struct translation *x)
+{
+    struct engine *e = x->e;
+    struct hooks *h = &e->hooks;
+    h->engine = e;
+    h->count = 0;
+    h->full = h->inside = false;
+    for (uint32_t i = 0; i < HOOK_LISTS; i++)
+        h->first[i] = h->last[i] = 0;
+    struct hook_block block = {
+        .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
+        .number = e->blocks.used, .insns = e->insns, .code = e->code,
+    };
+    e->config.tool->block(e->config.tool_data, &block, h);
+    return !h->full;
+}
+
+bool hooks_any(const struct engine *e, enum hook_point point, uint32_t index)
+{
+    return e->hooks.first[list_of(point, index)];
+}
+
+/* A register whose value nobody needs, or RSP. rcx last: the lookup and the budget use it. */
+static unsigned dead_register(struct live live)
+{
+    static const uint8_t order[] = { X86_RAX, X86_RDX, X86_RSI, X86_RDI, X86_R8,
+                                     X86_R9,  X86_R10, X86_R11, X86_RBX, X86_RCX };
+    for (unsigned i = 0; i < sizeof order; i++)
+        if (!(live.registers >> order[i] & 1))
+            return order[i];
+    return X86_RSP;
+}
+
+/*      add  qword gs:[counter], n              where the flags are dead
+ *
+ *      mov  gs:[slot], r11                     unless there is a dead register
+ *      mov  r11, gs:[counter]
+ *      lea  r11, [r11 + n]
+ *      mov  gs:[counter], r11
+ *      mov  r11, gs:[slot]                                                                      */
+static void emit_count(struct emit *to, const struct hook *hook, struct live live)
+{
+    struct emit_mem counter = emit_gs((int32_t)(ENGINE_T_SIZE + hook->value * sizeof(uint64_t)));
+    int32_t amount = (int32_t)hook->argument;
+    if (!(live.flags & X86_STATUS_FLAGS)) {
+        emit_alu_mi(to, EMIT_ADD, 8, counter, amount);
+        return;
+    }
+    unsigned scratch = dead_register(live);
+    bool spill = scratch == X86_RSP;
+    if (spill) {
+        scratch = X86_R11;
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), scratch);
+    }
+    emit_mov_rm(to, 8, scratch, counter);
+    emit_lea(to, 8, scratch, emit_at(scratch, amount));
+    emit_mov_mr(to, 8, counter, scratch);
+    if (spill)
+        emit_mov_rm(to, 8, scratch, emit_gs(ENGINE_T_SLOT_HOOK));
+}
+
+/*      mov  [r15], value
+ *      lea  r15w, [r15 + size]                 wraps at 64 kB                                    */
+static void emit_append(struct emit *to, const struct hook *hook)
+{
+    struct emit_mem at = emit_at(X86_R15, 0);
+    if (hook->kind == HOOK_APPEND_REGISTER && hook->value == X86_R15) {
+        /* The program's r15 is in its slot. */
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_R11);
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_STOLEN));
+        emit_mov_mr(to, hook->size, at, X86_R11);
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
+    } else if (hook->kind == HOOK_APPEND_REGISTER) {
+        emit_mov_mr(to, hook->size, at, (unsigned)hook->value);
+    } else if (hook->size == 8 && hook->value == (uint64_t)(int64_t)(int32_t)hook->value) {
+        emit_mov_mi(to, 8, at, (int32_t)hook->value);
+    } else {
+        emit_mov_mi(to, 4, at, (int32_t)(uint32_t)hook->value);
+        if (hook->size == 8)
+            emit_mov_mi(to, 4, emit_at(X86_R15, 4), (int32_t)(hook->value >> 32));
+    }
+    emit_lea(to, 2, X86_R15, emit_at(X86_R15, hook->size));
+}
+
+/*      mov  gs:[slot_link], r11                not at an indirect end: the lookup has spilled it
+ *      lea  r11, [rip + 5]
+ *      jmp  glue
+ *      (function, argument)
+ *      mov  rcx, gs:[rip]                      at an indirect end: the target again              */
+static void emit_call_hook(struct translation *x, const struct hook *hook, bool indirect)
+{
+    struct engine *e = x->e;
+    struct emit *to = &x->hot;
+    if (!indirect)
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
+    emit_lea(to, 8, X86_R11, emit_rip(emit_here(to) + 7 + 5));
+    uint32_t glue = indirect ? e->glue.hook_indirect : e->glue.hook;
+    emit_jmp(to, (uint64_t)(uintptr_t)cache_at(&e->cache, glue));
+    emit_literal(to, hook->value);
+    emit_literal(to, hook->argument);
+    if (indirect)
+        emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_RIP));
+}
+
+void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index, struct live live)
+{
+    struct hooks *h = &x->e->hooks;
+    uint32_t number = h->first[list_of(point, index)];
+    if (!number)
+        return;
+    for (; number; number = h->hooks[number - 1].next) {
+        const struct hook *hook = &h->hooks[number - 1];
+        if (hook->kind == HOOK_COUNT)
+            emit_count(&x->hot, hook, live);
+        else if (hook->kind == HOOK_CALL)
+            emit_call_hook(x, hook, point == HOOK_INDIRECT);
+        else
+            emit_append(&x->hot, hook);
+    }
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}

@@ -1,0 +1,22 @@
+/* Hooks as they were asked for, and their code.
+ *
+ * Context: the dispatcher, under the engine's lock. */
+#ifndef PENUMBRA_ENGINE_HOOK_EMIT_H
+#define PENUMBRA_ENGINE_HOOK_EMIT_H
+
+#include "engine/hook.h"
+#include "engine/liveness.h"
+#include "engine/state.h"
+
+struct translation;
+
+/* Asks the tool about the decoded block. False: it could not count (STOP_COUNTERS_FULL). */
+bool hooks_ask_as(struct translation *x);
+
+/* True if there is a hook at the point. */
+bool hooks_any(const struct engine *e, enum hook_point point, uint32_t index);
+
+/* Writes the hooks at the point; `live`: what must not be changed there. */
+void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index, struct live live);
+
+#endif

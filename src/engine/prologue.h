@@ -1,0 +1,16 @@
+/* What stands before a block's first instruction: the comparison with the code it was made from, and
+ * the budget. Neither changes a flag or a register.
+ *
+ * Context: the dispatcher, under the engine's lock. */
+#ifndef PENUMBRA_ENGINE_PROLOGUE_H
+#define PENUMBRA_ENGINE_PROLOGUE_H
+
+#include "engine/translate.h"
+
+/* Leaves by EXIT_STALE when the program's bytes are not those that were translated. */
+void prologue_check_as(struct translation *x);
+
+/* Counts x->count instructions down; leaves by EXIT_BUDGET when fewer are left. */
+void prologue_budget_as(struct translation *x, uint8_t live_flags);
+
+#endif

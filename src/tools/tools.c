@@ -1,0 +1,23 @@
+#include "tools/tools.h"
+
+#include <stddef.h>
+
+static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks,
+                                            &tool_edges, &tool_path,  &tool_results };
+
+static bool equal(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+const struct tool *tool_find(const char *name)
+{
+    for (unsigned i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (equal(tools[i]->name, name))
+            return tools[i];
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* What can be observed of code that runs under the engine: one file per observation. Each is a struct
+ * tool (engine/hook.h); carriers know none of them.
+ *
+ * Context: as engine/hook.h says.
+ * Ownership: constant data. */
+#ifndef PENUMBRA_TOOLS_TOOLS_H
+#define PENUMBRA_TOOLS_TOOLS_H
+
+#include "engine/hook.h"
+
+extern const struct tool tool_null;    /* nothing: what translation itself costs */
+extern const struct tool tool_count;   /* instructions by class */
+extern const struct tool tool_blocks;  /* executions of each block */
+extern const struct tool tool_edges;   /* executions of each transfer of control */
+extern const struct tool tool_path;    /* block numbers into a ring (bench) */
+extern const struct tool tool_results; /* every general-register result into a ring (bench) */
+
+/* The tool with this name, or NULL. */
+const struct tool *tool_find(const char *name);
+
+#endif

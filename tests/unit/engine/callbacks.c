@@ -1,0 +1,66 @@
+#include "callbacks.h"
+
+#include "run.h"
+
+static struct trust_range trust(void *data, uint64_t address)
+{
+    const struct rig *r = data;
+    if (address >= r->code_lo && address < r->code_hi)
+        return (struct trust_range){ r->code_lo, r->code_hi, TRUST_CHECKED };
+    if (address < 4096)
+        return (struct trust_range){ 0, 4096, TRUST_NONE };
+    uint64_t end = UINT64_C(1) << 47;
+    if (address < r->code_lo)
+        return (struct trust_range){ 4096, r->code_lo, r->trust };
+    return (struct trust_range){ r->code_hi > 4096 ? r->code_hi : 4096, end, r->trust };
+}
+
+static enum engine_action system_call(struct engine_thread *t)
+{
+    struct rig *r = t->carrier;
+    r->calls++;
+    return ENGINE_RUN_SYSCALL;
+}
+
+static enum engine_action stopped(struct engine_thread *t, enum stop_reason why)
+{
+    (void)t;
+    (void)why;
+    return ENGINE_RETURN;
+}
+
+static enum engine_action signals(struct engine_thread *t)
+{
+    t->pending = 0;
+    return ENGINE_CONTINUE;
+}
+
+const struct engine_carrier rig_carrier = { trust, system_call, stopped, signals, NULL };
+
+/* Counts what it asks for, by itself: hooks at every point, of known frequency. */
+struct asked asked;
+
+static void noted(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    (void)t;
+    (void)value;
+    asked.calls += argument;
+}
+
+static void block_all_points(void *data, const struct hook_block *block, struct hooks *h)
+{
+    (void)data;
+    struct spool_thing thing = { 0 };
+    static uint32_t ids[3];
+    if (!asked.blocks++)
+        for (int i = 0; i < 3; i++)
+            ids[i] = hook_counter_make_as(h, &thing);
+    hook_count_as(h, HOOK_ENTRY, 0, ids[0], block->count);
+    for (uint32_t i = 0; i < block->count; i++)
+        hook_count_as(h, HOOK_BEFORE, i, ids[1], 1);
+    for (uint32_t i = 0; i + 1 < block->count; i++)
+        hook_count_as(h, HOOK_AFTER, i, ids[2], 1);
+    hook_call_as(h, HOOK_ENTRY, 0, noted, block->count);
+}
+
+const struct tool tool_all_points = { .name = "all points", .block = block_all_points };

@@ -1,0 +1,22 @@
+/* What the engine calls: in files of their own, which are compiled like the runtime, because they run
+ * while the vector registers are the program's.
+ *
+ * Context: the dispatcher. Ownership: constant data. */
+#ifndef PENUMBRA_TESTS_ENGINE_CALLBACKS_H
+#define PENUMBRA_TESTS_ENGINE_CALLBACKS_H
+
+#include "engine/engine.h"
+#include "engine/hook.h"
+
+/* Runs all system calls; stops wherever the engine does; its data are a struct rig. */
+extern const struct engine_carrier rig_carrier;
+
+/* Hooks at every point of every block. Counter 0: instructions by blocks; 1: at HOOK_BEFORE; 2: at
+ * HOOK_AFTER. */
+extern const struct tool tool_all_points;
+extern struct asked {
+    uint64_t blocks; /* made */
+    uint64_t calls;  /* instructions, by called hooks */
+} asked;
+
+#endif

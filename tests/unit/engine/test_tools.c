@@ -1,0 +1,110 @@
+/* Tools count exactly, and change nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "callbacks.h"
+#include "functions.h"
+#include "run.h"
+#include "tools/tools.h"
+
+static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results" };
+
+static void nothing_changes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        struct rig r;
+        rig_make(&r, &(struct engine_config){ .tool = tool_find(names[i]) });
+        for (int round = 0; round < 2; round++)
+            for (const struct function *f = functions; f->name; f++)
+                for (uint64_t n = 0; n < f->most; n += 1 + f->most / 4) {
+                    uint64_t native = f->call(n);
+                    uint64_t got = rig_call(&r, (const void *)(uintptr_t)f->call, n, 0, 0, 0);
+                    if (native != got)
+                        fail_msg("%s: %s(%lu) is %lx natively, %lx translated", names[i], f->name,
+                                 n, native, got);
+                }
+        rig_free(&r);
+    }
+}
+
+static void every_point_is_reached(void **state)
+{
+    (void)state;
+    struct rig r;
+    memset(&asked, 0, sizeof asked);
+    rig_make(&r, &(struct engine_config){ .tool = &tool_all_points });
+    for (const struct function *f = functions; f->name; f++) {
+        uint64_t n = f->most / 2;
+        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, n, 0, 0, 0), f->call(n));
+    }
+    assert_true(*hook_counter(r.thread, 0) > 1000);
+    assert_int_equal(*hook_counter(r.thread, 0), *hook_counter(r.thread, 1));
+    assert_int_equal(*hook_counter(r.thread, 0), asked.calls);
+    assert_true(*hook_counter(r.thread, 2) < asked.calls);
+    rig_free(&r);
+}
+
+/* Executes its loop body n times, one of three ways each. */
+__attribute__((noinline, used)) static uint64_t loop(uint64_t n)
+{
+    uint64_t a = 0;
+    __asm__ volatile("    testq %1, %1\n"
+                     "    jz 3f\n"
+                     "1:  testq $1, %1\n"
+                     "    jz 2f\n"
+                     "    addq $3, %0\n"
+                     "2:  call 4f\n"
+                     "    subq $1, %1\n"
+                     "    jnz 1b\n"
+                     "    jmp 3f\n"
+                     "4:  ret\n"
+                     "3:\n"
+                     : "+r"(a), "+r"(n)
+                     :
+                     : "cc", "memory");
+    return a;
+}
+
+static uint64_t sum(const struct rig *r)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < 4096; i++)
+        total += *hook_counter(r->thread, i);
+    return total;
+}
+
+static uint64_t counted(const char *tool, uint64_t n)
+{
+    struct rig r;
+    rig_make(&r, &(struct engine_config){ .tool = tool_find(tool) });
+    rig_call(&r, (const void *)(uintptr_t)loop, n, 0, 0, 0);
+    uint64_t total = sum(&r);
+    rig_free(&r);
+    return total;
+}
+
+/* An iteration executes 5 transfers when n is even, and 5 when it is odd: jz, call, ret, jnz, and
+ * nothing else; and as many blocks, plus the one that falls into 2: when it is odd. */
+static void counts_are_exact(void **state)
+{
+    (void)state;
+    assert_int_equal(counted("edges", 1002) - counted("edges", 2), 1000 * 4);
+    assert_int_equal(counted("edges", 1001) - counted("edges", 1), 1000 * 4);
+    /* 2: is entered by the jump and by falling through: once as its own block either way. */
+    assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_changes),
+        cmocka_unit_test(every_point_is_reached),
+        cmocka_unit_test(counts_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
