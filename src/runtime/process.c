@@ -4,6 +4,7 @@
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/phases.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
@@ -129,6 +130,7 @@ void process_fork_child(void)
     }
     p->command = parent->command;
     record_publish(p);
+    phases_fork_child();
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();

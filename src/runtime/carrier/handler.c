@@ -6,6 +6,7 @@
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
+#include "runtime/phases.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
@@ -83,7 +84,8 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
 {
     thread_follow_phase_as(t);
     struct spool_thread *record = t->record;
-    if (__atomic_load_n(&rt.paused, __ATOMIC_RELAXED)) {
+    /* The wall clock stands still while the recording is paused: what it charges is older. */
+    if (phases_paused_as() && rt.config->trigger != TRIGGER_WALL) {
         record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
         return;
     }

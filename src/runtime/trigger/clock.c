@@ -1,3 +1,4 @@
+#include "runtime/phases.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
@@ -19,13 +20,20 @@ static uint64_t ticks_to_ns(uint64_t ticks)
     return per_us ? ticks * 1000u / per_us : 0;
 }
 
+/* Elapsed time without the pauses that the program made. */
+static uint64_t unpaused_ns(void)
+{
+    uint64_t now = thread_monotonic_ns_as();
+    return now - phases_paused_ns_as(now);
+}
+
 uint64_t clock_now_as(const struct rt_thread *t)
 {
     switch (rt.config->trigger) {
     case TRIGGER_CPU:
         return thread_cpu_ns_as();
     case TRIGGER_WALL:
-        return thread_monotonic_ns_as();
+        return unpaused_ns();
     default:
         return perf_count_as(t);
     }
@@ -117,9 +125,11 @@ bool trigger_arm_as(struct rt_thread *t)
  * periods now and the rest carried over (csprof paper, figure 2). */
 static struct trigger_charge charge_wall(struct rt_thread *t)
 {
-    uint64_t now = thread_monotonic_ns_as();
-    t->carry += now - t->base;
-    t->base = now;
+    uint64_t now = unpaused_ns();
+    if (now > t->base) {
+        t->carry += now - t->base;
+        t->base = now;
+    }
     uint64_t weight = t->carry / rt.config->period;
     t->carry %= rt.config->period;
     return (struct trigger_charge){weight, 0};
