@@ -10,6 +10,7 @@
 
 #include "cli/open_profile.h"
 #include "export/export.h"
+#include "profile/phases.h"
 
 struct format {
     const char *name;
@@ -28,6 +29,7 @@ struct arguments {
     const char *output; /* NULL: not given */
     const struct format *format;
     struct export_options options;
+    const char *phase; /* NULL: all of them */
     bool quick;
     bool help;
 };
@@ -44,6 +46,7 @@ static const char usage[] =
     "      --threads         folded: begin stacks with THREAD-PID/TID, not the process's name\n"
     "      --max-depth N     folded, pprof: show at most N frames of a stack, half of them\n"
     "                        outermost, half innermost; 0 is no limit (default 2048)\n"
+    "      --phase NAME      only what was sampled in this phase, and in phases nested in it\n"
     "      --quick           names from symbol tables only: no lines, no inlined functions\n"
     "  -h, --help            this text\n";
 
@@ -70,13 +73,14 @@ static bool parse_depth(const char *text, uint32_t *depth, struct err *e)
 
 static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
 {
-    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK };
+    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK, OPTION_PHASE };
     static const struct option options[] = {
         {"format", required_argument, NULL, 'f'},
         {"output", required_argument, NULL, 'o'},
         {"threads", no_argument, NULL, OPTION_THREADS},
         {"max-depth", required_argument, NULL, OPTION_MAX_DEPTH},
         {"quick", no_argument, NULL, OPTION_QUICK},
+        {"phase", required_argument, NULL, OPTION_PHASE},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -95,6 +99,8 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
             a->options.threads = true;
         if (c == OPTION_QUICK)
             a->quick = true;
+        if (c == OPTION_PHASE)
+            a->phase = optarg;
         if (c == OPTION_MAX_DEPTH && !parse_depth(optarg, &a->options.max_depth, e))
             return false;
         if (c == ':')
@@ -172,6 +178,10 @@ int command_export(int argc, char **argv)
         return 0;
     }
     struct profile *p = open_profile(a.input, &e);
+    if (p && a.phase && !profile_keep_phase(p, a.phase, &e)) {
+        profile_free(p);
+        p = NULL;
+    }
     struct symbols *s = p ? symbols_load(p, a.quick, &e) : NULL;
     bool ok = s && export_profile(&a, p, s, &e);
     if (s)

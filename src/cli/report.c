@@ -13,6 +13,8 @@
 #include "cli/numbers.h"
 #include "cli/open_profile.h"
 #include "cli/suggest.h"
+#include "profile/phases.h"
+#include "report/compare_phases.h"
 #include "report/expand.h"
 #include "report/html.h"
 #include "report/report.h"
@@ -27,6 +29,7 @@ enum view_flag {
     SHOW_THREADS = 8,
     SHOW_PROCESSES = 16,
     SHOW_IMAGES = 32,
+    SHOW_PHASES = 64,
 };
 
 struct arguments {
@@ -35,6 +38,7 @@ struct arguments {
     const char *html;
     const char *callers, *callees;
     const char *through[THROUGH_MAX];
+    const char *phase, *versus; /* NULL: not given */
     struct view_options view;
     struct symbols_options symbols;
     unsigned show;
@@ -57,9 +61,14 @@ static const char usage[] =
     "      --by-thread        one row a thread\n"
     "      --by-process       one row a process\n"
     "      --by-image         one row a program or library\n"
+    "      --by-phase         one row a phase that the program named\n"
     "      --lines            source lines instead of functions\n"
     "What is shown\n"
     "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
+    "      --phase NAME       only what was sampled in this phase, and in phases nested in it\n"
+    "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
+    "      --heap WHAT        of -e malloc: bytes allocated (default), live (at the end: leaks), or\n"
+    "                         peak (live when most was)\n"
     "      --image NAME       only samples whose innermost frame is in this program or library\n"
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; again: refines what is left\n"
@@ -82,7 +91,7 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII,
+    OPTION_ASCII, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP,
 };
 
 static const struct option options[] = {
@@ -99,6 +108,10 @@ static const struct option options[] = {
     { "process", required_argument, NULL, OPTION_PROCESS },
     { "image", required_argument, NULL, OPTION_IMAGE },
     { "through", required_argument, NULL, OPTION_THROUGH },
+    { "phase", required_argument, NULL, OPTION_PHASE },
+    { "versus", required_argument, NULL, OPTION_VERSUS },
+    { "by-phase", no_argument, NULL, OPTION_BY_PHASE },
+    { "heap", required_argument, NULL, OPTION_HEAP },
     { "no-inline", no_argument, NULL, OPTION_NO_INLINE },
     { "min", required_argument, NULL, OPTION_MIN },
     { "limit", required_argument, NULL, OPTION_LIMIT },
@@ -134,6 +147,9 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
     case OPTION_BY_PROCESS: a->show |= SHOW_PROCESSES; return true;
     case OPTION_BY_IMAGE: a->show |= SHOW_IMAGES; return true;
+    case OPTION_BY_PHASE: a->show |= SHOW_PHASES; return true;
+    case OPTION_PHASE: a->phase = optarg; return true;
+    case OPTION_VERSUS: a->versus = optarg; return true;
     case OPTION_LINES: a->view.lines = true; return true;
     case OPTION_THREAD: a->view.thread = optarg; return true;
     case OPTION_PROCESS: a->view.process = optarg; return true;
@@ -159,6 +175,7 @@ static bool set_number(struct arguments *a, int option, struct err *e)
             return err_set(e, ERR_USAGE, "more than %d --through", THROUGH_MAX);
         a->through[a->view.through_count++] = optarg;
         return true;
+    case OPTION_HEAP: return view_heap_parse(optarg, &a->view.heap, e);
     case OPTION_MIN: return number_parse(optarg, number_percent, 0, 100, "--min", &a->min, e);
     case OPTION_LIMIT: return parse_count(optarg, "--limit", &a->limit, e);
     case OPTION_DEPTH: return parse_count(optarg, "--depth", &a->depth, e);
@@ -201,6 +218,11 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
                        argv[optind + 1]);
     if (optind < argc)
         a->input = argv[optind];
+    if (a->versus && !a->phase)
+        return err_set(e, ERR_USAGE, "--versus compares with the phase that --phase names");
+    if (a->versus && (a->html || a->show || a->callers || a->callees))
+        return err_set(e, ERR_USAGE, "--versus is a view of its own; give other views in another "
+                                     "command");
     if (a->html && (a->json || a->show || a->callers || a->callees))
         return err_set(e, ERR_USAGE, "--html writes a page of its own; give other views in"
                                      " another command");
@@ -315,6 +337,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), report_processes(out, v, style);
     if (show & SHOW_THREADS)
         fputc('\n', out), report_threads(out, v, style);
+    if (show & SHOW_PHASES)
+        fputc('\n', out), report_phases(out, v, style);
     if (show & SHOW_IMAGES)
         fputc('\n', out), ok = report_images(out, v, style, e);
     if (ok && (show & SHOW_FLAT))
@@ -367,7 +391,23 @@ static bool print_json(FILE *out, const struct view *v, const struct arguments *
 }
 
 /* Writes to the chosen file and checks that all of it arrived. */
-static bool print(const struct view *v, const struct arguments *a, struct err *e)
+static bool print_versus(FILE *out, const struct view *v, const struct view *versus,
+                         const struct arguments *a, struct err *e)
+{
+    struct compare_side sides[2] = { { a->phase, v }, { a->versus, versus } };
+    struct report_style style = style_make(a, out);
+    struct buf json = { 0 };
+    if (!a->json)
+        return report_compare_phases(out, sides, &style, e);
+    bool ok = report_compare_phases_json(&json, sides, e);
+    if (ok)
+        fwrite(json.data, 1, json.size, out);
+    buf_free(&json);
+    return ok;
+}
+
+static bool print(const struct view *v, const struct view *versus, const struct arguments *a,
+                  struct err *e)
 {
     if (!check_function(v, a->callers, e) || !check_function(v, a->callees, e))
         return false;
@@ -377,13 +417,39 @@ static bool print(const struct view *v, const struct arguments *a, struct err *e
     FILE *out = path ? fopen(path, "we") : stdout;
     if (!out)
         return err_set_errno(e, ERR_OUTPUT, errno, "cannot create %s", path);
-    bool ok = a->json || a->html ? print_json(out, v, a, e) : print_text(out, v, a, e);
+    bool ok = versus                ? print_versus(out, v, versus, a, e)
+              : a->json || a->html ? print_json(out, v, a, e)
+                                   : print_text(out, v, a, e);
     bool written = !ferror(out);
     written = (path ? fclose(out) : fflush(out)) == 0 && written;
     if (ok && !written)
         ok = err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",
                            path ? path : "standard output");
     return ok;
+}
+
+/* The profile, or one phase of it, with what is made of it. */
+struct side {
+    struct profile *profile;
+    struct symbols *symbols;
+    struct view *view;
+};
+
+static bool side_open(struct side *s, const struct arguments *a, const char *phase, struct err *e)
+{
+    *s = (struct side){ .profile = open_profile(a->input, e) };
+    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)))
+        s->symbols = symbols_load_with(s->profile, &a->symbols, e);
+    if (s->symbols)
+        s->view = view_build(s->profile, s->symbols, &a->view, e);
+    return s->view != NULL;
+}
+
+static void side_close(struct side *s)
+{
+    view_free(s->view);
+    symbols_free(s->symbols);
+    profile_free(s->profile);
 }
 
 int command_report(int argc, char **argv)
@@ -400,16 +466,12 @@ int command_report(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    struct view *view = NULL;
-    struct symbols *symbols = NULL;
-    struct profile *profile = open_profile(a.input, &e);
-    if (profile)
-        symbols = symbols_load_with(profile, &a.symbols, &e);
-    if (symbols)
-        view = view_build(profile, symbols, &a.view, &e);
-    bool ok = view && print(view, &a, &e);
-    view_free(view);
-    symbols_free(symbols);
-    profile_free(profile);
+    struct side first, second = { 0 };
+    bool ok = side_open(&first, &a, a.phase, &e);
+    if (ok && a.versus)
+        ok = side_open(&second, &a, a.versus, &e);
+    ok = ok && print(first.view, second.view, &a, &e);
+    side_close(&first);
+    side_close(&second);
     return ok ? 0 : command_fail("report", &e);
 }

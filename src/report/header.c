@@ -3,6 +3,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/saturate.h"
+#include "profile/phases.h"
 #include "report/text.h"
 
 enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
@@ -17,6 +19,11 @@ static void field(FILE *out, const struct report_style *style, const char *name)
 static bool in_time(const struct profile *p)
 {
     return !strcmp(p->unit, "nanoseconds");
+}
+
+static bool in_bytes(const struct profile *p)
+{
+    return !strcmp(p->unit, "bytes");
 }
 
 static void write_ending(FILE *out, const struct profile *p)
@@ -35,6 +42,7 @@ static void write_ending(FILE *out, const struct profile *p)
 static void write_recording(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
+    uint32_t threads = profile_thread_total(p);
     field(out, style, "command");
     text_name(out, p->command, COMMAND_WIDTH);
     fputc('\n', out);
@@ -42,16 +50,18 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
     text_name(out, p->trigger, 0);
     if (in_time(p))
         fprintf(out, ", every %s", text_duration(number, (double)p->period));
+    else if (in_bytes(p))
+        fprintf(out, ", every %s", text_bytes(number, (double)p->period));
     else
         fprintf(out, ", every %s events", text_count(number, p->period));
-    if (in_time(p) && p->period)
+    if (in_time(p) && p->period && strcmp(p->trigger, "lock-wait"))
         fprintf(out, " (%.4g Hz)", 1e9 / (double)p->period);
     fputs(p->randomized ? ", randomized\n" : "\n", out);
 
     field(out, style, "recording");
     fprintf(out, "%s", text_duration(number, (double)p->duration_ns));
     fprintf(out, ", %u process%s, %u thread%s", p->process_count, p->process_count == 1 ? "" : "es",
-            p->thread_count, p->thread_count == 1 ? "" : "s");
+            threads, threads == 1 ? "" : "s");
     write_ending(out, p);
     fputc('\n', out);
     if (p->cpu[0] || p->kernel[0]) {
@@ -77,6 +87,8 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
         if (!strcmp(p->trigger, "cpu"))
             fprintf(out, " of CPU time; the threads used %s", text_duration(b, (double)t->cpu_ns));
     }
+    if (in_bytes(p))
+        fprintf(out, ": %s", text_bytes(a, (double)t->weight * (double)p->period));
     fputc('\n', out);
     if (v->samples_all != t->weight || view_is_refined(v)) {
         field(out, style, "shown");
@@ -106,7 +118,8 @@ static void write_losses(FILE *out, const struct profile_totals *t,
         fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + t->weight));
     fputc('\n', out);
     for (unsigned i = 0; i < DROP_COUNT; i++)
-        write_reason(out, t->drops[i], profile_drop_name(i), profile_drop_sentence(i));
+        if (i != DROP_PAUSED)
+            write_reason(out, t->drops[i], profile_drop_name(i), profile_drop_sentence(i));
 
     field(out, style, "truncated");
     fprintf(out, "%s", t->truncated_all ? text_count(number, t->truncated_all) : "none");
@@ -141,6 +154,56 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     fputc('\n', out);
 }
 
+/* What is live is known for all that is shown. */
+static void write_heap(FILE *out, const struct view *v, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+    const struct profile *p = v->profile;
+    const uint64_t *heap = v->tree.nodes[0].heap;
+    double period = (double)p->period;
+    uint64_t missed = 0;
+    field(out, style, "heap");
+    fprintf(out, "%s allocated, %s live at the end, %s live at the peak",
+            text_bytes(a, (double)heap[VIEW_ALLOCATED] * period),
+            text_bytes(b, (double)heap[VIEW_LIVE] * period),
+            text_bytes(c, (double)heap[VIEW_PEAK] * period));
+    if (p->process_count == 1 && p->processes[0].heap_peak_ns)
+        fprintf(out, " (after %s)", text_duration(a, (double)p->processes[0].heap_peak_ns));
+    else if (p->process_count > 1)
+        fputs(" (of each process)", out);
+    fputc('\n', out);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        missed = add_saturated(missed, p->processes[i].heap_missed);
+    if (missed)
+        fprintf(out, "%-10s%s samples were not followed to their end: what is live may be more\n", "",
+                text_count(a, missed));
+}
+
+static void write_phases(FILE *out, const struct profile *p, const struct profile_totals *t,
+                         const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+    uint64_t pauses = 0, paused_ns = 0, refused = 0;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        pauses = add_saturated(pauses, p->processes[i].pauses);
+        paused_ns = add_saturated(paused_ns, p->processes[i].paused_ns);
+        refused = add_saturated(refused, p->processes[i].phases_refused);
+    }
+    if (p->phase_count) {
+        field(out, style, "phases");
+        fprintf(out, "%u (--by-phase lists them, --phase NAME shows one)\n", p->phase_count);
+    }
+    if (refused)
+        fprintf(out, "%-10s%s more were too many or too deep, and are part of their outer phases\n",
+                "", text_count(a, refused));
+    if (pauses) {
+        field(out, style, "paused");
+        fprintf(out, "%s by the program%s, %s in all; %s samples fell into it and were not taken\n",
+                pauses == 1 ? "once" : text_count(a, pauses), pauses == 1 ? "" : " times",
+                text_duration(b, (double)paused_ns), text_count(c, t->drops[DROP_PAUSED]));
+    }
+}
+
 static void write_lines(FILE *out, const struct report_style *style, const char *name,
                         const char *text)
 {
@@ -163,6 +226,9 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     profile_totals(v->profile, &totals);
     write_recording(out, v->profile, style);
     write_samples(out, v, &totals, style);
+    if (view_has_heap(v))
+        write_heap(out, v, style);
+    write_phases(out, v->profile, &totals, style);
     write_losses(out, &totals, style);
     write_cost(out, v->profile, &totals, style);
     write_lines(out, style, "note", v->profile->notes);

@@ -57,6 +57,12 @@ static bool image_is(const struct view *v, const struct view_function *f, const 
         && !strcmp(v->profile->images[f->image].path, filter);
 }
 
+static void drop_own(struct view_node *n)
+{
+    n->self = 0;
+    n->heap[0] = n->heap[1] = n->heap[2] = 0;
+}
+
 static bool keep_image(struct view *v, const char *filter, struct err *e)
 {
     bool any = false;
@@ -68,7 +74,7 @@ static bool keep_image(struct view *v, const char *filter, struct err *e)
     for (uint32_t i = 0; i < v->tree.count; i++) {
         struct view_node *n = &v->tree.nodes[i];
         if (!image_is(v, &v->functions[n->function], filter))
-            n->self = 0;
+            drop_own(n);
     }
     return true;
 }
@@ -146,7 +152,7 @@ static bool refinement_apply(struct view *v, const struct refinement *r, struct 
     uint8_t *matched = calloc((size_t)v->tree.count + 1, 1);
     if (!matched)
         return err_set(e, ERR_INTERNAL, "cannot refine: out of memory");
-    v->tree.nodes[0].self = 0;
+    drop_own(&v->tree.nodes[0]);
     /* The earliest frame that matches is always a right choice, so one pass decides. */
     for (uint32_t i = 1; i < v->tree.count; i++) {
         struct view_node *n = &v->tree.nodes[i];
@@ -155,7 +161,7 @@ static bool refinement_apply(struct view *v, const struct refinement *r, struct 
             step++;
         matched[i] = (uint8_t)step;
         if (step < r->steps)
-            n->self = 0;
+            drop_own(n);
     }
     free(matched);
     return true;

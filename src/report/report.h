@@ -35,6 +35,7 @@ void report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
 bool report_images(FILE *out, const struct view *v, const struct report_style *style,
                    struct err *e);
 void report_threads(FILE *out, const struct view *v, const struct report_style *style);
+void report_phases(FILE *out, const struct view *v, const struct report_style *style);
 void report_processes(FILE *out, const struct view *v, const struct report_style *style);
 
 struct report_json_options {

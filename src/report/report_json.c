@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/ci.h"
+#include "profile/phases.h"
 #include "report/json.h"
 #include "base/saturate.h"
 
@@ -111,6 +112,9 @@ static void write_processes(struct json *j, const struct profile *p)
         key_string(j, "command", process->command);
         key_u64(j, "start_ns", process->start_ns);
         key_u64(j, "end_ns", process->end_ns);
+        key_u64(j, "pauses", process->pauses);
+        key_u64(j, "paused_ns", process->paused_ns);
+        key_u64(j, "phases_refused", process->phases_refused);
         key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
         json_close(j, '}');
     }
@@ -140,6 +144,7 @@ static void write_threads(struct json *j, const struct view *v)
         key_u64(j, "start_ns", t->start_ns);
         key_u64(j, "end_ns", t->end_ns);
         key_u64(j, "cpu_ns", t->cpu_ns);
+        key_u64(j, "phase", t->phase);
         json_key(j, "shown");
         json_bool(j, v->threads_chosen[i]);
         json_close(j, '}');
@@ -173,6 +178,19 @@ static void write_weights(struct json *j, const struct view *v, bool ci, uint64_
     json_close(j, '}');
 }
 
+/* In samples: of a function its own, of a node with all below it. */
+static void write_heap(struct json *j, const struct view *v, const uint64_t *heap)
+{
+    if (!view_has_heap(v))
+        return;
+    json_key(j, "heap");
+    json_open(j, '{');
+    key_u64(j, "allocated", heap[VIEW_ALLOCATED]);
+    key_u64(j, "live", heap[VIEW_LIVE]);
+    key_u64(j, "peak", heap[VIEW_PEAK]);
+    json_close(j, '}');
+}
+
 static void write_function(struct json *j, const struct view_function *f)
 {
     char offset[32];
@@ -184,6 +202,28 @@ static void write_function(struct json *j, const struct view_function *f)
         key_string(j, "file", f->file);
         key_u64(j, "line", f->line);
     }
+}
+
+static void write_phases(struct json *j, const struct profile *p)
+{
+    json_key(j, "phases");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < p->phase_count; i++) {
+        char *path = profile_phase_path(p, i);
+        uint64_t weight = 0;
+        for (uint32_t k = 0; k < p->thread_count; k++)
+            if (p->threads[k].phase == i + 1)
+                weight = add_saturated(weight, p->threads[k].weight);
+        json_open(j, '{');
+        key_string(j, "name", p->phases[i].name);
+        key_string(j, "path", path ? path : p->phases[i].name);
+        key_u64(j, "begun", p->phases[i].begun);
+        key_u64(j, "elapsed_ns", p->phases[i].elapsed_ns);
+        key_u64(j, "samples", weight);
+        json_close(j, '}');
+        free(path);
+    }
+    json_close(j, ']');
 }
 
 static bool write_functions(struct json *j, const struct view *v,
@@ -203,6 +243,7 @@ static bool write_functions(struct json *j, const struct view *v,
         json_open(j, '{');
         write_function(j, f);
         write_weights(j, v, options->ci, f->self, f->total);
+        write_heap(j, v, f->heap);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -227,6 +268,7 @@ static void write_tree(struct json *j, const struct view *v,
                 json_bool(j, true);
             }
             write_weights(j, v, options->ci, n->self, n->total);
+            write_heap(j, v, n->heap);
             json_key(j, "children");
             json_open(j, '[');
             if (n->first_child != VIEW_NONE && n->depth < options->depth) {
@@ -258,6 +300,7 @@ bool report_json(struct buf *out, const struct view *v,
     write_losses(&j, v);
     write_processes(&j, v->profile);
     write_threads(&j, v);
+    write_phases(&j, v->profile);
     if (!write_functions(&j, v, options, min, e))
         return false;
     write_tree(&j, v, options, min);

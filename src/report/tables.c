@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/phases.h"
 #include "report/text.h"
 #include "report/totals.h"
 
 /* Columns that function names are padded to at most, so that images align. */
-enum { NAME_COLUMNS = 56, NAME_COLUMNS_MIN = 20, IMAGE_COLUMNS = 24, COUNT_COLUMNS = 12 };
+enum { NAME_COLUMNS = 56, NAME_COLUMNS_MIN = 20, IMAGE_COLUMNS = 24, COUNT_COLUMNS = 12,
+       HEAP_COLUMNS = 35, PHASE_COLUMNS = 100 };
 
 static void column_titles(FILE *out, const struct view *v, const struct report_style *style,
-                          const char *first, const char *second, const char *rest)
+                          const char *first, const char *second, bool heap, const char *rest)
 {
     int width = text_percent_width(style);
     text_colour(out, style, TEXT_DIM);
@@ -20,7 +22,10 @@ static void column_titles(FILE *out, const struct view *v, const struct report_s
         fprintf(out, "  %*s", width, second);
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
-    fprintf(out, "  %*s  %s", COUNT_COLUMNS, "samples", rest);
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, "samples");
+    if (heap)
+        text_heap(out, v, NULL);
+    fputs(rest, out);
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
 }
@@ -43,7 +48,7 @@ static void row_numbers(FILE *out, const struct view *v, const struct report_sty
 static size_t numbers_width(const struct view *v, const struct report_style *style)
 {
     return (size_t)text_percent_width(style) * 2 + 2 + (view_is_refined(v) ? 9 : 0)
-        + COUNT_COLUMNS + 4;
+        + COUNT_COLUMNS + 4 + (view_has_heap(v) ? HEAP_COLUMNS : 0);
 }
 
 static void write_function(FILE *out, const struct view_function *f,
@@ -113,12 +118,13 @@ bool report_flat(FILE *out, const struct view *v, const struct report_style *sty
     char title[128];
     snprintf(title, sizeof title, "%-*s  image%s", (int)columns, "function",
              style->lines ? "  line" : "");
-    column_titles(out, v, style, "self", "total", title);
+    column_titles(out, v, style, "self", "total", true, title);
     for (uint32_t i = 0; i < count; i++) {
         const struct view_function *f = &v->functions[order[i]];
         if (text_share(f->total, v->samples) < style->min)
             continue;
         row_numbers(out, v, style, f->self, &f->total, f->self);
+        text_heap(out, v, f->heap);
         write_function(out, f, style, columns);
     }
     if (!v->samples)
@@ -137,7 +143,7 @@ bool report_images(FILE *out, const struct view *v, const struct report_style *s
     struct image_total *totals = totals_of_images(v, &count, e);
     if (!totals)
         return false;
-    column_titles(out, v, style, "self", "total", "image");
+    column_titles(out, v, style, "self", "total", false, "image");
     for (uint32_t i = 0; i < count; i++) {
         row_numbers(out, v, style, totals[i].self, &totals[i].total, totals[i].self);
         uint32_t image = totals[i].image;
@@ -227,9 +233,45 @@ void report_threads(FILE *out, const struct view *v, const struct report_style *
         fprintf(out, "%8d  %8d  ", t->process < p->process_count ? p->processes[t->process].pid : 0,
                 t->tid);
         text_name(out, t->name, 0);
+        char *phase = t->phase ? profile_phase_path(p, t->phase - 1) : NULL;
+        if (phase) {
+            fputs("  in ", out);
+            text_name(out, phase, PHASE_COLUMNS);
+        }
+        free(phase);
         fputc('\n', out);
     }
     free(rows);
+}
+
+void report_phases(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile *p = v->profile;
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t cpu_ns, all = weight_of(v, VIEW_NONE, &cpu_ns);
+    recording_titles(out, style, "   elapsed      times  phase");
+    for (uint32_t i = 0; i <= p->phase_count; i++) {
+        uint64_t weight = 0;
+        cpu_ns = 0;
+        for (uint32_t k = 0; k < p->thread_count; k++) {
+            if (!v->threads_chosen[k] || p->threads[k].phase != i)
+                continue;
+            weight = add_saturated(weight, p->threads[k].weight);
+            cpu_ns = add_saturated(cpu_ns, p->threads[k].cpu_ns);
+        }
+        recording_row(out, v, style, weight, all, cpu_ns);
+        if (!i) {
+            fprintf(out, "%10s %10s  (in no phase)\n", "", "");
+            continue;
+        }
+        const struct profile_phase *phase = &p->phases[i - 1];
+        char *path = profile_phase_path(p, i - 1);
+        fprintf(out, "%10s ", text_duration(number, (double)phase->elapsed_ns));
+        fprintf(out, "%10s  ", text_count(number, phase->begun));
+        text_name(out, path ? path : phase->name, PHASE_COLUMNS);
+        fputc('\n', out);
+        free(path);
+    }
 }
 
 void report_processes(FILE *out, const struct view *v, const struct report_style *style)

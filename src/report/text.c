@@ -35,6 +35,18 @@ const char *text_duration(char *out, double nanoseconds)
     return out;
 }
 
+const char *text_bytes(char *out, double bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+    unsigned unit = 0;
+    while (bytes >= 1024 && unit < 5) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(out, TEXT_NUMBER_SIZE, unit && bytes < 100 ? "%.2f %s" : "%.0f %s", bytes, units[unit]);
+    return out;
+}
+
 void text_colour(FILE *out, const struct report_style *style, enum text_colour colour)
 {
     static const char *const codes[] = { "0", "1", "2", "31", "33", "32" };
@@ -105,6 +117,19 @@ size_t text_name(FILE *out, const char *name, size_t columns)
         return width;
     fputs("..", out);
     return width + 2;
+}
+
+void text_heap(FILE *out, const struct view *v, const uint64_t *heap)
+{
+    static const char *const titles[] = { "allocated", "live", "at peak" };
+    enum { COLUMNS = 11 };
+    char number[TEXT_NUMBER_SIZE];
+    if (!view_has_heap(v))
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        fprintf(out, "%*s", COLUMNS,
+                heap ? text_bytes(number, (double)heap[i] * (double)v->profile->period) : titles[i]);
+    fputs("  ", out);
 }
 
 double text_share(uint64_t part, uint64_t whole)

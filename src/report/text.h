@@ -15,6 +15,8 @@ enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_
 
 /* "1,234,567"; "12.3 ms". Returns out (TEXT_NUMBER_SIZE bytes). */
 const char *text_count(char *out, uint64_t value);
+/* "1.50 MiB". */
+const char *text_bytes(char *out, double bytes);
 const char *text_duration(char *out, double nanoseconds);
 
 void text_colour(FILE *out, const struct report_style *style, enum text_colour colour);
@@ -33,6 +35,10 @@ void text_percent(FILE *out, const struct view *v, const struct report_style *st
                   uint64_t part, uint64_t whole);
 /* The width of what text_percent writes. */
 int text_percent_width(const struct report_style *style);
+
+/* Three columns of a view that has a heap: allocated, live, at peak; nothing for other views. heap: in
+ * samples, or NULL for the titles. */
+void text_heap(FILE *out, const struct view *v, const uint64_t *heap);
 
 double text_share(uint64_t part, uint64_t whole);
 

@@ -16,6 +16,22 @@ void totals_of_nodes(struct view_tree *t)
     }
 }
 
+/* Own heap figures become totals; functions keep their own. */
+static void totals_of_heap(struct view *v)
+{
+    struct view_tree *t = &v->tree;
+    for (uint32_t i = t->count; i-- > 0;)
+        for (unsigned k = 0; k < 3; k++) {
+            struct view_function *f = &v->functions[t->nodes[i].function];
+            f->heap[k] = add_saturated(f->heap[k], t->nodes[i].heap[k]);
+        }
+    for (uint32_t i = t->count; i-- > 1;)
+        for (unsigned k = 0; k < 3; k++) {
+            uint64_t *total = &t->nodes[t->nodes[i].parent].heap[k];
+            *total = add_saturated(*total, t->nodes[i].heap[k]);
+        }
+}
+
 struct link_context {
     const struct view *view;
     const struct view_node *nodes;
@@ -131,6 +147,8 @@ static bool totals_of_functions(struct view *v)
 bool totals_compute(struct view *v, struct err *e)
 {
     totals_of_nodes(&v->tree);
+    if (view_has_heap(v))
+        totals_of_heap(v);
     v->samples = v->tree.nodes[0].total;
     if (view_tree_link(v, &v->tree) && totals_of_functions(v))
         return true;

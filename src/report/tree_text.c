@@ -59,6 +59,8 @@ static void write_node(const struct printer *p, uint32_t node, bool branch, bool
     if (view_is_refined(p->view))
         fprintf(p->out, "  %6.2f%%", text_share(n->total, p->view->samples_all));
     fprintf(p->out, "  %*s  ", COUNT_COLUMNS, text_count(number, n->total));
+    if (p->tree == &p->view->tree)
+        text_heap(p->out, p->view, n->heap);
     write_rails(p, branch, last);
     size_t before = (size_t)text_percent_width(p->style) * 2 + COUNT_COLUMNS + 6
         + (view_is_refined(p->view) ? 9 : 0) + 3 * (p->rail_count + branch);
@@ -163,7 +165,10 @@ void report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
     fprintf(out, "%*s  %*s", width, "total", width, "self");
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
-    fprintf(out, "  %*s  %s", COUNT_COLUMNS, "samples", title);
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, "samples");
+    if (t == &v->tree)
+        text_heap(out, v, NULL);
+    fputs(title, out);
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
     print_nodes(&p);

@@ -169,6 +169,14 @@ static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_
     return at;
 }
 
+static void node_add(struct view_node *to, const struct profile_node *n, enum view_heap shown)
+{
+    const uint64_t heap[3] = { n->self, n->live, n->peak };
+    to->self = add_saturated(to->self, heap[shown]);
+    for (unsigned i = 0; i < 3; i++)
+        to->heap[i] = add_saturated(to->heap[i], heap[i]);
+}
+
 static bool thread_add(struct builder *b, const struct profile_thread *thread)
 {
     const struct profile *p = b->view->profile;
@@ -188,8 +196,7 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
             free(map);
             return false;
         }
-        uint64_t *self = &b->view->tree.nodes[map[i]].self;
-        *self = add_saturated(*self, n->self);
+        node_add(&b->view->tree.nodes[map[i]], n, b->options->heap);
     }
     free(map);
     return true;
@@ -260,6 +267,12 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     }
     v->profile = p;
     v->symbols = s;
+    if (options->heap != VIEW_ALLOCATED && !view_has_heap(v)) {
+        view_free(v);
+        err_set(e, ERR_USAGE, "--heap is for profiles of -e malloc; this one is of \"%s\"",
+                p->trigger);
+        return NULL;
+    }
     struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
     v->of_blocks = view_is_of_blocks(p);
@@ -275,6 +288,22 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
         return v;
     view_free(v);
     return NULL;
+}
+
+bool view_has_heap(const struct view *v)
+{
+    return !strcmp(v->profile->trigger, "malloc");
+}
+
+bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e)
+{
+    static const char *const names[] = { "allocated", "live", "peak" };
+    for (unsigned i = 0; i < 3; i++)
+        if (!strcmp(text, names[i])) {
+            *heap = (enum view_heap)i;
+            return true;
+        }
+    return err_set(e, ERR_USAGE, "--heap is allocated, live or peak, not \"%s\"", text);
 }
 
 void view_free(struct view *v)

@@ -25,6 +25,7 @@ struct view_function {
     uint32_t image;   /* as in profile_node.image */
     uint64_t start;   /* link-time address of the function, or of its first sample if unknown */
     uint64_t self, total;
+    uint64_t heap[3]; /* own, by enum view_heap, whichever of them `self` is */
 };
 
 struct view_node {
@@ -34,6 +35,7 @@ struct view_node {
     uint32_t depth;                     /* 0 for the root */
     bool inlined;                       /* into its parent */
     uint64_t self, total;
+    uint64_t heap[3];                   /* totals by enum view_heap, in the top-down tree */
 };
 
 struct view_tree {
@@ -41,7 +43,11 @@ struct view_tree {
     uint32_t count, capacity;
 };
 
+/* Of the trigger malloc: which bytes a view is about. */
+enum view_heap { VIEW_ALLOCATED, VIEW_LIVE, VIEW_PEAK };
+
 struct view_options {
+    enum view_heap heap;
     const char *thread;  /* NULL, or a thread id or name: only these threads */
     const char *process; /* NULL, or a process id or name */
     const char *image;   /* NULL, or name or path: only samples whose innermost frame is in it */
@@ -68,6 +74,11 @@ struct view {
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e);
 void view_free(struct view *v);
+
+/* Whether the profile is of the trigger malloc. */
+bool view_has_heap(const struct view *v);
+/* "allocated", "live" or "peak". */
+bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e);
 
 static inline bool view_is_refined(const struct view *v)
 {
