@@ -123,7 +123,8 @@ static void define(const struct x86_insn *insn, unsigned use, unsigned reg,
         by[d.reg] = d;
 }
 
-unsigned x86_definitions_as(const struct x86_insn *insn, struct x86_definition out[X86_DEFINITIONS_MAX])
+unsigned x86_definitions_as(const struct x86_insn *insn,
+    struct x86_definition out[X86_DEFINITIONS_MAX])
 {
     const struct x86_form *form = &x86_forms[insn->form];
     struct x86_definition by[16] = {{0}};
@@ -131,7 +132,8 @@ unsigned x86_definitions_as(const struct x86_insn *insn, struct x86_definition o
     for (unsigned reg = 0; reg < 16; reg++) {
         if (!(form->writes >> reg & 1))
             continue;
-        unsigned code = reg == X86_RAX ? form->rax_width : reg == X86_RSP ? WIDTH_8 : form->other_width;
+        unsigned code = reg == X86_RAX ? form->rax_width :
+            reg == X86_RSP ? WIDTH_8 : form->other_width;
         by[reg] = (struct x86_definition){
             .reg = (uint8_t)reg,
             .width = (uint8_t)(code == WIDTH_HIGH ? 1 : 1u << code),

@@ -8,8 +8,8 @@
  * of a destination becomes zero. Byte registers are always al, cl, dl, bl, spl, bpl, sil, dil, r8b
  * to r15b: never ah.
  *
- * Errors are sticky: a form without EMIT_LONGEST bytes of room writes nothing and sets `overflow`, and
- * so do all that follow; a target out of reach of its displacement sets `unreachable`. Check
+ * Errors are sticky: a form without EMIT_LONGEST bytes of room writes nothing and sets `overflow`,
+ * and so do all that follow; a target out of reach of its displacement sets `unreachable`. Check
  * emit_failed once, before the code is used.
  *
  * Context: any, signal handlers included.
@@ -44,7 +44,7 @@ static inline uint64_t emit_here(const struct emit *e)
     return (uint64_t)(uintptr_t)e->at + (uint64_t)e->bias;
 }
 
-/* A memory operand: segment:[base + index * scale + disp], or [rip + (target - next instruction)] */
+/* A memory operand: segment:[base + index * scale + disp], or [rip + (target - next one)] */
 struct emit_mem {
     uint8_t segment; /* 0, EMIT_FS or EMIT_GS */
     uint8_t base;    /* X86_NONE: none; X86_RIP: `target` counts, and nothing else */
@@ -63,7 +63,8 @@ static inline struct emit_mem emit_at(unsigned base, int32_t disp)
 }
 
 /* [base + index * scale + disp]; the index may not be rsp */
-static inline struct emit_mem emit_indexed(unsigned base, unsigned index, unsigned scale, int32_t disp)
+static inline struct emit_mem emit_indexed(unsigned base, unsigned index, unsigned scale,
+    int32_t disp)
 {
     return (struct emit_mem){.base = (uint8_t)base, .index = (uint8_t)index,
         .scale = (uint8_t)scale, .disp = disp};
@@ -147,7 +148,8 @@ static inline void emit_rel32_(struct emit *e, uint64_t target, unsigned after)
     emit_u32_(e, (uint32_t)distance);
 }
 
-/* Opcodes: 0xNN, 0x0fNN, with EMIT_BYTE_REG if `reg`, EMIT_BYTE_RM if the register in rm is a byte. */
+/* Opcodes: 0xNN, 0x0fNN, with EMIT_BYTE_REG if `reg` is a byte, EMIT_BYTE_RM if the
+ * register in rm is one. */
 enum { EMIT_BYTE_REG = 0x10000, EMIT_BYTE_RM = 0x20000 };
 
 static inline void emit_prefixes_(struct emit *e, unsigned width, unsigned rex, unsigned opcode)
@@ -164,7 +166,8 @@ static inline void emit_prefixes_(struct emit *e, unsigned width, unsigned rex, 
 }
 
 /* op rm, reg: both registers, in either order by the opcode */
-static inline void emit_rm_(struct emit *e, unsigned width, unsigned opcode, unsigned reg, unsigned rm)
+static inline void emit_rm_(struct emit *e, unsigned width, unsigned opcode, unsigned reg,
+    unsigned rm)
 {
     unsigned rex = (reg >> 3 & 1) << 2 | (rm >> 3 & 1);
     if (((opcode & EMIT_BYTE_REG) && reg >= 4) || ((opcode & EMIT_BYTE_RM) && rm >= 4))
@@ -221,28 +224,33 @@ static inline unsigned emit_sized_(unsigned opcode, unsigned width)
     return width == 1 ? opcode : opcode | 1;
 }
 
+/* The same, of operations between a register and a register or memory */
+static inline unsigned emit_bytes_(unsigned opcode, unsigned width)
+{
+    return width == 1 ? opcode | EMIT_BYTE_REG | EMIT_BYTE_RM : opcode | 1;
+}
+
 /* Moves */
 
 /* mov r, r      (to of `width` bytes) */
 static inline void emit_mov_rr(struct emit *e, unsigned width, unsigned to, unsigned from)
 {
     if (emit_room_(e))
-        emit_rm_(e, width, emit_sized_(0x88, width) | (width == 1 ? EMIT_BYTE_REG | EMIT_BYTE_RM : 0),
-            from, to);
+        emit_rm_(e, width, emit_bytes_(0x88, width), from, to);
 }
 
 /* mov r, [m] */
 static inline void emit_mov_rm(struct emit *e, unsigned width, unsigned to, struct emit_mem from)
 {
     if (emit_room_(e))
-        emit_mem_(e, width, emit_sized_(0x8a, width) | (width == 1 ? EMIT_BYTE_REG : 0), to, from, 0);
+        emit_mem_(e, width, emit_bytes_(0x8a, width), to, from, 0);
 }
 
 /* mov [m], r */
 static inline void emit_mov_mr(struct emit *e, unsigned width, struct emit_mem to, unsigned from)
 {
     if (emit_room_(e))
-        emit_mem_(e, width, emit_sized_(0x88, width) | (width == 1 ? EMIT_BYTE_REG : 0), from, to, 0);
+        emit_mem_(e, width, emit_bytes_(0x88, width), from, to, 0);
 }
 
 /* mov [m], imm  (sign-extended to 8 bytes) */
@@ -317,15 +325,14 @@ static inline void emit_lea(struct emit *e, unsigned width, unsigned to, struct 
 static inline void emit_xchg_rr(struct emit *e, unsigned width, unsigned a, unsigned b)
 {
     if (emit_room_(e))
-        emit_rm_(e, width, emit_sized_(0x86, width) | (width == 1 ? EMIT_BYTE_REG | EMIT_BYTE_RM : 0),
-            b, a);
+        emit_rm_(e, width, emit_bytes_(0x86, width), b, a);
 }
 
 /* xchg [m], r   (atomic) */
 static inline void emit_xchg_mr(struct emit *e, unsigned width, struct emit_mem m, unsigned reg)
 {
     if (emit_room_(e))
-        emit_mem_(e, width, emit_sized_(0x86, width) | (width == 1 ? EMIT_BYTE_REG : 0), reg, m, 0);
+        emit_mem_(e, width, emit_bytes_(0x86, width), reg, m, 0);
 }
 
 /* Arithmetic */
@@ -339,8 +346,7 @@ static inline void emit_alu_rr(struct emit *e, enum emit_alu op, unsigned width,
     unsigned from)
 {
     if (emit_room_(e))
-        emit_rm_(e, width, emit_sized_((unsigned)op << 3, width) |
-            (width == 1 ? EMIT_BYTE_REG | EMIT_BYTE_RM : 0), from, to);
+        emit_rm_(e, width, emit_bytes_((unsigned)op << 3, width), from, to);
 }
 
 /* op r, [m] */
@@ -348,8 +354,7 @@ static inline void emit_alu_rm(struct emit *e, enum emit_alu op, unsigned width,
     struct emit_mem from)
 {
     if (emit_room_(e))
-        emit_mem_(e, width, emit_sized_((unsigned)op << 3 | 2, width) |
-            (width == 1 ? EMIT_BYTE_REG : 0), to, from, 0);
+        emit_mem_(e, width, emit_bytes_((unsigned)op << 3 | 2, width), to, from, 0);
 }
 
 /* op [m], r */
@@ -357,8 +362,7 @@ static inline void emit_alu_mr(struct emit *e, enum emit_alu op, unsigned width,
     unsigned from)
 {
     if (emit_room_(e))
-        emit_mem_(e, width, emit_sized_((unsigned)op << 3, width) |
-            (width == 1 ? EMIT_BYTE_REG : 0), from, to, 0);
+        emit_mem_(e, width, emit_bytes_((unsigned)op << 3, width), from, to, 0);
 }
 
 /* Bytes that an immediate takes: sign-extended byte, or up to four */
@@ -412,8 +416,7 @@ static inline void emit_dec_m(struct emit *e, unsigned width, struct emit_mem m)
 static inline void emit_test_rr(struct emit *e, unsigned width, unsigned a, unsigned b)
 {
     if (emit_room_(e))
-        emit_rm_(e, width, emit_sized_(0x84, width) | (width == 1 ? EMIT_BYTE_REG | EMIT_BYTE_RM : 0),
-            b, a);
+        emit_rm_(e, width, emit_bytes_(0x84, width), b, a);
 }
 
 enum emit_shift { EMIT_ROL, EMIT_ROR, EMIT_RCL, EMIT_RCR, EMIT_SHL, EMIT_SHR, EMIT_SAR = 7 };
@@ -560,8 +563,8 @@ static inline void emit_jcc(struct emit *e, unsigned condition, uint64_t target)
     emit_rel32_(e, target, 0);
 }
 
-/* Short jumps forward. Each returns where its displacement is, for emit_bind8 when the target has
- * been reached; and jcc8 and jmp8 to a known place behind or ahead bind to an address. */
+/* Short jumps: forward to a place not yet known (emit_jump8 returns where the displacement is, for
+ * emit_bind8 when the place has been reached), or to an address (emit_jump8_to). */
 enum { EMIT_JMP8 = 0xeb, EMIT_JRCXZ8 = 0xe3, EMIT_JCC8 = 0x70 /* | condition */ };
 
 /* jmp rel8, jcc rel8, jrcxz rel8 */

@@ -226,8 +226,8 @@ static inline __attribute__((always_inline)) void address(struct state *s, unsig
 
 /* How one field that holds a general register adds to the masks. Without REX, byte registers 4 to
  * 7 are ah, ch, dh and bh. */
-static inline __attribute__((always_inline)) void use_field(struct state *s, unsigned field, unsigned use, unsigned reg,
-    struct x86_insn *out)
+static inline __attribute__((always_inline)) void use_field(struct state *s, unsigned field,
+    unsigned use, unsigned reg, struct x86_insn *out)
 {
     unsigned gpr = use & FIELD_GPR;
     out->fields |= (uint8_t)(field * gpr);

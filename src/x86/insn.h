@@ -123,7 +123,7 @@ enum {
     X86_MEM_READ = 2,
     X86_MEM_WRITE = 4,
     X86_MEM_CONDITIONAL = 8, /* accessed in part or not at all, depending on masks or flags */
-    X86_MEM_STACK = 16,      /* besides, the stack, a string or another implicit operand is accessed */
+    X86_MEM_STACK = 16,      /* besides, the stack, a string or another implicit operand is used */
 };
 
 /* Fields of an encoding that can hold a general register; x86_insn.fields has those that do. */
@@ -147,7 +147,7 @@ enum {
  *                                                                      XOP, else escape or opcode
  *
  * Liveness, going backwards:  live = (live & ~flags_killed) | flags_read
- *                             live = (live & ~writes) | reads                                     */
+ *                             live = (live & ~writes) | reads */
 struct x86_insn {
     uint8_t length; /* bytes, 1 to 15 */
     uint8_t kind;   /* enum x86_kind */
@@ -170,7 +170,8 @@ struct x86_insn {
     uint8_t access; /* X86_MEM... */
     uint8_t fields; /* X86_FIELD_... that hold general registers */
     uint8_t reg;    /* modrm.reg, or the low bits of the opcode with X86_FIELD_OPCODE; extended */
-    uint8_t base;   /* modrm.rm (mod 3) or the base, extended; X86_RIP; X86_NONE */
+    uint8_t base;   /* modrm.rm (mod 3; of a vector without EVEX.X) or the base, extended; X86_RIP;
+                       X86_NONE */
     uint8_t index;  /* extended; X86_NONE; a vector's number with X86_VSIB */
     uint8_t vvvv;   /* X86_NONE without VEX */
     uint8_t scale;  /* of the index: 1, 2, 4, 8 */
@@ -207,8 +208,8 @@ struct x86_memory {
 
 enum { X86_MEMORY_MAX = 3 };
 
-/* Memory that the instruction accesses, the modrm operand first (when it is accessed), then implicit
- * ones: stack, strings. `base` is the register's value before the instruction: push writes at
+/* Memory that the instruction accesses, the modrm operand first (when it is accessed), then
+ * implicit ones: stack, strings. `base` is the register's value before the instruction: push writes at
  * rsp - 8, and pop [rsp + 8] at rsp + 16. Repeated strings: the first element. Returns how many.
  * enter with a nesting level, xsave and kin, gathers: one operand that only hints at what is
  * accessed. */

@@ -8,8 +8,8 @@ struct place {
     bool inverted;
 };
 
-/* The fourth bit. REX: 0100WRXB; the second byte of the three-byte vector encodings: RXB.... inverted;
- * of the two-byte VEX: R....... */
+/* The fourth bit. REX: 0100WRXB; the second byte of the three-byte vector encodings: RXB....
+ * inverted; of the two-byte VEX: R....... */
 static void extension(const struct x86_insn *insn, unsigned rex_bit, struct place *p)
 {
     p->inverted = insn->encoding != X86_LEGACY;
@@ -62,7 +62,8 @@ static unsigned number_in(const struct x86_insn *insn, unsigned field)
 }
 
 /* Numbers that mean something else in the field. */
-static bool expressible(const struct x86_insn *insn, const uint8_t *code, unsigned field, unsigned to)
+static bool expressible(const struct x86_insn *insn, const uint8_t *code, unsigned field,
+    unsigned to)
 {
     if (field == X86_FIELD_INDEX)
         return to != X86_RSP;
@@ -83,7 +84,7 @@ static bool has_room(const struct x86_insn *insn, const uint8_t *code, unsigned 
 
 static void set(const struct x86_insn *insn, uint8_t *code, unsigned field, unsigned to)
 {
-    if (field == X86_FIELD_VVVV) { /* .vvvv... inverted, before the opcode; EVEX has one byte between */
+    if (field == X86_FIELD_VVVV) { /* .vvvv... inverted, before the opcode (EVEX: before that) */
         uint8_t *byte = code + insn->at_opcode - (insn->encoding == X86_EVEX ? 2 : 1);
         *byte = (uint8_t)((*byte & 0x87) | (~to & 15) << 3);
         return;
