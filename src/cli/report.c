@@ -15,6 +15,7 @@
 #include "cli/suggest.h"
 #include "profile/phases.h"
 #include "report/compare_phases.h"
+#include "report/counted.h"
 #include "report/expand.h"
 #include "report/html.h"
 #include "report/report.h"
@@ -343,6 +344,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = report_images(out, v, style, e);
     if (ok && (show & SHOW_FLAT))
         fputc('\n', out), ok = report_flat(out, v, style, e);
+    if (ok && !a->show && !a->callers && !a->callees && v->profile->counts)
+        ok = counted_tables(out, v, style, e);
     if (show & SHOW_TREE)
         fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
     if (ok && (show & SHOW_BOTTOM_UP))

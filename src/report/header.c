@@ -5,6 +5,7 @@
 
 #include "base/saturate.h"
 #include "profile/phases.h"
+#include "report/counted.h"
 #include "report/text.h"
 
 enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
@@ -26,6 +27,12 @@ static bool in_bytes(const struct profile *p)
     return !strcmp(p->unit, "bytes");
 }
 
+/* The whole run was observed: nothing was sampled, so nothing was missed. */
+static bool is_exact(const struct profile *p)
+{
+    return p->counts && !strcmp(p->counts->carrier, "exact");
+}
+
 static void write_ending(FILE *out, const struct profile *p)
 {
     int status = p->exit_status;
@@ -39,13 +46,9 @@ static void write_ending(FILE *out, const struct profile *p)
         fprintf(out, "; exit status %d", WEXITSTATUS(status));
 }
 
-static void write_recording(FILE *out, const struct profile *p, const struct report_style *style)
+static void write_trigger(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
-    uint32_t threads = profile_thread_total(p);
-    field(out, style, "command");
-    text_name(out, p->command, COMMAND_WIDTH);
-    fputc('\n', out);
     field(out, style, "trigger");
     text_name(out, p->trigger, 0);
     if (in_time(p))
@@ -57,6 +60,17 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
     if (in_time(p) && p->period && strcmp(p->trigger, "lock-wait"))
         fprintf(out, " (%.4g Hz)", 1e9 / (double)p->period);
     fputs(p->randomized ? ", randomized\n" : "\n", out);
+}
+
+static void write_recording(FILE *out, const struct profile *p, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    uint32_t threads = profile_thread_total(p);
+    field(out, style, "command");
+    text_name(out, p->command, COMMAND_WIDTH);
+    fputc('\n', out);
+    if (!is_exact(p))
+        write_trigger(out, p, style);
 
     field(out, style, "recording");
     fprintf(out, "%s", text_duration(number, (double)p->duration_ns));
@@ -225,12 +239,17 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
     write_recording(out, v->profile, style);
-    write_samples(out, v, &totals, style);
+    if (v->profile->counts)
+        counted_header(out, v, style);
+    if (!is_exact(v->profile))
+        write_samples(out, v, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);
-    write_losses(out, &totals, style);
-    write_cost(out, v->profile, &totals, style);
+    if (!is_exact(v->profile)) {
+        write_losses(out, &totals, style);
+        write_cost(out, v->profile, &totals, style);
+    }
     write_lines(out, style, "note", v->profile->notes);
     write_lines(out, style, "warning", symbols_warnings(v->symbols));
 }

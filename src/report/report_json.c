@@ -6,6 +6,7 @@
 
 #include "report/ci.h"
 #include "profile/phases.h"
+#include "report/counted.h"
 #include "report/json.h"
 #include "base/saturate.h"
 
@@ -303,6 +304,8 @@ bool report_json(struct buf *out, const struct view *v,
     write_phases(&j, v->profile);
     if (!write_functions(&j, v, options, min, e))
         return false;
+    if (v->profile->counts)
+        counted_json(&j, v);
     write_tree(&j, v, options, min);
     json_close(&j, '}');
     buf_put_u8(out, '\n');

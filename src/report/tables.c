@@ -22,7 +22,7 @@ static void column_titles(FILE *out, const struct view *v, const struct report_s
         fprintf(out, "  %*s", width, second);
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
-    fprintf(out, "  %*s  ", COUNT_COLUMNS, "samples");
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, v->of_blocks ? "instructions" : "samples");
     if (heap)
         text_heap(out, v, NULL);
     fputs(rest, out);

@@ -1,0 +1,310 @@
+#include "report/counted.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "report/text.h"
+
+enum { FIELD = 10, COUNT = 18, PLACE = 32, BLOCKS = 20 };
+
+const char *counted_function(const struct view *v, uint32_t process, uint32_t image,
+                             uint64_t offset)
+{
+    struct symbol_location where =
+        symbols_find(v->symbols, &v->profile->processes[process], image, offset);
+    return where.frames[where.count - 1].function;
+}
+
+struct ranked {
+    uint64_t executed;
+    uint32_t index;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->executed != y->executed)
+        return x->executed > y->executed ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static uint64_t executed(const struct profile_block *b)
+{
+    return multiply_saturated(b->count, b->instructions);
+}
+
+uint32_t *counted_order(const struct profile_counts *c)
+{
+    uint32_t *order = calloc((size_t)c->block_count + 1, sizeof *order);
+    struct ranked *list = calloc((size_t)c->block_count + 1, sizeof *list);
+    for (uint32_t i = 0; order && list && i < c->block_count; i++)
+        list[i] = (struct ranked){executed(&c->blocks[i]), i};
+    if (order && list)
+        qsort(list, c->block_count, sizeof *list, compare_ranked);
+    for (uint32_t i = 0; order && list && i < c->block_count; i++)
+        order[i] = list[i].index;
+    if (!list) {
+        free(order);
+        order = NULL;
+    }
+    free(list);
+    return order;
+}
+
+/* ---- text ---- */
+
+static void field(FILE *out, const struct report_style *style, const char *name)
+{
+    text_colour(out, style, TEXT_BOLD);
+    fprintf(out, "%-*s", FIELD, name);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+static void write_engine(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile_counts *c = v->profile->counts;
+    char number[TEXT_NUMBER_SIZE];
+    struct profile_totals totals;
+    profile_totals(v->profile, &totals);
+    double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
+    field(out, style, "engine");
+    text_name(out, c->carrier, 0);
+    fputs(", tool ", out);
+    text_name(out, c->tool, 0);
+    if (c->counted)
+        fprintf(out, ": %s instructions", text_count(number, c->instructions));
+    fputc('\n', out);
+    if (strcmp(c->carrier, "exact") != 0)
+        return;
+    field(out, style, "slowdown");
+    if (slowdown > 0)
+        fprintf(out, "%.2f times the native CPU time of %s\n", slowdown,
+                text_duration(number, (double)c->native_ns));
+    else
+        fputs("not known (record --baseline TIME says what the program takes natively)\n", out);
+}
+
+static void write_work(FILE *out, const struct profile_counts *c, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
+    if (c->bursts || c->length) {
+        field(out, style, "bursts");
+        fprintf(out, "%s of %s instructions: %s executed", text_count(a, c->bursts),
+                text_count(b, c->length), text_count(d, c->burst_instructions));
+        if (c->bursts)
+            fprintf(out, ", %s each in the mean",
+                    text_duration(a, (double)c->burst_ns / (double)c->bursts));
+        fputc('\n', out);
+    }
+    if (!c->translated)
+        return;
+    field(out, style, "translated");
+    fprintf(out, "%s blocks, %s bytes of code, in %s", text_count(a, c->translated),
+            text_count(b, c->code_bytes), text_duration(d, (double)c->translation_ns));
+    fprintf(out, "; %s dispatches, %s\n", text_count(a, c->dispatches),
+            text_duration(b, (double)c->dispatch_ns));
+}
+
+static void write_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t all = 0;
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        all = add_saturated(all, c->stopped[i]);
+    field(out, style, "stopped");
+    fprintf(out, "%s\n", all ? text_count(number, all) : "never");
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        if (c->stopped[i])
+            fprintf(out, "%*s%10s  %s: %s\n", FIELD, "", text_count(number, c->stopped[i]),
+                    profile_stop_name(i), profile_stop_sentence(i));
+}
+
+void counted_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    write_engine(out, v, style);
+    write_work(out, v->profile->counts, style);
+    write_stops(out, v->profile->counts, style);
+}
+
+static void title(FILE *out, const struct report_style *style, const char *text)
+{
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8s  %*s  %s", "share", COUNT, "instructions", text);
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+}
+
+static void write_classes(FILE *out, const struct profile_counts *c,
+                          const struct report_style *style)
+{
+    struct ranked order[CLASS_COUNT];
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t all = 0;
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        order[i] = (struct ranked){c->classes[i], i};
+        all = add_saturated(all, c->classes[i]);
+    }
+    qsort(order, CLASS_COUNT, sizeof *order, compare_ranked);
+    fputc('\n', out);
+    title(out, style, "class");
+    for (unsigned i = 0; i < CLASS_COUNT && order[i].executed; i++)
+        fprintf(out, "%7.2f%%  %*s  %s: %s\n", text_share(order[i].executed, all), COUNT,
+                text_count(number, order[i].executed), profile_class_name(order[i].index),
+                profile_class_sentence(order[i].index));
+}
+
+static void write_block(FILE *out, const struct view *v, const struct report_style *style,
+                        const struct profile_block *b, uint64_t all)
+{
+    char number[TEXT_NUMBER_SIZE], place[PLACE];
+    double share = text_share(executed(b), all);
+    text_colour_share(out, style, share);
+    fprintf(out, "%7.2f%%", share);
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, "  %*s", COUNT, text_count(number, executed(b)));
+    fprintf(out, "  %*s  %5u  ", COUNT, text_count(number, b->count), b->instructions);
+    snprintf(place, sizeof place, "+0x%llx", (unsigned long long)b->offset);
+    text_name(out, symbols_image_name(v->symbols, b->image), 0);
+    fprintf(out, "%s  ", place);
+    text_name(out, counted_function(v, b->process, b->image, b->offset), 0);
+    fputc('\n', out);
+}
+
+bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
+                    struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    char heading[96];
+    if (c->classified)
+        write_classes(out, c, style);
+    if (!c->block_count)
+        return true;
+    uint32_t *order = counted_order(c);
+    if (!order)
+        return err_set(e, ERR_INTERNAL, "cannot order the blocks: out of memory");
+    fputc('\n', out);
+    snprintf(heading, sizeof heading, "%*s  %5s  block", COUNT, "executions", "size");
+    title(out, style, heading);
+    uint32_t limit = style->limit && style->limit < BLOCKS ? style->limit : BLOCKS;
+    uint32_t rows = 0;
+    for (; rows < c->block_count && rows < limit; rows++) {
+        const struct profile_block *b = &c->blocks[order[rows]];
+        if (text_share(executed(b), c->instructions) < style->min)
+            break;
+        write_block(out, v, style, b, c->instructions);
+    }
+    if (rows < c->block_count)
+        fprintf(out, "%u more blocks not shown (--json has all)\n", c->block_count - rows);
+    free(order);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+static void key_u64(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+static void key_string(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+static void json_totals(struct json *j, const struct view *v)
+{
+    const struct profile_counts *c = v->profile->counts;
+    struct profile_totals totals;
+    profile_totals(v->profile, &totals);
+    double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
+    key_string(j, "carrier", c->carrier);
+    key_string(j, "tool", c->tool);
+    json_key(j, "instructions");
+    if (c->counted)
+        json_u64(j, c->instructions);
+    else
+        json_double(j, NAN);
+    json_key(j, "slowdown");
+    json_double(j, slowdown > 0 ? slowdown : NAN);
+    json_key(j, "stopped");
+    json_open(j, '{');
+    for (unsigned i = 0; i < STOP_COUNT; i++)
+        key_u64(j, profile_stop_name(i), c->stopped[i]);
+    json_close(j, '}');
+    json_key(j, "engine");
+    json_open(j, '{');
+    key_u64(j, "length", c->length);
+    key_u64(j, "native_ns", c->native_ns);
+    key_u64(j, "bursts", c->bursts);
+    key_u64(j, "burst_instructions", c->burst_instructions);
+    key_u64(j, "burst_ns", c->burst_ns);
+    key_u64(j, "translated", c->translated);
+    key_u64(j, "code_bytes", c->code_bytes);
+    key_u64(j, "translation_ns", c->translation_ns);
+    key_u64(j, "dispatches", c->dispatches);
+    key_u64(j, "dispatch_ns", c->dispatch_ns);
+    json_close(j, '}');
+    if (!c->classified)
+        return;
+    json_key(j, "classes");
+    json_open(j, '{');
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        key_u64(j, profile_class_name(i), c->classes[i]);
+    json_close(j, '}');
+}
+
+static void json_block(struct json *j, const struct view *v, const struct profile_block *b)
+{
+    char offset[PLACE];
+    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)b->offset);
+    json_open(j, '{');
+    key_string(j, "image", symbols_image_name(v->symbols, b->image));
+    key_string(j, "offset", offset);
+    key_string(j, "function", counted_function(v, b->process, b->image, b->offset));
+    key_u64(j, "count", b->count);
+    key_u64(j, "instructions", b->instructions);
+    key_u64(j, "bytes", b->bytes);
+    json_close(j, '}');
+}
+
+static void json_place(struct json *j, const struct view *v, const char *key, uint32_t image,
+                       uint64_t offset)
+{
+    struct buf place = {0};
+    buf_printf(&place, "%s+0x%llx", symbols_image_name(v->symbols, image),
+               (unsigned long long)offset);
+    buf_put_u8(&place, 0);
+    j->out->failed |= !buf_ok(&place);
+    if (buf_ok(&place))
+        key_string(j, key, (const char *)place.data);
+    buf_free(&place);
+}
+
+void counted_json(struct json *j, const struct view *v)
+{
+    const struct profile_counts *c = v->profile->counts;
+    json_totals(j, v);
+    uint32_t *order = counted_order(c);
+    j->out->failed |= !order;
+    json_key(j, "blocks");
+    json_open(j, '[');
+    for (uint32_t i = 0; order && i < c->block_count; i++)
+        json_block(j, v, &c->blocks[order[i]]);
+    json_close(j, ']');
+    free(order);
+    json_key(j, "edges");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        const struct profile_edge *edge = &c->edges[i];
+        json_open(j, '{');
+        json_place(j, v, "from", edge->from_image, edge->from);
+        json_place(j, v, "to", edge->to_image, edge->to);
+        key_u64(j, "count", edge->count);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}

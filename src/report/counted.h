@@ -1,0 +1,31 @@
+/* What the engine counted, in reports: totals, why it stopped, instruction classes, hottest blocks.
+ *
+ * Context: ordinary code. Counts of a hostile file may be anything.
+ * Ownership: nothing is kept. */
+#ifndef PENUMBRA_REPORT_COUNTED_H
+#define PENUMBRA_REPORT_COUNTED_H
+
+#include "report/json.h"
+#include "report/report.h"
+
+/* Lines of the header: carrier, instructions, slowdown, bursts, translation, stops. Only if
+ * v->profile->counts. */
+void counted_header(FILE *out, const struct view *v, const struct report_style *style);
+
+/* Tables of instruction classes and of the blocks in which most instructions were executed, where
+ * there are any. */
+bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
+                    struct err *e);
+
+/* Members "carrier", "tool", "instructions", "slowdown", "stopped", "classes", "blocks", "edges" of the
+ * report's object. */
+void counted_json(struct json *j, const struct view *v);
+
+/* Profile blocks by instructions executed, most first: indexes to free(). */
+uint32_t *counted_order(const struct profile_counts *c);
+
+/* The function around code of the profile. */
+const char *counted_function(const struct view *v, uint32_t process, uint32_t image,
+                             uint64_t offset);
+
+#endif
