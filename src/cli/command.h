@@ -19,6 +19,7 @@ int command_recover(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_merge(int argc, char **argv);
+int command_annotate(int argc, char **argv);
 int command_compare(int argc, char **argv);
 
 /* Prints "penumbra NAME: message" on standard error; returns the exit status for e->code. */

@@ -10,6 +10,7 @@ static const struct command commands[] = {
     {"report", command_report, "print a profile, or write it as a page of HTML or as JSON"},
     {"export", command_export, "convert a profile for other tools"},
     {"merge", command_merge, "make one profile of several, as of the ranks of a parallel program"},
+    {"annotate", command_annotate, "show a function's instructions and source with their counts"},
     {"compare", command_compare, "say how near a sampled profile comes to a perfect one"},
     {"recover", command_recover, "finish a recording whose collector was killed"},
 };

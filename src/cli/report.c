@@ -2,16 +2,13 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/numbers.h"
 #include "cli/open_profile.h"
+#include "cli/style.h"
 #include "cli/suggest.h"
 #include "profile/phases.h"
 #include "report/compare_phases.h"
@@ -21,7 +18,6 @@
 #include "report/report.h"
 
 enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, FLAT_LIMIT = 50 };
-enum { TERMINAL_WIDTH_MIN = 60 };
 
 enum view_flag {
     SHOW_FLAT = 1,
@@ -235,34 +231,14 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
     return true;
 }
 
-static bool locale_is_utf8(void)
-{
-    locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    if (!locale)
-        return false;
-    bool utf8 = !strcmp(nl_langinfo_l(CODESET, locale), "UTF-8");
-    freelocale(locale);
-    return utf8;
-}
-
 static struct report_style style_make(const struct arguments *a, FILE *out)
 {
-    const char *no_colour = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    bool terminal = isatty(fileno(out)) == 1;
-    struct winsize size;
-    struct report_style style = {
-        .colour = terminal && !(no_colour && no_colour[0]) && !(term && !strcmp(term, "dumb")),
-        .unicode = !a->ascii && locale_is_utf8(),
-        .ci = a->ci,
-        .lines = a->view.lines,
-        .min = a->min < 0 ? 0.5 : a->min,
-        .limit = a->limit < 0 ? FLAT_LIMIT : (uint32_t)a->limit,
-        .depth = a->depth < 0 ? TREE_DEPTH : (uint32_t)a->depth,
-    };
-    if (terminal && ioctl(fileno(out), TIOCGWINSZ, &size) == 0
-        && size.ws_col >= TERMINAL_WIDTH_MIN)
-        style.width = size.ws_col;
+    struct report_style style = style_of_stream(out, a->ascii);
+    style.ci = a->ci;
+    style.lines = a->view.lines;
+    style.min = a->min < 0 ? 0.5 : a->min;
+    style.limit = a->limit < 0 ? FLAT_LIMIT : (uint32_t)a->limit;
+    style.depth = a->depth < 0 ? TREE_DEPTH : (uint32_t)a->depth;
     return style;
 }
 

@@ -46,7 +46,8 @@ static uint64_t entry(const struct fde_starts *starts, uint32_t i)
     return starts->address + (uint64_t)(int64_t)relative;
 }
 
-uint64_t fde_starts_find(const struct fde_starts *starts, uint64_t address)
+/* How many entries are not above the address. */
+static uint32_t entries_until(const struct fde_starts *starts, uint64_t address)
 {
     uint32_t lo = 0, hi = starts->count;
     while (lo < hi) {
@@ -56,5 +57,17 @@ uint64_t fde_starts_find(const struct fde_starts *starts, uint64_t address)
         else
             hi = middle;
     }
-    return lo ? entry(starts, lo - 1) : 0;
+    return lo;
+}
+
+uint64_t fde_starts_find(const struct fde_starts *starts, uint64_t address)
+{
+    uint32_t n = entries_until(starts, address);
+    return n ? entry(starts, n - 1) : 0;
+}
+
+uint64_t fde_starts_next(const struct fde_starts *starts, uint64_t address)
+{
+    uint32_t n = entries_until(starts, address);
+    return n < starts->count ? entry(starts, n) : UINT64_MAX;
 }

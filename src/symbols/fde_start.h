@@ -31,5 +31,7 @@ struct fde_starts {
 void fde_starts_open(struct fde_starts *starts, Elf *elf);
 /* The greatest start that is not above the address, or 0. */
 uint64_t fde_starts_find(const struct fde_starts *starts, uint64_t address);
+/* The least start above the address, or UINT64_MAX. */
+uint64_t fde_starts_next(const struct fde_starts *starts, uint64_t address);
 
 #endif

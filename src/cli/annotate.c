@@ -1,0 +1,114 @@
+/* `penumbra annotate FILE FUNCTION`: source and disassembly with what was counted at each. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/open_profile.h"
+#include "cli/style.h"
+#include "cli/suggest.h"
+#include "report/annotate.h"
+
+struct arguments {
+    const char *input, *function;
+    bool json, help;
+    struct symbols_options symbols;
+};
+
+static const char usage[] =
+    "Usage: penumbra annotate [options] FILE FUNCTION\n"
+    "Shows the instructions of FUNCTION beside their source lines, each with its samples, or with its\n"
+    "executions if FILE has exact counts.\n"
+    "\n"
+    "FUNCTION is a name, with or without parameters, a regular expression that only one function\n"
+    "matches, or a place in it: IMAGE+0xOFFSET.\n"
+    "\n"
+    "Options\n"
+    "      --json             as JSON (docs/json.md)\n"
+    "      --debug-dir DIR    look for separate debug files here too\n"
+    "  -h, --help             this text\n";
+
+enum option_value { OPTION_JSON = 256, OPTION_DEBUG_DIR };
+
+static const struct option options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static bool bad_option(int answer, char **argv, struct err *e)
+{
+    const char *typed = argv[optind - 1];
+    if (answer == ':')
+        return err_set(e, ERR_USAGE, "%s needs a value; see penumbra annotate --help", typed);
+    struct suggest s = {0};
+    for (const struct option *o = options; o->name; o++)
+        suggest_offer(&s, typed + strspn(typed, "-"), o->name);
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
+    return err_set(e, ERR_USAGE, "there is no option %s; see penumbra annotate --help", typed);
+}
+
+static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
+{
+    optind = 1;
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;)
+        switch (option) {
+        case OPTION_JSON: a->json = true; break;
+        case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; break;
+        case 'h': a->help = true; return true;
+        default: return bad_option(option, argv, e);
+        }
+    if (argc - optind != 2)
+        return err_set(e, ERR_USAGE, "a profile and a function are needed: penumbra annotate FILE "
+                       "FUNCTION; see penumbra annotate --help");
+    a->input = argv[optind];
+    a->function = argv[optind + 1];
+    return true;
+}
+
+static void print(const struct annotation *annotation, const struct arguments *a)
+{
+    struct buf out = {0};
+    struct json json = {.out = &out};
+    if (!a->json) {
+        struct report_style style = style_of_stream(stdout, false);
+        report_annotation(stdout, annotation, &style);
+        return;
+    }
+    annotation_json(&json, annotation);
+    buf_put_u8(&out, '\n');
+    fwrite(out.data, 1, out.size, stdout);
+    buf_free(&out);
+}
+
+int command_annotate(int argc, char **argv)
+{
+    struct arguments a = {.symbols.detail = SYMBOLS_QUICK};
+    static const struct view_options physical = {.no_inline = true};
+    struct err e = {0};
+    if (!parse(argc, argv, &a, &e))
+        return command_fail("annotate", &e);
+    if (a.help) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    struct profile *profile = open_profile(a.input, &e);
+    struct symbols *symbols = profile ? symbols_load_with(profile, &a.symbols, &e) : NULL;
+    struct view *view = symbols ? view_build(profile, symbols, &physical, &e) : NULL;
+    struct annotation *annotation = view ? annotate(view, a.function, &a.symbols, &e) : NULL;
+    bool ok = annotation != NULL;
+    if (ok)
+        print(annotation, &a);
+    if (ok && (fflush(stdout) || ferror(stdout)))
+        ok = err_set_errno(&e, ERR_OUTPUT, errno, "cannot write standard output");
+    annotation_free(annotation);
+    view_free(view);
+    symbols_free(symbols);
+    profile_free(profile);
+    return ok ? 0 : command_fail("annotate", &e);
+}

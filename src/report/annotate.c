@@ -1,0 +1,322 @@
+#include "report/annotate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "report/sources.h"
+#include "symbols/code.h"
+#include "x86/format.h"
+
+enum { LISTED = 10, NAME_SIZE = 200 };
+
+/* ---- which function ---- */
+
+struct place {
+    uint32_t image;
+    uint64_t address; /* in the function */
+};
+
+static bool find_image(const struct view *v, const char *name, size_t length, uint32_t *image)
+{
+    for (uint32_t i = 0; i < v->profile->image_count; i++) {
+        const char *known = symbols_image_name(v->symbols, i), *path = v->profile->images[i].path;
+        if ((strlen(known) == length && !memcmp(known, name, length)) ||
+            (strlen(path) == length && !memcmp(path, name, length))) {
+            *image = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "image+0xoffset". */
+static bool find_place(const struct view *v, const char *pattern, struct place *out)
+{
+    const char *plus = strrchr(pattern, '+');
+    char *end;
+    if (!plus || strncmp(plus, "+0x", 3) != 0)
+        return false;
+    out->address = strtoull(plus + 1, &end, 16);
+    return !*end && plus[3] && find_image(v, pattern, (size_t)(plus - pattern), &out->image);
+}
+
+static bool fail_ambiguous(const struct view *v, const bool *chosen, const char *pattern,
+                           uint32_t count, struct err *e)
+{
+    char list[512] = "";
+    size_t used = 0;
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < v->function_count && listed < LISTED; i++) {
+        const struct view_function *f = &v->functions[i];
+        if (!chosen[i])
+            continue;
+        int n = snprintf(list + used, sizeof list - used, "%s%s (%s+0x%" PRIx64 ")",
+                         listed++ ? ", " : "", f->name, f->image_name, f->start);
+        used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+    }
+    return err_set(e, ERR_USAGE, "%" PRIu32 " functions of this profile are named or match \"%s\": %s%s;"
+                   " name one, or give its image+0xoffset", count, pattern, list,
+                   count > listed ? ", ..." : "");
+}
+
+/* Of several, those that only call others are not meant, and neither is what stands for no code. */
+static uint32_t keep_counted(const struct view *v, bool *chosen)
+{
+    uint32_t all = 0, counted = 0;
+    for (uint32_t i = 0; i < v->function_count; i++) {
+        chosen[i] = chosen[i] && v->functions[i].image != PROFILE_IMAGE_PSEUDO;
+        all += chosen[i];
+        counted += chosen[i] && v->functions[i].self;
+    }
+    for (uint32_t i = 0; counted && i < v->function_count; i++)
+        chosen[i] = chosen[i] && v->functions[i].self;
+    return counted ? counted : all;
+}
+
+static bool find_function(const struct view *v, const char *pattern, struct place *out,
+                          struct err *e)
+{
+    uint32_t count = 0, at = 0;
+    if (find_place(v, pattern, out))
+        return true;
+    bool *chosen = view_match(v, pattern, &count, e);
+    if (!chosen)
+        return false;
+    count = keep_counted(v, chosen);
+    for (uint32_t i = 0; i < v->function_count; i++)
+        at = chosen[i] ? i : at;
+    bool ok = count == 1;
+    if (count > 1)
+        fail_ambiguous(v, chosen, pattern, count, e);
+    else if (!count)
+        err_set(e, ERR_USAGE, "no function with counts in this profile is named or matches \"%s\"; "
+                "penumbra report --no-inline --min 0 --limit 0 lists them all, and a place can be "
+                "given as image+0xoffset", pattern);
+    free(chosen);
+    if (!ok)
+        return false;
+    *out = (struct place){v->functions[at].image, v->functions[at].start};
+    if (out->image < v->profile->image_count)
+        return true;
+    return err_set(e, ERR_USAGE, "\"%s\" has no code in a file: it was made while the program ran, or "
+                   "stands for what could not be attributed", v->functions[at].name);
+}
+
+/* ---- counts ---- */
+
+/* counts[i] for the byte start + i. */
+static void count_samples(const struct profile *p, uint32_t image, const struct code_function *f,
+                          uint64_t *counts)
+{
+    for (uint32_t t = 0; t < p->thread_count; t++)
+        for (uint32_t i = 0; i < p->threads[t].node_count; i++) {
+            const struct profile_node *n = &p->threads[t].nodes[i];
+            if (n->image == image && n->offset >= f->start && n->offset < f->end)
+                counts[n->offset - f->start] =
+                    add_saturated(counts[n->offset - f->start], n->self);
+        }
+}
+
+static void count_blocks(const struct profile_counts *c, uint32_t image,
+                         const struct code_function *f, uint64_t *counts)
+{
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct profile_block *b = &c->blocks[i];
+        uint64_t end = add_saturated(b->offset, b->bytes);
+        if (b->image != image || b->offset >= f->end || end <= f->start)
+            continue;
+        /* What begins here, and modulo 2^64 what ends: the running sum is what each byte has. */
+        counts[b->offset > f->start ? b->offset - f->start : 0] += b->count;
+        counts[end < f->end ? end - f->start : f->end - f->start] -= b->count;
+    }
+    for (uint64_t at = 1; at < f->end - f->start; at++)
+        counts[at] += counts[at - 1];
+}
+
+/* Samples of an instruction are those of all its bytes; executions those of its first. */
+static void take_counts(struct annotation *a, const uint64_t *counts)
+{
+    for (uint32_t i = 0; i < a->line_count; i++) {
+        struct annotation_line *l = &a->lines[i];
+        uint64_t at = l->address - a->start;
+        l->count = counts[at];
+        for (uint32_t k = 1; !a->executions && k < l->bytes; k++)
+            l->count = add_saturated(l->count, counts[at + k]);
+        a->total = add_saturated(a->total, l->count);
+    }
+}
+
+static struct annotation_line *line_at(const struct annotation *a, uint64_t address)
+{
+    uint32_t lo = 0, hi = a->line_count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (a->lines[middle].address < address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < a->line_count && a->lines[lo].address == address ? &a->lines[lo] : NULL;
+}
+
+static void take_edges(struct annotation *a, const struct profile_counts *c, uint32_t image)
+{
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        const struct profile_edge *edge = &c->edges[i];
+        struct annotation_line *l =
+            edge->from_image == image ? line_at(a, edge->from) : NULL;
+        if (!l)
+            continue;
+        bool next = edge->to_image == image && edge->to == l->address + l->bytes;
+        l->is_branch = true;
+        l->left = add_saturated(l->left, edge->count);
+        l->taken = add_saturated(l->taken, next ? 0 : edge->count);
+    }
+}
+
+/* ---- code ---- */
+
+struct namer {
+    struct code *code;
+    const struct code_function *function;
+};
+
+/* "<+0x1f>" in the function itself, "name" or "name+0x1f" outside. */
+static bool name_address(void *arg, uint64_t address, char *out, size_t size)
+{
+    const struct namer *n = arg;
+    struct code_function f;
+    const char *stub = code_stub(n->code, address);
+    if (stub) {
+        snprintf(out, size, "%.*s@plt", NAME_SIZE, stub);
+        return true;
+    }
+    if (address >= n->function->start && address < n->function->end) {
+        snprintf(out, size, "<+0x%" PRIx64 ">", address - n->function->start);
+        return true;
+    }
+    if (!code_function(n->code, address, &f) || !f.name[0])
+        return false;
+    if (address == f.start)
+        snprintf(out, size, "%.*s", NAME_SIZE, f.name);
+    else
+        snprintf(out, size, "%.*s+0x%" PRIx64, NAME_SIZE, f.name, address - f.start);
+    return true;
+}
+
+static bool add_line(struct annotation *a, uint32_t *capacity, struct code *code,
+                     struct annotation_line line, const char *text)
+{
+    const char *file, *directory;
+    if (a->line_count == *capacity) {
+        uint32_t more = *capacity ? *capacity * 2 : 256;
+        struct annotation_line *lines = reallocarray(a->lines, more, sizeof *lines);
+        if (!lines)
+            return false;
+        a->lines = lines;
+        *capacity = more;
+    }
+    line.file = line.source = "";
+    if (code_line(code, line.address, &file, &directory, &line.line)) {
+        line.file = sources_path(a->sources, directory, file);
+        line.source = sources_line(a->sources, line.file, line.line);
+    }
+    line.text = strdup(text);
+    a->lines[a->line_count++] = line;
+    return line.text != NULL;
+}
+
+static bool disassemble(struct annotation *a, struct code *code, const struct code_function *f,
+                        struct err *e)
+{
+    size_t available = 0;
+    uint32_t capacity = 0;
+    char text[X86_TEXT_SIZE];
+    struct namer namer = {code, f};
+    const uint8_t *bytes = code_bytes(code, f->start, &available);
+    if (!bytes)
+        return err_set(e, ERR_FORMAT, "there is no code at 0x%" PRIx64 " of %s", f->start, a->image);
+    uint64_t size = a->end - a->start;
+    size = size < available ? size : available;
+    a->end = a->start + size;
+    for (uint64_t at = 0; at < size;) {
+        unsigned n = x86_format(bytes + at, size - at, f->start + at, name_address, &namer, text,
+                                sizeof text);
+        struct annotation_line line = {.address = f->start + at, .bytes = n ? n : 1};
+        if (!add_line(a, &capacity, code, line, text))
+            return err_set(e, ERR_INTERNAL, "cannot annotate %s: out of memory", a->function);
+        at += line.bytes;
+    }
+    return true;
+}
+
+static bool fill(struct annotation *a, const struct view *v, uint32_t image, struct code *code,
+                 const struct code_function *f, struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    uint64_t *counts = calloc((size_t)(f->end - f->start) + 1, sizeof *counts);
+    a->function = strdup(f->name[0] ? f->name : "[no symbol]");
+    a->image = strdup(symbols_image_name(v->symbols, image));
+    a->sources = sources_new();
+    a->start = f->start;
+    a->end = f->end;
+    a->executions = c && c->block_count;
+    bool ok = counts && a->function && a->image && a->sources;
+    if (!ok)
+        err_set(e, ERR_INTERNAL, "cannot annotate: out of memory");
+    ok = ok && disassemble(a, code, f, e);
+    if (ok) {
+        if (a->executions)
+            count_blocks(c, image, f, counts);
+        else
+            count_samples(v->profile, image, f, counts);
+        take_counts(a, counts);
+        if (c)
+            take_edges(a, c, image);
+    }
+    free(counts);
+    return ok;
+}
+
+struct annotation *annotate(const struct view *v, const char *pattern,
+                            const struct symbols_options *options, struct err *e)
+{
+    struct place place;
+    struct code_function f;
+    if (!find_function(v, pattern, &place, e))
+        return NULL;
+    struct code *code = code_open(&v->profile->images[place.image], options, e);
+    struct annotation *a = code ? calloc(1, sizeof *a) : NULL;
+    bool ok = a != NULL;
+    if (code && !a)
+        err_set(e, ERR_INTERNAL, "cannot annotate: out of memory");
+    if (ok && !code_function(code, place.address, &f))
+        ok = err_set(e, ERR_USAGE, "there is no function at 0x%" PRIx64 " of %s: neither a symbol nor "
+                     "unwind information covers it", place.address,
+                     symbols_image_name(v->symbols, place.image));
+    if (ok && f.end - f.start > ANNOTATION_BYTES_MAX) {
+        f.end = f.start + ANNOTATION_BYTES_MAX;
+        a->cut = true;
+    }
+    ok = ok && fill(a, v, place.image, code, &f, e);
+    code_close(code);
+    if (ok)
+        return a;
+    annotation_free(a);
+    return NULL;
+}
+
+void annotation_free(struct annotation *a)
+{
+    if (!a)
+        return;
+    for (uint32_t i = 0; i < a->line_count; i++)
+        free(a->lines[i].text);
+    free(a->lines);
+    free(a->function);
+    free(a->image);
+    sources_free(a->sources);
+    free(a);
+}

@@ -1,0 +1,50 @@
+/* One function's instructions with what was counted at each, beside their source.
+ *
+ * Where a profile has block counts, an instruction's count is how often it was executed: the sum over
+ * the blocks that cover it. Else it is the samples that were taken there.
+ *
+ * Context: ordinary code. Safe on any profile and any image file.
+ * Ownership: annotation_free releases an annotation; its strings live until then. */
+#ifndef PENUMBRA_REPORT_ANNOTATE_H
+#define PENUMBRA_REPORT_ANNOTATE_H
+
+#include "base/buf.h"
+#include "report/json.h"
+#include "report/report.h"
+
+#define ANNOTATION_BYTES_MAX (1u << 22) /* a longer function is cut here */
+
+struct annotation_line {
+    uint64_t address; /* link-time */
+    uint32_t bytes;
+    uint64_t count;
+    char *text;       /* disassembly, targets named */
+    const char *file; /* "" if the source line is not known */
+    uint32_t line;
+    const char *source; /* its text, "" if it cannot be read */
+    bool is_branch;   /* edges leave it */
+    uint64_t left, taken; /* times the edges leave it at all, and other than to the next instruction */
+};
+
+struct annotation {
+    char *function, *image;
+    uint64_t start, end;
+    bool executions; /* counts are executions, not samples */
+    bool cut;        /* at ANNOTATION_BYTES_MAX */
+    uint64_t total;  /* sum of the counts */
+    struct annotation_line *lines;
+    uint32_t line_count;
+    struct sources *sources;
+};
+
+/* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset", any
+ * place of the image. Errors: nothing, or more than one function is named so; its code cannot be
+ * read. */
+struct annotation *annotate(const struct view *v, const char *pattern,
+                            const struct symbols_options *options, struct err *e);
+void annotation_free(struct annotation *a);
+
+void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style);
+void annotation_json(struct json *j, const struct annotation *a);
+
+#endif

@@ -1,0 +1,158 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/annotate.h"
+#include "report/text.h"
+
+enum { COUNT = 15, CODE = 48, CODE_MIN = 24, SOURCE_MIN = 20 };
+
+static uint64_t greatest(const struct annotation *a)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < a->line_count; i++)
+        most = a->lines[i].count > most ? a->lines[i].count : most;
+    return most;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool new_source(const struct annotation *a, uint32_t i)
+{
+    const struct annotation_line *l = &a->lines[i], *before = i ? l - 1 : NULL;
+    return l->file[0] && (!before || before->line != l->line || strcmp(before->file, l->file) != 0);
+}
+
+static void write_source(FILE *out, const struct annotation_line *l,
+                         const struct report_style *style, size_t columns)
+{
+    char number[16];
+    const char *text = l->source + strspn(l->source, " \t");
+    text_colour(out, style, TEXT_DIM);
+    size_t used = text_name(out, base_name(l->file), columns);
+    snprintf(number, sizeof number, ":%u ", l->line);
+    fputs(number, out);
+    text_colour(out, style, TEXT_PLAIN);
+    used += strlen(number);
+    if (!columns || used < columns)
+        text_name(out, text, columns ? columns - used : 0);
+}
+
+static void write_count(FILE *out, const struct annotation_line *l, uint64_t all,
+                        const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    double share = text_share(l->count, all);
+    if (!l->count) {
+        fprintf(out, "%*s  %7s  ", COUNT, "", "");
+        return;
+    }
+    text_colour_share(out, style, share);
+    fprintf(out, "%*s  %6.2f%%  ", COUNT, text_count(number, l->count), share);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+static void write_line(FILE *out, const struct annotation *a, uint32_t i, uint64_t all,
+                       const struct report_style *style, size_t source)
+{
+    const struct annotation_line *l = &a->lines[i];
+    char text[512];
+    write_count(out, l, all, style);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8" PRIx64 "  ", l->address);
+    text_colour(out, style, TEXT_PLAIN);
+    int n = snprintf(text, sizeof text - 32, "%s", l->text);
+    n = n < 0 ? 0 : n >= (int)sizeof text - 32 ? (int)sizeof text - 33 : n;
+    if (l->is_branch && l->left)
+        snprintf(text + n, 32, "  [%.1f%% taken]", text_share(l->taken, l->left));
+    size_t used = text_name(out, text, style->width ? CODE : 0);
+    if (new_source(a, i) && (!style->width || source)) {
+        fprintf(out, "%*s  ", used < CODE ? (int)(CODE - used) : 0, "");
+        write_source(out, l, style, source);
+    }
+    fputc('\n', out);
+}
+
+void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    /* Executions are shown relative to the most executed instruction, samples to all of them. */
+    uint64_t all = a->executions ? greatest(a) : a->total;
+    const int others = COUNT + 2 + 7 + 2 + 8 + 2 + CODE + 2;
+    size_t source = style->width > others + SOURCE_MIN ? (size_t)(style->width - others) : 0;
+    text_colour(out, style, TEXT_BOLD);
+    text_name(out, a->function, 0);
+    text_colour(out, style, TEXT_PLAIN);
+    fputs(", ", out);
+    text_name(out, a->image, 0);
+    fprintf(out, " 0x%" PRIx64 " to 0x%" PRIx64 ": %s %s\n", a->start, a->end,
+            text_count(number, a->total),
+            a->executions ? "instructions executed" : a->total == 1 ? "sample" : "samples");
+    if (a->cut)
+        fprintf(out, "only the first %u bytes are shown\n", ANNOTATION_BYTES_MAX);
+    fputc('\n', out);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%*s  %7s  %8s  %-*s  %s", COUNT, a->executions ? "executions" : "samples",
+            a->executions ? "of most" : "share", "address", CODE, "instruction", "source");
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+    for (uint32_t i = 0; i < a->line_count; i++)
+        write_line(out, a, i, all, style, source);
+}
+
+static void key_string(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+static void key_u64(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+static void key_address(struct json *j, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "0x%" PRIx64, value);
+    key_string(j, key, text);
+}
+
+void annotation_json(struct json *j, const struct annotation *a)
+{
+    json_open(j, '{');
+    key_string(j, "function", a->function);
+    key_string(j, "image", a->image);
+    key_address(j, "start", a->start);
+    key_address(j, "end", a->end);
+    key_string(j, "unit", a->executions ? "executions" : "samples");
+    key_u64(j, "total", a->total);
+    json_key(j, "cut");
+    json_bool(j, a->cut);
+    json_key(j, "instructions");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < a->line_count; i++) {
+        const struct annotation_line *l = &a->lines[i];
+        json_open(j, '{');
+        key_address(j, "offset", l->address);
+        key_u64(j, "bytes", l->bytes);
+        key_string(j, "text", l->text);
+        key_u64(j, "count", l->count);
+        if (l->file[0]) {
+            key_string(j, "file", l->file);
+            key_u64(j, "line", l->line);
+            key_string(j, "source", l->source);
+        }
+        if (l->is_branch) {
+            key_u64(j, "left", l->left);
+            key_u64(j, "taken", l->taken);
+        }
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}

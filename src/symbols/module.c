@@ -1,0 +1,146 @@
+#include "symbols/module.h"
+
+#include <elf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The vdso of this process, as a file. */
+static int vdso_open(void)
+{
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    if (!header)
+        return -1;
+    size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    int fd = memfd_create("vdso", MFD_CLOEXEC);
+    if (fd >= 0 && write(fd, header, size) != (ssize_t)size) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int regular_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void module_close(struct module *m)
+{
+    if (m->dwfl)
+        dwfl_end(m->dwfl);
+    free(m->debug_path);
+    *m = (struct module){ 0 };
+}
+
+/* Takes fd. False if the file is no ELF file that elfutils understands. */
+static bool module_open(struct module *m, int fd, const char *path, const char *debug_path)
+{
+    *m = (struct module){ 0 };
+    if (asprintf(&m->debug_path, ":.debug:/usr/lib/debug%s%s", debug_path ? ":" : "",
+                 debug_path ? debug_path : "") < 0)
+        m->debug_path = NULL;
+    m->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    m->callbacks.debuginfo_path = &m->debug_path;
+    m->dwfl = m->debug_path ? dwfl_begin(&m->callbacks) : NULL;
+    if (m->dwfl) {
+        dwfl_report_begin(m->dwfl);
+        /* Base 0 plus the program headers' addresses: the module lies at its link-time addresses,
+         * which are what profiles hold. */
+        m->dwfl_module = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
+        dwfl_report_end(m->dwfl, NULL, NULL);
+    }
+    if (m->dwfl_module)
+        return true;
+    close(fd);
+    module_close(m);
+    return false;
+}
+
+static bool build_id_matches(Dwfl_Module *module, const struct profile_image *image)
+{
+    const unsigned char *bits;
+    GElf_Addr address;
+    GElf_Addr bias;
+    /* Reading the main file is what finds its build-id note. */
+    dwfl_module_getelf(module, &bias);
+    int size = dwfl_module_build_id(module, &bits, &address);
+    if (size <= 0)
+        return image->build_id_size == 0;
+    return (uint32_t)size == image->build_id_size
+        && !memcmp(bits, image->build_id, image->build_id_size);
+}
+
+/* Without build-ids, the size is all that tells a file from its successor. */
+static bool file_matches(Dwfl_Module *module, const struct profile_image *image, int fd)
+{
+    struct stat st;
+    if (image->build_id_size)
+        return build_id_matches(module, image);
+    return !image->file_size || (fstat(fd, &st) == 0 && (uint64_t)st.st_size == image->file_size);
+}
+
+/* The separate debug file by build-id alone, for an image whose file is gone. */
+static bool module_open_debug(struct module *m, const struct profile_image *image,
+                              const struct symbols_options *options)
+{
+    if (image->build_id_size < 2 || image->build_id_size > PROFILE_BUILD_ID_MAX)
+        return false;
+    char id[2 * PROFILE_BUILD_ID_MAX + 2];
+    char *end = id + sprintf(id, "%02x/", image->build_id[0]);
+    for (uint32_t i = 1; i < image->build_id_size; i++)
+        end += sprintf(end, "%02x", image->build_id[i]);
+    const char *roots[] = { options->debug_path, "/usr/lib/debug" };
+    for (int r = 0; r < 2; r++) {
+        char path[4096];
+        int n = roots[r] ? snprintf(path, sizeof path, "%s/.build-id/%s.debug", roots[r], id) : 0;
+        int fd = n > 0 && (size_t)n < sizeof path ? regular_open(path) : -1;
+        if (fd < 0 || !module_open(m, fd, path, options->debug_path))
+            continue;
+        m->debug_only = true;
+        if (build_id_matches(m->dwfl_module, image))
+            return true;
+        module_close(m);
+    }
+    return false;
+}
+
+bool module_find(struct module *m, const struct profile_image *image,
+                 const struct symbols_options *options, struct buf *problem)
+{
+    bool vdso = image->flags & PROFILE_IMAGE_VDSO;
+    int fd = vdso ? vdso_open() : regular_open(image->path);
+    const char *why = "cannot be opened";
+    if (fd >= 0) {
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        why = "is not an ELF file that can be read";
+        if (module_open(m, fd, vdso ? "[vdso]" : image->path, options->debug_path)) {
+            bool same = file_matches(m->dwfl_module, image, copy);
+            if (copy >= 0)
+                close(copy);
+            if (same)
+                return true;
+            module_close(m);
+            why = vdso ? "is of another kernel" : "has changed since the recording";
+        } else if (copy >= 0) {
+            close(copy);
+        }
+    }
+    if (module_open_debug(m, image, options))
+        return true;
+    buf_printf(problem, "%s %s", vdso ? "[vdso]" : image->path, why);
+    buf_put_u8(problem, 0);
+    return false;
+}

@@ -1,0 +1,28 @@
+/* An image of a profile as a module of elfutils: its own file, if that is still the one that was
+ * recorded, or the debug file that stands in for it.
+ *
+ * Context: ordinary code. Safe on any file.
+ * Ownership: module_close releases a module that module_find opened. */
+#ifndef PENUMBRA_SYMBOLS_MODULE_H
+#define PENUMBRA_SYMBOLS_MODULE_H
+
+#include <elfutils/libdwfl.h>
+
+#include "base/buf.h"
+#include "symbols/symbols.h"
+
+struct module {
+    Dwfl_Callbacks callbacks;
+    char *debug_path;
+    Dwfl *dwfl;
+    Dwfl_Module *dwfl_module;
+    bool debug_only; /* the file itself is gone; this is its separate debug file */
+};
+
+/* Finds the image's own file, or a debug file that stands in for it. Otherwise *problem becomes
+ * "FILE has changed since the recording" or the like, terminated. */
+bool module_find(struct module *m, const struct profile_image *image,
+                 const struct symbols_options *options, struct buf *problem);
+void module_close(struct module *m);
+
+#endif

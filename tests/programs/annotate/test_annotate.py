@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""penumbra annotate, report and compare of exact counts: profiles with known counts of a real program.
+
+usage: test_annotate.py PENUMBRA WRITE_COUNTS LOOP LOOP.C
+"""
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PENUMBRA, WRITE_COUNTS, LOOP, SOURCE = (os.path.abspath(p) for p in sys.argv[1:5])
+ENVIRONMENT = dict(os.environ, LC_ALL="C.UTF-8")
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def build_id(path):
+    found = re.search(r"Build ID: ([0-9a-f]+)", output("readelf", "-n", path))
+    return found.group(1) if found else "-"
+
+
+def instructions(function):
+    """[(address, bytes)] as objdump has them."""
+    text = output("objdump", "-d", "--insn-width=16", f"--disassemble={function}", LOOP)
+    rows = re.findall(r"^ +([0-9a-f]+):\t((?:[0-9a-f]{2} )+)", text, re.M)
+    return [(int(address, 16), len(code.split())) for address, code in rows]
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.code = instructions("collatz")
+        assert len(cls.code) > 8
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="penumbra-annotate-")
+        self.addCleanup(self.directory.cleanup)
+
+    def write(self, *what, image=LOOP, identity=None, name="a.pnb"):
+        path = os.path.join(self.directory.name, name)
+        subprocess.run([WRITE_COUNTS, path, image, identity or build_id(LOOP), *what], check=True)
+        return path
+
+    def run_penumbra(self, *arguments, status=0, environment=ENVIRONMENT):
+        r = subprocess.run([PENUMBRA, *arguments], text=True, capture_output=True, check=False,
+                           env=environment, timeout=120)
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stderr if status else r.stdout
+
+    def annotate(self, path, function="collatz"):
+        return json.loads(self.run_penumbra("annotate", "--json", path, function))
+
+    def block(self, first, last, count):
+        """Of the instructions first .. last of the function."""
+        start = self.code[first][0]
+        size = self.code[last][0] + self.code[last][1] - start
+        return f"b:{start:#x}:{size}:{last - first + 1}:{count}"
+
+
+class Annotate(Case):
+    def test_overlapping_blocks(self):
+        path = self.write(self.block(0, 3, 10), self.block(2, 3, 5), self.block(5, 5, 100))
+        got = self.annotate(path)
+        self.assertEqual([(int(i["offset"], 16), i["bytes"]) for i in got["instructions"]], self.code)
+        self.assertEqual([i["count"] for i in got["instructions"]][:7], [10, 10, 15, 15, 0, 100, 0])
+        self.assertEqual((got["unit"], got["function"]), ("executions", "collatz"))
+        self.assertEqual(got["total"], 150)
+
+    def test_source(self):
+        got = self.annotate(self.write(self.block(0, 1, 1)))
+        with open(SOURCE, encoding="utf-8") as f:
+            lines = f.read().split("\n")
+        for i in got["instructions"]:
+            self.assertEqual(os.path.realpath(i["file"]), os.path.realpath(SOURCE))
+            self.assertEqual(i["source"], lines[i["line"] - 1])
+        self.assertIn("3 * n + 1", " ".join(i["source"] for i in got["instructions"]))
+
+    def test_samples(self):
+        second, third = self.code[1], self.code[2]
+        path = self.write(f"s:{second[0]:#x}:7", f"s:{third[0]:#x}:2", f"s:{third[0] + 1:#x}:1")
+        got = self.annotate(path)
+        self.assertEqual(got["unit"], "samples")
+        self.assertEqual([i["count"] for i in got["instructions"]][:4], [0, 7, 3, 0])
+        text = self.run_penumbra("annotate", path, "collatz")
+        self.assertIn("10 samples", text)
+        self.assertRegex(text, rf"\n +7 +70\.00% +{second[0]:x} ")
+
+    def test_edges_on_branches(self):
+        at = next(i for i, l in enumerate(self.annotate(self.write(self.block(0, 0, 1)))
+                                         ["instructions"]) if l["text"].startswith("j"))
+        branch, following = self.code[at][0], self.code[at + 1][0]
+        path = self.write(self.block(0, at, 40), f"e:{branch:#x}:{following:#x}:10",
+                          f"e:{branch:#x}:{self.code[-1][0]:#x}:30")
+        line = self.annotate(path)["instructions"][at]
+        self.assertEqual((line["left"], line["taken"]), (40, 30))
+        self.assertIn("[75.0% taken]", self.run_penumbra("annotate", path, "collatz"))
+
+    def test_calls_are_named(self):
+        start = instructions("twice")[0][0]
+        text = self.run_penumbra("annotate", self.write(f"b:{start:#x}:1:1:1"), "twice")
+        self.assertIn("call collatz", text)
+        self.assertIn("call printf@plt", self.run_penumbra(
+            "annotate", self.write(f"b:{instructions('main')[0][0]:#x}:1:1:1"), "main"))
+
+    def test_places(self):
+        path = self.write(self.block(0, 1, 3))
+        name = os.path.basename(LOOP)
+        middle = self.code[4][0]
+        self.assertEqual(self.annotate(path, f"{name}+{middle:#x}"), self.annotate(path))
+        self.assertEqual(self.annotate(path, f"{LOOP}+{middle:#x}"), self.annotate(path))
+        self.assertEqual(self.annotate(path, "coll.*z"), self.annotate(path))
+        message = self.run_penumbra("annotate", path, f"{name}+0x7fffffffffff", status=2)
+        self.assertIn("there is no function at 0x7fffffffffff", message)
+
+    def test_functions_without_symbols(self):
+        stripped = os.path.join(self.directory.name, "stripped")
+        subprocess.run(["strip", "-o", stripped, LOOP], check=True)
+        path = self.write(self.block(0, 1, 3), image=stripped)
+        got = self.annotate(path, f"stripped+{self.code[3][0]:#x}")
+        self.assertEqual(int(got["start"], 16), self.code[0][0])
+        self.assertEqual([i["count"] for i in got["instructions"]][:3], [3, 3, 0])
+        self.assertEqual(len(got["instructions"]), len(self.code))
+
+    def test_names_that_do_not_decide(self):
+        path = self.write(self.block(0, 1, 3), f"b:{instructions('twice')[0][0]:#x}:1:1:2")
+        message = self.run_penumbra("annotate", path, "collatz|twice", status=2)
+        self.assertIn("2 functions", message)
+        self.assertIn(f"+{self.code[0][0]:#x}", message)
+        self.assertIn("no function", self.run_penumbra("annotate", path, "nothing", status=2))
+        for usage in ([], [path], [path, "collatz", "more"], ["--jsn", path, "collatz"]):
+            self.assertIn("penumbra annotate: ", self.run_penumbra("annotate", *usage, status=2))
+
+    def test_files_that_are_not_there(self):
+        gone = os.path.join(self.directory.name, "gone")
+        shutil.copy(LOOP, gone)
+        path = self.write(self.block(0, 1, 3), image=gone)
+        place = f"gone+{self.code[0][0]:#x}"
+        self.assertEqual(self.annotate(path, place)["total"], 6)
+        changed = self.write(self.block(0, 1, 3), image=gone, identity="12" * 20, name="b.pnb")
+        self.assertIn("changed", self.run_penumbra("annotate", changed, place, status=127))
+        os.unlink(gone)
+        self.assertIn(f"{gone} cannot be opened",
+                      self.run_penumbra("annotate", path, place, status=127))
+        with open(gone, "w", encoding="ascii") as f:
+            f.write("not a program")
+        self.assertIn("not an ELF file", self.run_penumbra("annotate", path, place, status=127))
+
+    def test_colour_only_on_a_terminal(self):
+        path = self.write(self.block(0, 3, 10))
+        for no_colour, expected in (("", True), ("1", False)):
+            main, other = pty.openpty()
+            done = subprocess.Popen([PENUMBRA, "annotate", path, "collatz"], stdout=other,
+                                    env=dict(ENVIRONMENT, NO_COLOR=no_colour, TERM="xterm"))
+            os.close(other)
+            text = b""
+            try:
+                while chunk := os.read(main, 4096):
+                    text += chunk
+            except OSError:
+                pass # the other end is closed
+            os.close(main)
+            self.assertEqual(done.wait(), 0)
+            self.assertEqual(b"\x1b[" in text, expected)
+        self.assertNotIn("\x1b", self.run_penumbra("annotate", path, "collatz"))
+
+
+class Report(Case):
+    def test_json(self):
+        path = self.write(self.block(0, 3, 10), self.block(5, 5, 3), "r:rseq:2", "n:2000", "t:5000",
+                          f"e:{self.code[3][0]:#x}:{self.code[5][0]:#x}:9")
+        got = json.loads(self.run_penumbra("report", "--json", path))
+        self.assertEqual(got["instructions"], 43)
+        self.assertEqual(got["slowdown"], 2.5)
+        self.assertEqual((got["stopped"]["rseq"], sum(got["stopped"].values())), (2, 2))
+        name = os.path.basename(LOOP)
+        first = got["blocks"][0]
+        self.assertEqual({k: first[k] for k in ("image", "offset", "function", "count",
+                                                "instructions")},
+                         {"image": name, "offset": f"{self.code[0][0]:#x}", "function": "collatz",
+                          "count": 10, "instructions": 4})
+        self.assertEqual(got["edges"], [{"from": f"{name}+{self.code[3][0]:#x}",
+                                         "to": f"{name}+{self.code[5][0]:#x}", "count": 9}])
+        self.assertEqual([(f["name"], f["self"]) for f in got["functions"] if f["self"]],
+                         [("collatz", 43)])
+        without = json.loads(self.run_penumbra("report", "--json", self.write(self.block(0, 0, 1))))
+        self.assertIsNone(without["slowdown"])
+
+    def test_text(self):
+        path = self.write(self.block(0, 3, 1000), self.block(5, 5, 3000), "r:rseq:2")
+        text = self.run_penumbra("report", path)
+        self.assertIn("exact, tool edges: 7,000 instructions", text)
+        self.assertRegex(text, r"slowdown +not known")
+        self.assertRegex(text, r"\n +2  rseq: ")
+        self.assertRegex(text, rf"57\.14% +4,000 +1,000 +4  \S+\+{self.code[0][0]:#x}  collatz")
+        self.assertNotIn("dropped", text)
+        self.assertIn("all threads", self.run_penumbra("report", "--thread", "1", path, status=2))
+
+    def test_compare(self):
+        a = self.write(self.block(0, 3, 60), self.block(5, 5, 40), name="a.pnb")
+        b = self.write(self.block(0, 3, 30), self.block(6, 6, 30), name="b.pnb")
+        got = json.loads(self.run_penumbra("compare", "--json", a, b))
+        self.assertEqual(got["by"], "block")
+        self.assertAlmostEqual(got["overlap"], 50)
+        self.assertAlmostEqual(got["weight_match"], 100)
+        self.assertAlmostEqual(got["distortion"], 0)
+        self.assertEqual(got["entries"], {"perfect": 2, "sampled": 2, "common": 1})
+        same = json.loads(self.run_penumbra("compare", "--json", "--by", "function", a, a))
+        self.assertEqual([same[k] for k in ("overlap", "overlap_90", "weight_match", "distortion")],
+                         [100, 100, 100, 0])
+        sampled = self.write(f"s:{self.code[0][0]:#x}:5", name="c.pnb")
+        message = self.run_penumbra("compare", "--by", "block", a, sampled, status=2)
+        self.assertIn("the sampled profile has no counts by block", message)
+        self.assertIn("count different things", self.run_penumbra("compare", a, sampled))
+        self.assertIn("did you mean", self.run_penumbra("compare", "--by", "bloc", a, b, status=2))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
