@@ -200,7 +200,7 @@ class Report(Case):
         self.assertRegex(text, r"\n +2  rseq: ")
         self.assertRegex(text, rf"57\.14% +4,000 +1,000 +4  \S+\+{self.code[0][0]:#x}  collatz")
         self.assertNotIn("dropped", text)
-        self.assertIn("all threads", self.run_penumbra("report", "--thread", "1", path, status=2))
+        self.assertIn("all threads", self.run_penumbra("report", "--thread", "loop", path, status=2))
 
     def test_compare(self):
         a = self.write(self.block(0, 3, 60), self.block(5, 5, 40), name="a.pnb")
