@@ -45,6 +45,8 @@ static const char *arm_error_text(uint32_t error)
         return "it runs under a debugger or tracer, which would see every sample";
     if (error == ARM_ERROR_TRANSLATED)
         return "it runs inside valgrind or another translator, which takes our signals for its own";
+    if (error == ARM_ERROR_OWN_ALLOCATOR)
+        return "it has a malloc of its own, which is called instead of the interposed one";
     return strerror((int)error);
 }
 

@@ -30,6 +30,7 @@ void sync_arm_as(struct rt_thread *t)
     t->window_cpu_ns = thread_cpu_ns_as();
     t->window_cost_ticks = t->record->cost_ticks;
     t->group_left = BUDGET_SAMPLES;
+    sync_local.met = true;
     sync_local.left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
 }
 
@@ -68,8 +69,14 @@ void sync_unmask(struct sync_hold *hold)
  * runs with its parent's thread-local storage. */
 static uint64_t stranger(void)
 {
-    uint64_t passed = (uint64_t)-sync_local.left / rt.config->period + 1;
-    sync_local.left = (int64_t)rt.config->period;
+    int64_t period = (int64_t)rt.config->period;
+    if (!sync_local.met) /* its first event: it began with nothing used up */
+        sync_local.left += period;
+    sync_local.met = true;
+    if (sync_local.left > 0)
+        return 0;
+    uint64_t passed = (uint64_t)(-sync_local.left / period) + 1;
+    sync_local.left += (int64_t)passed * period;
     __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], passed, __ATOMIC_RELAXED);
     return 0;
 }

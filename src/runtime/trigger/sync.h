@@ -26,6 +26,7 @@
 
 struct sync_local {
     int64_t left;   /* units until the next threshold; 0: the thread was never armed */
+    bool met;       /* `left` counts from a threshold */
     uint64_t calls; /* of the family's innermost functions: tells whether one called another */
 };
 extern _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
