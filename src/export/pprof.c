@@ -317,7 +317,7 @@ static void put_description(struct pprof *w)
     counted.type = string_number(w, "samples");
     counted.unit = string_number(w, "count");
     weighed.type = string_number(w, p->trigger);
-    weighed.unit = string_number(w, export_is_time(p) ? "nanoseconds" : "count");
+    weighed.unit = string_number(w, strcmp(p->unit, "events") ? p->unit : "count");
     Pprof__ValueType *types[] = {&counted, &weighed};
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     piece.n_sample_type = 2;
