@@ -87,11 +87,11 @@ static void settle_config(struct recording *r)
     const struct record_options *o = &r->options;
     r->config.follow = o->follow;
     r->config.randomize = o->randomize;
-    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
-                           r->config.carrier == CARRIER_HANDLER;
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
+    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
+                           r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
     r->config.native_ns = o->engine.native_ns;

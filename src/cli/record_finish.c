@@ -97,6 +97,26 @@ static void say(const struct record_result *r, const struct profile *p)
     buf_free(&b);
 }
 
+/* The processes in which calls are not counted although that was asked for, by reason. */
+static void put_trampolines(struct buf *b, const struct record_spool *s)
+{
+#define SENTENCE(id, name, sentence) sentence,
+    static const char *const sentences[] = { TRAMPOLINE_STATES(SENTENCE) };
+#undef SENTENCE
+    uint64_t processes[TRAMPOLINE_STATE_COUNT] = { 0 };
+    const struct spool_process *p;
+    spool_ref ref = spool_header(&s->spool)->processes;
+    enum { MOST = 1 << 20 }; /* the program can scribble over the spool */
+    for (unsigned n = 0; n < MOST && (p = spool_at(&s->spool, ref, sizeof *p)); n++, ref = p->next)
+        if (p->trampoline < TRAMPOLINE_STATE_COUNT)
+            processes[p->trampoline]++;
+    for (unsigned i = TRAMPOLINE_ON + 1; i < TRAMPOLINE_STATE_COUNT; i++)
+        if (processes[i])
+            buf_printf(b, "calls are not counted in %llu process%s: %s\n",
+                       (unsigned long long)processes[i], processes[i] == 1 ? "" : "es",
+                       sentences[i]);
+}
+
 /* What was found out only now joins what was known at the start. */
 static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
@@ -111,6 +131,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     if (first_arm_error(p))
         buf_printf(&b, "the trigger could not be set in some threads: %s\n",
                    arm_error_text(first_arm_error(p)));
+    put_trampolines(&b, s);
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

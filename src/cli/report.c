@@ -11,6 +11,7 @@
 #include "cli/style.h"
 #include "cli/suggest.h"
 #include "profile/phases.h"
+#include "report/calls.h"
 #include "report/compare_phases.h"
 #include "report/counted.h"
 #include "report/expand.h"
@@ -27,6 +28,7 @@ enum view_flag {
     SHOW_PROCESSES = 16,
     SHOW_IMAGES = 32,
     SHOW_PHASES = 64,
+    SHOW_CALLS = 128,
 };
 
 struct arguments {
@@ -53,6 +55,7 @@ static const char usage[] =
     "      --flat             functions by their own samples\n"
     "      --tree             calling contexts from the root down\n"
     "      --bottom-up        functions by their own samples, each with its callers\n"
+    "      --calls            functions of few expensive calls, and of many cheap ones\n"
     "      --callers FUNC     who called FUNC (a name, or a regular expression)\n"
     "      --callees FUNC     what FUNC called\n"
     "      --by-thread        one row a thread\n"
@@ -88,13 +91,14 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP,
+    OPTION_ASCII, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
 };
 
 static const struct option options[] = {
     { "flat", no_argument, NULL, OPTION_FLAT },
     { "tree", no_argument, NULL, OPTION_TREE },
     { "bottom-up", no_argument, NULL, OPTION_BOTTOM_UP },
+    { "calls", no_argument, NULL, OPTION_CALLS },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -139,6 +143,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_FLAT: a->show |= SHOW_FLAT; return true;
     case OPTION_TREE: a->show |= SHOW_TREE; return true;
     case OPTION_BOTTOM_UP: a->show |= SHOW_BOTTOM_UP; return true;
+    case OPTION_CALLS: a->show |= SHOW_CALLS; return true;
     case OPTION_CALLERS: a->callers = optarg; return true;
     case OPTION_CALLEES: a->callees = optarg; return true;
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
@@ -322,6 +327,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = report_flat(out, v, style, e);
     if (ok && !a->show && !a->callers && !a->callees && v->profile->counts)
         ok = counted_tables(out, v, style, e);
+    if (ok && (show & SHOW_CALLS))
+        fputc('\n', out), ok = report_calls(out, v, style, e);
     if (show & SHOW_TREE)
         fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
     if (ok && (show & SHOW_BOTTOM_UP))
@@ -340,7 +347,7 @@ static bool print_text(FILE *out, const struct view *v, const struct arguments *
     if (!print_views(out, v, a, &style, e))
         return false;
     if (!a->show && !a->callers && !a->callees)
-        fputs("\nMore: --tree, --bottom-up, --callers FUNC, --by-thread, --by-image, --lines,"
+        fputs("\nMore: --tree, --calls, --bottom-up, --callers FUNC, --by-thread, --by-image, --lines,"
               " --html FILE\n", out);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/calls.h"
 #include "report/ci.h"
 #include "profile/phases.h"
 #include "report/counted.h"
@@ -165,11 +166,33 @@ static void write_interval(struct json *j, const struct view *v, const char *key
     json_close(j, ']');
 }
 
+/* In weighted samples, with its interval; null where it is not known. */
+static void write_cost(struct json *j, const struct view *v, uint64_t total, uint64_t calls)
+{
+    struct calls_cost cost = calls_cost(v, total, calls);
+    json_key(j, "cost_per_call");
+    if (!cost.known) {
+        json_double(j, NAN);
+        return;
+    }
+    json_open(j, '{');
+    json_key(j, "samples");
+    json_double(j, cost.samples);
+    json_key(j, "interval");
+    json_open(j, '[');
+    json_double(j, cost.low);
+    json_double(j, cost.high);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
 static void write_weights(struct json *j, const struct view *v, bool ci, uint64_t self,
-                          uint64_t total)
+                          uint64_t total, uint64_t calls)
 {
     key_u64(j, "self", self);
     key_u64(j, "total", total);
+    key_u64(j, "calls", calls);
+    write_cost(j, v, total, calls);
     if (!ci)
         return;
     json_key(j, "ci");
@@ -243,7 +266,7 @@ static bool write_functions(struct json *j, const struct view *v,
             continue;
         json_open(j, '{');
         write_function(j, f);
-        write_weights(j, v, options->ci, f->self, f->total);
+        write_weights(j, v, options->ci, f->self, f->total, f->calls);
         write_heap(j, v, f->heap);
         json_close(j, '}');
     }
@@ -268,7 +291,7 @@ static void write_tree(struct json *j, const struct view *v,
                 json_key(j, "inlined");
                 json_bool(j, true);
             }
-            write_weights(j, v, options->ci, n->self, n->total);
+            write_weights(j, v, options->ci, n->self, n->total, n->calls);
             write_heap(j, v, n->heap);
             json_key(j, "children");
             json_open(j, '[');

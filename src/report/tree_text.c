@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/calls.h"
 #include "report/text.h"
 
 enum { COUNT_COLUMNS = 12 };
@@ -71,6 +72,12 @@ static void write_node(const struct printer *p, uint32_t node, bool branch, bool
     text_colour(p->out, p->style, TEXT_DIM);
     if (n->inlined)
         fputs(" (inlined)", p->out);
+    struct calls_cost cost = calls_cost(p->view, n->total, n->calls);
+    if (cost.known) {
+        char calls[TEXT_NUMBER_SIZE], each[TEXT_NUMBER_SIZE];
+        fprintf(p->out, " (%s call%s, each %s)", text_count(calls, n->calls),
+                n->calls == 1 ? "" : "s", calls_cost_text(each, p->view, cost.samples));
+    }
     /* The image only where it changes. */
     uint32_t parent = n->parent == VIEW_NONE ? VIEW_NONE : p->tree->nodes[n->parent].function;
     if (f->image_name[0]

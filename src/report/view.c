@@ -155,7 +155,16 @@ static uint32_t frame_function(struct builder *b, const struct profile_node *n,
     return function_intern(b, &key);
 }
 
-/* Adds the frames of one profile node below `at`; returns the innermost one's node. */
+static void calls_add(struct view *v, uint32_t node, uint64_t calls)
+{
+    uint64_t *of_node = &v->tree.nodes[node].calls;
+    uint64_t *of_function = &v->functions[v->tree.nodes[node].function].calls;
+    *of_node = add_saturated(*of_node, calls);
+    *of_function = add_saturated(*of_function, calls);
+}
+
+/* Adds the frames of one profile node below `at`; returns the innermost one's node. What was called is
+ * the outermost. */
 static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_process *process,
                            const struct profile_node *n)
 {
@@ -165,6 +174,8 @@ static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_
         if (b->options->no_inline && frame->inlined)
             break;
         at = node_child(b, at, frame_function(b, n, frame), frame->inlined);
+        if (at != VIEW_NONE && i + 1 == where.count)
+            calls_add(b->view, at, n->calls);
     }
     return at;
 }

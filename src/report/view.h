@@ -26,6 +26,7 @@ struct view_function {
     uint64_t start;   /* link-time address of the function, or of its first sample if unknown */
     uint64_t self, total;
     uint64_t heap[3]; /* own, by enum view_heap, whichever of them `self` is */
+    uint64_t calls; /* edges counted (calls.h): of all its nodes */
 };
 
 struct view_node {
@@ -36,6 +37,7 @@ struct view_node {
     bool inlined;                       /* into its parent */
     uint64_t self, total;
     uint64_t heap[3];                   /* totals by enum view_heap, in the top-down tree */
+    uint64_t calls; /* edges counted; 0 for what is inlined, and in derived trees */
 };
 
 struct view_tree {

@@ -1,0 +1,35 @@
+/* Calls and what one costs, in samples (csprof paper, section 2.4).
+ *
+ * An edge is counted each time that a procedure returns that has been sampled since it was called. So
+ *
+ *     cost of an activation = samples that passed through it / edges counted
+ *
+ * is the mean cost of those activations that samples have met. Where it is many samples, all have been
+ * met, and it is the mean cost of a call. Near 1 a call takes less than a period, and the number of
+ * calls is not known: only that they are many and cheap.
+ *
+ * Context: ordinary code. Ownership: none. */
+#ifndef PENUMBRA_REPORT_CALLS_H
+#define PENUMBRA_REPORT_CALLS_H
+
+#include "report/report.h"
+
+struct calls_cost {
+    bool known;               /* some edge was counted, and all samples are shown */
+    double samples;           /* mean, per activation */
+    double low, high;         /* its 95% interval: of the chance of sampling */
+};
+
+struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls);
+
+/* Whether any edge was counted at all. */
+bool calls_known(const struct view *v);
+
+/* "1.2 ms" or "3.4 samples": what one activation costs; "< 1 ms" (a period) of many cheap ones.
+ * Returns out (TEXT_NUMBER_SIZE bytes). */
+const char *calls_cost_text(char *out, const struct view *v, double samples);
+
+/* Two tables: functions of few expensive calls, and of many cheap ones. */
+bool report_calls(FILE *out, const struct view *v, const struct report_style *style, struct err *e);
+
+#endif
