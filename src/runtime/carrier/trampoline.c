@@ -1,7 +1,9 @@
 #include "runtime/carrier/trampoline.h"
 
 #include "runtime/carrier/forbidden.h"
+#include "runtime/carrier/own_address.h"
 #include "runtime/carrier/trampoline_layout.h"
+#include "runtime/images.h"
 #include "runtime/self.h"
 #include "unwind/memory.h"
 
@@ -187,6 +189,7 @@ static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
     unsigned image = key_image(caller);
     return ra && cfa % 8 == 0 && image != 0 && image != KEY_IMAGE_PSEUDO &&
            forbidden_look_as(key) == FORBIDDEN_NOT &&
+           !own_address_read_as(images_current_as(), key) &&
            unwind_follows_call(unwind_memory_load_as(ra - 8));
 }
 

@@ -1,0 +1,184 @@
+"""Programs that leave their frames in all ways there are, with a trampoline on their stacks: they do
+what they do without, and calls are counted where they can be known."""
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import harness
+from harness import Failure, Recording, expect, nodes, target
+
+FAST = ("-F", "9973")
+
+
+def calls_of(node):
+    """{name: (calls, cost)} of a node's children."""
+    found = {}
+    for child in node["children"]:
+        calls, total = found.get(child["name"], (0, 0))
+        found[child["name"]] = (calls + child["calls"], total + child["total"])
+    return found
+
+
+def check_deep():
+    """A tree too deep for parsers that recurse."""
+    recording = Recording([target("figure1"), "deep"], ("-F", "1999"), report=("--depth", "100"))
+    text = harness.run([harness.PENUMBRA, "report", "--tree", "--ascii", "--depth", "1000000",
+                        recording.file]).stdout.decode()
+    calls = {m[1]: int(m[2]) for m in
+             re.finditer(r"(?:- |  )([ab]) \(1 call, [^\n]*\n[^\n]* c \((\d+) calls", text)}
+    expect(calls == {"a": 2, "b": 4}, f"deep: calls of c are {calls} in\n{text[-3000:]}")
+    expect(recording.report["truncated"] == 0, f"{recording.report['truncated']} are truncated")
+
+
+def check_figure1(mode, calls_factor=1):
+    recording = Recording([target("figure1"), mode], ("-F", "1999"))
+    under = {"a": (0, 0), "b": (0, 0)}
+    for node in nodes(recording.report["tree"]):
+        if node["name"] in under:
+            calls, total = calls_of(node).get("c", (0, 0))
+            before = under[node["name"]]
+            under[node["name"]] = (before[0] + calls, before[1] + total)
+    expect(under["a"][0] == 2 * calls_factor and under["b"][0] == 4 * calls_factor,
+           f"{mode}: calls of c under a and b are {under}")
+    total = under["a"][1] + under["b"][1]
+    expect(total > 0.5 * recording.samples(), f"{mode}: c has {total} of {recording.samples()}")
+    share, sigma = under["a"][1] / total, 0.5 / total ** 0.5
+    # The machine's speed may change between the two halves.
+    expect(abs(share - 0.5) < 5 * sigma + 0.15, f"{mode}: {share:.3f} of c is under a")
+    unsafe = recording.report["dropped"]["trampoline"]
+    expect(unsafe <= 3 + 0.005 * recording.samples(), f"{mode}: {unsafe} samples were unsafe")
+    return recording
+
+
+def test_figure1():
+    plain = check_figure1("plain")
+    for function in plain.report["functions"]:
+        if function["name"] == "c":
+            cost, (low, high) = (function["cost_per_call"][k] for k in ("samples", "interval"))
+            expect(function["calls"] == 6 and low <= cost <= high, f"c: {function}")
+            expect(abs(cost - function["total"] / 6) < 0.01 * cost, f"c: {function}")
+    text = harness.run([harness.PENUMBRA, "report", "--calls", plain.file]).stdout.decode()
+    expensive, cheap = text.split("few expensive calls")[1].split("many cheap calls")
+    expect("  c  figure1" in expensive and "  d  figure1" in cheap, f"--calls:\n{text}")
+    check_figure1("recursion")
+    check_deep()
+    check_figure1("threads", 4)
+
+
+def built(name):
+    if not os.path.exists(target(name)):
+        print(f"{name} was not built: no C++ compiler")
+        sys.exit(77)
+    return [target(name)]
+
+
+def notes(recording):
+    return " ".join(recording.report["notes"])
+
+
+def test_exceptions():
+    recording = Recording(built("exceptions"), FAST, report=("--depth", "100"))
+    expect("calls are not counted" not in notes(recording), notes(recording))
+    static = Recording(built("exceptions-static"), FAST, report=("--depth", "100"))
+    expect("unwinder linked into it" in notes(static), f"static: {notes(static)!r}")
+
+
+def test_jumps():
+    recording = Recording([target("jumps")], FAST)
+    expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted")
+
+
+def test_cancel():
+    Recording([target("cancel")], FAST)
+
+
+def test_coroutines():
+    for options in ((), ("migrate",)):
+        recording = Recording([target("coroutines"), *options], FAST)
+        expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted")
+
+
+def test_own_address():
+    Recording([target("own_address")], FAST)
+
+
+def test_hosts():
+    hosts = {"JNI_CreateJavaVM": "Java", "node_module_register": "V8", "coreclr_initialize": ".NET",
+             "caml_startup": "OCaml", "hs_init": "GHC", "__tsan_init": "sanitizer",
+             "__wine_main": "Wine"}
+    for symbol, word in hosts.items():
+        recording = Recording([target("host-" + symbol)], FAST)
+        expect(word in notes(recording), f"{symbol}: notes are {notes(recording)!r}")
+        calls = sum(f["calls"] for f in recording.report["functions"])
+        expect(calls == 0, f"{symbol}: {calls} calls were counted")
+    recording = Recording([target("host-no_host")], FAST)
+    work = [f["calls"] for f in recording.report["functions"] if f["name"] == "work"]
+    expect(work == [10], f"work was called {work} times")
+
+
+SOURCES = {
+    "lua": """local function f(n) if n == 0 then error("x") end return f(n - 1) + 1 end
+local s = 0
+for i = 1, 40000 do if not pcall(f, 60) then s = s + 1 end end
+local co = {}
+for i = 1, 8 do co[i] = coroutine.wrap(function()
+  local k = 0
+  while true do k = k + 1 coroutine.yield(k) end end) end
+local t = 0
+for i = 1, 1000000 do t = t + co[i % 8 + 1]() end
+print(s, t)
+""",
+    "perl": """sub f { my $n = shift; die "x\\n" if !$n; f($n - 1); }
+my $s = 0;
+for (1 .. 20000) { eval { f(40); }; $s++ if $@ eq "x\\n"; }
+print "$s\\n";
+""",
+    "python": """def squares(n):
+    for i in range(n):
+        yield from (x * x for x in range(i % 50))
+def down(n):
+    if n == 0:
+        raise ValueError(n)
+    down(n - 1)
+total = 0
+for i in range(2000):
+    total += sum(squares(50))
+    try:
+        down(100)
+    except ValueError:
+        total += 1
+print(total)
+""",
+    "node": "let s = 0; for (const x of Array(2e6).keys()) s += x * x % 7; console.log(s);\n",
+}
+
+
+def test_languages():
+    ran = 0
+    interpreters = {"lua": ("lua5.4", "lua", "luajit"), "perl": ("perl",),
+                    "python": (sys.executable,), "node": ("node",)}
+    with tempfile.TemporaryDirectory() as folder:
+        for language, source in SOURCES.items():
+            path = os.path.join(folder, language)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(source)
+            for name in interpreters[language]:
+                if shutil.which(name):
+                    Recording([name, path], FAST)
+                    ran += 1
+    expect(ran >= 1, "no interpreter to run")
+
+
+def test_off():
+    recording = Recording([target("figure1")], ("--no-trampoline",))
+    expect(all(f["calls"] == 0 and f["cost_per_call"] is None
+               for f in recording.report["functions"]), "calls without trampolines")
+
+
+if __name__ == "__main__":
+    try:
+        harness.main({name[5:]: f for name, f in globals().items() if name.startswith("test_")})
+    except Failure as failure:
+        sys.exit(str(failure))
