@@ -23,6 +23,7 @@ enum err_code {
     ERR_WRONG_MACHINE = 122,  /* not a Linux x86-64 executable */
     ERR_PRIVILEGED = 121,     /* setuid, setgid or file capabilities */
     ERR_STATIC = 120,         /* statically linked: nothing can be preloaded */
+    ERR_ATTACH = 118,         /* a process that cannot be attached to, as it is now */
     ERR_NO_TRIGGER = 119,     /* the machine or the permissions lack the event asked for */
 };
 

@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/open_profile.h"
+#include "cli/record_attach.h"
 #include "cli/record_check.h"
 #include "cli/record_finish.h"
 #include "cli/record_launch.h"
@@ -47,6 +48,9 @@ struct recording {
     struct record_spool spool;
     struct record_tables tables;
     struct record_child child;
+    struct record_attach attach; /* -p */
+    bool left;                   /* -p: nothing of ours is armed in the process any more */
+    char **arguments;            /* of the program; -p: of the process */
     struct live_line line;
     uint64_t start_ns;
     uint64_t alone_ns; /* --wait-all: elapsed time when a descendant was last seen; 0: not yet */
@@ -90,7 +94,7 @@ static void settle_config(struct recording *r)
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
-    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
+    r->config.trampoline = o->trampoline && !o->pid && r->config.mechanism != MECHANISM_CALLS &&
                            r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
@@ -98,17 +102,38 @@ static void settle_config(struct recording *r)
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
+static bool check_subject(struct recording *r, struct err *e)
+{
+    const struct record_options *o = &r->options;
+    if (!o->pid) {
+        r->arguments = o->program;
+        r->rank = record_rank_find();
+        return record_check_program(o->program[0], &r->program, e) &&
+               record_rank_output(o->output, &r->rank, o->program[0], getpid(), r->shown, e);
+    }
+    return record_attach_check(&r->attach, o->pid, e) &&
+           record_rank_output(o->output, &r->rank, r->attach.name, o->pid, r->shown, e);
+}
+
+/* A timer belongs to the thread that makes it; and functions that are bound already are not ours. */
+static bool check_mechanism(const struct recording *r, struct err *e)
+{
+    if (r->options.pid && event_family(r->options.event))
+        return err_set(e, ERR_NO_TRIGGER, "-e %s needs libpenumbra-rt.so from the program's start on; "
+                       "start it with penumbra record", r->options.event->name);
+    if (!r->options.pid || r->config.mechanism == MECHANISM_PERF)
+        return true;
+    return err_set(e, ERR_NO_TRIGGER, "perf events cannot be used here, and a running process can be "
+                   "sampled by nothing else; started by penumbra record it could be");
+}
+
 static bool prepare(struct recording *r, struct err *e)
 {
-    r->rank = record_rank_find();
-    if (!record_engine_available(&r->options.engine, e) ||
-        !record_check_program(r->options.program[0], &r->program, e) ||
-        !record_rank_output(r->options.output, &r->rank, r->options.program[0], getpid(), r->shown,
-                            e) ||
+    if (!record_engine_available(&r->options.engine, e) || !check_subject(r, e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
         !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
                              event_family(r->options.event), e) ||
-        !record_probe_trigger(&r->options, &r->config, &r->notes, e))
+        !record_probe_trigger(&r->options, &r->config, &r->notes, e) || !check_mechanism(r, e))
         return false;
     buf_put_u8(&r->notes, '\0');
     if (!buf_ok(&r->notes))
@@ -116,6 +141,17 @@ static bool prepare(struct recording *r, struct err *e)
     settle_config(r);
     record_calibrate(&r->config);
     return record_spool_create(&r->spool, r->options.spool_dir, r->output, e);
+}
+
+static bool start_subject(struct recording *r, struct err *e)
+{
+    if (!r->options.pid)
+        return record_launch(&r->child, &r->program, r->arguments, r->config.runtime_path,
+                             r->spool.path, e);
+    r->arguments = record_attach_arguments(r->options.pid);
+    if (!r->arguments)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    return record_attach_begin(&r->attach, r->config.runtime_path, &r->spool, e);
 }
 
 static bool start(struct recording *r, struct err *e)
@@ -129,8 +165,7 @@ static bool start(struct recording *r, struct err *e)
     h->start_realtime_ns = live.start_realtime_ns;
     h->start_monotonic_ns = r->start_ns = now_ns();
     record_signals_set_bell(&h->bell);
-    if (!record_launch(&r->child, &r->program, r->options.program, r->config.runtime_path,
-                       r->spool.path, e))
+    if (!start_subject(r, e))
         return false;
     struct err warning = {0};
     if (!live_write(r->output, &live, &warning) && !r->options.quiet)
@@ -177,9 +212,12 @@ static bool descendants_run(const struct spool *s)
     return false;
 }
 
+/* The signals of the process that -p names are none of our business. */
 static void hand_on_signals(const struct recording *r)
 {
     int number;
+    if (r->options.pid)
+        return;
     while ((number = record_signals_take()) != 0)
         if (!r->child.ended)
             kill(r->child.pid, number);
@@ -211,6 +249,14 @@ static bool recording_is_over(struct recording *r, uint64_t elapsed)
     return elapsed - r->alone_ns > ALONE_LEAST_NS;
 }
 
+static void subject_poll(struct recording *r, uint64_t now)
+{
+    if (r->options.pid)
+        r->child.ended = !record_attach_runs(&r->attach);
+    else
+        record_child_poll(&r->child, now);
+}
+
 /* Serves the runtimes until the recording is over; returns how long it was. */
 static uint64_t serve(struct recording *r)
 {
@@ -221,7 +267,7 @@ static uint64_t serve(struct recording *r)
         spool_header(s)->elapsed_ms = (uint32_t)(elapsed / 1000000);
         record_spool_extend(&r->spool, 0);
         record_tables_kick(&r->tables);
-        record_child_poll(&r->child, now);
+        subject_poll(r, now);
         if (!record_signals_stop())
             hand_on_signals(r);
         if (recording_is_over(r, elapsed))
@@ -263,11 +309,15 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);
-    struct record_result result = {.argv = r->options.program,
+    r->left = !r->options.pid || record_attach_leave(&r->attach, &r->spool, &e);
+    if (!r->left)
+        command_fail("record", &e);
+    e = (struct err){0};
+    struct record_result result = {.argv = r->arguments,
                                    .output = r->output,
                                    .shown = r->shown,
                                    .notes = (const char *)r->notes.data,
-                                   .exit_status = r->child.ended ? r->child.status : -1,
+                                   .exit_status = r->child.ended && !r->options.pid ? r->child.status : -1,
                                    .duration_ns = elapsed,
                                    .quiet = r->options.quiet};
     if (record_finish(&result, &r->spool, &e)) {
@@ -303,15 +353,22 @@ static int run(struct recording *r)
         say_notes((const char *)r->notes.data);
     if (!start(r, &e)) {
         record_spool_release(&r->spool, true);
+        record_attach_end(&r->attach);
         return command_fail("record", &e);
     }
     live_line_init(&r->line, r->options.quiet, r->start_ns);
     bool written = stop_and_write(r, serve(r));
     bool idle = record_tables_stop(&r->tables);
-    wait_for_program(r);
+    if (!r->options.pid)
+        wait_for_program(r);
     record_signals_set_bell(NULL);
     if (idle)
         record_spool_release(&r->spool, false);
+    if (r->options.pid) {
+        free(r->arguments);
+        record_attach_end(&r->attach);
+        return !written ? ERR_OUTPUT : r->left ? 0 : ERR_ATTACH;
+    }
     return pass_on(r->child.status, written);
 }
 
@@ -325,7 +382,7 @@ int command_record(int argc, char **argv)
         record_options_help(stdout);
         return 0;
     }
-    record_signals_install();
+    record_signals_install(r.options.pid != 0);
     int status = run(&r);
     buf_free(&r.notes);
     return status;

@@ -21,6 +21,7 @@ static const struct row {
 } rows[] = {
     {'o', "output", "FILE", "write the profile to FILE (default penumbra.pnb); DIR/: to a file of\n"
                             "its own in DIR, named after the rank or the process"},
+    {'p', "pid", "PID", "attach to process PID instead, until it ends, --duration is over, or Ctrl-C"},
     {'e', "event", "EVENT", "what to sample, see below (default cpu)"},
     {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)"},
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
@@ -50,7 +51,8 @@ enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
 void record_options_help(FILE *to)
 {
-    fprintf(to, "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
+    fprintf(to, "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+                "       penumbra record [OPTIONS] -p PID\n\n"
                 "Runs PROGRAM and records in which calling contexts its time is spent.\n\n"
                 "Options:\n");
     for (unsigned i = 0; i < ROW_COUNT; i++) {
@@ -134,6 +136,11 @@ static bool take_number(struct record_options *o, int option, const char *text, 
                           &value, e))
             return false;
         o->budget_ppm = (uint32_t)(value * 10000 + 0.5);
+        return true;
+    case 'p':
+        if (!number_parse(text, number_counts, 1, 1 << 22, "the process (-p)", &value, e))
+            return false;
+        o->pid = (int)value;
         return true;
     case OPT_DURATION:
         if (!number_parse(text, number_durations, 1e6, 1e18,
@@ -268,7 +275,10 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
             return true;
     }
     o->program = argv + optind;
-    if (!*o->program || !**o->program)
+    if (o->pid && *o->program)
+        return err_set(e, ERR_USAGE, "either a process (-p %d) or a program to start (%s), not both",
+                       o->pid, *o->program);
+    if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
     return record_engine_settle(&o->engine, sampling_option(o), e) && settle_period(o, e);

@@ -33,6 +33,7 @@ struct record_options {
     bool quiet;
     bool help;
     const char *spool_dir; /* NULL: chosen */
+    int pid;               /* of the process to attach to; 0: program is started */
     char **program;        /* with its arguments, NULL-terminated */
 };
 

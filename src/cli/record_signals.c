@@ -18,13 +18,14 @@ static struct sigaction saved[TABLE_SIZE];
 static volatile sig_atomic_t waiting[TABLE_SIZE]; /* to be handed on */
 static volatile sig_atomic_t stop, continued;
 static uint32_t *bell;
+static bool no_program;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     bool sent = info->si_code <= 0; /* by kill, tgkill or sigqueue; not by the kernel */
     bool asks_to_stop = number == SIGTERM || number == SIGHUP ||
-                        (sent && (number == SIGINT || number == SIGQUIT));
+                        ((sent || no_program) && (number == SIGINT || number == SIGQUIT));
     if (asks_to_stop)
         stop = 1;
     if (number == SIGCONT)
@@ -37,8 +38,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
         __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
 }
 
-void record_signals_install(void)
+void record_signals_install(bool alone)
 {
+    no_program = alone;
     struct sigaction handle = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (unsigned i = 0; i < TABLE_SIZE; i++) {

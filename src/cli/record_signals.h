@@ -10,6 +10,8 @@
  *
  * What was ignored when penumbra was started (nohup, `&`) stays ignored.
  *
+ * With -p (`alone`) there is no program to leave the terminal's signals to: they end the recording.
+ *
  * Context: record_signals_child runs in the forked child before exec; all else the main thread.
  * Ownership: process-wide state. */
 #ifndef PENUMBRA_CLI_RECORD_SIGNALS_H
@@ -20,7 +22,7 @@
 
 /* Installs handlers. Each signal adds 1 to the bell (if there is one), so that a futex wait that is
  * about to begin returns at once; the bell is set later, and taken away with NULL. */
-void record_signals_install(void);
+void record_signals_install(bool alone);
 void record_signals_set_bell(uint32_t *to);
 /* Gives all dispositions back as they were. */
 void record_signals_child(void);

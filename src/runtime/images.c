@@ -220,6 +220,11 @@ bool images_add_as(uint64_t pc)
     return added;
 }
 
+void images_forget(void)
+{
+    images.current = NULL;
+}
+
 void images_fork_child_as(void)
 {
     images.lock = 0;

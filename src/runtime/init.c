@@ -18,7 +18,7 @@
 #include "runtime/self.h"
 #include "sigsafe/sys.h"
 
-struct rt rt;
+struct rt rt = {.lifeline = -1};
 
 enum { STACK_MAX = 1 << 30, MAPPED_MIN = 1 << 22 };
 
@@ -48,11 +48,8 @@ static uint64_t address_space_share(void)
 }
 
 /* Maps as much of the spool as the address space limit lets us: references are offsets. */
-static bool spool_map(const char *path, uint64_t at_most)
+bool runtime_map_spool(int fd, uint64_t at_most)
 {
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
-        return false;
     long end = sys_call3_as(SYS_lseek, fd, 0, SEEK_END);
     long at = sys_call6_as(SYS_mmap, 0, SPOOL_HEADER_SIZE, PROT_READ, MAP_SHARED, fd, 0);
     if (end >= MAPPED_MIN && (at > 0 || at < -4095)) {
@@ -72,8 +69,17 @@ static bool spool_map(const char *path, uint64_t at_most)
             sys_call3_as(SYS_madvise, at, (long)size, MADV_DONTDUMP);
         }
     }
-    sys_call3_as(SYS_close, fd, 0, 0);
     return rt.spool.base != NULL;
+}
+
+static bool spool_map(const char *path, uint64_t at_most)
+{
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    bool mapped = runtime_map_spool(fd, at_most);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    return mapped;
 }
 
 static uint64_t main_stack_size(void)

@@ -1,5 +1,7 @@
 #include "runtime/process.h"
 
+#include <fcntl.h>
+
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -57,6 +59,30 @@ bool process_begin(int argc, char **argv)
     if (!p)
         return false;
     p->command = command_store(argc, argv);
+    record_publish(p);
+    return true;
+}
+
+static uint64_t file_read(const char *path, char *text, uint64_t size)
+{
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys_call3_as(SYS_read, fd, (long)text, (long)size);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+bool process_join(void)
+{
+    char text[COMMAND_BYTES];
+    struct spool_process *p = record_make();
+    if (!p)
+        return false;
+    p->command = spool_string_as(&rt.spool, text, file_read("/proc/self/cmdline", text, sizeof text));
+    uint64_t n = file_read("/proc/self/comm", text, sizeof p->name);
+    for (uint64_t i = 0; i < sizeof p->name; i++)
+        p->name[i] = i + 1 < n ? text[i] : 0;
     record_publish(p);
     return true;
 }
@@ -134,6 +160,14 @@ void process_fork_child(void)
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();
+    if (rt.attached) {
+        /* exec may be called by code that does not pass through us, and a signal on its way would
+         * meet an image without a handler: children that live long are found soon enough. */
+        self_set(NULL);
+        thread_fork_child_as(NULL);
+        trigger_discover_as();
+        return;
+    }
     if (!t || !thread_fork_child_as(t) || !trigger_arm_as(t))
         return;
     if (t->stack_short)

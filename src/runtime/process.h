@@ -9,6 +9,8 @@
 
 /* A new record for this process in the spool; arguments: from the constructor. False: spool full. */
 bool process_begin(int argc, char **argv);
+/* The same for a process that has been running (attach.h). */
+bool process_join(void);
 /* Says goodbye: whatever has no end time was killed. */
 void process_end_as(void);
 /* True in a child that shares or copied our memory without telling us (vfork, raw clone): then

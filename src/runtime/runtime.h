@@ -112,10 +112,17 @@ struct rt {
     uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
+    bool attached;            /* the process ran before we came (attach.h) */
+    uint32_t retired;         /* atomic: attached, and its collector has ended */
+    uint32_t generation;      /* of attaches: states of an earlier one are nobody's */
+    int32_t lifeline;         /* attached: closes with the collector; else -1 */
     struct rt_thread *slots[RT_SLOTS]; /* atomic pointers; NULL: free */
 };
 
 extern struct rt rt;
+
+/* Maps the spool behind fd, at most so many bytes of it, into rt.spool. */
+bool runtime_map_spool(int fd, uint64_t at_most);
 
 /* True if the program may be in a seccomp sandbox: then our handlers make no system calls and no new
  * thread is armed. */
@@ -127,7 +134,7 @@ static inline bool rt_quiet_as(void)
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)
 {
-    return rt.process &&
+    return rt.process && !__atomic_load_n(&rt.retired, __ATOMIC_RELAXED) &&
            __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING;
 }
 

@@ -4,18 +4,22 @@
 
 #include "runtime/carrier/trampoline.h"
 #include "runtime/thread.h"
+#include "sigsafe/sys.h"
 
 static pthread_key_t key;
 static bool key_made;
 static _Thread_local struct rt_thread *self __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t generation __attribute__((tls_model("initial-exec")));
 
 /* Runs when a thread returns, calls pthread_exit or is cancelled. */
 static void self_end(void *state)
 {
     struct rt_thread *t = state;
-    trampoline_thread_end(t);
+    bool ours = self && generation == rt.generation;
+    if (ours)
+        trampoline_thread_end(t);
     self = NULL;
-    if (rt_quiet_as())
+    if (!ours || rt_quiet_as())
         return; /* the kernel ends the trigger with the thread */
     thread_end_as(t);
 }
@@ -26,14 +30,20 @@ bool self_init(void)
     return key_made;
 }
 
+/* A thread that was there before us armed itself in a handler, where it left no word here. */
 struct rt_thread *self_get(void)
 {
-    return self;
+    if (self && generation == rt.generation)
+        return self;
+    if (!rt.attached || !rt.process || rt_quiet_as())
+        return NULL;
+    return thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
 }
 
 void self_set(struct rt_thread *t)
 {
     self = t;
+    generation = rt.generation;
     if (!t || !key_made)
         return;
     pthread_setspecific(key, t);

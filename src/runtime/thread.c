@@ -69,6 +69,10 @@ struct rt_thread *thread_make_as(void)
             free_states = t->next_free;
         pool_release_as();
     }
+    if (t && t->max_depth < rt.config->max_depth) { /* of an earlier recording of the process */
+        sys_call3_as(SYS_munmap, (long)t, (long)state_size(t->max_depth), 0);
+        t = NULL;
+    }
     if (!t)
         t = state_map_as(rt.config->max_depth);
     if (!t)
@@ -235,6 +239,46 @@ void thread_end_as(struct rt_thread *t)
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
     thread_free_as(t);
+}
+
+/* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
+ * CPUCLOCK_PERTHREAD below the complement of the thread's number). */
+static long clock_of(int32_t tid)
+{
+    return (long)((int32_t)((uint32_t)~tid << 3) | 6);
+}
+
+void thread_leave_as(struct rt_thread *t)
+{
+    uint64_t cpu = clock_ns_as(clock_of(t->tid));
+    uint64_t now = thread_monotonic_ns_as();
+    if (cpu > t->cpu_seen)
+        t->record->cpu_ns += cpu - t->cpu_seen;
+    for (unsigned i = 0; i < RT_PHASES; i++)
+        if (t->records[i])
+            t->records[i]->end_ns = now;
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    thread_free_as(t);
+}
+
+void thread_reap_as(void)
+{
+    enum { LOOKS = 32 };
+    static uint32_t position;
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < LOOKS && i < used; i++) {
+        struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
+        if (!t || t->busy || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
+            continue;
+        /* Whoever takes it out of its slot gives it back. */
+        if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        trigger_disarm_as(t);
+        t->record->end_ns = thread_monotonic_ns_as();
+        thread_free_as(t);
+    }
 }
 
 void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)

@@ -21,6 +21,11 @@ void thread_settle_as(struct rt_thread *t);
  * back. */
 void thread_end_as(struct rt_thread *t);
 
+/* The recording leaves the thread of t, which may be any: as thread_end_as. */
+void thread_leave_as(struct rt_thread *t);
+/* Gives back what threads held that have ended without telling us; a few slots at each call. */
+void thread_reap_as(void);
+
 /* Known stack of the calling thread: frames from `frame` (an address in an outer frame) down to at
  * most size bytes below it are its own. 0: unknown. */
 void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size);

@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include "runtime/attach.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
@@ -123,14 +124,25 @@ static void thread_discover(void)
     if (rt_quiet_as())
         return;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    if (thread_find_as(tid))
+    bool was_there = trigger_seek_tick_as(tid);
+    attach_look_for_collector_as();
+    thread_reap_as();
+    if (!rt_running_as() || thread_find_as(tid))
         return;
     struct rt_thread *t = thread_make_as();
     if (!t)
         return;
     thread_stack_as(t, NULL, 0);
-    if (thread_begin_as(t) && !trigger_arm_as(t))
+    if (!thread_begin_as(t))
+        return;
+    if (!trigger_arm_as(t)) {
         thread_end_as(t);
+        return;
+    }
+    if (was_there)
+        t->cpu_seen = t->window_cpu_ns; /* what it used before is not ours to report */
+    if (was_there && rt.config->trigger == TRIGGER_WALL)
+        t->base = rt.process->start_ns; /* it has waited since we came: its next sample says where */
 }
 
 /* True if the signal is one of ours: then *value names the thread. */
@@ -186,6 +198,8 @@ static void signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
             t->record->drops[DROP_STOPPED]++;
             if (!rt_quiet_as())
                 trigger_pause_as(t);
+        } else if (!rt_quiet_as()) {
+            trigger_pause_discovery_as();
         }
     } else if (stack_left(u) < STACK_LEAST) {
         __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &rt.process->drops[DROP_NO_STACK],

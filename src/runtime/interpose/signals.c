@@ -83,6 +83,18 @@ void signals_uninstall(void)
         mask_real(SIG_BLOCK);
 }
 
+bool signals_join(void)
+{
+    return handler_install(&program_action);
+}
+
+void signals_leave(void)
+{
+    struct sigaction now;
+    if (REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
+        REAL(sigaction)(ours(), &program_action, NULL);
+}
+
 bool signals_believed_blocked(void)
 {
     return belief.blocked;

@@ -13,6 +13,10 @@
 bool signals_install(void);
 /* Gives the signal back to the program (a fork child that is not followed). */
 void signals_uninstall(void);
+/* The same when the process runs already, and no mask of it is known. */
+bool signals_join(void);
+/* Gives the signal back, unless the program has taken it meanwhile. Not one of ours is pending. */
+void signals_leave(void);
 /* A signal with our number that is not ours: does what would have happened without us. */
 void signals_chain_as(int signal, siginfo_t *info, void *context);
 

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
+#include "runtime/attach.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -35,9 +36,9 @@ static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uin
     a->sig_data = signal_value(slot);
 }
 
-static int event_open(struct perf_event_attr *a)
+static int event_open(struct perf_event_attr *a, int32_t tid)
 {
-    return (int)sys_call6_as(SYS_perf_event_open, (long)a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+    return (int)sys_call6_as(SYS_perf_event_open, (long)a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
 }
 
 /* Unless another thread has set a limit of its own meanwhile: then that one stays. */
@@ -49,9 +50,9 @@ static void limit_restore(const struct rlimit64 *limit, const struct rlimit64 *r
         sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&seen, 0, 0, 0);
 }
 
-/* Opens an event and moves its descriptor out of the program's range. Negative errno on failure;
- * -EBUSY if another thread, which this handler may have interrupted, is doing the same. */
-static int event_open_high(struct perf_event_attr *a)
+/* Opens an event on the thread `what` (0: the calling one), or takes the descriptor `what` if a is
+ * NULL, and moves the descriptor out of the program's range. Negative errno on failure; -EBUSY if another thread, which this handler may have interrupted, is doing the same. */
+static int event_open_high(struct perf_event_attr *a, int32_t what)
 {
     if (__atomic_exchange_n(&limit_lock, 1, __ATOMIC_ACQUIRE))
         return -16;
@@ -68,7 +69,7 @@ static int event_open_high(struct perf_event_attr *a)
             raised.rlim_cur = limit.rlim_max;
         sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&raised, 0, 0, 0);
     }
-    int low = event_open(a);
+    int low = a ? event_open(a, what) : what;
     int fd = low;
     if (low >= 0) {
         fd = (int)sys_call3_as(SYS_fcntl, low, F_DUPFD_CLOEXEC, base);
@@ -83,11 +84,49 @@ static int event_open_high(struct perf_event_attr *a)
 }
 
 /* A handler may find the lock taken by the very thread it interrupted; ordinary code just waits. */
-static int event_open_patiently(struct perf_event_attr *a)
+static int open_patiently(struct perf_event_attr *a, int32_t what)
 {
     int fd;
-    for (int tries = 0; (fd = event_open_high(a)) == -16 && tries < 1000; tries++)
+    for (int tries = 0; (fd = event_open_high(a, what)) == -16 && tries < 1000; tries++)
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    return fd;
+}
+
+static int event_open_patiently(struct perf_event_attr *a)
+{
+    return open_patiently(a, 0);
+}
+
+int trigger_raise_fd_as(int fd)
+{
+    int raised = open_patiently(NULL, fd);
+    if (raised == -16)
+        sys_call3_as(SYS_close, fd, 0, 0);
+    return raised;
+}
+
+static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
+{
+    event_attributes(a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
+    a->type = PERF_TYPE_SOFTWARE;
+    a->config = PERF_COUNT_SW_TASK_CLOCK;
+    a->sample_period = period;
+    a->inherit = 1;
+    a->inherit_thread = 1;
+}
+
+int perf_seek_open(int32_t tid, uint64_t period)
+{
+    struct perf_event_attr a;
+    discovery_attributes(&a, period);
+    int fd = open_patiently(&a, tid);
+    if (fd == -13 && !rt.process->exclude_kernel && rt.config->trigger == TRIGGER_CPU) {
+        rt.process->exclude_kernel = 1; /* the process has fewer privileges than the collector */
+        discovery_attributes(&a, period);
+        fd = open_patiently(&a, tid);
+    }
+    if (fd < 0 && fd != -3) /* the thread is gone */
+        rt.process->arm_error = (uint32_t)-fd;
     return fd;
 }
 
@@ -179,13 +218,8 @@ void trigger_resume_as(struct rt_thread *t)
 void trigger_discover_as(void)
 {
     struct perf_event_attr a;
-    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
-    a.type = PERF_TYPE_SOFTWARE;
-    a.config = PERF_COUNT_SW_TASK_CLOCK;
-    a.sample_period = RT_DISCOVERY_NS;
+    discovery_attributes(&a, RT_DISCOVERY_NS);
     a.disabled = 0;
-    a.inherit = 1;
-    a.inherit_thread = 1;
     discovery_fd = event_open_patiently(&a);
 }
 
@@ -201,6 +235,28 @@ void trigger_resume_discovery_as(void)
         sys_call3_as(SYS_ioctl, discovery_fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
+void trigger_stop_all_as(void)
+{
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t)
+            trigger_pause_as(t);
+    }
+    trigger_seek_stop_as();
+    trigger_pause_discovery_as();
+}
+
+void trigger_close_all_as(void)
+{
+    for (uint32_t i = 0; i < rt.slots_used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t)
+            trigger_disarm_as(t);
+    }
+    trigger_seek_close_as();
+    event_close(&discovery_fd);
+}
+
 void trigger_fork_child_as(void)
 {
     for (uint32_t i = 0; i < rt.slots_used; i++) {
@@ -212,6 +268,7 @@ void trigger_fork_child_as(void)
         t->timer = -1; /* timers are not inherited */
     }
     event_close(&discovery_fd);
+    trigger_seek_close_as();
     limit_lock = 0;
 }
 
@@ -219,7 +276,8 @@ bool trigger_owns_fd_as(int fd)
 {
     if (fd < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
         return false;
-    if (fd == discovery_fd)
+    if (fd == discovery_fd || trigger_seek_owns_as(fd) ||
+        attach_owns_fd_as(fd))
         return true;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);

@@ -29,6 +29,20 @@ void trigger_resume_as(struct rt_thread *t);
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);
 void trigger_resume_discovery_as(void);
+/* Attach: an event on a thread that exists, by which it arms itself (seek.c). trigger_seek opens it
+ * (once a thread), trigger_seek_start enables all and returns how many there are. _tick: true at the
+ * first tick in that thread. _stop: none fires any more. */
+bool trigger_seek(int32_t tid);
+uint32_t trigger_seek_start(void);
+bool trigger_seek_tick_as(int32_t tid);
+void trigger_seek_stop_as(void);
+bool trigger_seek_owns_as(int fd);
+void trigger_seek_close_as(void);
+/* Stops the events of all threads; closes them, once no signal of theirs can be on its way. */
+void trigger_stop_all_as(void);
+void trigger_close_all_as(void);
+/* Moves a descriptor out of the program's range. Negative errno on failure; then fd is closed. */
+int trigger_raise_fd_as(int fd);
 /* In a fork child: closes the descriptors inherited from the parent's threads. */
 void trigger_fork_child_as(void);
 /* Ours, and so not the program's to close. */

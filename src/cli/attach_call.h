@@ -1,0 +1,57 @@
+/* System calls and function calls in a stopped thread of another process.
+ *
+ *   area:  0      4096                                   4096 + STACK
+ *          | stub | data ->                    <- stack  |      mapped for the time of the calls
+ *
+ *   stub:  call *%rax
+ *          mov  %rax, %rdi
+ *          mov  $SYS_getpid, %eax
+ *          syscall                 <- the stop at its entry says that the function has returned
+ *
+ * The end of a call is a stop at a system call, and not a breakpoint: a SIGTRAP of ours would reset
+ * the program's action for it. The call has a stack of its own, because nobody knows how much of the
+ * thread's is left, and what lies below its stack pointer. All signals are blocked meanwhile; at the
+ * end everything is put back: registers, vector and x87 state, signal mask, and the interrupted
+ * system call.
+ *
+ * Context: the thread that has stopped the target's (cli/attach_thread.h).
+ * Ownership: attach_call_end lets the thread go and unmaps the area; it must be called once
+ * attach_call_begin was, whatever it returned. */
+#ifndef PENUMBRA_CLI_ATTACH_CALL_H
+#define PENUMBRA_CLI_ATTACH_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "base/err.h"
+
+enum { ATTACH_XSTATE_MAX = 1 << 14, ATTACH_DATA = 4096, ATTACH_STACK = 256 << 10 };
+
+struct attach_call {
+    pid_t pid, tid;
+    int mem;           /* /proc/PID/mem */
+    uint64_t syscall;  /* a system call instruction of the process */
+    uint64_t area;     /* 0: not mapped */
+    struct user_regs_struct regs;
+    uint64_t mask;
+    uint8_t xstate[ATTACH_XSTATE_MAX];
+    size_t xstate_size;
+    bool saved;
+};
+
+bool attach_call_begin(struct attach_call *c, pid_t pid, pid_t tid, int mem, uint64_t syscall,
+                       struct err *e);
+/* *result: as the kernel returns it, negative errno on failure. False: the thread is gone. */
+bool attach_call_system(struct attach_call *c, long number, const uint64_t argument[6],
+                        int64_t *result, struct err *e);
+/* function(a, b) */
+bool attach_call_function(struct attach_call *c, uint64_t function, uint64_t a, uint64_t b,
+                          uint64_t *result, struct err *e);
+/* Copies data to where the calls can read it, `offset` bytes (below ATTACH_DATA) into the data part;
+ * returns its address there. */
+uint64_t attach_call_data(struct attach_call *c, unsigned offset, const void *data, size_t size);
+void attach_call_end(struct attach_call *c);
+
+#endif

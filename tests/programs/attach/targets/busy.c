@@ -1,0 +1,44 @@
+/* busy: one thread that never waits; until SIGTERM. busy malloc: that does little but allocate. */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static volatile sig_atomic_t stop;
+static volatile uint32_t sink;
+
+static void on_term(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+__attribute__((noipa)) static void compute(void)
+{
+    for (uint32_t i = 0; i < 100000; i++)
+        sink += i * i;
+}
+
+__attribute__((noipa)) static void allocate(void)
+{
+    enum { BLOCKS = 200 };
+    void *blocks[BLOCKS];
+    for (unsigned i = 0; i < BLOCKS; i++)
+        blocks[i] = malloc(16 + i * 97 % 3000);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        free(blocks[i]);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    signal(SIGTERM, on_term);
+    puts("ready");
+    fflush(stdout);
+    while (!stop)
+        argc > 1 ? allocate() : compute();
+    struct sigaction now;
+    sigaction(SIGTRAP, NULL, &now);
+    printf("SIGTRAP default %d\n", now.sa_handler == SIG_DFL);
+    return 5;
+}

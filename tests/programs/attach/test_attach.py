@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+"""test_attach.py NAME: `penumbra record -p` on programs that run: what they do is what they do without
+it, all their threads are seen, and nothing stays behind. ATTACHES=N: how often where it is repeated."""
+import contextlib
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import Failure, PENUMBRA, expect, main, run, target
+
+ATTACHES = int(os.environ.get("ATTACHES", "20"))
+ROOT = os.geteuid() == 0
+WARM = 10  # rounds after which the runtime has all the buffers that it uses in turn
+
+
+class Program:
+    """A program that runs: stopped at the end of a `with`, however that ends."""
+
+    def __init__(self, *command, ready=True, **more):
+        more.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+        self.folder = tempfile.TemporaryDirectory()
+        os.chmod(self.folder.name, 0o777)
+        self.file = os.path.join(self.folder.name, "out.pnb")
+        self.pid = self.process.pid
+        if ready:
+            expect(self.process.stdout.readline() == b"ready\n", "the program has not begun")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+
+    def record(self, *options, status=0, pid=None, around=()):
+        result = run([*around, PENUMBRA, "record", "-q", "-o", self.file, "-p", str(pid or self.pid),
+                      *options])
+        expect(result.returncode == status, f"record: {result.returncode}: {result.stderr.decode()}")
+        return result.stderr.decode()
+
+    def report(self):
+        result = run([PENUMBRA, "report", "--json", "--quick", self.file])
+        expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
+        return json.loads(result.stdout)
+
+    def end(self, data=b""):
+        """Ends standard input; what was printed, its lines sorted, and the status."""
+        out, _ = self.process.communicate(data, timeout=120)
+        return sorted(out.decode().splitlines()), self.process.returncode
+
+    def status(self, field):
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
+            for line in file:
+                if line.startswith(field + ":"):
+                    return line.split()[1]
+        raise Failure(f"no {field}")
+
+    def footprint(self):
+        with open(f"/proc/{self.pid}/maps", encoding="utf-8") as file:
+            maps = len(file.readlines())
+        return {"maps": maps, "descriptors": len(os.listdir(f"/proc/{self.pid}/fd")),
+                "kilobytes": int(self.status("VmSize"))}
+
+    def handles_trap(self):
+        return bool(int(self.status("SigCgt"), 16) >> (signal.SIGTRAP - 1) & 1)
+
+
+def self_of(report, name):
+    return sum(f["self"] for f in report["functions"] if f["name"] == name)
+
+
+def test_waits():
+    """No call is interrupted, by whatever way a thread waits."""
+    with Program(target("attach-waits")) as native:
+        expected = native.end()
+    with Program(target("attach-waits")) as program:
+        for _ in range(3):
+            program.record("--duration", "0.05")
+        found = program.end()
+    expect(found == expected, f"native {expected}\nattached {found}")
+    expect("SIGTRAP default 1 0" in expected[0], f"what a native run says: {expected}")
+
+
+def test_works():
+    """50 threads that are there, others that come and go: all are seen, in the right proportion."""
+    with Program(target("attach-works"), "50") as program:
+        there = {int(t) for t in os.listdir(f"/proc/{program.pid}/task")}
+        for seconds in ("2", "8", "30"):
+            program.record("--duration", seconds)
+            report = program.report()
+            seen = {t["tid"] for t in report["threads"] if t["samples"] or t["cpu_ns"]}
+            heavy, light = self_of(report, "heavy"), self_of(report, "light")
+            if len(seen & there) >= 50 and heavy + light >= 200:
+                break
+        expect(len(seen & there) >= 50, f"only {len(seen & there)} of 50 threads were seen")
+        share = heavy / (heavy + light)
+        # Some samples come late in a row, so they are not quite independent.
+        tolerance = 0.05 + 5 * math.sqrt(0.75 * 0.25 / (heavy + light))
+        expect(abs(share - 0.75) < tolerance, f"heavy has {share}, not 0.75 +- {tolerance}")
+        expect(not program.handles_trap(), "the handler is still there")
+        expect(program.end() == (["end 0 broken 0"], 0), "the program was disturbed")
+
+
+def busy(*arguments, function):
+    with Program(target("attach-busy"), *arguments) as program:
+        for seconds in ("0.5", "5", "30"):
+            program.record("--duration", seconds)
+            report = program.report()
+            if report["samples"] >= 20:
+                break
+        total = sum(f["total"] for f in report["functions"] if f["name"] == function)
+        expect(total > 0.9 * report["samples"] > 0, f"{function}: {total} of {report['samples']}")
+        program.process.terminate()
+        expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def test_busy():
+    busy(function="compute")
+
+
+def test_allocating():
+    """A thread that is inside malloc nearly always."""
+    busy("malloc", function="allocate")
+
+
+def test_python():
+    code = ("import sys, threading\n"
+            "print('ready', flush=True)\n"
+            "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\n"
+            "t = threading.Thread(target=sys.stdin.read); t.start()\n"
+            "while t.is_alive(): assert f(15) == 610\n"
+            "print('fine')\n")
+    with Program(sys.executable, "-c", code) as program:
+        for _ in range(5):
+            program.record("--duration", "0.1")
+        program.record("--duration", "1")
+        expect(program.report()["samples"] > 0, "no samples")
+        expect(program.end() == (["fine"], 0), "python was disturbed")
+
+
+def footprint_stays(program, attaches, **options):
+    """What attaching costs once is paid after some rounds; from then on nothing may grow."""
+    for _ in range(WARM):
+        program.record("--duration", "0.01")
+    before = program.footprint()
+    for _ in range(attaches):
+        program.record("--duration", "0.01", **options)
+    after = program.footprint()
+    # The heap of a program that works may grow by itself, by an arena.
+    expect(after["maps"] <= before["maps"] + 6 and after["kilobytes"] <= before["kilobytes"] + 140000 and
+           after["descriptors"] <= before["descriptors"] + 4, f"before {before}, after {after}")
+
+
+def test_again():
+    """Again and again: no mapping, descriptor or memory is left."""
+    with Program(target("attach-busy")) as program:
+        for _ in range(WARM):
+            program.record("--duration", "0.01")
+        before = program.footprint()
+        for _ in range(ATTACHES):
+            program.record("--duration", "0.01")
+        after = program.footprint()
+        # What is left in place of the counters is as large as they were, give or take.
+        expect(after["maps"] == before["maps"] and after["descriptors"] == before["descriptors"] and
+               abs(after["kilobytes"] - before["kilobytes"]) < 2048, f"before {before}, after {after}")
+        program.process.terminate()
+        expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def test_redis():
+    """A server under load fails no request."""
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        print("no redis here (Debian packages redis-server and redis-tools): skipped")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "socket")
+        with Program("redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+                     "--dir", folder, ready=False, stdin=subprocess.DEVNULL) as program:
+            deadline = time.monotonic() + 60
+            while not os.path.exists(path):
+                expect(time.monotonic() < deadline, "redis has not begun")
+                time.sleep(0.05)
+            load = subprocess.Popen(["redis-benchmark", "-s", path, "-c", "20", "-l", "-q", "-t",
+                                     "set,get,lpush,lpop"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            try:
+                footprint_stays(program, ATTACHES)
+                program.record("--duration", "1")
+                expect(program.report()["samples"] > 0, "no samples")
+                expect(load.poll() is None, "redis-benchmark has ended: a request has failed")
+            finally:
+                load.kill()
+                complaints = load.communicate()[1].decode()
+            expect("rror" not in complaints, complaints)
+            expect(run(["redis-cli", "-s", path, "ping"]).stdout == b"PONG\n", "redis does not answer")
+
+
+def test_server():
+    """Children of an attached process, made before, while and after; and those that become another
+    program."""
+    lines = [b"1\n", b"exec\n", b"2\n", b"exec\n"] * 5
+    with Program(target("attach-server")) as native:
+        expected = native.end(b"".join(lines))
+    with Program(target("attach-server")) as program:
+        for round_ in range(5):
+            recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-F", "5000", "-o", program.file, "-p",
+                                         str(program.pid), "--duration", "0.5"])
+            for line in lines[round_ * 4:round_ * 4 + 4]:
+                program.process.stdin.write(line)
+                program.process.stdin.flush()
+            expect(recorder.wait(60) == 0, "record failed")
+        found = program.end()
+    expect(found == expected, f"native {expected}\nattached {found}")
+
+
+def wait_for(condition, what, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < deadline, what)
+        time.sleep(0.02)
+
+
+def spool_of(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        for line in file:
+            if "penumbra-" in line and ".spool" in line:
+                return line.split()[5]
+    return None
+
+
+def begin_recording(program, *options):
+    recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid),
+                                 *options], stderr=subprocess.PIPE)
+    wait_for(lambda: os.path.exists(program.file) or recorder.poll() is not None, "no live file")
+    expect(recorder.poll() is None, "record has ended at once")
+    return recorder
+
+
+def test_killed():
+    """The collector is killed: the process falls silent by itself, and can be attached to again."""
+    with Program(target("attach-busy")) as program:
+        recorder = begin_recording(program)
+        spool = spool_of(program.pid)
+        expect(spool is not None, "the process has no spool")
+        recorder.kill()
+        recorder.wait()
+        contents = []
+
+        def is_silent():
+            with open(spool, "rb") as file:
+                contents.append(file.read(4 << 20))
+            return len(contents) > 1 and contents[-1] == contents[-2]
+
+        def is_silent_for_a_while():
+            time.sleep(0.3)
+            return is_silent()
+        wait_for(is_silent_for_a_while, "samples are still taken")
+        expect(run([PENUMBRA, "report", program.file]).returncode == 0, "not recoverable")
+        program.record("--duration", "0.2")
+        expect(not program.handles_trap(), "the handler is still there")
+        program.process.terminate()
+        expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def test_interrupted():
+    """Ctrl-C ends the recording, and only that."""
+    with Program(target("attach-busy")) as program:
+        recorder = begin_recording(program)
+        recorder.send_signal(signal.SIGINT)
+        expect(recorder.wait(60) == 0, "record failed")
+        expect(program.process.poll() is None, "the program has ended too")
+        expect(not program.handles_trap(), "the handler is still there")
+        program.record("--duration", "0.1")
+        program.process.terminate()
+        expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def test_ended():
+    """The process ends first."""
+    with Program(target("attach-busy")) as program:
+        recorder = begin_recording(program)
+        program.process.terminate()
+        expect(program.end()[1] == 5, "the program was disturbed")
+        expect(recorder.wait(60) == 0, "record failed")
+        expect(program.report()["processes"][0]["pid"] == program.pid, "the profile is of another process")
+
+
+def inner_pid(pid):
+    """The process of the innermost command."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    return inner_pid(int(children[0])) if children else pid
+
+
+def test_container():
+    """Another mount and pid namespace, in which nothing of penumbra's can be seen."""
+    build, hidden = os.path.dirname(PENUMBRA), "/dev/shm"
+    if not ROOT or run(["unshare", "-mpf", "--mount-proc", "true"]).returncode:
+        print("namespaces cannot be made here: skipped")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        busy_copy = os.path.join(folder, "busy")
+        shutil.copy(target("attach-busy"), busy_copy)
+        script = f"mount -t tmpfs none {build} && mount -t tmpfs none {hidden} && {busy_copy}; exit $?"
+        with Program("unshare", "-mpf", "--mount-proc", "sh", "-c", script) as program:
+            pid = inner_pid(program.pid)
+            for seconds in ("0.5", "5", "30"):
+                program.record("--duration", seconds, pid=pid)
+                report = program.report()
+                if report["samples"] >= 10:
+                    break
+            expect(self_of(report, "compute") > 0 or report["samples"] > 0, "no samples")
+            os.kill(pid, signal.SIGTERM)
+            expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def zombie():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    wait_for(lambda: open(f"/proc/{pid}/stat", encoding="utf-8").read().split()[2] == "Z", "no zombie")
+    return pid
+
+
+def kernel_thread():
+    """A container may have none."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                if int(file.read().rsplit(")", 1)[1].split()[6]) & 0x200000:  # PF_KTHREAD
+                    return int(pid)
+    return None
+
+
+def test_refusals():
+    with Program(target("attach-busy")) as program, \
+            Program(target("attach-static")) as static:
+        unused = 4194000
+        while os.path.exists(f"/proc/{unused}"):
+            unused -= 1
+        cases = [(unused, 127, "no process"), (static.pid, 120, "statically linked"),
+                 (zombie(), 127, "has ended")]
+        if ROOT and kernel_thread():
+            cases.append((kernel_thread(), 118, "kernel"))
+        for pid, status, words in cases:
+            message = program.record(status=status, pid=pid)
+            expect(words in message, f"{pid}: {message}")
+        recorder = begin_recording(program)
+        message = program.record("-o", program.file + ".2", status=118)
+        expect("already" in message, message)
+        recorder.send_signal(signal.SIGINT)
+        expect(recorder.wait(60) == 0, "the first recording failed")
+        for pid in (program.pid, static.pid):
+            os.kill(pid, 0)
+        thread = [int(t) for t in os.listdir(f"/proc/{program.pid}/task")]
+        expect(thread == [program.pid], "the program has more threads than before")
+        message = program.record("true", status=2)
+        expect("not both" in message, message)
+    refuse_recorded()
+    refuse_traced()
+    refuse_sandbox()
+
+
+def refuse_recorded():
+    with Program(PENUMBRA, "record", "-q", "-o", "/dev/null", "--", target("attach-busy")) as program:
+        message = program.record(status=118, pid=inner_pid(program.pid))
+        expect("already" in message, message)
+        os.kill(inner_pid(program.pid), signal.SIGTERM)
+        program.process.wait(60)
+
+
+def refuse_traced():
+    if not shutil.which("strace"):
+        return
+    with Program("strace", "-o", "/dev/null", target("attach-busy")) as program:
+        message = program.record(status=118, pid=inner_pid(program.pid))
+        expect("traced" in message, message)
+        os.kill(inner_pid(program.pid), signal.SIGTERM)
+        program.process.wait(60)
+
+
+def refuse_sandbox():
+    code = ("import ctypes, time\n"
+            "ctypes.CDLL(None).prctl(22, 1, 0, 0, 0)\n"  # PR_SET_SECCOMP, SECCOMP_MODE_STRICT
+            "while True: pass\n")
+    with Program(sys.executable, "-c", code, ready=False) as program:
+        wait_for(lambda: program.status("Seccomp") == "1", "no sandbox")
+        message = program.record(status=118)
+        expect("sandbox" in message, message)
+
+
+def test_unprivileged():
+    """Other users' processes are refused; one's own can be recorded, where perf events are allowed."""
+    if not ROOT or not shutil.which("setpriv"):
+        print("not root, or no setpriv: skipped")
+        sys.exit(77)
+    drop = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    if run([*drop, "test", "-x", PENUMBRA]).returncode:
+        print("another user may not execute the built penumbra here: skipped")
+        sys.exit(77)
+    with Program(target("attach-busy")) as program:
+        message = program.record(status=126, around=drop)
+        expect("belongs to user 0" in message, message)
+    with Program(*drop, target("attach-busy")) as program:
+        program.record("--duration", "0.3")
+        expect(not program.handles_trap(), "the handler is still there")
+
+
+main({name[len("test_"):]: function for name, function in list(globals().items())
+      if name.startswith("test_")})
