@@ -1,4 +1,8 @@
 /* The triggers read and write through libc's streams. */
+/* Of some functions <stdio.h> has inline definitions, for callers. */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__
+#endif
 #include <stdarg.h>
 #include <string.h>
 
