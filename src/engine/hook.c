@@ -95,6 +95,19 @@ uint64_t hook_key_as(const struct hooks *h, uint64_t address)
     return key_as(h->engine, address);
 }
 
+uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address)
+{
+    engine_lock_as(t->engine);
+    uint64_t key = key_as(t->engine, address);
+    engine_unlock_as(t->engine);
+    return key;
+}
+
+const struct spool *hook_spool(const struct engine_thread *t)
+{
+    return t->engine->config.spool;
+}
+
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {

@@ -88,6 +88,9 @@ uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing);
 uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to);
 /* The key (sigsafe/key.h) of an address in the program. */
 uint64_t hook_key_as(const struct hooks *h, uint64_t address);
+uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address); /* for called hooks */
+/* Where the tool keeps what it keeps in the spool; NULL: nowhere. */
+const struct spool *hook_spool(const struct engine_thread *t);
 
 enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
 

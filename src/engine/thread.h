@@ -67,6 +67,8 @@ struct engine_thread {
     uint32_t number;        /* among the engine's threads */
     void *carrier;          /* the carrier's own */
     void *tool;             /* the tool's own */
+    struct spool_thread *record; /* the thread's, with the root of its tree; set by the carrier
+                                    before the thread runs. NULL: tools keep no tree */
     uint8_t *mapping;
     uint64_t mapping_size;
     struct engine_thread *link; /* the engine's list of threads */

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks,
-                                            &tool_edges, &tool_path,  &tool_results };
+static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks, &tool_edges,
+                                            &tool_calls, &tool_path,  &tool_results };
 
 static bool equal(const char *a, const char *b)
 {

@@ -1,56 +1,19 @@
 #include "runtime/carrier/tree.h"
 
-enum { FIRST_BLOCK = 4096, SECOND_BLOCK = 16384, LARGE_BLOCK = 65536 };
+#include "sigsafe/cct_grow.h"
 
 static struct cct_node *node_at(spool_ref ref)
 {
-    return (struct cct_node *)(void *)(rt.spool.base + (uint64_t)ref * SPOOL_UNIT);
+    return cct_node_at(&rt.spool, ref);
 }
 
-/* Small programs and short-lived threads take one page; busy ones save allocations. */
-static bool block_refill_as(struct rt_thread *t)
-{
-    uint64_t size = t->record->nodes < FIRST_BLOCK / sizeof(struct cct_node)      ? FIRST_BLOCK
-                    : t->record->nodes < LARGE_BLOCK / sizeof(struct cct_node) ? SECOND_BLOCK
-                                                                                  : LARGE_BLOCK;
-    uint8_t *block = spool_alloc_as(&rt.spool, size);
-    if (!block)
-        return false;
-    t->block = block;
-    t->block_end = block + size;
-    return true;
-}
-
-static struct cct_node *node_make_as(struct rt_thread *t, uint64_t key)
-{
-    if (t->block == t->block_end && !block_refill_as(t))
-        return NULL;
-    struct cct_node *node = (struct cct_node *)(void *)t->block;
-    t->block += sizeof *node;
-    t->record->nodes++;
-    node->key = key;
-    return node;
-}
-
-/* The child of `parent` with this key, made if it is missing; 0 when the spool is full. */
 static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t key)
 {
-    spool_ref *link = &node_at(parent)->child;
-    uint64_t hash = cct_hash(key);
-    while (*link) {
-        struct cct_node *node = node_at(*link);
-        if (node->key == key)
-            return *link;
-        link = hash & 1 ? &node->right : &node->left;
-        hash = hash >> 1 | hash << 63;
-    }
-    struct cct_node *made = node_make_as(t, key);
-    if (!made)
-        return 0;
-    spool_ref ref = spool_ref_of(&rt.spool, made);
-    /* Publishes the complete node: pairs with the readers' acquire loads. */
-    __atomic_store_n(link, ref, __ATOMIC_RELEASE);
-    return ref;
+    struct cct_store store = { &rt.spool, t->block, t->block_end, &t->record->nodes };
+    spool_ref child = cct_child_as(&store, parent, key);
+    t->block = store.block;
+    t->block_end = store.block_end;
+    return child;
 }
 
 /* Makes memo[i] the child of memo[i - 1] with this key, and the memo's last element. */

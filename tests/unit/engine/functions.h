@@ -10,7 +10,9 @@
 struct function {
     const char *name;
     uint64_t (*call)(uint64_t n);
-    uint64_t most; /* n is below */
+    uint64_t most;  /* n is below */
+    uint64_t steps; /* an n for which it is short; 0: it uses static data, so that it
+                       must not run in several threads, nor be left in its middle */
 };
 
 extern const struct function functions[]; /* ends with name NULL */

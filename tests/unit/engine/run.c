@@ -45,6 +45,12 @@ void rig_share(struct rig *r, const struct rig *of)
     rig_thread(r);
 }
 
+void rig_unshare(struct rig *r)
+{
+    engine_thread_free_as(r->thread);
+    munmap(r->stack, STACK_SIZE);
+}
+
 void rig_free(struct rig *r)
 {
     munmap(r->stack, STACK_SIZE);

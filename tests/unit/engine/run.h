@@ -18,8 +18,9 @@ struct rig {
 /* Fails the test when it cannot be made. */
 void rig_make(struct rig *r, const struct engine_config *config);
 void rig_free(struct rig *r);
-/* Another thread of the same engine; its rig shares the engine and must be freed first. */
+/* Another thread of the same engine; undone by rig_unshare. */
 void rig_share(struct rig *r, const struct rig *of);
+void rig_unshare(struct rig *r);
 
 /* What fn(a, b, c, d) returns under the engine; r->thread->stop says how it ended. */
 uint64_t rig_call(struct rig *r, const void *fn, uint64_t a, uint64_t b, uint64_t c, uint64_t d);

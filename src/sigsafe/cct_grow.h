@@ -1,0 +1,25 @@
+/* Growing a calling context tree (cct.h): the only place where nodes are made.
+ *
+ * Context: the thread that owns the tree.
+ * Ownership: nodes come from the spool, in blocks that a struct cct_store owns. */
+#ifndef PENUMBRA_SIGSAFE_CCT_GROW_H
+#define PENUMBRA_SIGSAFE_CCT_GROW_H
+
+#include "sigsafe/spool.h"
+
+struct cct_store {
+    const struct spool *spool;
+    uint8_t *block, *block_end; /* unused part of the current block of nodes */
+    uint64_t *nodes;            /* made so far */
+};
+
+/* The node at ref, which must be a node's. */
+static inline struct cct_node *cct_node_at(const struct spool *s, spool_ref ref)
+{
+    return (struct cct_node *)(void *)(s->base + (uint64_t)ref * SPOOL_UNIT);
+}
+
+/* The child of `parent` with this key, made if it is missing; 0 when the spool is full. */
+spool_ref cct_child_as(struct cct_store *store, spool_ref parent, uint64_t key);
+
+#endif

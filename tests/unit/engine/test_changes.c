@@ -1,0 +1,173 @@
+/* Code that changes, goes away, or does not fit. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "functions.h"
+#include "run.h"
+
+static struct rig rig;
+static uint8_t *code;
+
+enum { CODE = 8192 };
+
+/*  mov eax, value; ret */
+static void put_value(uint8_t *at, uint32_t value)
+{
+    at[0] = 0xb8;
+    memcpy(at + 1, &value, 4);
+    at[5] = 0xc3;
+}
+
+static uint64_t call_code(const uint8_t *at)
+{
+    uint64_t value = rig_call(&rig, at, 1, 2, 3, 4);
+    assert_int_equal(rig.thread->stop, STOP_ADDRESS);
+    return value;
+}
+
+static void checked_code_follows_every_change(void **state)
+{
+    (void)state;
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    for (uint32_t i = 0; i < 1000; i++) {
+        put_value(code + 64, i / 3);
+        assert_int_equal(call_code(code + 64), i / 3);
+    }
+}
+
+/* nops of every length before it: every number of bytes is compared to the last. */
+static void all_bytes_are_compared(void **state)
+{
+    (void)state;
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    for (uint32_t before = 0; before < 40; before++) {
+        memset(code, 0x90, before);
+        put_value(code + before, 7);
+        assert_int_equal(call_code(code), 7);
+        put_value(code + before, 0x7000007);
+        assert_int_equal(call_code(code), 0x7000007);
+    }
+}
+
+static void trusted_code_changes_when_told(void **state)
+{
+    (void)state;
+    put_value(code + 64, 1);
+    put_value(code + 128, 5);
+    assert_int_equal(call_code(code + 64), 1);
+    assert_int_equal(call_code(code + 128), 5);
+    put_value(code + 64, 2);
+    put_value(code + 128, 6);
+    assert_int_equal(call_code(code + 64), 1); /* that is what trust means */
+    engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)code + 66,
+                         (uint64_t)(uintptr_t)code + 67);
+    assert_int_equal(call_code(code + 64), 2);
+    assert_int_equal(call_code(code + 128), 5);
+}
+
+/* a: jmp b (laid behind), b: jz c; b's other way: d. Each is changed and dropped by itself. */
+static void links_are_undone(void **state)
+{
+    (void)state;
+    static const uint8_t a[] = { 0x85, 0xff, 0x74, 0x1c }; /* test edi, edi; jz a + 32 */
+    for (uint32_t round = 0; round < 30; round++) {
+        uint8_t *way = code + (round & 1 ? 4 : 32);
+        memcpy(code, a, sizeof a);
+        if (!round) {
+            put_value(code + 4, 100);
+            put_value(code + 32, 200);
+        }
+        put_value(way, 1000 + round);
+        engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)way,
+                             (uint64_t)(uintptr_t)way + 1);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(rig_call(&rig, code, round & 1, 0, 0, 0), 1000 + round);
+    }
+    assert_true(engine_figures_as(rig.engine).unlinked >= 28);
+}
+
+/* An engine with the smallest cache stops when that is full, and says so. */
+static void a_full_cache_stops(void **state)
+{
+    (void)state;
+    uint64_t made = 0;
+    for (; made < 1000000; made++) {
+        put_value(code + made % 4096, (uint32_t)made);
+        engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)code,
+                             (uint64_t)(uintptr_t)code + CODE);
+        uint64_t value = rig_call(&rig, code + made % 4096, 0, 0, 0, 0);
+        if (rig.thread->stop == STOP_CACHE_FULL)
+            break;
+        assert_int_equal(value, made);
+    }
+    assert_true(made > 10000 && made < 1000000);
+}
+
+static void *thread_main(void *argument)
+{
+    struct rig *r = argument;
+    uint64_t wrong = 0;
+    for (int round = 0; round < 3; round++)
+        for (const struct function *f = functions; f->name; f++) {
+            if (f->steps == 0) /* uses static data */
+                continue;
+            uint64_t n = f->most / 2;
+            wrong += rig_call(r, (const void *)(uintptr_t)f->call, n, 0, 0, 0) != f->call(n);
+        }
+    return (void *)(uintptr_t)wrong;
+}
+
+static void threads_share_a_cache(void **state)
+{
+    (void)state;
+    struct rig rigs[4];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        rig_share(&rigs[i], &rig);
+        assert_int_equal(pthread_create(&threads[i], NULL, thread_main, &rigs[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+        rig_unshare(&rigs[i]);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20 });
+    code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(code != MAP_FAILED);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rig_free(&rig);
+    munmap(code, CODE);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_bytes_are_compared, setup, teardown),
+        cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(links_are_undone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_cache_stops, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_share_a_cache, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
