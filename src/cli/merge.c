@@ -22,7 +22,7 @@ static const char help[] =
     "parallel program.\n\n"
     "  mpirun -np 8 penumbra record -o prof/ -- ./app\n"
     "  penumbra merge -o app.pnb prof/\n"
-    "  penumbra report --by-process app.pnb\n\n"
+    "  penumbra report --imbalance app.pnb\n\n"
     "Options:\n"
     "  -o, --output OUT  write the profile to OUT\n"
     "  -q, --quiet       say nothing unless something is wrong\n"

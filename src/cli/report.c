@@ -16,6 +16,7 @@
 #include "report/counted.h"
 #include "report/expand.h"
 #include "report/html.h"
+#include "report/ranks.h"
 #include "report/report.h"
 
 enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, FLAT_LIMIT = 50 };
@@ -29,6 +30,7 @@ enum view_flag {
     SHOW_IMAGES = 32,
     SHOW_PHASES = 64,
     SHOW_CALLS = 128,
+    SHOW_IMBALANCE = 256,
 };
 
 struct arguments {
@@ -61,6 +63,7 @@ static const char usage[] =
     "      --by-thread        one row a thread\n"
     "      --by-process       one row a process\n"
     "      --by-image         one row a program or library\n"
+    "      --imbalance        how evenly the ranks of a parallel program share each calling context\n"
     "      --by-phase         one row a phase that the program named\n"
     "      --lines            source lines instead of functions\n"
     "What is shown\n"
@@ -91,7 +94,7 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
+    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
 };
 
 static const struct option options[] = {
@@ -104,6 +107,7 @@ static const struct option options[] = {
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
     { "by-process", no_argument, NULL, OPTION_BY_PROCESS },
     { "by-image", no_argument, NULL, OPTION_BY_IMAGE },
+    { "imbalance", no_argument, NULL, OPTION_IMBALANCE },
     { "lines", no_argument, NULL, OPTION_LINES },
     { "thread", required_argument, NULL, OPTION_THREAD },
     { "process", required_argument, NULL, OPTION_PROCESS },
@@ -149,6 +153,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
     case OPTION_BY_PROCESS: a->show |= SHOW_PROCESSES; return true;
     case OPTION_BY_IMAGE: a->show |= SHOW_IMAGES; return true;
+    case OPTION_IMBALANCE: a->show |= SHOW_IMBALANCE; return true;
     case OPTION_BY_PHASE: a->show |= SHOW_PHASES; return true;
     case OPTION_PHASE: a->phase = optarg; return true;
     case OPTION_VERSUS: a->versus = optarg; return true;
@@ -308,6 +313,16 @@ static bool print_bottom_up(FILE *out, const struct view *v, const struct report
     return true;
 }
 
+static bool print_imbalance(FILE *out, const struct view *v, const struct arguments *a,
+                            const struct report_style *style, struct err *e)
+{
+    struct ranks *ranks = ranks_compute(v, &a->view, e);
+    if (ranks)
+        report_imbalance(out, v, ranks, style);
+    ranks_free(ranks);
+    return ranks != NULL;
+}
+
 static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
                         const struct report_style *style, struct err *e)
 {
@@ -329,6 +344,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         ok = counted_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
+    if (ok && (show & SHOW_IMBALANCE))
+        fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
     if (show & SHOW_TREE)
         fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
     if (ok && (show & SHOW_BOTTOM_UP))
@@ -361,7 +378,13 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
     };
-    return report_json(json, v, &json_options, e);
+    struct ranks *ranks = NULL;
+    if (a->show & SHOW_IMBALANCE && !(ranks = ranks_compute(v, &a->view, e)))
+        return false;
+    json_options.ranks = ranks;
+    bool ok = report_json(json, v, &json_options, e);
+    ranks_free(ranks);
+    return ok;
 }
 
 static bool print_json(FILE *out, const struct view *v, const struct arguments *a, struct err *e)

@@ -21,11 +21,15 @@ static bool thread_is_chosen(const struct profile *p, const struct profile_threa
 {
     if (options->thread && !number_or_name(options->thread, t->tid, t->name))
         return false;
-    if (!options->process)
+    if (!options->process && !options->rank)
         return true;
     if (t->process >= p->process_count)
         return false;
     const struct profile_process *process = &p->processes[t->process];
+    if (options->rank && process->rank != options->rank)
+        return false;
+    if (!options->process)
+        return true;
     return number_or_name(options->process, process->pid, process->name);
 }
 

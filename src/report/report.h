@@ -38,11 +38,14 @@ void report_threads(FILE *out, const struct view *v, const struct report_style *
 void report_phases(FILE *out, const struct view *v, const struct report_style *style);
 void report_processes(FILE *out, const struct view *v, const struct report_style *style);
 
+struct ranks;
+
 struct report_json_options {
     bool ci;
     double min;     /* percent; 0: the whole tree and all functions */
     uint32_t limit; /* functions; 0: all */
     uint32_t depth; /* levels of the tree; UINT32_MAX: all */
+    const struct ranks *ranks; /* NULL: not compared (report/ranks.h) */
 };
 
 bool report_json(struct buf *out, const struct view *v,

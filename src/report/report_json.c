@@ -9,6 +9,7 @@
 #include "profile/phases.h"
 #include "report/counted.h"
 #include "report/json.h"
+#include "report/ranks.h"
 #include "base/saturate.h"
 
 static void key_string(struct json *j, const char *key, const char *value)
@@ -110,6 +111,8 @@ static void write_processes(struct json *j, const struct profile *p)
         json_i64(j, process->pid);
         json_key(j, "ppid");
         json_i64(j, process->ppid);
+        if (process->rank)
+            key_u64(j, "rank", process->rank - 1);
         key_string(j, "name", process->name);
         key_string(j, "command", process->command);
         key_u64(j, "start_ns", process->start_ns);
@@ -250,6 +253,22 @@ static void write_phases(struct json *j, const struct profile *p)
     json_close(j, ']');
 }
 
+static void write_ranks(struct json *j, const struct ranks *r, const struct rank_spread *s)
+{
+    if (!r || !r->count)
+        return;
+    json_key(j, "ranks");
+    json_open(j, '{');
+    key_u64(j, "min", s->min);
+    json_key(j, "mean");
+    json_double(j, rank_mean(r, s));
+    key_u64(j, "max", s->max);
+    json_key(j, "imbalance");
+    json_double(j, rank_imbalance(r, s));
+    key_u64(j, "slowest", s->slowest);
+    json_close(j, '}');
+}
+
 static bool write_functions(struct json *j, const struct view *v,
                             const struct report_json_options *options, uint64_t min,
                             struct err *e)
@@ -268,6 +287,7 @@ static bool write_functions(struct json *j, const struct view *v,
         write_function(j, f);
         write_weights(j, v, options->ci, f->self, f->total, f->calls);
         write_heap(j, v, f->heap);
+        write_ranks(j, options->ranks, options->ranks ? &options->ranks->functions[order[i]] : NULL);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -293,6 +313,7 @@ static void write_tree(struct json *j, const struct view *v,
             }
             write_weights(j, v, options->ci, n->self, n->total, n->calls);
             write_heap(j, v, n->heap);
+            write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
             json_key(j, "children");
             json_open(j, '[');
             if (n->first_child != VIEW_NONE && n->depth < options->depth) {

@@ -53,6 +53,7 @@ struct view_options {
     const char *thread;  /* NULL, or a thread id or name: only these threads */
     const char *process; /* NULL, or a process id or name */
     const char *image;   /* NULL, or name or path: only samples whose innermost frame is in it */
+    uint32_t rank;       /* 0: all; else 1 + the rank of a parallel program: only its processes */
     bool no_inline;      /* inlined frames count for the function they are inlined into */
     bool lines;          /* one node per source line instead of per function */
     const char *const *through; /* call path refinements, each "REGEX,REGEX,..." */
