@@ -1,8 +1,10 @@
 /* What one sample costs inside the signal handler: walk, tree, accounting, from its entry to its
- * return, on a stack 30 frames deep, warm. Prints the median and other quantiles over many calls.
+ * return, warm. Prints the median and other quantiles over many calls, on a stack 30 frames deep that
+ * is walked whole, and then by depth, with the trampoline and without.
  *
  * The handler is called directly, with the registers of a real frame, so that the kernel's signal
  * delivery is left out: that is the floor, which bench/run.py measures. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +12,19 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "handler_stack.h"
+#include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/handler.h"
 #include "runtime/images.h"
 #include "runtime/process.h"
+#include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 #include "unwind/compile.h"
 
 enum { CALLS = 20000, FRAMES = 30, SPOOL_SIZE = 256 << 20, CODE_TRAP_PERF = 6 };
+enum { DEPTH_MOST = 100000, STACK_SIZE = 64 << 20 };
 
 /* siginfo of a perf event's signal, as in carrier/handler.c. */
 union perf_info {
@@ -44,30 +50,6 @@ static uint64_t tsc_hz(void)
     nanosleep(&pause, NULL);
     uint64_t after = sys_ticks_as(), after_ns = thread_monotonic_ns_as();
     return (after - before) * 1000000000u / (after_ns - before_ns);
-}
-
-__attribute__((noinline)) static void measure(struct rt_thread *t)
-{
-    ucontext_t context;
-    union perf_info info = {.perf = {SIGTRAP, 0, CODE_TRAP_PERF, 0, 0,
-                                     (uint64_t)rt.cookie << 32 | t->slot}};
-    getcontext(&context);
-    for (unsigned i = 0; i < CALLS; i++) {
-        uint64_t before = sys_ticks_as();
-        handler_as(SIGTRAP, &info.info, &context);
-        spent[i] = sys_ticks_as() - before;
-    }
-}
-
-__attribute__((noinline)) static int descend(struct rt_thread *t, int depth)
-{
-    if (depth == 0) {
-        measure(t);
-        return 0;
-    }
-    int r = descend(t, depth - 1);
-    __asm__ volatile("" : "+r"(r));
-    return r + 1;
 }
 
 /* What the collector does: tables for all images. */
@@ -104,11 +86,15 @@ static struct rt_thread *runtime_begin(const void *stack_top)
     h->config.trigger = TRIGGER_CPU;
     h->config.mechanism = MECHANISM_PERF;
     h->config.period = 1000000000;
-    h->config.max_depth = 4096;
+    h->config.max_depth = DEPTH_MOST + 1000;
+    h->config.trampoline = 1;
     h->config.tsc_hz = tsc_hz();
     rt.config = &h->config;
     char *argv[] = {(char *)(uintptr_t)"handler", NULL};
-    if (!process_begin(1, argv) || !images_init())
+    if (!process_begin(1, argv))
+        return NULL;
+    forbidden_init();
+    if (!images_init() || !self_init())
         return NULL;
     struct rt_thread *t = thread_make_as();
     if (!t || !thread_begin_as(t))
@@ -118,31 +104,61 @@ static struct rt_thread *runtime_begin(const void *stack_top)
     struct unwind_index *index = (struct unwind_index *)(uintptr_t)images_current_as();
     for (uint32_t i = 0; i < index->count; i++)
         index->image[i].hidden = false;
-    thread_stack_as(t, stack_top, 1 << 20);
+    thread_stack_as(t, stack_top, STACK_SIZE);
+    self_set(t);
     t->multiple = 1;
     t->period = h->config.period;
-    t->group_left = CALLS * 2;
     return t;
 }
 
-int main(int argc, char **argv)
+/* Samples `depth` frames below, and prints what one cost. */
+static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
 {
-    (void)argc;
-    struct rt_thread *t = runtime_begin(argv);
-    if (!t) {
-        fputs("handler: cannot set up the runtime\n", stderr);
-        return 1;
-    }
-    descend(t, FRAMES - 4);
-    uint64_t frames = t->memo_depth - 1, incomplete = 0;
+    union perf_info info = {.perf = {SIGTRAP, 0, CODE_TRAP_PERF, 0, 0,
+                                     (uint64_t)rt.cookie << 32 | t->slot}};
+    unsigned calls = depth < 1000 || trampoline ? CALLS : CALLS / 100;
+    struct stack_work work = {handler_as, &info.info, spent, calls};
+    uint64_t taken = t->record->taken, incomplete = 0;
+    rt.process->trampoline = trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
+    t->group_left = CALLS * 2;
+    t->memo_depth = 1;
+    stack_descend(&work, depth > 4 ? depth - 4 : 0);
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
         incomplete += t->record->truncated[i];
-    qsort(spent, CALLS, sizeof *spent, compare);
+    qsort(spent, calls, sizeof *spent, compare);
     double ns = 1e9 / (double)rt.config->tsc_hz;
-    printf("handler, %lu frames: median %.0f ns, 10%% %.0f ns, 90%% %.0f ns, 99%% %.0f ns "
+    printf("handler, %u frames, %s: median %.0f ns, 10%% %.0f ns, 90%% %.0f ns, 99%% %.0f ns "
            "(%lu samples taken, %lu incomplete)\n",
-           (unsigned long)frames, (double)spent[CALLS / 2] * ns, (double)spent[CALLS / 10] * ns,
-           (double)spent[CALLS * 9 / 10] * ns, (double)spent[CALLS * 99 / 100] * ns,
-           (unsigned long)t->record->taken, (unsigned long)incomplete);
+           depth, trampoline ? "trampoline" : "whole walk", (double)spent[calls / 2] * ns,
+           (double)spent[calls / 10] * ns, (double)spent[calls * 9 / 10] * ns,
+           (double)spent[calls * 99 / 100] * ns, (unsigned long)(t->record->taken - taken),
+           (unsigned long)incomplete);
+}
+
+/* On a stack that is deep enough. */
+static void *bench(void *unused)
+{
+    struct rt_thread *t = runtime_begin(__builtin_frame_address(0));
+    if (!t) {
+        fputs("handler: cannot set up the runtime\n", stderr);
+        exit(1);
+    }
+    measure(t, FRAMES, false);
+    for (unsigned depth = 10; depth <= DEPTH_MOST; depth *= 10) {
+        measure(t, depth, true);
+        measure(t, depth, false);
+    }
+    return unused;
+}
+
+int main(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    if (pthread_create(&thread, &attributes, bench, NULL) != 0)
+        return 1;
+    pthread_join(thread, NULL);
     return 0;
 }
