@@ -42,10 +42,11 @@ struct rt_memo {
 struct rt_trampoline {
     uint32_t entry; /* the thread's entry, or RT_NO_ENTRY */
     uint32_t at;    /* if set: memo[at] is the frame whose return address is replaced */
+    uint32_t lifted; /* if not set: memo[lifted - 1] was the marked frame when it was taken away; else 0 */
     bool set;
     bool allowed;   /* the thread can be recognized by its thread-local storage */
     bool lost;      /* some entry of the thread is lost */
-    uint8_t truncation; /* enum truncation: how the path above the trampoline ends */
+    enum truncation truncation; /* how the path above the trampoline ends */
     spool_ref tree; /* the tree that the memo belonged to when it was set */
 };
 

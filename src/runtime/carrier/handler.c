@@ -105,6 +105,8 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         return;
     }
     uint64_t prefix = walk.truncation == TRUNC_NONE ? 0 : key_pseudo(KEY_TRUNCATED);
+    if (kept == 1 && t->trampoline.lifted)
+        trampoline_count_gone_as(t, walk.frames, prefix ? 2 : 1);
     if (!tree_add_as(t, kept, walk.frames, prefix, charge.weight)) {
         record->drops[DROP_SPOOL_FULL] += charge.weight;
         return;
@@ -196,6 +198,7 @@ static void signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
     if (!rt_running_as()) {
         if (t) {
             t->record->drops[DROP_STOPPED]++;
+            trampoline_left_as(t, (uint64_t)u->uc_mcontext.gregs[REG_RSP]);
             if (!rt_quiet_as())
                 trigger_pause_as(t);
         } else if (!rt_quiet_as()) {

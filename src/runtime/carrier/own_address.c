@@ -1,5 +1,6 @@
 #include "runtime/carrier/own_address.h"
 
+#include "runtime/carrier/forbidden.h"
 #include "unwind/cfi.h"
 #include "unwind/table.h"
 
@@ -124,6 +125,10 @@ bool own_address_read_as(const struct unwind_index *index, uint64_t key)
     key &= ~KEY_GUESSED;
     if (verdict_get(key, &read))
         return read;
+    if (forbidden_look_as(key) != FORBIDDEN_NOT) {
+        verdict_put(key, true);
+        return true;
+    }
     const struct unwind_image *image = image_of(index, key);
     const struct unwind_table *table = image ? table_of(image, &size) : NULL;
     if (!table || !function_find(image, key_offset(key) + image->bias, &fde))

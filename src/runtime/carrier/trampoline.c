@@ -120,6 +120,7 @@ static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32
     d->slot = slot;
     t->trampoline.at = at;
     t->trampoline.tree = t->memo[0].node;
+    t->trampoline.lifted = 0;
     compiler_fence();
     if (replace(slot, real, entry_address(t->trampoline.entry)))
         t->trampoline.set = true;
@@ -149,6 +150,7 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
     if (!t->trampoline.set)
         return;
     t->trampoline.set = false;
+    t->trampoline.lifted = t->trampoline.at + 1;
     if (slot_live(t, d->slot, sp) && replace(d->slot, entry, d->real))
         return;
     /* On the stack that the thread is on, but not where it was seen: the program has gone past it,
@@ -188,7 +190,6 @@ static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
 {
     unsigned image = key_image(caller);
     return ra && cfa % 8 == 0 && image != 0 && image != KEY_IMAGE_PSEUDO &&
-           forbidden_look_as(key) == FORBIDDEN_NOT &&
            !own_address_read_as(images_current_as(), key) &&
            unwind_follows_call(unwind_memory_load_as(ra - 8));
 }
@@ -202,6 +203,32 @@ static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
         if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_LEAVING)
             return true;
     return false;
+}
+
+static void calls_count(const struct rt_memo *m)
+{
+    struct cct_node *node =
+        (struct cct_node *)(void *)(rt.spool.base + (uint64_t)m->node * SPOOL_UNIT);
+    if (node->calls != UINT32_MAX)
+        node->calls++;
+}
+
+void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lead)
+{
+    uint32_t end = t->trampoline.lifted, i = lead;
+    t->trampoline.lifted = 0;
+    if (end > t->memo_depth || t->trampoline.tree != t->memo[0].node)
+        return;
+    const struct unwind_frame *frame = t->frames + frames;
+    while (i < end && frame != t->frames && frame[-1].cfa == t->memo[i].cfa &&
+           frame[-1].key == t->memo[i].key) {
+        frame--;
+        i++;
+    }
+    if (i < end && frame != t->frames && frame[-1].cfa == t->memo[i].cfa)
+        i++; /* the same activation, now calling from elsewhere */
+    for (; i < end; i++)
+        calls_count(&t->memo[i]);
 }
 
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
@@ -270,14 +297,6 @@ void trampoline_fork_child(struct rt_thread *t)
     for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++)
         if (trampoline_data[i].state != ENTRY_FREE && trampoline_data[i].owner != t)
             trampoline_data[i].state = ENTRY_FREE;
-}
-
-static void calls_count(const struct rt_memo *m)
-{
-    struct cct_node *node =
-        (struct cct_node *)(void *)(rt.spool.base + (uint64_t)m->node * SPOOL_UNIT);
-    if (node->calls != UINT32_MAX)
-        node->calls++;
 }
 
 /* Marks the next frame up that may be marked. */

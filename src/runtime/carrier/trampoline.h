@@ -39,6 +39,9 @@ void trampoline_lift(struct rt_thread *t);
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept);
 /* A walk from stack pointer sp did not meet the thread's trampoline, or it must go. */
 void trampoline_left_as(struct rt_thread *t, uint64_t sp);
+/* Before the path of a whole walk is added, memo[lead] its outermost frame: counts the edges of frames
+ * that were sampled, but left without a trampoline in place: by a longjmp or an exception. */
+void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lead);
 /* After a sample's path was added: moves the trampoline above the interrupted procedure. The path
  * is memo[0 .. kept) and then t->frames[walk->frames - 1 .. 0]. */
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,

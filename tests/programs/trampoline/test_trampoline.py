@@ -171,6 +171,14 @@ def test_languages():
     expect(ran >= 1, "no interpreter to run")
 
 
+def test_leave():
+    recording = Recording([target("leave")], ("-F", "1999"))
+    for name in ("outer", "jumper"):
+        calls = sum(n["calls"] for n in nodes(recording.report["tree"])
+                    if n["name"].startswith(name))
+        expect(8 <= calls <= 10, f"{name} was left {calls} times, of 10")
+
+
 def test_off():
     recording = Recording([target("figure1")], ("--no-trampoline",))
     expect(all(f["calls"] == 0 and f["cost_per_call"] is None
