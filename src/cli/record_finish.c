@@ -70,6 +70,12 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
         buf_printf(b, "the program ran for %.1f ms, and a sample is taken every %.1f ms (a higher "
                       "rate: -F)\n",
                    (double)p->duration_ns / 1e6, (double)p->period / 1e6);
+    else if (!strcmp(p->unit, "bytes"))
+        buf_printf(b, "no thread used as many as %llu bytes of %s (-e %s=BYTES sets the period)\n",
+                   (unsigned long long)p->period, p->trigger, p->trigger);
+    else if (!strcmp(p->trigger, "lock-wait"))
+        buf_printf(b, "no thread waited for locks for %.3f ms in all (-e lock-wait=TIME sets the "
+                      "period)\n", (double)p->period / 1e6);
     else
         buf_printf(b, "%s did not happen %llu times in any thread (-c sets the period)\n",
                    p->trigger, (unsigned long long)p->period);

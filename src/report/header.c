@@ -160,9 +160,12 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
-    fprintf(out, ": %s in the handler and %s signals of %s each",
-            text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
-            text_duration(c, (double)p->delivery_ns));
+    if (in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
+        fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
+    else
+        fprintf(out, ": %s in the handler and %s signals of %s each",
+                text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
+                text_duration(c, (double)p->delivery_ns));
     if (p->budget_ppm)
         fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
     fputc('\n', out);

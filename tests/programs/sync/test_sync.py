@@ -132,6 +132,18 @@ def malloc_preloaded():
         del os.environ["LD_PRELOAD"]
 
 
+def malloc_stress():
+    """Every block is freed in the end, by whichever thread: hardly anything of the program's is live."""
+    for event in ("malloc=32", "malloc=4k"):
+        r = record("stress", event=event)
+        expect(r.profiled.stdout == b"0\n", f"{r.profiled.stdout}")
+        allocated, live, peak = heap_of(r, "run")
+        expect(allocated > 100 and peak > 0, f"allocated {allocated}, peak {peak}")
+        parent = r.json(["--heap", "live", "--process", str(r.report["processes"][0]["pid"])])
+        ours = sum(f["self"] for f in parent["functions"] if f["name"] == "run")
+        expect(ours == 0, f"{ours} of {allocated} samples are live in the parent")
+
+
 def io(event):
     with tempfile.NamedTemporaryFile() as file:
         file.write(bytes(5 << 20))
