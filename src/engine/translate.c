@@ -280,8 +280,9 @@ static bool range_find_as(struct translation *x, uint64_t pc)
 static bool consider_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
-    x->why = pc == x->stop_at ? STOP_ADDRESS : STOP_UNREADABLE;
-    if (pc == x->stop_at || !range_find_as(x, pc))
+    bool end = x->stop_at && pc == x->stop_at;
+    x->why = end ? STOP_ADDRESS : STOP_UNREADABLE;
+    if (end || !range_find_as(x, pc))
         return false;
     decode_as(x, pc);
     if (!x->count)
