@@ -8,6 +8,7 @@
 
 #include "cli/numbers.h"
 #include "cli/open_profile.h"
+#include "cli/report_annotated.h"
 #include "cli/style.h"
 #include "cli/suggest.h"
 #include "profile/phases.h"
@@ -19,7 +20,7 @@
 #include "report/ranks.h"
 #include "report/report.h"
 
-enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, FLAT_LIMIT = 50 };
+enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, FLAT_LIMIT = 50 };
 
 enum view_flag {
     SHOW_FLAT = 1,
@@ -377,12 +378,19 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
         .min = a->min < 0 ? (a->html ? 0.01 : 0) : a->min,
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
+        .blocks = a->html ? HTML_BLOCKS : 0,
     };
     struct ranks *ranks = NULL;
     if (a->show & SHOW_IMBALANCE && !(ranks = ranks_compute(v, &a->view, e)))
         return false;
+    struct annotated annotated = { .count = 0 };
+    if (a->html && a->symbols.detail != SYMBOLS_QUICK)
+        annotated_make(&annotated, v->profile, v->symbols, &a->symbols);
     json_options.ranks = ranks;
+    json_options.annotated = annotated.list;
+    json_options.annotated_count = annotated.count;
     bool ok = report_json(json, v, &json_options, e);
+    annotated_free(&annotated);
     ranks_free(ranks);
     return ok;
 }

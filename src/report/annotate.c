@@ -280,32 +280,36 @@ static bool fill(struct annotation *a, const struct view *v, uint32_t image, str
     return ok;
 }
 
-struct annotation *annotate(const struct view *v, const char *pattern,
-                            const struct symbols_options *options, struct err *e)
+struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t address,
+                                  const struct symbols_options *options, struct err *e)
 {
-    struct place place;
     struct code_function f;
-    if (!find_function(v, pattern, &place, e))
-        return NULL;
-    struct code *code = code_open(&v->profile->images[place.image], options, e);
+    struct code *code = code_open(&v->profile->images[image], options, e);
     struct annotation *a = code ? calloc(1, sizeof *a) : NULL;
     bool ok = a != NULL;
     if (code && !a)
         err_set(e, ERR_INTERNAL, "cannot annotate: out of memory");
-    if (ok && !code_function(code, place.address, &f))
+    if (ok && !code_function(code, address, &f))
         ok = err_set(e, ERR_USAGE, "there is no function at 0x%" PRIx64 " of %s: neither a symbol nor "
-                     "unwind information covers it", place.address,
-                     symbols_image_name(v->symbols, place.image));
+                     "unwind information covers it", address, symbols_image_name(v->symbols, image));
     if (ok && f.end - f.start > ANNOTATION_BYTES_MAX) {
         f.end = f.start + ANNOTATION_BYTES_MAX;
         a->cut = true;
     }
-    ok = ok && fill(a, v, place.image, code, &f, e);
+    ok = ok && fill(a, v, image, code, &f, e);
     code_close(code);
     if (ok)
         return a;
     annotation_free(a);
     return NULL;
+}
+
+struct annotation *annotate(const struct view *v, const char *pattern,
+                            const struct symbols_options *options, struct err *e)
+{
+    struct place place;
+    return find_function(v, pattern, &place, e)
+               ? annotate_place(v, place.image, place.address, options, e) : NULL;
 }
 
 void annotation_free(struct annotation *a)

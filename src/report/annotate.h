@@ -42,6 +42,9 @@ struct annotation {
  * read. */
 struct annotation *annotate(const struct view *v, const char *pattern,
                             const struct symbols_options *options, struct err *e);
+/* The same for the function around a link-time address of an image. */
+struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t address,
+                                  const struct symbols_options *options, struct err *e);
 void annotation_free(struct annotation *a);
 
 void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style);

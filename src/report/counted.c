@@ -284,7 +284,7 @@ static void json_place(struct json *j, const struct view *v, const char *key, ui
     buf_free(&place);
 }
 
-void counted_json(struct json *j, const struct view *v)
+void counted_json(struct json *j, const struct view *v, uint32_t limit)
 {
     const struct profile_counts *c = v->profile->counts;
     json_totals(j, v);
@@ -292,13 +292,14 @@ void counted_json(struct json *j, const struct view *v)
     j->out->failed |= !order;
     json_key(j, "blocks");
     json_open(j, '[');
-    for (uint32_t i = 0; order && i < c->block_count; i++)
+    uint32_t blocks = limit && limit < c->block_count ? limit : c->block_count;
+    for (uint32_t i = 0; order && i < blocks; i++)
         json_block(j, v, &c->blocks[order[i]]);
     json_close(j, ']');
     free(order);
     json_key(j, "edges");
     json_open(j, '[');
-    for (uint32_t i = 0; i < c->edge_count; i++) {
+    for (uint32_t i = 0; !limit && i < c->edge_count; i++) {
         const struct profile_edge *edge = &c->edges[i];
         json_open(j, '{');
         json_place(j, v, "from", edge->from_image, edge->from);

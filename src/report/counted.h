@@ -17,9 +17,9 @@ void counted_header(FILE *out, const struct view *v, const struct report_style *
 bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
                     struct err *e);
 
-/* Members "carrier", "tool", "instructions", "slowdown", "stopped", "classes", "blocks", "edges" of the
+/* limit: only the hottest blocks, and no edges; 0: all. Members "carrier", "tool", "instructions", "slowdown", "stopped", "classes", "blocks", "edges" of the
  * report's object. */
-void counted_json(struct json *j, const struct view *v);
+void counted_json(struct json *j, const struct view *v, uint32_t limit);
 
 /* Profile blocks by instructions executed, most first: indexes to free(). */
 uint32_t *counted_order(const struct profile_counts *c);

@@ -39,6 +39,7 @@ void report_phases(FILE *out, const struct view *v, const struct report_style *s
 void report_processes(FILE *out, const struct view *v, const struct report_style *style);
 
 struct ranks;
+struct annotation; /* report/annotate.h */
 
 struct report_json_options {
     bool ci;
@@ -46,6 +47,9 @@ struct report_json_options {
     uint32_t limit; /* functions; 0: all */
     uint32_t depth; /* levels of the tree; UINT32_MAX: all */
     const struct ranks *ranks; /* NULL: not compared (report/ranks.h) */
+    uint32_t blocks; /* blocks, the hottest ones, and then no edges; 0: all of both */
+    struct annotation *const *annotated; /* functions shown instruction by instruction */
+    uint32_t annotated_count;
 };
 
 bool report_json(struct buf *out, const struct view *v,

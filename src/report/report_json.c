@@ -7,6 +7,7 @@
 #include "report/calls.h"
 #include "report/ci.h"
 #include "profile/phases.h"
+#include "report/annotate.h"
 #include "report/counted.h"
 #include "report/json.h"
 #include "report/ranks.h"
@@ -335,6 +336,15 @@ static void write_tree(struct json *j, const struct view *v,
     }
 }
 
+static void write_annotated(struct json *j, const struct report_json_options *options)
+{
+    json_key(j, "annotated");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < options->annotated_count; i++)
+        annotation_json(j, options->annotated[i]);
+    json_close(j, ']');
+}
+
 bool report_json(struct buf *out, const struct view *v,
                  const struct report_json_options *options, struct err *e)
 {
@@ -349,7 +359,9 @@ bool report_json(struct buf *out, const struct view *v,
     if (!write_functions(&j, v, options, min, e))
         return false;
     if (v->profile->counts)
-        counted_json(&j, v);
+        counted_json(&j, v, options->blocks);
+    if (options->annotated_count)
+        write_annotated(&j, options);
     write_tree(&j, v, options, min);
     json_close(&j, '}');
     buf_put_u8(out, '\n');

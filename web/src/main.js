@@ -1,6 +1,7 @@
 // The page: reads the embedded profile, keeps the state that the address's hash shows
 // (#view=bottom-up&shape=flame&search=...&zoom=ID), and connects the parts.
 
+import { showAnnotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
@@ -60,6 +61,20 @@ function reasons(counts) {
     .join(", ");
 }
 
+// What ran under the engine; true if that was the whole run, so that nothing was sampled.
+function showEngine(data) {
+  if (!data.carrier) return false;
+  addFact("Engine", `${data.carrier}, ${data.tool}`, "Carrier and tool");
+  if (data.instructions !== null) addFact("Instructions", format.count(data.instructions));
+  addFact(
+    "Slowdown",
+    data.slowdown ? `${data.slowdown.toFixed(2)} times` : "not known",
+    "CPU time relative to the native run (record --baseline)",
+  );
+  if (sumOf(data.stopped) > 0) addWarning(`The engine stopped: ${reasons(data.stopped)}.`, "remark");
+  return data.carrier === "exact";
+}
+
 function showHeader(data) {
   const weight = data.samples || 0;
   const samples = data.taken ?? weight;
@@ -68,21 +83,26 @@ function showHeader(data) {
   const why = typeof data.dropped === "object" ? reasons(data.dropped) : "";
   element("command").textContent = data.command || "";
   element("command").title = data.command || "";
+  const exact = showEngine(data);
   const unit = data.unit === "nanoseconds" ? "" : ` ${data.unit || "events"}`;
   const period = data.unit === "nanoseconds" ? format.duration(data.period) : format.count(data.period || 0);
-  addFact("Trigger", data.trigger || "?", "What a sample is taken of");
-  if (data.period) addFact("Period", `${period}${unit}`, "What one sample stands for, on average");
-  addFact("Samples", format.count(samples));
-  if (weight !== samples)
-    addFact("Weight", format.count(weight), "A sample that came late stands for several periods");
-  if (data.period) addFact("Observed", format.cost(weight, data), "Weight times period");
+  if (!exact) {
+    addFact("Trigger", data.trigger || "?", "What a sample is taken of");
+    if (data.period) addFact("Period", `${period}${unit}`, "What one sample stands for, on average");
+    addFact("Samples", format.count(samples));
+    if (weight !== samples)
+      addFact("Weight", format.count(weight), "A sample that came late stands for several periods");
+    if (data.period) addFact("Observed", format.cost(weight, data), "Weight times period");
+  }
   if (data.duration_ns) addFact("Duration", format.duration(data.duration_ns));
-  addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, weight + dropped)})`, why);
-  addFact(
-    "Incomplete stacks",
-    `${format.count(truncated)} (${format.percent(truncated, weight)})`,
-    "Under the frame [truncated]",
-  );
+  if (!exact) {
+    addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, weight + dropped)})`, why);
+    addFact(
+      "Incomplete stacks",
+      `${format.count(truncated)} (${format.percent(truncated, weight)})`,
+      "Under the frame [truncated]",
+    );
+  }
   if (dropped > WORTH_A_WARNING * (weight + dropped))
     addWarning(
       `${format.percent(dropped, weight + dropped)} of the samples were dropped` +
@@ -145,6 +165,7 @@ class Page {
       onPick: (name) => this.pick(name),
     });
     showHeader(data);
+    showAnnotated(element("annotated"), data.annotated);
     showLegend(this.palette, images);
     onSchemeChange(() => {
       showLegend(this.palette, images);

@@ -3,7 +3,8 @@
 KIND: small    names that try to break out of the page, 4% of the samples dropped
       large    200,000 nodes
       deep     a stack of 20,000 frames
-      empty    no samples"""
+      empty    no samples
+      exact    counted under the engine, with a function annotated"""
 import json
 import random
 import sys
@@ -98,6 +99,17 @@ def main():
             "period": 1003009, "samples": samples, "taken": samples, "duration_ns": 9123456789,
             "dropped": dropped, "truncated": 240 if kind == "small" else 0,
             "notes": "", "functions": flat_functions(tree) if kind != "deep" else []}
+    if kind == "exact":
+        lines = [("mov eax, 0x1", 10, "int f(void)"), ("jmp <+0x10>", 30, "</script><b>bold</b>"),
+                 ("ret", 0, "}")]
+        head.update(carrier="exact", tool="edges", instructions=12345678, slowdown=None,
+                    stopped={"rseq": 2, "signal": 0}, annotated=[{
+                        "function": "f<int>", "image": "xz", "unit": "executions", "total": 40,
+                        "instructions": [
+                            {"offset": hex(16 + i), "bytes": 1, "text": text, "count": count,
+                             "file": "/src/f.c", "line": i + 1, "source": source,
+                             **({"left": 30, "taken": 15} if i == 1 else {})}
+                            for i, (text, count, source) in enumerate(lines)]}])
     print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")
 
 

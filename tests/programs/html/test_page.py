@@ -183,6 +183,26 @@ def test_empty(b, pages):
     check_quiet(b)
 
 
+def test_exact(b, pages):
+    b.open(pages["exact"])
+    settle(b, "all samples", 1.0)
+    facts = text(b, "#facts")
+    assert "exact, edges" in facts and "12,345,678" in facts and "not known" in facts, facts
+    assert "Dropped" not in facts and "Trigger" not in facts, facts
+    assert "rseq: 2" in text(b, "#warnings") and "signal" not in text(b, "#warnings")
+    assert b.evaluate("document.querySelectorAll('#annotated table').length") == 0
+    b.evaluate("document.querySelector('#annotated summary').click()")
+    b.wait("document.querySelectorAll('#annotated tr').length === 3")
+    cells = b.evaluate("[...document.querySelectorAll('#annotated tr')].map("
+                       "(r) => [...r.cells].map((c) => c.textContent))")
+    assert cells[0] == ["10", "0x10", "mov eax, 0x1", "f.c:1", "int f(void)"], cells
+    assert cells[1] == ["30", "0x11", "jmp <+0x10>  [50.0% taken]", "f.c:2", "</script><b>bold</b>"]
+    assert cells[2][0] == "", cells
+    check_quiet(b)
+    b.open(pages["small"])
+    assert b.evaluate("document.querySelector('#annotated').hidden") is True
+
+
 def test_narrow(b, pages):
     b.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1,
            mobile=True)
@@ -211,7 +231,7 @@ def main():
     tests = [test for name, test in globals().items()
              if name.startswith("test_") and name != "test_refuses_what_is_not_json"]
     with tempfile.TemporaryDirectory() as directory:
-        pages = {kind: make_page(write_page, kind, directory) for kind in ("large", "deep", "empty")}
+        pages = {kind: make_page(write_page, kind, directory) for kind in ("large", "deep", "empty", "exact")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         with browser.Browser() as b:
