@@ -101,7 +101,7 @@ bool record_engine_settle(struct record_engine *r, const char *sampled, struct e
 
 bool record_engine_available(const struct record_engine *r, struct err *e)
 {
-    if (r->carrier == CARRIER_HANDLER)
+    if (r->carrier == CARRIER_HANDLER || (r->carrier == CARRIER_EXACT && r->tool != TOOL_CALLS))
         return true;
     return err_set(e, ERR_USAGE, "the carrier %s needs the engine, which this version of penumbra does "
                    "not have yet; without --exact and --carrier, penumbra samples",

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/carrier/exact.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -142,7 +143,7 @@ static bool begin(int argc, char **argv, bool is_translated)
         rt.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
         rt.process->arm_error = ARM_ERROR_TRANSLATED;
-    else if (images_init() && signals_install() && self_init() &&
+    else if (images_init() && (rt_exact_as() || signals_install()) && self_init() &&
         pthread_atfork(NULL, NULL, process_fork_child) == 0)
         return true;
     rt.process = NULL;
@@ -164,7 +165,10 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     environment_take(envp, rt.config->runtime_path);
     if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;
-    process_arm(main_stack_size(), argv);
+    if (rt_exact_as())
+        exact_begin();
+    else
+        process_arm(main_stack_size(), argv);
 }
 
 __attribute__((destructor)) static void runtime_exit(void)

@@ -130,29 +130,13 @@ void process_arm(uint64_t stack_size, const void *stack_top)
         sync_family->begin();
 }
 
-void process_fork_child(void)
+bool process_copy_as(void)
 {
-    struct rt_thread *t = self_get();
-    environment_fork_child();
-    trampoline_fork_child(t);
-    if (!rt.process)
-        return;
-    if (rt_quiet_as()) {
-        rt.process = NULL; /* without a trigger nothing will come */
-        return;
-    }
-    trigger_fork_child_as();
-    if (!rt_running_as() || !rt.config->follow) {
-        rt.process = NULL;
-        signals_uninstall();
-        return;
-    }
     const struct spool_process *parent = rt.process;
-    struct spool_process *p = record_make();
+    struct spool_process *p = rt_running_as() && rt.config->follow ? record_make() : NULL;
     if (!p) {
         rt.process = NULL;
-        signals_uninstall();
-        return;
+        return false;
     }
     p->command = parent->command;
     record_publish(p);
@@ -160,6 +144,27 @@ void process_fork_child(void)
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();
+    return true;
+}
+
+void process_fork_child(void)
+{
+    struct rt_thread *t = self_get();
+    environment_fork_child();
+    trampoline_fork_child(t);
+    if (!rt.process)
+        return;
+    if (rt_exact_as())
+        return; /* the engine has seen it */
+    if (rt_quiet_as()) {
+        rt.process = NULL; /* without a trigger nothing will come */
+        return;
+    }
+    trigger_fork_child_as();
+    if (!process_copy_as()) {
+        signals_uninstall();
+        return;
+    }
     if (rt.attached) {
         /* exec may be called by code that does not pass through us, and a signal on its way would
          * meet an image without a handler: children that live long are found soon enough. */
@@ -172,7 +177,7 @@ void process_fork_child(void)
         return;
     if (t->stack_short)
         trigger_pause_as(t);
-    if (p->mechanism == MECHANISM_PERF)
+    if (rt.process->mechanism == MECHANISM_PERF)
         trigger_discover_as();
 }
 

@@ -18,6 +18,8 @@ void process_end_as(void);
 bool process_foreign_as(void);
 /* Arms the calling thread as the first of this process. */
 void process_arm(uint64_t stack_size, const void *stack_top);
+/* In a fork child that is the only thread: a record of its own. False: it is not followed. */
+bool process_copy_as(void);
 /* Called in the child of every fork(). */
 void process_fork_child(void);
 /* Around exec by the calling thread. */

@@ -132,6 +132,12 @@ static inline bool rt_quiet_as(void)
     return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED);
 }
 
+/* True where the whole run is under the engine: there are no samples. */
+static inline bool rt_exact_as(void)
+{
+    return rt.process && rt.config->carrier == CARRIER_EXACT;
+}
+
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)
 {

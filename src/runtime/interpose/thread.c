@@ -43,7 +43,8 @@ static void *thread_run(void *state)
 static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *(*start)(void *),
                                         void *argument)
 {
-    struct rt_thread *t = rt_running_as() && !rt_quiet_as() ? thread_make_as() : NULL;
+    struct rt_thread *t = rt_running_as() && !rt_quiet_as() && !rt_exact_as() ? thread_make_as()
+                                                                        : NULL;
     pthread_attr_t defaults;
     size_t size = 0;
     if (!t)

@@ -1,0 +1,110 @@
+#include "engine/mappings.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+
+#include "sigsafe/sys.h"
+
+struct mapping {
+    uint64_t lo, hi;
+    bool readable, writable, executable, shared;
+};
+
+/* PROCMAP_QUERY of Linux 6.11 (include/uapi/linux/fs.h). */
+struct query {
+    uint64_t size, flags, address;
+    uint64_t lo, hi, vma_flags, page_size, offset, inode;
+    uint32_t dev_major, dev_minor, name_size, build_id_size;
+    uint64_t name, build_id;
+};
+enum { QUERY_SIZE = 104, VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_EXECUTABLE = 4, VMA_SHARED = 8 };
+_Static_assert(sizeof(struct query) == QUERY_SIZE, "as the kernel has it");
+#define QUERY_COMMAND ((3u << 30) | (QUERY_SIZE << 16) | (0x66u << 8) | 17u) /* _IOWR(0x66, 17) */
+
+static bool query_as(long fd, uint64_t address, struct mapping *out)
+{
+    struct query q = {.size = sizeof q, .address = address};
+    if (sys_call3_as(SYS_ioctl, fd, QUERY_COMMAND, (long)&q) != 0)
+        return false;
+    *out = (struct mapping){.lo = q.lo,
+                            .hi = q.hi,
+                            .readable = q.vma_flags & VMA_READABLE,
+                            .writable = q.vma_flags & VMA_WRITABLE,
+                            .executable = q.vma_flags & VMA_EXECUTABLE,
+                            .shared = q.vma_flags & VMA_SHARED};
+    return true;
+}
+
+/* /proc/self/maps, a line a mapping: 7f01a000-7f01c000 r-xp ... The permissions follow the addresses. */
+enum reading { READ_LO, READ_HI, READ_PERMISSIONS, READ_REST };
+
+struct reader {
+    enum reading reading;
+    uint32_t column;
+    struct mapping m;
+};
+
+static uint64_t hex_add(uint64_t value, char c)
+{
+    return value << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* True when r->m is complete. */
+static bool read_character(struct reader *r, char c)
+{
+    switch (r->reading) {
+    case READ_LO:
+        if (c == '-')
+            r->reading = READ_HI;
+        else
+            r->m.lo = hex_add(r->m.lo, c);
+        return false;
+    case READ_HI:
+        if (c == ' ')
+            r->reading = READ_PERMISSIONS;
+        else
+            r->m.hi = hex_add(r->m.hi, c);
+        return false;
+    case READ_PERMISSIONS:
+        r->m.readable |= c == 'r';
+        r->m.writable |= c == 'w';
+        r->m.executable |= c == 'x';
+        r->m.shared |= c == 's';
+        if (++r->column == 4)
+            r->reading = READ_REST;
+        return r->column == 4;
+    default:
+        if (c == '\n')
+            *r = (struct reader){0};
+        return false;
+    }
+}
+
+static bool search_as(long fd, uint64_t address, struct mapping *out)
+{
+    static char text[4096];
+    struct reader r = {0};
+    long n;
+    while ((n = sys_call3_as(SYS_read, fd, (long)text, sizeof text)) > 0)
+        for (long i = 0; i < n; i++)
+            if (read_character(&r, text[i]) && address >= r.m.lo && address < r.m.hi) {
+                *out = r.m;
+                return true;
+            }
+    return false;
+}
+
+struct trust_range mappings_trust_as(uint64_t address)
+{
+    struct mapping m;
+    struct trust_range nothing = {address, address + 1, TRUST_NONE};
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0,
+                           0);
+    if (fd < 0)
+        return nothing;
+    bool found = query_as(fd, address, &m) || search_as(fd, address, &m);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    if (!found || !m.readable || !m.executable)
+        return nothing;
+    return (struct trust_range){m.lo, m.hi, m.writable || m.shared ? TRUST_CHECKED : TRUST_FIXED};
+}

@@ -1,0 +1,470 @@
+#include "engine/whole_signal.h"
+
+#include <asm-generic/errno-base.h>
+#include <stddef.h>
+
+#include "engine/state.h"
+#include "engine/whole_internal.h"
+#include "sigsafe/sys.h"
+
+#define BIT(number) (UINT64_C(1) << ((number)-1))
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+enum {
+    MASK_SIZE = 8,
+    EFLAGS_TF = 1 << 8,
+    EFLAGS_DF = 1 << 10,
+    EFLAGS_RF = 1 << 16,
+    CODE_TRAP_TRACE = 2,
+};
+
+const uint64_t whole_asynchronous = ~FAULTS;
+
+static bool is_handler(uint64_t handler)
+{
+    return handler != (uint64_t)SIG_DFL && handler != (uint64_t)SIG_IGN;
+}
+
+static long action_as(int number, const struct whole_action *set, struct whole_action *old)
+{
+    return sys_call6_as(SYS_rt_sigaction, number, (long)set, (long)old, MASK_SIZE, 0, 0);
+}
+
+static uint64_t *mask_in(ucontext_t *u)
+{
+    return (uint64_t *)(void *)&u->uc_sigmask;
+}
+
+/* What the kernel is told instead of `a`. SIGTRAP is ours to reset. */
+static struct whole_action replaced(int number, const struct whole_action *a)
+{
+    struct whole_action ours = *a;
+    ours.handler = (uint64_t)whole_signal_entry;
+    ours.flags |= SA_SIGINFO;
+    if (number == SIGTRAP)
+        ours.flags &= ~(uint64_t)SA_RESETHAND;
+    return ours;
+}
+
+/* For a SIGTRAP that the program does not handle. The restorer is never run. */
+static struct whole_action trap_action(void)
+{
+    return (struct whole_action){.handler = (uint64_t)whole_signal_entry,
+                                 .flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | 0x04000000,
+                                 .restorer = (uint64_t)whole_signal_entry};
+}
+
+void whole_signals_take_as(void)
+{
+    for (int i = 1; i < WHOLE_SIGNALS; i++) {
+        struct whole_action now = {0};
+        if (action_as(i, NULL, &now) != 0)
+            continue;
+        if (is_handler(now.handler) || i == SIGTRAP)
+            whole.actions.of[i] = now;
+        struct whole_action ours = is_handler(now.handler) ? replaced(i, &now) : trap_action();
+        if (is_handler(now.handler) || i == SIGTRAP)
+            action_as(i, &ours, NULL);
+    }
+}
+
+void whole_signals_retake_as(void)
+{
+    struct whole_action ours = trap_action();
+    action_as(SIGTRAP, &ours, NULL);
+}
+
+uint64_t whole_block_as(void)
+{
+    uint64_t old = 0;
+    sys_call6_as(SYS_rt_sigprocmask, SIG_BLOCK, (long)&whole_asynchronous, (long)&old, MASK_SIZE, 0,
+                 0);
+    return old;
+}
+
+void whole_mask_as(struct engine_thread *t, uint64_t mask)
+{
+    t->mask = mask;
+    t->mask_changed = 1;
+}
+
+/* ---- system calls ---- */
+
+/* The action as the program knows it, from what the kernel has. */
+static struct whole_action known(const struct whole_actions *actions, int number,
+                                 struct whole_action kernel)
+{
+    const struct whole_action *a = &actions->of[number];
+    if (number == SIGTRAP)
+        return *a;
+    if (kernel.handler == (uint64_t)whole_signal_entry) {
+        kernel.handler = a->handler;
+        if (!(a->flags & SA_SIGINFO))
+            kernel.flags &= ~(uint64_t)SA_SIGINFO;
+    }
+    return kernel;
+}
+
+static long action_change(struct whole_actions *actions, int number, const struct whole_action *set,
+                          struct whole_action *old)
+{
+    struct whole_action before = actions->of[number], kernel = {0}, ours;
+    whole_lock_as();
+    if (set) {
+        /* First the table: the signal may come at once. */
+        if (is_handler(set->handler) || number == SIGTRAP)
+            actions->of[number] = *set;
+        ours = is_handler(set->handler) ? replaced(number, set)
+               : number == SIGTRAP      ? trap_action()
+                                        : *set;
+    }
+    long result = action_as(number, set ? &ours : NULL, &kernel);
+    struct whole_actions was = {0};
+    was.of[number] = before;
+    if (old)
+        *old = known(&was, number, kernel);
+    whole_unlock_as();
+    return result;
+}
+
+long whole_sigaction_as(struct engine_thread *t)
+{
+    int number = (int)t->gpr[ENGINE_RDI];
+    uint64_t set_at = t->gpr[ENGINE_RSI], old_at = t->gpr[ENGINE_RDX];
+    struct whole_action set, old;
+    if (number < 1 || number >= WHOLE_SIGNALS || number == SIGKILL || number == SIGSTOP ||
+        t->gpr[ENGINE_R10] != MASK_SIZE)
+        return sys_call6_as(SYS_rt_sigaction, number, (long)set_at, (long)old_at,
+                            (long)t->gpr[ENGINE_R10], 0, 0);
+    if (set_at && !whole_read_as(&set, set_at, sizeof set))
+        return -EFAULT;
+    long result =
+        action_change(whole_thread_as(t)->actions, number, set_at ? &set : NULL, &old);
+    if (result == 0 && old_at && !whole_write_as(old_at, &old, sizeof old))
+        return -EFAULT;
+    return result;
+}
+
+static void alternate_set(struct engine_thread *t, const stack_t *stack)
+{
+    bool disabled = stack->ss_flags & SS_DISABLE;
+    t->alt_lo = disabled ? 0 : (uint64_t)stack->ss_sp;
+    t->alt_size = disabled ? 0 : stack->ss_size;
+}
+
+long whole_sigaltstack_as(struct engine_thread *t)
+{
+    stack_t stack;
+    uint64_t set_at = t->gpr[ENGINE_RDI];
+    bool known_set = set_at && whole_read_as(&stack, set_at, sizeof stack);
+    /* The kernel refuses while the stack pointer is on the stack that would be changed. */
+    long result = whole_syscall_at_as(t->gpr[ENGINE_RSP], SYS_sigaltstack, set_at,
+                                      t->gpr[ENGINE_RSI], 0);
+    if (result == 0 && known_set)
+        alternate_set(t, &stack);
+    return result;
+}
+
+/* Of the frame, rt_sigreturn reads this much, and the vector state where it lies. */
+enum { FRAME_SIZE = offsetof(ucontext_t, uc_sigmask) + MASK_SIZE };
+
+void whole_sigreturn_as(struct engine_thread *t)
+{
+    ucontext_t frame;
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    /* A frame that is not there: let the kernel say so. */
+    if (!whole_read_as(&frame, t->gpr[ENGINE_RSP], FRAME_SIZE))
+        whole_sigreturn_at_as((void *)t->gpr[ENGINE_RSP]);
+    greg_t *rip = &frame.uc_mcontext.gregs[REG_RIP];
+    s->resume_rip = (uint64_t)*rip;
+    *rip = (greg_t)whole_resumed;
+    whole_mask_as(t, *mask_in(&frame));
+    *mask_in(&frame) |= whole_asynchronous;
+    if (frame.uc_stack.ss_size)
+        alternate_set(t, &frame.uc_stack);
+    whole_sigreturn_at_as(&frame);
+}
+
+void whole_resumed_as(struct engine_thread *t)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    t->rip = s->resume_rip;
+    s->fresh = t->rflags & EFLAGS_TF;
+    engine_start_as(t);
+}
+
+/* The kernel keeps "ignore" across an exec, and resets what is handled. */
+void whole_exec_begin_as(struct engine_thread *t)
+{
+    struct whole_thread *w = whole_thread_as(t);
+    const struct whole_action *a = &w->actions->of[SIGTRAP];
+    if (a->handler == (uint64_t)SIG_IGN) {
+        w->exec_ignores = true;
+        action_as(SIGTRAP, a, NULL);
+    }
+}
+
+void whole_exec_failed_as(struct engine_thread *t)
+{
+    whole_thread_as(t)->exec_ignores = false;
+    whole_signals_retake_as();
+}
+
+/* ---- signals that wait ---- */
+
+static bool wait_as(struct whole_signals *s, const siginfo_t *info)
+{
+    if (s->waiting == WHOLE_WAITING)
+        return false;
+    s->infos[s->waiting++] = *info;
+    return true;
+}
+
+static void send_as(const siginfo_t *info)
+{
+    long pid = sys_call3_as(SYS_getpid, 0, 0, 0), tid = sys_call3_as(SYS_gettid, 0, 0, 0);
+    if (sys_call6_as(SYS_rt_tgsigqueueinfo, pid, tid, info->si_signo, (long)info, 0, 0) != 0)
+        sys_call3_as(SYS_tgkill, pid, tid, info->si_signo);
+}
+
+/* Real-time signals keep their order: those that are queued already go behind this one. */
+static void send_first_as(const siginfo_t *info)
+{
+    enum { BEHIND = 16 };
+    static const uint64_t now[2];
+    siginfo_t behind[BEHIND];
+    uint64_t set = BIT(info->si_signo);
+    uint32_t count = 0;
+    while (info->si_signo >= __SIGRTMIN && count < BEHIND &&
+           sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&behind[count], (long)now, MASK_SIZE,
+                        0, 0) == info->si_signo)
+        count++;
+    send_as(info);
+    for (uint32_t i = 0; i < count; i++)
+        send_as(&behind[i]);
+}
+
+void whole_native_step_as(struct engine_thread *t)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    uint64_t mask = whole_block_as();
+    s->native = true;
+    s->step_mask = t->mask_changed ? t->mask : mask;
+    whole_mask_as(t, (s->step_mask | whole_asynchronous) & ~BIT(SIGTRAP));
+    t->rflags |= EFLAGS_TF;
+    t->host_gs = (uint64_t)t;
+}
+
+void whole_requeue_as(struct engine_thread *t)
+{
+    struct whole_thread *w = whole_thread_as(t);
+    struct whole_signals *s = &w->signals;
+    for (uint32_t i = 0; i < s->waiting; i++) {
+        int number = s->infos[i].si_signo;
+        struct whole_action *a = &w->actions->of[number];
+        /* The kernel has reset the action when it delivered the signal the first time. */
+        if (a->flags & SA_RESETHAND && is_handler(a->handler) && number != SIGTRAP) {
+            struct whole_action ours = replaced(number, a);
+            action_as(number, &ours, NULL);
+        }
+        send_first_as(&s->infos[i]);
+    }
+    s->waiting = 0;
+}
+
+enum engine_action whole_signals_as(struct engine_thread *t)
+{
+    t->pending = 0;
+    whole_requeue_as(t);
+    return ENGINE_CONTINUE;
+}
+
+/* ---- arrival ---- */
+
+/* What would have happened without a handler: the default action of the signals that come here is to
+ * end the process. */
+static void die_as(int number)
+{
+    struct whole_action action = {.handler = (uint64_t)SIG_DFL};
+    uint64_t set = BIT(number);
+    action_as(number, &action, NULL);
+    sys_call6_as(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, MASK_SIZE, 0, 0);
+    sys_call3_as(SYS_tgkill, sys_call3_as(SYS_getpid, 0, 0, 0), sys_call3_as(SYS_gettid, 0, 0, 0),
+                 number);
+}
+
+/* Raised by the instruction itself, not sent. */
+static bool is_fault(int number, int code)
+{
+    return (BIT(number) & FAULTS) && code > 0;
+}
+
+static void registers_load(struct engine_thread *t, const greg_t *r)
+{
+    static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                      REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                      REG_R12, REG_R13, REG_R14, REG_R15};
+    for (unsigned i = 0; i < sizeof order; i++)
+        t->gpr[i] = (uint64_t)r[order[i]];
+    t->rip = (uint64_t)r[REG_RIP];
+    t->rflags = (uint64_t)r[REG_EFL];
+}
+
+/* u holds the program's registers. Starts the program's handler on this very frame. */
+static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, ucontext_t *u,
+                       uint64_t mask)
+{
+    struct whole_action *a = &whole_thread_as(t)->actions->of[number];
+    uint64_t handler = a->handler;
+    if (!is_handler(handler)) {
+        if (is_fault(number, info->si_code) || handler == (uint64_t)SIG_DFL)
+            die_as(number);
+        engine_redirect_as(t, u->uc_mcontext.gregs);
+        return;
+    }
+    if (number == SIGTRAP && a->flags & SA_RESETHAND)
+        a->handler = (uint64_t)SIG_DFL;
+    registers_load(t, u->uc_mcontext.gregs);
+    t->gpr[ENGINE_RAX] = 0;
+    t->gpr[ENGINE_RDI] = (uint64_t)number;
+    t->gpr[ENGINE_RSI] = (uint64_t)info;
+    t->gpr[ENGINE_RDX] = (uint64_t)u;
+    t->gpr[ENGINE_RSP] = (uint64_t)u - sizeof(uint64_t);
+    t->rip = handler;
+    t->rflags &= ~(uint64_t)(EFLAGS_DF | EFLAGS_RF | EFLAGS_TF);
+    whole_mask_as(t, mask);
+    engine_start_as(t);
+}
+
+static bool inside(uint64_t rip)
+{
+    return rip - (uint64_t)whole_text_begin < (uint64_t)(whole_text_end - whole_text_begin);
+}
+
+static enum engine_place place_as(struct engine_thread *t, greg_t *gregs)
+{
+    uint64_t rip = (uint64_t)gregs[REG_RIP];
+    if (!inside(rip))
+        return engine_recover_as(t, gregs);
+    if (rip != (uint64_t)whole_resumed)
+        return PLACE_INSIDE;
+    gregs[REG_RIP] = (greg_t)whole_thread_as(t)->signals.resume_rip;
+    return PLACE_BOUNDARY;
+}
+
+/* The engine's code goes on, signals blocked, and finds t->pending set. */
+static void put_off_as(struct engine_thread *t, ucontext_t *u, uint64_t mask)
+{
+    if (!t->mask_changed)
+        whole_mask_as(t, mask);
+    *mask_in(u) |= whole_asynchronous;
+    t->pending = 1;
+}
+
+static void step_as(struct whole_signals *s, ucontext_t *u)
+{
+    s->stepping = true;
+    s->step_mask = *mask_in(u);
+    *mask_in(u) |= whole_asynchronous;
+    *mask_in(u) &= ~BIT(SIGTRAP);
+    u->uc_mcontext.gregs[REG_EFL] |= EFLAGS_TF;
+}
+
+/* The instruction that ran natively is done, or faulted. */
+static void native_end_as(struct engine_thread *t, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    s->native = false;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
+    *mask_in(u) = s->step_mask;
+}
+
+/* The mask that the kernel would have made for a handler. */
+static uint64_t handler_mask(const struct whole_action *a, int number, uint64_t mask)
+{
+    return mask | a->mask | (a->flags & SA_NODEFER ? 0 : BIT(number));
+}
+
+/* One instruction further. */
+static void stepped_as(struct engine_thread *t, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    gregset_t copy;
+    for (unsigned i = 0; i < sizeof copy / sizeof *copy; i++)
+        copy[i] = u->uc_mcontext.gregs[i];
+    enum engine_place place = place_as(t, copy);
+    if (place == PLACE_BETWEEN)
+        return;
+    uint64_t mask = s->stepping ? s->step_mask : *mask_in(u);
+    s->stepping = false;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
+    if (place == PLACE_INSIDE) {
+        put_off_as(t, u, mask);
+        return;
+    }
+    t->pending = 0;
+    whole_requeue_as(t);
+    *mask_in(u) = mask;
+}
+
+/* The program steps itself: true if this trap is not behind an instruction of the program, but on the way
+ * to its next one. */
+static bool early_as(struct engine_thread *t, uint64_t rip)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    if (!s->fresh)
+        return false;
+    if (rip - (uint64_t)engine_text_begin < (uint64_t)(engine_text_end - engine_text_begin) ||
+        inside(rip))
+        return rip != (uint64_t)engine_syscall_done;
+    s->fresh = false;
+    return rip == t->next;
+}
+
+void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
+                             struct engine_thread *t)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    greg_t *gregs = u->uc_mcontext.gregs;
+    uint64_t rip = (uint64_t)gregs[REG_RIP];
+    bool fault = is_fault(number, info->si_code);
+    bool step = number == SIGTRAP && info->si_code == CODE_TRAP_TRACE;
+    if (s->native) {
+        native_end_as(t, u);
+        if (step) {
+            engine_redirect_as(t, gregs);
+            return;
+        }
+        mask = handler_mask(&whole_thread_as(t)->actions->of[number], number, s->step_mask);
+    } else if (step && (s->stepping || s->waiting)) {
+        stepped_as(t, u);
+        return;
+    }
+    if (step && early_as(t, rip))
+        return;
+    enum engine_place place = place_as(t, gregs);
+    if (place != PLACE_BETWEEN && place != PLACE_INSIDE) {
+        /* Arithmetic and undefined instructions name themselves. */
+        if (fault && (uint64_t)info->si_addr == rip)
+            info->si_addr = (void *)gregs[REG_RIP];
+        deliver_as(t, number, info, u, mask);
+        return;
+    }
+    if (step)
+        return; /* on to its next instruction */
+    if (fault) {
+        die_as(number); /* ours, and so an error: at once rather than over and over */
+        return;
+    }
+    if (!wait_as(s, info))
+        return;
+    if (place == PLACE_INSIDE)
+        put_off_as(t, u, *mask_in(u));
+    else if (!s->stepping)
+        step_as(s, u);
+}
+
+uint64_t whole_signal_handler_as(int number)
+{
+    return whole.actions.of[number].handler;
+}

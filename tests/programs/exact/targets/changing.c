@@ -1,0 +1,153 @@
+/* Code that is written, rewritten and moved: in writable and executable memory, by mprotect, in memory that
+ * is shared, and by the very code that runs. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef uint64_t function(uint64_t);
+
+/* lea rax, [rdi + n]; ret */
+static void emit(unsigned char *to, int32_t n)
+{
+    static const unsigned char code[8] = {0x48, 0x8d, 0x87, 0, 0, 0, 0, 0xc3};
+    memcpy(to, code, sizeof code);
+    memcpy(to + 3, &n, sizeof n);
+}
+
+static unsigned char *memory(size_t size, int protection, int flags, int fd)
+{
+    unsigned char *p = mmap(NULL, size, protection, flags, fd, 0);
+    if (p == MAP_FAILED)
+        exit(1);
+    return p;
+}
+
+static void writable(void)
+{
+    unsigned char *p = memory(65536, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    uint64_t sum = 0;
+    for (int i = 0; i < 3000; i++) {
+        unsigned char *at = p + i % 50 * 64;
+        emit(at, i);
+        sum = ((function *)at)(sum) * 3;
+    }
+    printf("writable %lu\n", sum);
+    munmap(p, 65536);
+}
+
+static void toggled(void)
+{
+    unsigned char *p = memory(4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    uint64_t sum = 0;
+    for (int i = 0; i < 500; i++) {
+        mprotect(p, 4096, PROT_READ | PROT_WRITE);
+        emit(p, i);
+        emit(p + 2048, 2 * i);
+        mprotect(p, 4096, PROT_READ | PROT_EXEC);
+        sum = ((function *)p)(sum) * 3;
+        sum = ((function *)(p + 2048))(sum) * 3;
+    }
+    printf("toggled %lu\n", sum);
+    munmap(p, 4096);
+}
+
+static void two_views(void)
+{
+    int fd = memfd_create("code", 0);
+    if (fd < 0 || ftruncate(fd, 4096) != 0)
+        return;
+    unsigned char *w = memory(4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+    unsigned char *x = memory(4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd);
+    uint64_t sum = 0;
+    for (int i = 0; i < 2000; i++) {
+        emit(w + i % 7 * 16, i);
+        sum = ((function *)(x + i % 7 * 16))(sum) * 3;
+    }
+    printf("two views %lu\n", sum);
+    close(fd);
+}
+
+static void remapped(void)
+{
+    uint64_t sum = 0;
+    unsigned char *p = memory(8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    for (int i = 0; i < 300; i++) {
+        mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        emit(p + 128, i);
+        mprotect(p, 4096, PROT_READ | PROT_EXEC);
+        sum = ((function *)(p + 128))(sum) * 3;
+        unsigned char *to = mremap(p, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, p + 4096);
+        sum = ((function *)(to + 128))(sum) * 3;
+    }
+    printf("remapped %lu\n", sum);
+}
+
+/* Adds 1, and changes the constant that it is about to execute: the next addition adds 2, and so on. */
+static void modifies_itself(void)
+{
+    static const unsigned char code[] = {
+        0x48, 0x31, 0xc0,                         /* xor rax, rax */
+        0xb9, 100, 0, 0, 0,                       /* mov ecx, 100 */
+        0xff, 0x05, 1, 0, 0, 0,                   /* loop: inc dword [rip + 1] (the constant below) */
+        0x48, 0x05, 0, 0, 0, 0,                   /* add rax, constant */
+        0xff, 0xc9, 0x75, 0xf0,                   /* dec ecx; jnz loop */
+        0xc3};
+    unsigned char *p = memory(4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    memcpy(p, code, sizeof code);
+    int32_t distance = (int32_t)(16 - 14);
+    memcpy(p + 10, &distance, sizeof distance);
+    printf("modifies itself %lu\n", ((function *)p)(0));
+}
+
+static unsigned char *shared_code;
+static volatile int generation;
+
+static void *runs(void *argument)
+{
+    uint64_t bad = 0, last = 0;
+    (void)argument;
+    while (generation >= 0) {
+        uint64_t got = ((function *)shared_code)(0);
+        bad += got < last;
+        last = got;
+    }
+    return (void *)bad;
+}
+
+/* One thread writes the constant (an aligned store), others run the code. */
+static void two_threads(void)
+{
+    unsigned char *p = memory(4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    shared_code = p + 1; /* so that the constant is aligned */
+    emit(shared_code, 0);
+    pthread_t thread;
+    void *bad;
+    pthread_create(&thread, NULL, runs, NULL);
+    for (int32_t i = 1; i < 20000; i++) {
+        __atomic_store_n((int32_t *)(p + 4), i, __ATOMIC_RELEASE);
+        uint64_t got = ((function *)shared_code)(0);
+        if (got != (uint64_t)i)
+            printf("wrote %d, ran %lu\n", i, got);
+    }
+    generation = -1;
+    pthread_join(thread, &bad);
+    printf("two threads %lu\n", (unsigned long)bad);
+}
+
+int main(void)
+{
+    writable();
+    toggled();
+    two_views();
+    remapped();
+    modifies_itself();
+    two_threads();
+    return 0;
+}
