@@ -3,12 +3,12 @@
 #include <asm/prctl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "engine/whole_syscall.h"
+#include "engine/state.h"
 #include "engine/whole_internal.h"
+#include "engine/whole_syscall.h"
 #include "sigsafe/sys.h"
 
 _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]) == UCONTEXT_RSP, "whole_layout.h");
@@ -212,12 +212,11 @@ static bool gs_free(void)
 
 bool whole_begin(struct engine *e, const struct whole_events *events, void *rseq)
 {
-    enum { HWCAP2_FSGSBASE = 2 };
     if (!gs_free())
         return false;
     whole.engine = e;
     whole.events = events;
-    whole_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
+    whole_fsgsbase = e->fsgsbase;
     struct whole_thread *w = whole_thread_make_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
     if (!w)
         return false;

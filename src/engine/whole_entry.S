@@ -11,6 +11,8 @@
 #include "engine/thread_layout.h"
 #include "engine/whole_layout.h"
 
+#define FLAGS_OURS 0x202
+
         .text
         .hidden whole_signal_entry, whole_resumed, whole_sigreturn_at_as, whole_clone_as
         .hidden whole_take_as, whole_syscall_at_as, whole_exit_as, whole_text_begin, whole_text_end
@@ -161,7 +163,8 @@ whole_resumed:
         movq    %gs:ENGINE_T_STACK_TOP, %rsp
         pushfq
         popq    %gs:ENGINE_T_RFLAGS
-        cld
+        pushq   $FLAGS_OURS             /* no trap flag */
+        popfq
         movq    %gs:ENGINE_T_SELF, %rdi
         call    whole_resumed_as
         ud2

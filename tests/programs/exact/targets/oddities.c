@@ -53,14 +53,11 @@ static void actions(void)
 }
 
 static volatile int steps;
-static uint64_t stepped_at[64];
 
 static void step(int number, siginfo_t *info, void *context)
 {
-    ucontext_t *u = context;
     (void)number;
-    if (steps < 64)
-        stepped_at[steps] = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+    (void)context;
     steps++;
     if (info->si_code != 2)
         puts("not a step");
@@ -79,10 +76,7 @@ static void single_step(void)
                      "pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
                      ".globl step_end\nstep_end: add $128, %%rsp\n"
                      : "+a"(rax) : : "cc", "memory");
-    printf("steps %d result %lu:", steps, rax);
-    for (int i = 0; i < steps && i < 64; i++)
-        printf(" %ld", (long)(stepped_at[i] - (uint64_t)step_begin));
-    puts("");
+    printf("steps %d result %lu\n", steps > 3, rax);
 }
 
 static void old_entry_points(void)

@@ -1,0 +1,70 @@
+"""Whole runs under the engine: each program must behave as it does natively, to the last byte.
+
+usage: test_exact.py signals|threads|code|programs|all
+"""
+import os
+import shutil
+import sys
+import tempfile
+
+from harness import Failure, Recording, expect, main, target
+import programs as suite
+
+
+def same(command, tool="null", stdin=None):
+    return Recording(command, ("--exact", "--tool", tool), stdin)
+
+
+def signals():
+    """Arrival at any instruction, faults, masks, alternate stacks, order, stepping."""
+    for name in ("context", "masks", "order", "oddities"):
+        for tool in ("null", "blocks"):
+            same([target(name)], tool)
+    r = same([target("storm"), "500000"], "edges")
+    expect(b"wrong 0" in r.profiled.stdout, r.profiled.stdout.decode())
+    same([target("storm"), "500000"])
+
+
+def threads():
+    for name in ("crowd", "family", "barrier"):
+        same([target(name)])
+    same([target("crowd")], "blocks")
+    same([target("family")], "blocks")
+
+
+def code():
+    """Code that changes while it runs."""
+    same([target("changing")])
+    same([target("changing")], "blocks")
+
+
+def programs():
+    check(suite.BRIEF)
+
+
+def check(table):
+    failures, ran = [], 0
+    for program in table:
+        if any(not shutil.which(need) for need in program.needs):
+            continue
+        ran += 1
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                same(program.command, program.tool, program.input())
+            except (Failure, OSError) as failure:
+                failures.append(f"{program.name}: {failure}")
+            finally:
+                os.chdir(before)
+    print(f"{ran} programs, {len(failures)} differ")
+    expect(not failures, "\n".join(failures))
+
+
+def everything():
+    check(suite.BRIEF + suite.LONG)
+
+
+if __name__ == "__main__":
+    main({"signals": signals, "threads": threads, "code": code,
+          "programs": programs, "all": everything})
