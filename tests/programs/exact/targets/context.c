@@ -35,7 +35,6 @@ __asm__(".set far_memory, load - 0x40000000\n"); /* outside the image */
 
 static char *at, *next;
 static uint64_t a_value, b_value;
-static volatile int depth;
 
 static void report(int number, siginfo_t *info, void *context)
 {

@@ -26,9 +26,9 @@ static void print_mask(const char *when)
     puts("");
 }
 
-static void install(int number, void (*handler)(int, siginfo_t *, void *), int flags, int also)
+static void install(int number, void (*handler)(int, siginfo_t *, void *), unsigned flags, int also)
 {
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags};
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = (int)(SA_SIGINFO | flags)};
     if (also)
         sigaddset(&action.sa_mask, also);
     sigaction(number, &action, NULL);
