@@ -231,6 +231,21 @@ void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lea
         calls_count(&t->memo[i]);
 }
 
+void trampoline_leave(struct rt_thread *t, uint64_t sp)
+{
+    if (!t->trampoline.lifted || sp < (uint64_t)__builtin_frame_address(0))
+        return;
+    t->busy = 1;
+    compiler_fence();
+    uint32_t i = t->trampoline.lifted;
+    if (i <= t->memo_depth && t->trampoline.tree == t->memo[0].node)
+        for (; i > 1 && t->memo[i - 1].cfa && t->memo[i - 1].cfa <= sp; i--)
+            calls_count(&t->memo[i - 1]);
+    t->trampoline.lifted = i > 1 ? i : 0;
+    compiler_fence();
+    t->busy = 0;
+}
+
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp)
 {

@@ -33,6 +33,10 @@ void trampoline_fork_child(struct rt_thread *t);
  * puts the true one back. t may be NULL. */
 void trampoline_lift(struct rt_thread *t);
 
+/* After that: the thread leaves all frames below stack pointer sp; their edges are counted (csprof
+ * paper, section 2.5.3). */
+void trampoline_leave(struct rt_thread *t, uint64_t sp);
+
 /* A walk has stopped at a trampoline. True: at the thread's own; then the *kept first elements of the
  * memo are the rest of the path, and *walk says how that ends. False: at one that did not belong
  * there, and is gone, or the path has become too long: walk again without. */

@@ -19,6 +19,7 @@
         pushq %\register
         .cfi_adjust_cfa_offset 8
         .endr
+        movq %rdi, %rsi
         movl $\number, %edi
         call nonlocal_prepare
         .irp register, r9, r8, rcx, rdx, rsi, rdi

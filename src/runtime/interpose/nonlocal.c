@@ -60,12 +60,25 @@ void nonlocal_init(void)
     }
 }
 
-/* Called by nonlocal.S with the number of the function that the program calls. */
-__attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number);
-void *nonlocal_prepare(unsigned number)
+/* The stack pointer that glibc's longjmp will set: __jmp_buf[6], rotated and xored with the thread's
+ * pointer guard (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
+static uint64_t jump_stack(const uint64_t *jump_buffer)
 {
+    enum { JB_RSP = 6, ROTATED = 17 };
+    uint64_t guard, mangled = jump_buffer[JB_RSP];
+    __asm__("movq %%fs:0x30, %0" : "=r"(guard));
+    return (mangled >> ROTATED | mangled << (64 - ROTATED)) ^ guard;
+}
+
+/* Called by nonlocal.S with the number of the function that the program calls, and its argument. */
+__attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, const void *argument);
+void *nonlocal_prepare(unsigned number, const void *argument)
+{
+    enum { LONGJMP_LAST = 3 };
     void *function = __atomic_load_n(&real[number], __ATOMIC_RELAXED);
-    if (rt.process)
-        trampoline_lift(self_get());
+    struct rt_thread *t = rt.process ? self_get() : NULL;
+    trampoline_lift(t);
+    if (t && number <= LONGJMP_LAST)
+        trampoline_leave(t, jump_stack(argument));
     return function ? function : real_find(number);
 }
