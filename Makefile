@@ -50,6 +50,6 @@ help:
 	@echo "make demo     install, build, record xz at work, print the report"
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
-	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs"
+	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, instructions"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make clean    remove what was built"

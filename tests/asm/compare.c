@@ -89,6 +89,9 @@ bool outcomes_differ(const struct batch *b, unsigned index, const struct mode *m
     const struct piece *p = &b->pieces[index];
     if (engine->ending == ENDED_NOWHERE)
         return nowhere_differs(native, engine);
+    /* What the decoder knows nothing of must be what the processor refuses. */
+    if (engine->stopped == 1 + STOP_INVALID && native->state.rip != engine->stop_rip)
+        return true;
     uint64_t ignored = p->ignore ? eflags(X86_STATUS_FLAGS) : 0;
     if (mode->tool || mode->budget)
         ignored |= dead_flags(b, index, native);

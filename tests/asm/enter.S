@@ -35,8 +35,8 @@ asm_native:
         jmpq    *asm_target(%rip)
         .size   asm_native, . - asm_native
 
-/* void asm_engine(struct vectors *v, uint64_t features, struct engine_thread *t): engine_run_as from
- * these vectors, and into them where it returns. */
+/* void asm_engine(struct vectors *v, uint64_t features, struct engine_thread *t):
+ * engine_run_as from these vectors, and into them where it returns. */
         .globl  asm_engine
         .hidden asm_engine
         .type   asm_engine, @function

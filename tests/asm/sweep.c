@@ -1,7 +1,8 @@
 /* Instructions and pieces of code, natively and under the engine.
  *
- * usage: sweep forms [SHARE] | pieces SEED COUNT | bytes SEED COUNT
+ * usage: sweep cases | forms [SHARE] | pieces SEED COUNT | bytes SEED COUNT
  *
+ *   cases   the named ones (cases.h), everywhere, in every mode
  *   forms   every form of every instruction, with a register and with memory; with SHARE, one in
  *           SHARE of all encodings besides
  *   pieces  COUNT random sequences of instructions
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cases.h"
 #include "run.h"
 
 enum { SEEN = 1 << 20 };
@@ -96,6 +98,30 @@ static void random_pieces(bool bytes, uint64_t seed, uint64_t count)
     flush(4);
 }
 
+/* Each from several states; where the engine must stop, it must in every run. */
+static void cases(void)
+{
+    enum { STATES = 12 };
+    for (const struct named *n = named; n->name; n++) {
+        uint64_t before = tally.differences, compared = tally.compared;
+        uint64_t stops = n->stop ? tally.stops[n->stop - 1] : 0;
+        for (unsigned place = 0; place < PLACES; place++) {
+            batch.place = (enum place)place;
+            for (uint64_t seed = 1; seed <= STATES; seed++)
+                piece_of_case(&batch.pieces[batch.count++], n, seed * 7919 + place);
+            batch_run(&batch, (UINT64_C(1) << mode_count) - 1, &tally);
+            batch.count = 0;
+        }
+        compared = tally.compared - compared;
+        if (n->stop && tally.stops[n->stop - 1] - stops != compared) {
+            fprintf(stderr, "%s: the engine did not stop for its reason each time\n", n->name);
+            tally.differences++;
+        }
+        if (tally.differences != before || !compared)
+            fprintf(stderr, "FAILED: %s (%lu compared)\n", n->name, compared);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *why;
@@ -105,6 +131,8 @@ int main(int argc, char **argv)
     }
     if (!strcmp(what, "forms"))
         forms(argc > 2 ? strtoull(argv[2], NULL, 10) : 0);
+    else if (!strcmp(what, "cases"))
+        cases();
     else if (argc == 4)
         random_pieces(!strcmp(what, "bytes"), strtoull(argv[2], NULL, 10),
                       strtoull(argv[3], NULL, 10));
