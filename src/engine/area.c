@@ -8,14 +8,33 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+enum { HUGE = 2 << 20 };
+
+/* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. */
+static void align_huge_as(struct area *a)
+{
+    uint64_t base = (uint64_t)(uintptr_t)a->base, aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
+    uint64_t end = base + a->size, size = a->size - HUGE;
+    if (aligned > base)
+        sys_call3_as(SYS_munmap, (long)base, (long)(aligned - base), 0);
+    if (end > aligned + size)
+        sys_call3_as(SYS_munmap, (long)(aligned + size), (long)(end - aligned - size), 0);
+    *a = (struct area){ .base = (uint8_t *)aligned, .size = size };
+    sys_call3_as(SYS_madvise, (long)aligned, (long)size, MADV_HUGEPAGE);
+}
+
 bool area_map_as(struct area *a, uint64_t size, unsigned how)
 {
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
     long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_LOW ? MAP_32BIT : 0);
+    if (how & AREA_HUGE)
+        size += HUGE;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, prot, flags, -1, 0);
     if (base < 0 && base > -4096)
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size };
+    if (how & AREA_HUGE)
+        align_huge_as(a);
     return true;
 }
 

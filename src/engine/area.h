@@ -20,7 +20,7 @@ struct area {
     uint64_t ready; /* bytes from base that have been populated */
 };
 
-enum { AREA_PLAIN = 0, AREA_CODE = 1, AREA_LOW = 2 /* below 2 GB */ };
+enum { AREA_PLAIN = 0, AREA_CODE = 1, AREA_LOW = 2 /* below 2 GB */, AREA_HUGE = 4 };
 
 /* Reserves `size` bytes; false without address space. */
 bool area_map_as(struct area *a, uint64_t size, unsigned how);

@@ -1,7 +1,7 @@
 #include "engine/block.h"
 
 enum {
-    HEADS_FIRST = 1 << 13,
+    SLOTS_FIRST = 1 << 13,
     /* A block of four instructions takes about 40 bytes of code. */
     CODE_PER_BLOCK = 32,
     AT_ONCE = 64, /* blocks that blocks_reserve_as makes room for */
@@ -11,15 +11,15 @@ enum {
 bool blocks_map_as(struct blocks *b, uint64_t cache_size)
 {
     uint64_t most = cache_size / CODE_PER_BLOCK;
-    uint64_t heads = HEADS_FIRST;
-    while (heads < most)
-        heads *= 2;
-    *b = (struct blocks){ .used = 1, .exits_used = 1, .spans_used = 1, .mask = HEADS_FIRST - 1 };
+    uint64_t slots = SLOTS_FIRST;
+    while (slots < 2 * most)
+        slots *= 2;
+    *b = (struct blocks){ .used = 1, .exits_used = 1, .spans_used = 1, .mask = SLOTS_FIRST - 1 };
     if (area_map_as(&b->blocks, most * sizeof(struct block), AREA_PLAIN) &&
         area_map_as(&b->exits, most * 2 * sizeof(struct exit), AREA_PLAIN) &&
         area_map_as(&b->spans, most * 4 * sizeof(struct span), AREA_PLAIN) &&
-        area_map_as(&b->heads, heads * sizeof(uint32_t), AREA_PLAIN) &&
-        area_need_as(&b->heads, HEADS_FIRST * sizeof(uint32_t)))
+        area_map_as(&b->slots, slots * sizeof(struct slot), AREA_PLAIN) &&
+        area_need_as(&b->slots, SLOTS_FIRST * sizeof(struct slot)))
         return true;
     blocks_unmap_as(b);
     return false;
@@ -30,73 +30,93 @@ void blocks_unmap_as(struct blocks *b)
     area_unmap_as(&b->blocks);
     area_unmap_as(&b->exits);
     area_unmap_as(&b->spans);
-    area_unmap_as(&b->heads);
+    area_unmap_as(&b->slots);
 }
 
-static inline uint32_t *head_of(const struct blocks *b, uint64_t pc)
+static inline uint64_t hash_of(uint64_t pc)
 {
-    uint64_t hash = pc * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t *)(void *)b->heads.base + (hash >> 32 & b->mask);
+    return pc * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Twice the heads: the new bit of the hash decides for each block where it goes. */
-static void heads_grow_as(struct blocks *b)
+static inline struct slot *slots_of(const struct blocks *b)
+{
+    return (struct slot *)(void *)b->slots.base;
+}
+
+/* Most questions are about code that has not been translated: the tag answers them without a look
+ * at any record. */
+static inline uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)hash | 1;
+}
+
+/* Puts the block into the first slot that is free, or was. */
+static void slot_take(struct blocks *b, uint64_t pc, uint32_t number)
+{
+    uint64_t hash = hash_of(pc);
+    uint64_t at = hash >> 32 & b->mask;
+    while (slots_of(b)[at].number)
+        at = (at + 1) & b->mask;
+    slots_of(b)[at] = (struct slot){ tag_of(hash), number };
+    b->taken++;
+}
+
+/* Twice the slots, without those of dead blocks. */
+static void slots_grow_as(struct blocks *b)
 {
     uint64_t count = (uint64_t)b->mask + 1;
-    if (!area_need_as(&b->heads, count * 2 * sizeof(uint32_t)))
+    if (!area_need_as(&b->slots, count * 2 * sizeof(struct slot)))
         return;
-    uint32_t *heads = (uint32_t *)(void *)b->heads.base;
+    for (uint64_t i = 0; i < count * 2; i++)
+        slots_of(b)[i] = (struct slot){ 0 };
     b->mask = (uint32_t)(count * 2 - 1);
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t number = heads[i];
-        heads[i] = heads[i + count] = BLOCK_NONE;
-        while (number) {
-            struct block *block = block_at(b, number);
-            uint32_t next = block->hash_next;
-            uint32_t *head = head_of(b, block->pc);
-            block->hash_next = *head;
-            *head = number;
-            number = next;
-        }
-    }
+    b->taken = 0;
+    for (uint32_t i = 1; i < b->used; i++)
+        if (!(block_at(b, i)->flags & BLOCK_DEAD))
+            slot_take(b, block_at(b, i)->pc, i);
 }
 
 bool blocks_reserve_as(struct blocks *b)
 {
-    if (b->used > b->mask)
-        heads_grow_as(b);
+    if (b->taken + AT_ONCE > b->mask / 4 * 3)
+        slots_grow_as(b);
     return area_need_as(&b->blocks, (b->used + (uint64_t)AT_ONCE) * sizeof(struct block)) &&
            area_need_as(&b->exits, (b->exits_used + (uint64_t)AT_ONCE * 2) * sizeof(struct exit)) &&
            area_need_as(&b->spans, (b->spans_used + (uint64_t)SPANS_AT_ONCE) * sizeof(struct span));
 }
 
+void blocks_prefetch(const struct blocks *b, uint64_t pc)
+{
+    __builtin_prefetch(&slots_of(b)[hash_of(pc) >> 32 & b->mask]);
+}
+
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail)
 {
-    uint32_t number = *head_of(b, pc);
-    while (number) {
-        struct block *block = block_at(b, number);
+    uint64_t hash = hash_of(pc);
+    uint32_t tag = tag_of(hash);
+    for (uint64_t at = hash >> 32 & b->mask;; at = (at + 1) & b->mask) {
+        struct slot slot = slots_of(b)[at];
+        if (!slot.number)
+            return NULL;
+        if (slot.tag != tag)
+            continue;
+        struct block *block = block_at(b, slot.number);
         if (block->pc == pc && block->tail == tail)
             return block;
-        number = block->hash_next;
     }
-    return NULL;
 }
 
 void block_publish_as(struct blocks *b, uint32_t number)
 {
-    struct block *block = block_at(b, number);
-    uint32_t *head = head_of(b, block->pc);
-    block->hash_next = *head;
-    *head = number;
+    slot_take(b, block_at(b, number)->pc, number);
 }
 
 void block_unpublish_as(struct blocks *b, uint32_t number)
 {
-    uint32_t *link = head_of(b, block_at(b, number)->pc);
-    while (*link && *link != number)
-        link = &block_at(b, *link)->hash_next;
-    if (*link)
-        *link = block_at(b, number)->hash_next;
+    uint64_t at = hash_of(block_at(b, number)->pc) >> 32 & b->mask;
+    while (slots_of(b)[at].number && slots_of(b)[at].number != number)
+        at = (at + 1) & b->mask;
+    slots_of(b)[at].tag = 0; /* matches nothing; the number keeps the sequence together */
 }
 
 struct block *block_of_code_as(const struct blocks *b, uint32_t offset)

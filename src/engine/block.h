@@ -1,6 +1,6 @@
 /* What the engine keeps about the blocks that it has translated, and how they hang together.
  *
- *      hash(pc) ──> block ──hash_next──> block        blocks[1 ...], dense, in the order of their code
+ *      slots[hash(pc)] ──> block          blocks[1 ...], dense, in the order of their code
  *                     │ first_exit, exit_count
  *                     v
  *                   exit ──to──> block ──incoming──> exit ──next──> exit     all that jump to it
@@ -30,7 +30,6 @@ struct block {
     uint64_t pc;
     uint32_t body;       /* cache offset; where links go */
     uint32_t entry;      /* cache offset of its indirect entry; 0: none yet */
-    uint32_t hash_next;
     uint32_t first_exit;
     uint32_t incoming;   /* list of exits */
     uint32_t first_span;
@@ -41,7 +40,7 @@ struct block {
     uint8_t count;       /* instructions */
     uint8_t exit_count;
     uint8_t flags;
-    uint8_t reserved;
+    uint8_t reserved[5];
     uint32_t remade; /* how often the code at pc has been translated before, because it had changed */
 };
 _Static_assert(sizeof(struct block) == 48, "dense");
@@ -80,10 +79,17 @@ struct span {
     uint8_t spilled; /* SPAN_CORE: register in slot A | register in slot B << 4; rsp: none */
 };
 
+/* Where a block is found: open addressing, by the upper half of the hash of its pc. */
+struct slot {
+    uint32_t tag;    /* the lower half, made odd; 0: of a dead block */
+    uint32_t number; /* 0: free */
+};
+
 struct blocks {
-    struct area blocks, exits, spans, heads;
+    struct area blocks, exits, spans, slots;
     uint32_t used, exits_used, spans_used; /* counting from 1 */
-    uint32_t mask; /* heads - 1 */
+    uint32_t mask;  /* slots - 1 */
+    uint32_t taken; /* slots, those of dead blocks included */
 };
 
 bool blocks_map_as(struct blocks *b, uint64_t cache_size);
@@ -106,6 +112,9 @@ static inline struct span *span_at(const struct blocks *b, uint32_t number)
 {
     return (struct span *)(void *)b->spans.base + number;
 }
+
+/* block_find_as will be asked about pc soon. */
+void blocks_prefetch(const struct blocks *b, uint64_t pc);
 
 /* The live block of `tail` instructions (0: whole) at pc, or NULL. */
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail);

@@ -15,7 +15,7 @@
 #include "engine/address.h"
 #include "engine/area.h"
 
-enum { CACHE_SEGMENT = 1 << 20 };
+enum { CACHE_SEGMENT = 2 << 20 };
 
 struct cache {
     struct area area;

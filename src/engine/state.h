@@ -16,7 +16,8 @@ enum {
     BLOCK_INSNS = 64,       /* most instructions of a block */
     LOOKUP_SIZE = 1 << 16,
     ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
-    TRANSLATE_AHEAD = 4,    /* blocks made at once */
+    TRANSLATE_AHEAD = 4,    /* blocks made at once, one behind the other */
+    AHEAD_RETURNS = 4,      /* and so many times again, where calls return to */
     HOOKS_MOST = 256,       /* hooks in a block */
     HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
     TRANSLATE_ROOM = 24 << 10, /* most bytes of code of one block, cold part included */

@@ -154,6 +154,10 @@ static void decode_as(struct translation *x, uint64_t pc)
         if (rules[x->e->insns[x->count - 1].kind].treatment != COPY)
             break;
     }
+    /* Whether these are there will be asked when the block has been written. */
+    blocks_prefetch(&x->e->blocks, x->next);
+    if (x->taken)
+        blocks_prefetch(&x->e->blocks, x->taken);
 }
 
 /* Copies instructions [from, to), which are used as they are. */
@@ -301,6 +305,14 @@ static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
            x->range.trust == TRUST_FIXED;
 }
 
+/* Code that will be wanted when a call returns: made now, with an entry, it saves the dispatch. */
+static void return_note(struct translation *x)
+{
+    if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && x->returns_count < AHEAD_RETURNS &&
+        x->range.trust == TRUST_FIXED)
+        x->returns[x->returns_count++] = x->next;
+}
+
 /* The decoded block, and the next few that it runs on to, one behind the other. */
 static void chain_emit_as(struct translation *x)
 {
@@ -308,6 +320,7 @@ static void chain_emit_as(struct translation *x)
     for (uint32_t made = 1;; made++) {
         uint64_t on = block_emit_as(x, before);
         block_finish_as(x);
+        return_note(x);
         if (!on)
             return;
         if (!ahead_as(x, on, made)) {
@@ -317,6 +330,24 @@ static void chain_emit_as(struct translation *x)
         }
         before = exit_make_as(x->e, x->number, EXIT_LINK, on);
     }
+}
+
+/* The decoded block and its chain, with an indirect entry if asked for. Returns its number; 0: the cache
+ * is full. */
+static uint32_t chain_make_as(struct translation *x, bool entered)
+{
+    struct engine *e = x->e;
+    if (!blocks_reserve_as(&e->blocks) ||
+        !cache_reserve_as(&e->cache, TRANSLATE_ROOM * TRANSLATE_AHEAD))
+        return BLOCK_NONE;
+    uint8_t *at = cache_at(&e->cache, e->cache.hot);
+    x->hot = (struct emit){ .at = at, .end = cache_at(&e->cache, e->cache.cold) };
+    uint32_t first = e->blocks.used;
+    uint32_t entry = entered ? lookup_entry_emit_as(e, &x->hot, x->pc) : 0;
+    chain_emit_as(x);
+    if (entry)
+        lookup_enter_as(e, block_at(&e->blocks, first), entry);
+    return first;
 }
 
 struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why)
@@ -331,16 +362,13 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
         return NULL;
     }
     *why = STOP_CACHE_FULL;
-    if (!blocks_reserve_as(&e->blocks) ||
-        !cache_reserve_as(&e->cache, TRANSLATE_ROOM * TRANSLATE_AHEAD))
+    uint32_t first = chain_make_as(&x, request.entry);
+    if (!first)
         return NULL;
-    uint8_t *at = cache_at(&e->cache, e->cache.hot);
-    x.hot = (struct emit){ .at = at, .end = cache_at(&e->cache, e->cache.cold) };
-    uint32_t first = e->blocks.used;
-    uint32_t entry = request.entry ? lookup_entry_emit_as(e, &x.hot, request.pc) : 0;
-    chain_emit_as(&x);
-    if (entry)
-        lookup_enter_as(e, block_at(&e->blocks, first), entry);
+    for (uint32_t i = 0; i < x.returns_count; i++)
+        if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
+            x.range.trust == TRUST_FIXED)
+            chain_make_as(&x, true);
     e->figures.translate_ticks += sys_ticks_as() - begin;
     return block_at(&e->blocks, first);
 }

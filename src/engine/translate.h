@@ -23,6 +23,9 @@ struct translation {
     bool hooked;          /* the tool has been asked about this block */
     bool tail;            /* `limit` instructions and no more: then the budget is used up */
     enum stop_reason why; /* count is 0: why not even one instruction can be translated */
+    /* Where calls that have been written return to. */
+    uint64_t returns[AHEAD_RETURNS];
+    uint32_t returns_count;
     /* The block as written. */
     uint32_t number;
     struct block *block;

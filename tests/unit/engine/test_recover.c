@@ -1,0 +1,145 @@
+/* At every instruction of the code cache: the program's state is recovered, and it is one that the
+ * processor itself has between two instructions, in the same order. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#include "engine/recover.h"
+#include "functions.h"
+#include "run.h"
+#include "stepping.h"
+#include "tools/tools.h"
+
+enum {
+    TRAP = 0x100,
+    STATUS = 0x8d5 | 0x400,
+    ELIDED = 6, /* instructions in a row that have no code: direct jumps */
+};
+
+static struct rig rig;
+static uint32_t at;      /* the native step that was seen last */
+static uint32_t whole;   /* of so many */
+static enum { RIP, REGISTERS, ALL } compared; /* hooks borrow what is dead */
+static uint64_t places[PLACE_SYSCALL_DONE + 1];
+static char wrong[200];
+
+static bool same(const struct step *s, const greg_t *gregs)
+{
+    for (int i = 0; compared >= REGISTERS && i < 16; i++)
+        if (s->gpr[i] != (uint64_t)gregs[stepping_order[i]])
+            return false;
+    return s->rip == (uint64_t)gregs[REG_RIP] &&
+           (compared < ALL || !((s->flags ^ (uint64_t)gregs[REG_EFL]) & STATUS));
+}
+
+/* Within a repeated string instruction, at its own address. */
+static bool repeating(const greg_t *gregs)
+{
+    const uint8_t *code = (const uint8_t *)(uintptr_t)gregs[REG_RIP];
+    return stepping_at(at)->rip == (uint64_t)gregs[REG_RIP] && (*code == 0xf2 || *code == 0xf3);
+}
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    ucontext_t *u = context;
+    gregset_t gregs;
+    memcpy(gregs, u->uc_mcontext.gregs, sizeof gregs);
+    enum engine_place place = engine_recover_as(rig.thread, gregs);
+    places[place]++;
+    if (place != PLACE_BOUNDARY && place != PLACE_CORE)
+        return;
+    if (repeating(gregs))
+        return;
+    for (uint32_t i = at; i < whole && i <= at + ELIDED; i++)
+        if (same(stepping_at(i), gregs)) {
+            at = i;
+            return;
+        }
+    if (!*wrong)
+        snprintf(wrong, sizeof wrong, "place %d after step %u of %u: at %llx, should be %lx",
+                 (int)place, at, whole, gregs[REG_RIP], stepping_at(at)->rip);
+}
+
+static void walk(const struct function *f, const char *tool)
+{
+    struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, old;
+    whole = stepping_run(&rig, f->call, f->steps);
+    /* Twice: cold, with all that the dispatcher does, then warm. */
+    for (int round = 0; round < 2; round++) {
+        stepping_prepare(&rig, f->call, f->steps);
+        rig.thread->budget = INT64_MAX;
+        rig.thread->rflags |= TRAP;
+        *wrong = 0;
+        at = 0;
+        sigaction(SIGTRAP, &action, &old);
+        engine_run_as(rig.thread);
+        sigaction(SIGTRAP, &old, NULL);
+        if (*wrong)
+            fail_msg("%s, %s: %s", tool, f->name, wrong);
+        assert_int_equal(rig.thread->stop, STOP_ADDRESS);
+        assert_true(at + 20 > whole);
+    }
+}
+
+static void every_place(const char *tool, bool budget)
+{
+    memset(places, 0, sizeof places);
+    rig_make(&rig, &(struct engine_config){ .tool = tool_find(tool), .budget = budget });
+    for (const struct function *f = functions; f->name; f++)
+        if (f->steps)
+            walk(f, tool);
+    assert_int_equal(places[PLACE_NATIVE], 0);
+    assert_true(places[PLACE_BOUNDARY] > 1000);
+    rig_free(&rig);
+    stepping_free();
+}
+
+static void without_a_tool(void **state)
+{
+    (void)state;
+    compared = ALL;
+    every_place("null", false);
+    assert_true(places[PLACE_BOUNDARY] > places[PLACE_BETWEEN]);
+}
+
+static void with_counters(void **state)
+{
+    (void)state;
+    compared = RIP;
+    every_place("blocks", false);
+}
+
+static void with_a_stolen_register(void **state)
+{
+    (void)state;
+    compared = ALL;
+    every_place("path", false);
+    assert_true(places[PLACE_CORE] > 100);
+    every_place("results", false);
+}
+
+static void with_a_budget(void **state)
+{
+    (void)state;
+    compared = REGISTERS;
+    every_place("null", true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_tool),
+        cmocka_unit_test(with_counters),
+        cmocka_unit_test(with_a_stolen_register),
+        cmocka_unit_test(with_a_budget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
