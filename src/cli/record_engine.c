@@ -53,10 +53,19 @@ bool record_engine_tool(struct record_engine *r, const char *name, struct err *e
 
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
 {
-    double value;
-    if (!number_parse(text, number_counts, 1, LENGTH_MAX, "the length of bursts (--length)", &value,
-                      e))
+    static const char what[] = "the length of bursts (--length)";
+    const char *most = strstr(text, "..");
+    char least[32] = "";
+    double value, from = 0;
+    if (most && (size_t)(most - text) < sizeof least) {
+        memcpy(least, text, (size_t)(most - text));
+        if (!number_parse(least, number_counts, 1, LENGTH_MAX, what, &from, e))
+            return false;
+        text = most + 2;
+    }
+    if (!number_parse(text, number_counts, from > 1 ? from : 1, LENGTH_MAX, what, &value, e))
         return false;
+    r->length_least = (uint64_t)from;
     r->length = (uint64_t)value;
     return true;
 }
@@ -71,7 +80,7 @@ bool record_engine_baseline(struct record_engine *r, const char *text, struct er
     return true;
 }
 
-bool record_engine_settle(struct record_engine *r, const char *sampled, struct err *e)
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
     if (!r->tool_given)
@@ -86,6 +95,9 @@ bool record_engine_settle(struct record_engine *r, const char *sampled, struct e
     if (r->carrier == CARRIER_BURST && r->tool == TOOL_CALLS)
         return err_set(e, ERR_USAGE, "the tool calls needs the whole run: calling contexts begin "
                        "before a burst; use --exact --tool calls");
+    if (r->carrier == CARRIER_BURST && attached)
+        return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
+                       "it with penumbra record");
     if (r->length && r->carrier != CARRIER_BURST)
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
     if (r->native_ns && !exact)
@@ -101,7 +113,7 @@ bool record_engine_settle(struct record_engine *r, const char *sampled, struct e
 
 bool record_engine_available(const struct record_engine *r, struct err *e)
 {
-    if (r->carrier == CARRIER_HANDLER || (r->carrier == CARRIER_EXACT && r->tool != TOOL_CALLS))
+    if (r->carrier != CARRIER_EXACT || r->tool != TOOL_CALLS)
         return true;
     return err_set(e, ERR_USAGE, "the carrier %s needs the engine, which this version of penumbra does "
                    "not have yet; without --exact and --carrier, penumbra samples",

@@ -15,7 +15,8 @@
 struct record_engine {
     uint32_t carrier, tool; /* enum carrier_kind, tool_kind; of the tool once settled */
     bool tool_given;
-    uint64_t length;    /* instructions of a burst; 0: not given */
+    uint64_t length;    /* most instructions of a burst; 0: not given */
+    uint64_t length_least; /* 0: all bursts are of `length` */
     uint64_t native_ns; /* --baseline; 0: not given */
 };
 
@@ -25,8 +26,8 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that
- * was given and needs samples ("-F"), or NULL. */
-bool record_engine_settle(struct record_engine *r, const char *sampled, struct err *e);
+ * was given and needs samples ("-F"), or NULL; attached: the process runs already. */
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e);
 
 /* Whether this build can run the carrier. */
 bool record_engine_available(const struct record_engine *r, struct err *e);

@@ -85,11 +85,15 @@ static void say(const struct record_result *r, const struct profile *p)
 {
     struct profile_totals t;
     struct buf b = {0};
+    uint64_t bursts = p->counts ? p->counts->bursts : 0;
     profile_totals(p, &t);
-    if (!t.taken)
+    if (!t.taken && !bursts)
         put_reason(&b, p, &t);
     buf_puts(&b, "penumbra: ");
-    put_count(&b, t.taken, "sample", "samples");
+    if (bursts)
+        put_count(&b, bursts, "burst", "bursts");
+    else
+        put_count(&b, t.taken, "sample", "samples");
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
     put_count(&b, p->process_count, "process", "processes");
     buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);

@@ -41,7 +41,8 @@ static const struct row {
                                "as --carrier exact"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, exact"},
     {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
-    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000)"},
+    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000); LEAST..MOST: any\n"
+                          "number between them, anew for each"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
     {'q', "quiet", NULL, "no live line, no summary; errors only"},
@@ -281,5 +282,5 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
-    return record_engine_settle(&o->engine, sampling_option(o), e) && settle_period(o, e);
+    return record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);
 }

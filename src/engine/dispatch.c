@@ -78,7 +78,9 @@ static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
         engine_unlock_as(t->engine);
         if (block)
             return enter_as(t, block);
-        if (!vsyscall_as(t))
+        if (t->engine->config.budget && t->rip - VSYSCALL_PAGE < 4096)
+            action = stop_as(t, STOP_SYSTEM_CALL);
+        else if (!vsyscall_as(t))
             action = stop_as(t, why);
     }
     return action;

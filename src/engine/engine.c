@@ -20,12 +20,18 @@
 #define COUNTER_SPACE (UINT64_C(32) << 20)
 #define CACHE_LEAST (UINT64_C(4) << 20)
 
+bool engine_lock_try_as(struct engine *e)
+{
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&e->lock, &free, 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
 /* A futex: waits where another thread translates. No handler waits for it, since handlers of threads
  * that are in the dispatcher only leave a note (docs/engine.md). */
 void engine_lock_as(struct engine *e)
 {
-    uint32_t free = 0;
-    if (__atomic_compare_exchange_n(&e->lock, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (engine_lock_try_as(e))
         return;
     while (__atomic_exchange_n(&e->lock, 2, __ATOMIC_ACQUIRE))
         sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 2, 0, 0, 0);

@@ -85,6 +85,13 @@ _Noreturn void engine_start_as(struct engine_thread *t);
  * rip that is there already is entered directly. */
 void engine_redirect_as(struct engine_thread *t, greg_t *gregs);
 
+/* The carrier takes the thread to native code itself: GS is given back, and nothing of the engine runs in
+ * it from this call's return on. */
+void engine_release_as(struct engine_thread *t);
+
+/* GS base of the calling thread. */
+uint64_t engine_gs_as(const struct engine *e);
+
 /* Makes or finds translated code for `rip`, without running it. False: it cannot be translated. */
 bool engine_translate_as(struct engine *e, uint64_t rip);
 

@@ -92,6 +92,7 @@ void prologue_check_as(struct translation *x)
     uint64_t stale = way_out(x, EXIT_STALE, ENGINE_T_SLOT_RCX, STALE_SIZE);
     emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_RCX), X86_RCX);
     emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_R11), X86_R11);
+    span_close_as(x, SPAN_SAME, 0, 0);
     while (at < size) {
         uint64_t left = size - at;
         uint32_t bytes = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -104,5 +105,5 @@ void prologue_check_as(struct translation *x)
     }
     emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_RCX));
     emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_R11));
-    span_close_as(x, SPAN_BETWEEN, 0, 0);
+    span_close_as(x, SPAN_CORE_RCX, 0, 0); /* the code may be gone: it faults here */
 }

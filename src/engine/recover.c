@@ -163,8 +163,27 @@ bool engine_progress_as(const struct engine_thread *t, uint64_t cache_address,
         block ? span_find(&e->blocks, block, offset - block->body, &pc, &into) : NULL;
     if (!span)
         return false;
-    out->total = block->count;
+    out->total = block->tail ? 0 : block->count;
     out->done = instructions(block->pc, pc + (span->kind == SPAN_COPY ? into : 0));
+    return true;
+}
+
+/* Points the context at the body of a block that is there already. */
+static bool enter_directly(struct engine_thread *t, greg_t *gregs)
+{
+    struct engine *e = t->engine;
+    if (t->rip == t->stop_at || !engine_lock_try_as(e))
+        return false;
+    const struct block *block = block_find_as(&e->blocks, t->rip, 0);
+    engine_unlock_as(e);
+    if (!block)
+        return false;
+    if (e->steals) {
+        t->stolen = t->gpr[ENGINE_R15];
+        gregs[REG_R15] = (greg_t)t->ring;
+    }
+    t->state = ENGINE_CACHE;
+    gregs[REG_RIP] = (greg_t)(uintptr_t)cache_at(&e->cache, block->body);
     return true;
 }
 
@@ -180,6 +199,8 @@ void engine_redirect_as(struct engine_thread *t, greg_t *gregs)
         t->host_gs = gs;
         engine_gs_set_as(e, (uint64_t)(uintptr_t)t);
     }
+    if (!t->pending && !t->mask_changed && enter_directly(t, gregs))
+        return;
     t->state = ENGINE_INSIDE;
     gregs[REG_RIP] = (greg_t)(uintptr_t)engine_redirected;
 }

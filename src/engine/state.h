@@ -75,10 +75,10 @@ struct engine {
 };
 
 void engine_lock_as(struct engine *e);
+bool engine_lock_try_as(struct engine *e);
 void engine_unlock_as(struct engine *e);
 
 /* GS base of the calling thread. */
-uint64_t engine_gs_as(const struct engine *e);
 void engine_gs_set_as(const struct engine *e, uint64_t base);
 
 /* switch.S */

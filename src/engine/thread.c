@@ -163,6 +163,12 @@ _Noreturn void engine_start_as(struct engine_thread *t)
     engine_start(t);
 }
 
+void engine_release_as(struct engine_thread *t)
+{
+    t->state = ENGINE_NATIVE;
+    engine_gs_set_as(t->engine, t->host_gs);
+}
+
 /* Called by engine_leave: GS and what the last two instructions load. */
 struct engine_thread *engine_leave_as(struct engine_thread *t)
 {
@@ -170,7 +176,6 @@ struct engine_thread *engine_leave_as(struct engine_thread *t)
         (struct leave *)(void *)((uint8_t *)(uintptr_t)t->leave - offsetof(struct leave, code));
     leave->rdi = t->gpr[ENGINE_RDI];
     leave->rip = t->rip;
-    t->state = ENGINE_NATIVE;
-    engine_gs_set_as(t->engine, t->host_gs);
+    engine_release_as(t);
     return t;
 }

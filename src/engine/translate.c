@@ -91,6 +91,13 @@ static bool uses_gs(const struct x86_insn *insn, const uint8_t *code)
     return insn->opcode == 0xa9 || insn->opcode == 0xb5; /* pop gs, lgs */
 }
 
+/* True if the instruction may leave the processor in a state that only native code can be in: bursts run
+ * with SIGTRAP blocked. */
+static bool may_trap(const struct x86_insn *insn)
+{
+    return insn->kind == X86_INT3 || insn->kind == X86_INT1 || insn->kind == X86_POPF;
+}
+
 /* Notes where code comes from, for engine_invalidate_as. */
 static void range_note(struct engine *e, const struct trust_range *range)
 {
@@ -130,6 +137,8 @@ static bool decode_one_as(struct translation *x, uint64_t pc)
     x86_decode_as(code, available, insn);
     struct rule rule = rules[insn->kind];
     x->why = rule.treatment == STOP ? rule.how : uses_gs(insn, code) ? STOP_GS : STOP_COUNT;
+    if (e->config.budget && may_trap(insn))
+        x->why = STOP_UNSUPPORTED;
     if (x->why != STOP_COUNT)
         return false;
     e->code[x->count++] = code;
@@ -292,7 +301,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
     if (!x->count)
         return false;
     x->why = STOP_COUNTERS_FULL;
-    x->hooked = e->config.tool && e->config.tool->block && !x->tail;
+    x->hooked = e->config.tool && e->config.tool->block;
     return !x->hooked || hooks_ask_as(x);
 }
 

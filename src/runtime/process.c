@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "runtime/carrier/burst.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -152,6 +153,7 @@ void process_fork_child(void)
     struct rt_thread *t = self_get();
     environment_fork_child();
     trampoline_fork_child(t);
+    burst_fork_child();
     if (!rt.process)
         return;
     if (rt_exact_as())

@@ -50,6 +50,19 @@ struct rt_trampoline {
     spool_ref tree; /* the tree that the memo belonged to when it was set */
 };
 
+struct engine_thread;
+
+/* What the carrier `burst` (carrier/burst.h) keeps about a thread. */
+struct rt_burst {
+    struct engine_thread *engine; /* NULL: not made yet */
+    uint64_t mask;   /* the program's, while a burst runs */
+    uint64_t begun;  /* time stamp counter at the handler's entry */
+    uint64_t length; /* instructions asked for */
+    uint64_t random; /* xorshift state */
+    bool active;     /* a burst runs */
+    bool refused;    /* there was no memory for `engine` */
+};
+
 struct rt_thread {
     struct spool_thread *record;
     uint32_t slot;
@@ -89,6 +102,8 @@ struct rt_thread {
     uint32_t phase;
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
     struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
+
+    struct rt_burst burst;
 
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 
@@ -136,6 +151,12 @@ static inline bool rt_quiet_as(void)
 static inline bool rt_exact_as(void)
 {
     return rt.process && rt.config->carrier == CARRIER_EXACT;
+}
+
+/* True where samples are bursts under the engine (carrier/burst.h). */
+static inline bool rt_burst_as(void)
+{
+    return rt.process && rt.config->carrier == CARRIER_BURST;
 }
 
 /* True if sampling goes on in this process. */

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "runtime/carrier/burst.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/trigger/trigger.h"
@@ -236,6 +237,7 @@ void thread_end_as(struct rt_thread *t)
     thread_name_as(t);
     thread_settle_as(t);
     trigger_disarm_as(t);
+    burst_thread_end_as(t);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
     thread_free_as(t);
@@ -276,6 +278,7 @@ void thread_reap_as(void)
                                          __ATOMIC_RELAXED))
             continue;
         trigger_disarm_as(t);
+        burst_thread_end_as(t);
         t->record->end_ns = thread_monotonic_ns_as();
         thread_free_as(t);
     }

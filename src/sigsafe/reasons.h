@@ -45,6 +45,7 @@
     X(STOP_SANDBOX, "sandbox", "the program entered a sandbox")                                    \
     X(STOP_NO_MEMORY, "no-memory", "the engine could not get memory or address space")             \
     X(STOP_END, "end", "the recording had ended")                                                  \
+    X(STOP_HANDLER, "fault-handler", "the program set a fault's handler by a raw system call")     \
     X(STOP_ADDRESS, "address", "the address where it was to end was reached")
 
 /* Why a process runs without trampolines (docs/trampoline.md says how each is found). */

@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 5u
+#define SPOOL_VERSION 6u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -108,6 +108,7 @@ struct spool_config {
     uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
     uint32_t trampoline;    /* 1: calls are counted where they return, unless the process is one in
                                which that is not safe */
+    uint64_t length_least;  /* bursts are of any length from this to `length`; 0: of `length` */
 };
 
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };

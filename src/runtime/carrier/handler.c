@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include "runtime/attach.h"
+#include "runtime/carrier/burst.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
@@ -172,7 +173,18 @@ static uint64_t stack_left(const ucontext_t *u)
     return left < u->uc_stack.ss_size ? left : UINT64_MAX;
 }
 
-static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
+/* Bursts take no call path: what is charged is counted as unattributed time is. */
+static bool burst_due_as(struct rt_thread *t, struct trigger_charge charge)
+{
+    if (phases_paused_as()) {
+        t->record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
+        return false;
+    }
+    return charge.weight != 0;
+}
+
+/* True if a burst is to begin. */
+static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
     struct unwind_regs regs;
@@ -181,18 +193,23 @@ static void sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     registers_read(&regs, u);
     struct trigger_charge charge =
         trigger_charge_as(t, ticks, overrun, regs.r[UNWIND_RIP]);
+    bool taken = false;
     if (late) {
         t->record->drops[DROP_LATE] += charge.weight;
     } else if (stack_left(u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
+    } else if (rt_burst_as()) {
+        taken = burst_due_as(t, charge);
     } else {
         sample_take_as(t, &regs, charge);
     }
     trigger_finish_as(t, ticks);
     t->busy = 0;
+    return taken;
 }
 
-static void signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u, uint64_t ticks,
+/* True if a burst is to begin in the interrupted context. */
+static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun)
 {
     if (!rt_running_as()) {
@@ -214,8 +231,9 @@ static void signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
     } else if (t->busy) {
         t->record->drops[DROP_NESTED]++;
     } else {
-        sample(t, u, ticks, late, overrun);
+        return sample(t, u, ticks, late, overrun);
     }
+    return false;
 }
 
 void handler_as(int signal, siginfo_t *info, void *context)
@@ -229,7 +247,9 @@ void handler_as(int signal, siginfo_t *info, void *context)
     }
     uint32_t slot = (uint32_t)value;
     struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
-    signal_take(t, slot, context, ticks, late, overrun);
+    bool burst = signal_take(t, slot, context, ticks, late, overrun);
     if (!rt_quiet_as())
         interrupted_repair_as(context);
+    if (burst)
+        burst_take_as(t, context, ticks);
 }

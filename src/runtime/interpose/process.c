@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "runtime/carrier/burst.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/trigger/trigger.h"
@@ -16,8 +17,10 @@
 EXPORT int dlclose(void *handle)
 {
     int result = REAL(dlclose)(handle);
-    if (rt_running_as() && !rt_quiet_as())
+    if (rt_running_as() && !rt_quiet_as()) {
         images_refresh();
+        burst_images_changed();
+    }
     return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/carrier/handler.h"
 #include "runtime/carrier/interrupted.h"
+#include "runtime/interpose/faults.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
@@ -48,7 +49,7 @@ static bool *believed(void)
 
 bool signals_ours(int number)
 {
-    return active() && number == ours();
+    return active() && (number == ours() || faults_ours(number));
 }
 
 /* Blocks or unblocks our signal for the kernel. True: it was blocked. */
@@ -72,12 +73,15 @@ bool signals_install(void)
 {
     if (!handler_install(&program_action))
         return false;
+    if (rt_burst_as())
+        faults_install();
     belief.blocked = mask_real(SIG_UNBLOCK);
     return true;
 }
 
 void signals_uninstall(void)
 {
+    faults_uninstall();
     REAL(sigaction)(ours(), &program_action, NULL);
     if (belief.blocked)
         mask_real(SIG_BLOCK);
@@ -178,6 +182,21 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
     return 0;
 }
 
+/* Behind our handler for a fault's signal is the program's. A vfork child's actions are its own. */
+static int action_of_fault(int signal, const struct sigaction *wanted, struct sigaction *old)
+{
+    struct sigaction before = faults_program(signal), ours;
+    bool foreign = process_foreign_as();
+    if (wanted && !foreign) {
+        ours = faults_installed(signal, wanted);
+        faults_note(signal, wanted);
+    }
+    int result = action_set(signal, wanted && !foreign ? &ours : wanted, old);
+    if (result == 0 && old)
+        faults_answer(old, &before);
+    return result;
+}
+
 /* A vfork child's actions are its own, but program_action is its parent's. */
 static int action_of_child(const struct sigaction *wanted, struct sigaction *old)
 {
@@ -194,7 +213,8 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     if (!active())
         return REAL(sigaction)(signal, wanted, old);
     if (signal != ours())
-        return action_set(signal, wanted, old);
+        return faults_ours(signal) ? action_of_fault(signal, wanted, old)
+                                   : action_set(signal, wanted, old);
     if (process_foreign_as())
         return action_of_child(wanted, old);
     struct sigaction before = program_action;

@@ -1,0 +1,402 @@
+#include "runtime/carrier/burst.h"
+
+#include <stddef.h>
+
+#include "engine/engine.h"
+#include "engine/recover.h"
+#include "runtime/carrier/burst_code.h"
+#include "runtime/images.h"
+#include "runtime/interpose/faults.h"
+#include "sigsafe/spool_counts.h"
+#include "sigsafe/sys.h"
+#include "tools/tools.h"
+
+/* What the kernel's rt_sigframe has of a ucontext: its mask is 8 bytes. */
+enum { CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8, CONTEXT_ROOM = 320 };
+enum { XSAVE_HEADER = 512, XSAVE_HEADER_BYTES = 64, XSAVE_LEAST = 576, XSAVE_MOST = 24 << 10 };
+enum { EFLAGS_TF = 0x100, GUARD = 4096 };
+_Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0, "the xsave area is aligned");
+
+/* burst_leave.S */
+_Noreturn void burst_leave(void *ucontext, void *fpstate, uint64_t features);
+
+static struct {
+    struct engine *engine;       /* atomic; NULL: not made */
+    struct spool_counts *counts; /* set before it */
+    uint32_t making;             /* atomic: somebody makes it, or it could not be made */
+    uint32_t off;                /* atomic enum stop_reason + 1: no bursts any more */
+} burst;
+
+static void count_stop(enum stop_reason why)
+{
+    __atomic_fetch_add(&burst.counts->stopped[why], 1, __ATOMIC_RELAXED);
+}
+
+/* ---- the frame that ends a burst ---- */
+
+struct frame {
+    uint8_t context[CONTEXT_ROOM]; /* ucontext_t, as far as the kernel reads it */
+    uint8_t state[];               /* xsave area */
+};
+
+static struct frame *frame_of(const struct engine_thread *e)
+{
+    /* The far end of the engine's stack: the dispatcher does not come near it. */
+    return (struct frame *)(void *)(e->mapping + GUARD);
+}
+
+static ucontext_t *context_of(struct frame *f)
+{
+    return (ucontext_t *)(void *)f->context;
+}
+
+/* The kernel's struct _fpx_sw_bytes, in what the processor leaves to software. */
+struct software_bytes {
+    uint32_t magic1, extended_size;
+    uint64_t features;
+    uint32_t size, padding[7];
+};
+enum { SOFTWARE_BYTES = 464, MAGIC1 = 0x46505853, MAGIC2 = 0x46505845 };
+
+static struct software_bytes *software_bytes(void *state)
+{
+    return (struct software_bytes *)(void *)((uint8_t *)state + SOFTWARE_BYTES);
+}
+
+/* Everything but registers and vector state is as in the trigger's own frame. */
+static bool frame_prepare(const struct engine_thread *e, const ucontext_t *u)
+{
+    struct frame *f = frame_of(e);
+    void *from = u->uc_mcontext.fpregs;
+    if (!from)
+        return false;
+    const struct software_bytes *s = software_bytes(from);
+    bool extended = s->magic1 == MAGIC1;
+    uint32_t size = extended ? s->size : XSAVE_HEADER;
+    if (size > XSAVE_MOST || (extended && size < XSAVE_LEAST))
+        return false;
+    const uint64_t *words = (const uint64_t *)(const void *)u;
+    uint64_t *to = (uint64_t *)(void *)f->context;
+    for (unsigned i = 0; i < CONTEXT_BYTES / 8; i++)
+        to[i] = words[i];
+    context_of(f)->uc_mcontext.fpregs = (fpregset_t)(void *)f->state;
+    *software_bytes(f->state) = *s;
+    if (!extended)
+        return true;
+    for (unsigned i = 0; i < XSAVE_HEADER_BYTES; i += 8)
+        *(uint64_t *)(void *)(f->state + XSAVE_HEADER + i) = 0;
+    *(uint32_t *)(void *)(f->state + size) = MAGIC2;
+    return true;
+}
+
+static void registers_put(greg_t *gregs, const struct engine_thread *e)
+{
+    static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                      REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                      REG_R12, REG_R13, REG_R14, REG_R15};
+    for (unsigned i = 0; i < 16; i++)
+        gregs[order[i]] = (greg_t)e->gpr[i];
+    gregs[REG_RIP] = (greg_t)e->rip;
+    gregs[REG_EFL] = (greg_t)e->rflags;
+}
+
+/* ---- ends ---- */
+
+static void figures_add(struct engine_thread *e)
+{
+    struct spool_counts *c = burst.counts;
+    struct engine_figures f = engine_figures_as(e->engine);
+    __atomic_store_n(&c->blocks, f.blocks, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->code_bytes, f.code_bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->translation_ticks, f.translate_ticks, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->dispatches, e->dispatches, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->dispatch_ticks, e->dispatch_ticks, __ATOMIC_RELAXED);
+    e->dispatches = e->dispatch_ticks = 0;
+}
+
+/* not_run: instructions that the budget was counted down by, but that were not executed. */
+static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
+{
+    struct spool_counts *c = burst.counts;
+    struct engine_thread *e = t->burst.engine;
+    uint64_t ran = t->burst.length - (uint64_t)e->budget - (uint64_t)not_run;
+    count_stop(why);
+    figures_add(e);
+    __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&c->burst_ticks, sys_ticks_as() - t->burst.begun, __ATOMIC_RELAXED);
+    t->burst.active = false;
+}
+
+static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, int64_t not_run)
+{
+    struct frame *f = frame_of(e);
+    const struct software_bytes *s = software_bytes(f->state);
+    registers_put(context_of(f)->uc_mcontext.gregs, e);
+    burst_count(e->carrier, why, not_run);
+    engine_release_as(e);
+    burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
+}
+
+static enum engine_action system_call_as(struct engine_thread *e)
+{
+    enum { SYSCALL_BYTES = 2 };
+    e->rip -= SYSCALL_BYTES;
+    leave_as(e, STOP_SYSTEM_CALL, 1);
+}
+
+static enum engine_action stopped_as(struct engine_thread *e, enum stop_reason why)
+{
+    leave_as(e, why, 0);
+}
+
+static enum engine_action signals_as(struct engine_thread *e)
+{
+    e->pending = 0;
+    return ENGINE_CONTINUE;
+}
+
+static const struct engine_carrier carrier = {
+    .trust = burst_code_trust_as,
+    .system_call = system_call_as,
+    .stopped = stopped_as,
+    .signals = signals_as,
+    .key = burst_code_key_as,
+};
+
+/* ---- beginning ---- */
+
+static const struct tool *configured_tool(void)
+{
+    static const struct tool *const tools[] = {[TOOL_NULL] = &tool_null,
+                                               [TOOL_COUNT] = &tool_count,
+                                               [TOOL_BLOCKS] = &tool_blocks,
+                                               [TOOL_EDGES] = &tool_edges};
+    return rt.config->tool < sizeof tools / sizeof *tools ? tools[rt.config->tool] : NULL;
+}
+
+/* Makes the process's engine, once. */
+static void engine_make_once_as(void)
+{
+    enum stop_reason why;
+    if (__atomic_exchange_n(&burst.making, 1, __ATOMIC_ACQUIRE))
+        return;
+    burst.counts = counts_begin_as(&rt.spool, rt.process);
+    const struct engine_config config = {.carrier = &carrier,
+                                         .tool = configured_tool(),
+                                         .spool = &rt.spool,
+                                         .counts = burst.counts,
+                                         .budget = true};
+    struct engine *e = burst.counts ? engine_make_as(&config, &why) : NULL;
+    if (e)
+        __atomic_store_n(&burst.engine, e, __ATOMIC_RELEASE);
+    else if (burst.counts)
+        count_stop(why);
+}
+
+static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
+{
+    if (!__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))
+        engine_make_once_as();
+    struct engine *e = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
+    if (e && !t->burst.engine && !t->burst.refused) {
+        t->burst.engine = engine_thread_make_as(e, t->tid);
+        t->burst.refused = !t->burst.engine;
+        if (t->burst.engine)
+            t->burst.engine->carrier = t;
+    }
+    return t->burst.engine;
+}
+
+/* glibc's registration of the calling thread; the symbol came with it (2.35). */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+
+/* A copy of a restartable sequence would not be one. The kernel aborts a sequence before it calls a
+ * handler, and leaves its address where it is: it says that the program uses them. */
+static bool uses_rseq(void)
+{
+    enum { AT_RSEQ_CS = 8 };
+    uint64_t base;
+    if (!&__rseq_offset)
+        return false;
+    __asm__ volatile("rdfsbase %0" : "=r"(base)); /* FSGSBASE: engine_gs_as() has said so */
+    return base && *(const uint64_t *)(base + (uint64_t)__rseq_offset + AT_RSEQ_CS);
+}
+
+static void turn_off(enum stop_reason why)
+{
+    __atomic_store_n(&burst.off, (uint32_t)why + 1, __ATOMIC_RELAXED);
+}
+
+/* STOP_COUNT: none. */
+static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext_t *u)
+{
+    uint32_t off = __atomic_load_n(&burst.off, __ATOMIC_RELAXED);
+    if (off)
+        return (enum stop_reason)(off - 1);
+    if (engine_gs_as(e->engine))
+        return STOP_GS;
+    if (uses_rseq()) {
+        turn_off(STOP_RSEQ);
+        return STOP_RSEQ;
+    }
+    if (!faults_held_as()) {
+        turn_off(STOP_HANDLER);
+        return STOP_HANDLER;
+    }
+    return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
+}
+
+/* xorshift: any length from the least to the most is as likely. */
+static uint64_t length_draw(struct rt_thread *t)
+{
+    uint64_t least = rt.config->length_least, most = rt.config->length;
+    if (!least || least >= most)
+        return most;
+    uint64_t x = t->burst.random ? t->burst.random : sys_ticks_as() | 1;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    t->burst.random = x;
+    return least + x % (most - least + 1);
+}
+
+static uint64_t *mask_of(ucontext_t *u)
+{
+    return (uint64_t *)(void *)&u->uc_sigmask;
+}
+
+/* Where a frame for a fault would destroy the alternate stack that the program runs on. */
+static void alternate_stack_note(struct engine_thread *e, const ucontext_t *u)
+{
+    uint64_t lo = (uint64_t)u->uc_stack.ss_sp, size = u->uc_stack.ss_size;
+    bool on = !(u->uc_stack.ss_flags & SS_DISABLE) &&
+              (uint64_t)u->uc_mcontext.gregs[REG_RSP] - lo < size;
+    e->alt_lo = on ? lo : 0;
+    e->alt_size = on ? size : 0;
+    e->mask_changed = 0;
+}
+
+void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
+{
+    if (rt_quiet_as())
+        return;
+    struct engine_thread *e = engine_thread_of_as(t);
+    if (!e) {
+        if (burst.counts)
+            count_stop(STOP_NO_MEMORY);
+        return;
+    }
+    enum stop_reason why = refusal_as(e, u);
+    if (why == STOP_COUNT && !frame_prepare(e, u))
+        why = STOP_UNSUPPORTED;
+    if (why != STOP_COUNT) {
+        count_stop(why);
+        return;
+    }
+    alternate_stack_note(e, u);
+    t->burst.mask = *mask_of(u);
+    t->burst.begun = ticks;
+    t->burst.length = length_draw(t);
+    t->burst.active = true;
+    e->budget = (int64_t)t->burst.length;
+    *mask_of(u) |= ~faults_set();
+    engine_redirect_as(e, u->uc_mcontext.gregs);
+}
+
+/* ---- faults ---- */
+
+static struct rt_thread *thread_in_burst(uint64_t gs)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = __atomic_load_n(&rt.slots[i], __ATOMIC_ACQUIRE);
+        if (t && (uint64_t)t->burst.engine == gs)
+            return t->burst.active ? t : NULL;
+    }
+    return NULL;
+}
+
+bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
+{
+    struct engine *engine = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
+    uint64_t gs = engine ? engine_gs_as(engine) : 0;
+    struct rt_thread *t = gs ? thread_in_burst(gs) : NULL;
+    if (!t)
+        return false;
+    if (info->si_code <= 0) { /* somebody has sent it: after the burst */
+        *mask_of(u) |= UINT64_C(1) << (signal - 1);
+        faults_requeue_as(signal, info);
+        return true;
+    }
+    struct engine_progress progress = {0, 0};
+    engine_progress_as(t->burst.engine, (uint64_t)u->uc_mcontext.gregs[REG_RIP], &progress);
+    enum engine_place place = engine_recover_as(t->burst.engine, u->uc_mcontext.gregs);
+    if (place != PLACE_BOUNDARY && place != PLACE_CORE) {
+        faults_default_as(signal); /* our own fault: the program cannot go on */
+        return true;
+    }
+    burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
+    *mask_of(u) = t->burst.mask;
+    engine_release_as(t->burst.engine);
+    return true;
+}
+
+/* ---- what changes ---- */
+
+static uint64_t signals_block(void)
+{
+    uint64_t all = UINT64_MAX, before = 0;
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    return before;
+}
+
+static void signals_restore(uint64_t mask)
+{
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+}
+
+/* The engine's lock is taken with signals blocked: a burst of the same thread would wait for it. */
+static void gone(uint64_t lo, uint64_t hi)
+{
+    uint64_t mask = signals_block();
+    engine_invalidate_as(burst.engine, lo, hi);
+    signals_restore(mask);
+}
+
+void burst_thread_end_as(struct rt_thread *t)
+{
+    if (!t->burst.engine)
+        return;
+    uint64_t mask = signals_block();
+    struct engine_thread *e = t->burst.engine;
+    t->burst.engine = NULL;
+    engine_thread_free_as(e);
+    signals_restore(mask);
+}
+
+void burst_forget(uint64_t lo, uint64_t hi)
+{
+    if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE) && !rt_quiet_as() &&
+        burst_code_forget(lo, hi))
+        gone(lo, hi);
+}
+
+void burst_images_changed(void)
+{
+    if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))
+        burst_code_gone(gone);
+}
+
+void burst_fork_child(void)
+{
+    struct engine *e = burst.engine;
+    burst.engine = NULL;
+    burst.counts = NULL;
+    burst.making = 0;
+    for (uint32_t i = 0; i < rt.slots_used; i++)
+        if (rt.slots[i])
+            rt.slots[i]->burst = (struct rt_burst){0};
+    if (e)
+        engine_free_as(e);
+}

@@ -1,0 +1,44 @@
+/* The carrier `burst`: at a trigger the interrupted thread goes on under the engine, at its own
+ * instruction, for as many instructions as were asked for; then natively again, from exactly there.
+ *
+ *      trigger ──> handler ──return──> translated code ──> leave ──rt_sigreturn──> native code
+ *                    │ prepares frame                       │ fills in registers
+ *                    v                                      v and vector state
+ *      area of the engine's thread:   [ ucontext | xsave area ]          one frame a thread
+ *
+ * While a burst runs, all signals are blocked in its thread but for the synchronous faults; their
+ * handler (interpose/faults.h) ends the burst before the instruction that faulted, which then faults
+ * again natively. A system call ends a burst before it. docs/engine.md, "Burst".
+ *
+ * Context: _as functions: signal handlers of the thread concerned, unless said otherwise.
+ * Ownership: one engine a process, made at the first trigger; one thread area a sampled thread, given
+ * back by burst_thread_end_as. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_BURST_H
+#define PENUMBRA_RUNTIME_CARRIER_BURST_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "runtime/runtime.h"
+
+/* A trigger's handler, about to return to the interrupted context u: makes it begin a burst, or counts why
+ * not. ticks: the time stamp counter at the handler's entry. */
+void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
+
+/* A signal that the kernel raises for faults has arrived. True: it came in a burst, or was sent to
+ * one: the burst is over, or the signal is put off; the handler returns. False: it is the program's. */
+bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u);
+
+/* The thread of t, natively executing, is not sampled any more. Any context. */
+void burst_thread_end_as(struct rt_thread *t);
+
+/* Ordinary code: the code in [lo, hi) has changed or gone away. Cheap where none of it was run. */
+void burst_forget(uint64_t lo, uint64_t hi);
+/* Libraries have gone. */
+void burst_images_changed(void);
+/* In a fork child: nothing is left of the parent's engine. */
+void burst_fork_child(void);
+
+#endif

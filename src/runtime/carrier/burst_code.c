@@ -1,0 +1,88 @@
+#include "runtime/carrier/burst_code.h"
+
+#include "engine/mappings.h"
+#include "runtime/images.h"
+#include "runtime/runtime.h"
+#include "sigsafe/key.h"
+
+enum { KEPT = 128 };
+
+static struct kept {
+    uint64_t lo;
+    uint64_t hi; /* atomic; 0: free. Written last */
+    uint64_t image;
+} kept[KEPT];
+
+static const struct unwind_image *image_at_as(uint64_t address)
+{
+    const struct unwind_image *image = unwind_index_find_as(images_current_as(), address);
+    if (!image && images_add_as(address))
+        image = unwind_index_find_as(images_current_as(), address);
+    return image;
+}
+
+static void keep_as(const struct trust_range *range, uint64_t image)
+{
+    for (unsigned i = 0; i < KEPT; i++)
+        if (!__atomic_load_n(&kept[i].hi, __ATOMIC_RELAXED)) {
+            kept[i].lo = range->lo;
+            kept[i].image = image;
+            __atomic_store_n(&kept[i].hi, range->hi, __ATOMIC_RELEASE);
+            return;
+        }
+}
+
+struct trust_range burst_code_trust_as(void *carrier, uint64_t address)
+{
+    (void)carrier;
+    for (unsigned i = 0; i < KEPT; i++) {
+        uint64_t hi = __atomic_load_n(&kept[i].hi, __ATOMIC_ACQUIRE);
+        if (address < hi && address >= kept[i].lo)
+            return (struct trust_range){kept[i].lo, hi, TRUST_FIXED};
+    }
+    if (rt_quiet_as())
+        return (struct trust_range){address, address + 1, TRUST_NONE};
+    struct trust_range range = mappings_trust_as(address);
+    if (range.trust != TRUST_FIXED)
+        return range;
+    const struct unwind_image *image = image_at_as(address);
+    if (image && range.lo >= image->lo && range.hi <= image->hi)
+        keep_as(&range, image->number);
+    else
+        range.trust = TRUST_CHECKED;
+    return range;
+}
+
+uint64_t burst_code_key_as(void *carrier, uint64_t address)
+{
+    (void)carrier;
+    const struct unwind_image *image = image_at_as(address);
+    return image ? key_make(image->number, address - image->bias) : key_make(0, address);
+}
+
+bool burst_code_forget(uint64_t lo, uint64_t hi)
+{
+    bool found = false;
+    for (unsigned i = 0; i < KEPT; i++) {
+        uint64_t end = __atomic_load_n(&kept[i].hi, __ATOMIC_ACQUIRE);
+        if (end && kept[i].lo < hi && lo < end) {
+            __atomic_store_n(&kept[i].hi, 0, __ATOMIC_RELEASE);
+            found = true;
+        }
+    }
+    return found;
+}
+
+void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi))
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        uint64_t lo = kept[i].lo, hi = __atomic_load_n(&kept[i].hi, __ATOMIC_ACQUIRE);
+        if (!hi)
+            continue;
+        const struct unwind_image *image = unwind_index_find_as(images_current_as(), lo);
+        if (image && image->number == kept[i].image)
+            continue;
+        __atomic_store_n(&kept[i].hi, 0, __ATOMIC_RELEASE);
+        gone(lo, hi);
+    }
+}
