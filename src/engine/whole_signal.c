@@ -15,6 +15,8 @@ enum {
     EFLAGS_TF = 1 << 8,
     EFLAGS_DF = 1 << 10,
     EFLAGS_RF = 1 << 16,
+    EFLAGS_AC = 1 << 18,
+    CODE_BUS_ALIGNMENT = 1,
     CODE_TRAP_TRACE = 2,
 };
 
@@ -249,6 +251,7 @@ void whole_native_step_as(struct engine_thread *t)
     struct whole_signals *s = &whole_thread_as(t)->signals;
     uint64_t mask = whole_block_as();
     s->native = true;
+    s->native_arrived = false;
     s->step_mask = t->mask_changed ? t->mask : mask;
     whole_mask_as(t, (s->step_mask | whole_asynchronous) & ~BIT(SIGTRAP));
     t->rflags |= EFLAGS_TF;
@@ -341,6 +344,12 @@ static bool inside(uint64_t rip)
     return rip - (uint64_t)whole_text_begin < (uint64_t)(whole_text_end - whole_text_begin);
 }
 
+/* In switch.S. */
+static bool in_engine(uint64_t rip)
+{
+    return rip - (uint64_t)engine_text_begin < (uint64_t)(engine_text_end - engine_text_begin);
+}
+
 static enum engine_place place_as(struct engine_thread *t, greg_t *gregs)
 {
     uint64_t rip = (uint64_t)gregs[REG_RIP];
@@ -368,6 +377,18 @@ static void step_as(struct whole_signals *s, ucontext_t *u)
     *mask_in(u) |= whole_asynchronous;
     *mask_in(u) &= ~BIT(SIGTRAP);
     u->uc_mcontext.gregs[REG_EFL] |= EFLAGS_TF;
+}
+
+/* True while the trap flag traps on the way to the instruction, and once in front of it. */
+static bool native_early_as(struct engine_thread *t, uint64_t rip)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    enum { LEAVE_BYTES = 64 };
+    if (in_engine(rip) || rip - t->leave < LEAVE_BYTES)
+        return true;
+    bool arrived = s->native_arrived;
+    s->native_arrived = true;
+    return !arrived && rip == t->rip;
 }
 
 /* The instruction that ran natively is done, or faulted. */
@@ -398,6 +419,8 @@ static void stepped_as(struct engine_thread *t, ucontext_t *u)
     uint64_t mask = s->stepping ? s->step_mask : *mask_in(u);
     s->stepping = false;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
+    u->uc_mcontext.gregs[REG_EFL] |= (greg_t)s->step_flags;
+    s->step_flags = 0;
     if (place == PLACE_INSIDE) {
         put_off_as(t, u, mask);
         return;
@@ -414,8 +437,7 @@ static bool early_as(struct engine_thread *t, uint64_t rip)
     struct whole_signals *s = &whole_thread_as(t)->signals;
     if (!s->fresh)
         return false;
-    if (rip - (uint64_t)engine_text_begin < (uint64_t)(engine_text_end - engine_text_begin) ||
-        inside(rip))
+    if (in_engine(rip) || inside(rip))
         return rip != (uint64_t)engine_syscall_done;
     s->fresh = false;
     return rip == t->next;
@@ -430,6 +452,8 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
     bool fault = is_fault(number, info->si_code);
     bool step = number == SIGTRAP && info->si_code == CODE_TRAP_TRACE;
     if (s->native) {
+        if (step && native_early_as(t, rip))
+            return;
         native_end_as(t, u);
         if (step) {
             engine_redirect_as(t, gregs);
@@ -452,6 +476,14 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
     }
     if (step)
         return; /* on to its next instruction */
+    if (number == SIGBUS && fault && info->si_code == CODE_BUS_ALIGNMENT &&
+        gregs[REG_EFL] & EFLAGS_AC && place == PLACE_BETWEEN) {
+        /* The program wants its own accesses to be aligned; a hook's need not be. */
+        s->step_flags = EFLAGS_AC;
+        gregs[REG_EFL] &= ~(greg_t)EFLAGS_AC;
+        step_as(s, u);
+        return;
+    }
     if (fault) {
         die_as(number); /* ours, and so an error: at once rather than over and over */
         return;

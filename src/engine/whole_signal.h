@@ -46,6 +46,8 @@ struct whole_signals {
     bool stepping;              /* by trap flag, to the next boundary */
     bool fresh;                 /* back from a handler, no instruction of the program has run yet */
     bool native;                /* one instruction of the program, natively, by trap flag */
+    bool native_arrived;        /* the next trap is behind it */
+    uint64_t step_flags;        /* of the program, to set again there */
     uint64_t step_mask;         /* the mask to restore there */
     uint64_t resume_rip;        /* where the program's rt_sigreturn goes */
     siginfo_t infos[WHOLE_WAITING];
