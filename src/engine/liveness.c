@@ -18,8 +18,6 @@ void liveness_scan(const struct x86_insn *insns, uint32_t count, struct live *ou
         live.registers = (uint16_t)((live.registers & ~insn->writes) | insn->reads);
         if (may_fault(insn))
             live.registers = UINT16_MAX;
-        if (insn->kind == X86_INT3 || insn->kind == X86_INT1)
-            out[i + 1].registers = UINT16_MAX; /* they trap behind themselves */
         out[i] = live;
     }
 }

@@ -24,7 +24,9 @@ enum engine_place {
 };
 
 /* What the registers in gregs mean to the program. For BOUNDARY, CORE and SYSCALL*, gregs become the
- * program's (rip, spilled and stolen registers); engine_redirect_as continues from there. */
+ * program's (rip, spilled and stolen registers); engine_redirect_as continues from there.
+ * int3 and int1 trap behind themselves, where hooks or a transfer may follow: for their traps, pass
+ * gregs with rip less by one, and add it again where the place is not BETWEEN. */
 enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs);
 
 /* How many instructions of the block that `cache_pc` lies in come before it, and how many the block

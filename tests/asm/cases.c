@@ -5,6 +5,9 @@
 const struct named named[] = {
     { "jump to address 0", "31c0 ffe0", STOPS(STOP_UNREADABLE) },
     { "registers behind int3", "cc ba3b9d2d1a 6e", 0 },
+    { "int3 before a jump", "cc eb20", 0 },
+    { "int3 before a call", "cc e820000000", 0 },
+    { "int3 at the end of what can be decoded", "cc 37", 0 },
     { "fault where flags are overwritten", "8b00 39d8 7400", 0 },
     { "jmp [rip]", "ff25fa431000", 0 },
     { "call [rip]", "ff15fa431000", 0 },

@@ -48,6 +48,8 @@ const char *excuse(const uint8_t *code, const struct x86_insn *insn)
 {
     if (insn->kind == X86_SYSCALL || insn->kind == X86_SYSENTER)
         return "a system call";
+    if (insn->kind == X86_INT1)
+        return "hypervisors show its trap at one place or the other";
     if (insn->kind == X86_INT && code[insn->at_imm] == 0x80)
         return "a system call";
     const char *mnemonic = x86_mnemonic(code, insn->length);
@@ -63,7 +65,7 @@ bool bytes_are_unsafe(const uint8_t *code, unsigned size)
 {
     static const uint8_t behind_0f[] = { 0x01, 0x05, 0x31, 0x33, 0x34, 0x37, 0xa2, 0xae, 0xc7 };
     for (unsigned i = 0; i + 1 < size; i++) {
-        if (code[i] == 0xcd && code[i + 1] == 0x80)
+        if ((code[i] == 0xcd && code[i + 1] == 0x80) || code[i] == 0xf1)
             return true;
         if (code[i] == 0xc7 && code[i + 1] == 0xf8)
             return true;

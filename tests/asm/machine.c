@@ -76,8 +76,9 @@ void xsave_layout_find(void)
 }
 
 /* Parts that xsave leaves out are in their initial state; what does not belong to the program's
- * state goes: the header, the kernel's words, and the address of the last x87 instruction, which
- * under the engine is that of the copy. */
+ * state goes: the header, the kernel's words, and what is kept of the last x87 instruction: its
+ * address under the engine is that of the copy, and AMD's processors lose all of it whenever the
+ * kernel switches threads. */
 static void vectors_normalize(struct vectors *v)
 {
     uint64_t present;
@@ -93,7 +94,7 @@ static void vectors_normalize(struct vectors *v)
     for (unsigned i = 2; i < 8; i++)
         if (!(present >> i & 1))
             memset(v->bytes + xsave_layout.at[i], 0, xsave_layout.size[i]);
-    memset(v->bytes + 8, 0, 8);
+    memset(v->bytes + 6, 0, 18);
     memset(v->bytes + 28, 0, 4);
     memset(v->bytes + 416, 0, 576 - 416);
     memset(v->bytes + xsave_layout.total, 0, XSAVE_MOST - xsave_layout.total);
@@ -168,7 +169,11 @@ static void on_fault(int number, const siginfo_t *info, ucontext_t *uc)
         late.segments = (uint64_t)g[REG_CSGSFS] & ~UINT64_C(0xffff0000);
     }
     if (machine.thread) {
+        /* recover.h: the instruction that trapped is the one before */
+        greg_t behind = late.number == SIGTRAP && late.code != TRAP_TRACE && !late.on;
+        g[REG_RIP] -= behind;
         enum engine_place place = engine_recover_as(machine.thread, g);
+        g[REG_RIP] += behind;
         if (place == PLACE_BETWEEN && step_on(uc))
             return;
         if (place == PLACE_INSIDE && late.on) { /* the dispatcher will see to it */
@@ -225,9 +230,11 @@ static _Noreturn void fail(const char *what)
     _exit(2);
 }
 
-#define NEAR_SIZE (UINT64_C(5) << 30)
-#define NEAR_HOLE (NEAR_SIZE - (UINT64_C(1) << 30)) /* from the start */
-#define NEAR_HOLE_SIZE (UINT64_C(768) << 20)
+/* Reserved around the code is all that 32 bits of displacement and 32 of a register reach. */
+#define NEAR_SIZE (UINT64_C(10) << 30)
+#define NEAR_CODE (UINT64_C(3) << 30) /* from its start */
+#define NEAR_HOLE (NEAR_CODE + (UINT64_C(5) << 28))
+#define NEAR_HOLE_SIZE (UINT64_C(640) << 20)
 
 /* Beside the place where the kernel will put the code cache: a hole in reserved address space. */
 static uint8_t *near_code(void)
@@ -237,13 +244,13 @@ static uint8_t *near_code(void)
     if (all == MAP_FAILED)
         fail("address space near the cache");
     munmap(all + NEAR_HOLE, NEAR_HOLE_SIZE);
-    return all + NEAR_SIZE / 2;
+    return all + NEAR_CODE;
 }
 
 bool machine_is_engines(uint64_t address, uint64_t code)
 {
     return (address >= 1u << 30 && address < 1u << 31) ||
-           address - (code + NEAR_HOLE - NEAR_SIZE / 2) < NEAR_HOLE_SIZE;
+           address - (code - SLOTS * SLOT + NEAR_HOLE - NEAR_CODE) < NEAR_HOLE_SIZE + SLOTS * SLOT;
 }
 
 void machine_map(enum place place, const struct mode *mode)

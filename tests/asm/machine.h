@@ -86,8 +86,8 @@ extern struct machine machine;
  * its own. Ends the process with a message when it cannot. */
 void machine_map(enum place place, const struct mode *mode);
 
-/* True for addresses at which the engine may have something of its own, near enough to be found by
- * chance: the code cache of PLACE_NEAR, the lookup table below 2 GB. Natively nothing is there. */
+/* True for addresses at which the engine may have something of its own, near enough to the code (of
+ * any slot) to be found by chance: the code cache of PLACE_NEAR, the lookup table below 2 GB. Natively nothing is there. */
 bool machine_is_engines(uint64_t address, uint64_t code);
 
 /* Code can be written until it is closed. */

@@ -68,7 +68,7 @@ static bool is_comparable(const struct outcome *native, const struct mode *mode)
         return false;
     if (native->ending != ENDED_SIGNAL || native->state.rflags & 0x100)
         return false;
-    if (native->trap == 14 && machine_is_engines(native->cr2, native->state.rip))
+    if (native->trap == 14 && machine_is_engines(native->cr2, native->start))
         return false;
     return native->signal != SIGTRAP || native->code != TRAP_TRACE;
 }
