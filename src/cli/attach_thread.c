@@ -65,7 +65,7 @@ bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status)
     while (next_stop(tid, until, status, &gone)) {
         if (is_interrupt(*status) || WSTOPSIG(*status) == (SIGTRAP | 0x80))
             return true;
-        ptrace(request, tid, NULL, signal_to_pass(tid, *status));
+        ptrace((enum __ptrace_request)request, tid, NULL, signal_to_pass(tid, *status));
     }
     return false;
 }
