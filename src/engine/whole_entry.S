@@ -68,6 +68,8 @@ ours:   /* Block what is not a fault; the mask that the kernel made for the hand
         cmovbq  %r10, %rax              /* the interrupted code uses it */
         movq    %rax, %rsp
 4:      andq    $-16, %rsp
+        pushq   $FLAGS_OURS             /* no alignment check: the kernel leaves it on */
+        popfq
         movq    %r12, %rdi
         movq    %r13, %rsi
         movq    %r14, %rdx

@@ -361,6 +361,13 @@ static enum engine_place place_as(struct engine_thread *t, greg_t *gregs)
     return PLACE_BOUNDARY;
 }
 
+static enum engine_place place_of_copy(struct engine_thread *t, const greg_t *gregs, greg_t *copy)
+{
+    for (unsigned i = 0; i < sizeof(gregset_t) / sizeof *gregs; i++)
+        copy[i] = gregs[i];
+    return place_as(t, copy);
+}
+
 /* The engine's code goes on, signals blocked, and finds t->pending set. */
 static void put_off_as(struct engine_thread *t, ucontext_t *u, uint64_t mask)
 {
@@ -411,10 +418,8 @@ static void stepped_as(struct engine_thread *t, ucontext_t *u)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
     gregset_t copy;
-    for (unsigned i = 0; i < sizeof copy / sizeof *copy; i++)
-        copy[i] = u->uc_mcontext.gregs[i];
-    enum engine_place place = place_as(t, copy);
-    if (place == PLACE_BETWEEN)
+    enum engine_place place = place_of_copy(t, u->uc_mcontext.gregs, copy);
+    if (place == PLACE_BETWEEN || (s->step_flags && place == PLACE_CORE))
         return;
     uint64_t mask = s->stepping ? s->step_mask : *mask_in(u);
     s->stepping = false;
@@ -431,16 +436,38 @@ static void stepped_as(struct engine_thread *t, ucontext_t *u)
 }
 
 /* The program steps itself: true if this trap is not behind an instruction of the program, but on the way
- * to its next one. */
-static bool early_as(struct engine_thread *t, uint64_t rip)
+ * to its next one, or in front of it. */
+static bool early_as(struct engine_thread *t, const greg_t *gregs)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
+    uint64_t rip = (uint64_t)gregs[REG_RIP];
+    gregset_t copy;
     if (!s->fresh)
         return false;
     if (in_engine(rip) || inside(rip))
         return rip != (uint64_t)engine_syscall_done;
+    enum engine_place place = place_of_copy(t, gregs, copy);
+    if (place == PLACE_BETWEEN || place == PLACE_INSIDE)
+        return true;
     s->fresh = false;
-    return rip == t->next;
+    return (uint64_t)copy[REG_RIP] == s->resume_rip;
+}
+
+/* The program wants its own accesses to be aligned (AC), but those of the engine's code in front of its
+ * instructions need not be: on to the next one without. */
+static bool alignment_as(struct engine_thread *t, int code, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    gregset_t copy;
+    if (code != CODE_BUS_ALIGNMENT || !(u->uc_mcontext.gregs[REG_EFL] & EFLAGS_AC))
+        return false;
+    enum engine_place place = place_of_copy(t, u->uc_mcontext.gregs, copy);
+    if (place != PLACE_CORE && place != PLACE_BETWEEN)
+        return false;
+    s->step_flags = EFLAGS_AC;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_AC;
+    step_as(s, u);
+    return true;
 }
 
 void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
@@ -464,7 +491,7 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
         stepped_as(t, u);
         return;
     }
-    if (step && early_as(t, rip))
+    if ((step && early_as(t, gregs)) || (number == SIGBUS && alignment_as(t, info->si_code, u)))
         return;
     enum engine_place place = place_as(t, gregs);
     if (place != PLACE_BETWEEN && place != PLACE_INSIDE) {
@@ -476,14 +503,6 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
     }
     if (step)
         return; /* on to its next instruction */
-    if (number == SIGBUS && fault && info->si_code == CODE_BUS_ALIGNMENT &&
-        gregs[REG_EFL] & EFLAGS_AC && place == PLACE_BETWEEN) {
-        /* The program wants its own accesses to be aligned; a hook's need not be. */
-        s->step_flags = EFLAGS_AC;
-        gregs[REG_EFL] &= ~(greg_t)EFLAGS_AC;
-        step_as(s, u);
-        return;
-    }
     if (fault) {
         die_as(number); /* ours, and so an error: at once rather than over and over */
         return;

@@ -105,8 +105,6 @@ LONG = [
     Program("gap", ["gap", "-q", "-A"], ("gap",), "Print(Size(SymmetricGroup(8)), \"\\n\"); quit;\n"),
     Program("link-parser", ["link-parser", "-verbosity=0"], ("link-parser",), "The cat sat on the mat.\n"),
     sh("graywolf", "graywolf 2>&1 | head -3", "graywolf"),
-    Program("busybox", ["busybox", "sh", "-c", "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; echo $i | busybox sed s/2/x/"],
-            ("busybox",)),
     Program("sed", ["sed", "-E", "s/([a-z]+)_([a-z]+)/\\2-\\1/g"], ("sed",), "text"),
     Program("bzip2", ["bzip2", "-c"], ("bzip2",), "text"),
     Program("jq", ["jq", "-n", "[range(3000) | . * 3] | add"], ("jq",)),

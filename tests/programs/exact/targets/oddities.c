@@ -53,11 +53,14 @@ static void actions(void)
 }
 
 static volatile int steps;
+static uint64_t stepped_at[64];
 
 static void step(int number, siginfo_t *info, void *context)
 {
+    const ucontext_t *u = context;
     (void)number;
-    (void)context;
+    if (steps < 64)
+        stepped_at[steps] = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
     steps++;
     if (info->si_code != 2)
         puts("not a step");
@@ -76,7 +79,10 @@ static void single_step(void)
                      "pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
                      ".globl step_end\nstep_end: add $128, %%rsp\n"
                      : "+a"(rax) : : "cc", "memory");
-    printf("steps %d result %lu\n", steps > 3, rax);
+    printf("steps %d result %lu:", steps, rax);
+    for (int i = 0; i < steps && i < 64; i++)
+        printf(" %ld", (long)(stepped_at[i] - (uint64_t)step_begin));
+    puts("");
 }
 
 static void old_entry_points(void)
