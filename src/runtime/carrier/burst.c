@@ -375,13 +375,6 @@ void burst_thread_end_as(struct rt_thread *t)
     signals_restore(mask);
 }
 
-void burst_forget(uint64_t lo, uint64_t hi)
-{
-    if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE) && !rt_quiet_as() &&
-        burst_code_forget(lo, hi))
-        gone(lo, hi);
-}
-
 void burst_images_changed(void)
 {
     if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))

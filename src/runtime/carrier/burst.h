@@ -34,9 +34,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u);
 /* The thread of t, natively executing, is not sampled any more. Any context. */
 void burst_thread_end_as(struct rt_thread *t);
 
-/* Ordinary code: the code in [lo, hi) has changed or gone away. Cheap where none of it was run. */
-void burst_forget(uint64_t lo, uint64_t hi);
-/* Libraries have gone. */
+/* Ordinary code: libraries have gone, and what was translated of them is not to be entered again. */
 void burst_images_changed(void);
 /* In a fork child: nothing is left of the parent's engine. */
 void burst_fork_child(void);

@@ -60,19 +60,6 @@ uint64_t burst_code_key_as(void *carrier, uint64_t address)
     return image ? key_make(image->number, address - image->bias) : key_make(0, address);
 }
 
-bool burst_code_forget(uint64_t lo, uint64_t hi)
-{
-    bool found = false;
-    for (unsigned i = 0; i < KEPT; i++) {
-        uint64_t end = __atomic_load_n(&kept[i].hi, __ATOMIC_ACQUIRE);
-        if (end && kept[i].lo < hi && lo < end) {
-            __atomic_store_n(&kept[i].hi, 0, __ATOMIC_RELEASE);
-            found = true;
-        }
-    }
-    return found;
-}
-
 void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi))
 {
     for (unsigned i = 0; i < KEPT; i++) {

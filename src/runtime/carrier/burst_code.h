@@ -1,8 +1,7 @@
 /* Which code bursts may run, and which of it cannot change: struct engine_carrier's questions.
  *
  * Trusted is only code of a loaded image in private memory without write permission. All else is
- * checked. What the kernel said of an image's code is kept until the image goes, or until the
- * program changes the mapping.
+ * checked. What the kernel said of an image's code is kept until the image goes.
  *
  * Context: burst_code_trust_as, burst_code_key_as: the dispatcher, under the engine's lock. The rest:
  * ordinary code.
@@ -10,15 +9,11 @@
 #ifndef PENUMBRA_RUNTIME_CARRIER_BURST_CODE_H
 #define PENUMBRA_RUNTIME_CARRIER_BURST_CODE_H
 
-#include <stdbool.h>
-
 #include "engine/trust.h"
 
 struct trust_range burst_code_trust_as(void *carrier, uint64_t address);
 uint64_t burst_code_key_as(void *carrier, uint64_t address);
 
-/* Forgets what is kept of [lo, hi). True if there was something. */
-bool burst_code_forget(uint64_t lo, uint64_t hi);
 /* Calls back for each kept range whose image has gone, and forgets it. */
 void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi));
 
