@@ -111,9 +111,10 @@ static void handle(int signal, void (*handler)(int, siginfo_t *, void *), int fl
 
 static uint64_t round_of(uint64_t seed)
 {
-    uint64_t sum = seed, table[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    volatile uint64_t sum = seed;
+    uint64_t table[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     mprotect(heap, PAGES * PAGE, PROT_READ);
-    for (unsigned i = 0; i < 4000; i++) {
+    for (volatile unsigned i = 0; i < 4000; i++) {
         heap[(sum >> 13) % (PAGES * PAGE)] = (uint8_t)i;
         sum = sum * UINT64_C(6364136223846793005) + 1442695040888963407u;
         sum ^= checked_load(i % 97 ? table : NULL);
