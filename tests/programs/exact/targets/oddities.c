@@ -75,7 +75,7 @@ static void single_step(void)
     uint64_t rax = 5;
     __asm__ volatile("sub $128, %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"
                      "nop\n"
-                     ".globl step_begin\nstep_begin: add $1, %0\n lea 3(%0), %0\n jmp 1f\n ud2\n1: xor $1, %0\n"
+                     ".globl step_begin\nstep_begin: add $1, %0\n lea 3(%0), %0\n mov %0, %0\n xor $1, %0\n"
                      "pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
                      ".globl step_end\nstep_end: add $128, %%rsp\n"
                      : "+a"(rax) : : "cc", "memory");
