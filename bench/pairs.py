@@ -32,8 +32,8 @@ class RoundError(Exception):
 @dataclass
 class Copy:
     """One copy of the program in a round. `wrap` turns the held program into what is started:
-    wrap(hold, folder) where hold(env, before) gives the command line that holds the program; `before` are
-    words in front of the program's own command."""
+    wrap(hold, folder) where hold(env, before, binary) gives the command line that holds the program; `before`
+    are words in front of the program's own command, `binary` another build to run in its place."""
     name: str
     wrap: callable
     watch: bool = False  # the started process is a profiler: watch its memory
@@ -141,9 +141,10 @@ class Round:
         for name, value in self.program.env.items():
             base += ["--env", f"{name}={value}"]
 
-        def command(env=None, before=()):
+        def command(env=None, before=(), binary=None):
             more = [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
-            return base + more + ["--", *before] + self.program.argv
+            own = [binary or self.program.argv[0], *self.program.argv[1:]]
+            return base + more + ["--", *before, *own]
         return command
 
     def start(self, copy):

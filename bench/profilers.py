@@ -42,9 +42,11 @@ def empty(mode):
     return make
 
 
-def penumbra(tools, hz):
-    return lambda hold, out: [tools.penumbra, "record", "-F", str(hz), "-o", f"{out}/penumbra.pnb",
-                              "--"] + hold()
+def penumbra(*options):
+    def make(tools, hz):
+        return lambda hold, out: ([tools.penumbra, "record", "-F", str(hz), "-o", f"{out}/penumbra.pnb"]
+                                  + list(options) + ["--"] + hold())
+    return make
 
 
 def perf(*options):
@@ -78,7 +80,8 @@ PROFILERS = [
     Profiler("empty", "empty handler", empty("trap")),
     Profiler("empty-fasync", "empty handler, async signal", empty("fasync")),
     Profiler("empty-itimer", "empty handler, setitimer", empty("itimer")),
-    Profiler("penumbra", "penumbra", penumbra, watch=True),
+    Profiler("penumbra", "penumbra", penumbra(), watch=True),
+    Profiler("no-trampoline", "penumbra --no-trampoline", penumbra("--no-trampoline"), watch=True),
     Profiler("perf", "perf, no stacks", perf("--user-regs=ip"), watch=True),
     Profiler("perf-fp", "perf -g (fp)", perf("--call-graph", "fp"), watch=True),
     Profiler("perf-dwarf", "perf dwarf", perf("--call-graph", "dwarf"), watch=True),

@@ -6,6 +6,8 @@
     bench/run.py stacks                        share of complete stacks, bytes a sample
     bench/run.py distortion [--rounds 3]       flat profiles against perf's
     bench/run.py translators [--rounds 3]      whole runs under translation, beside other translators
+    bench/run.py calls [--rounds 3]            call-intensive programs beside gprof and uftrace
+    bench/run.py depth [--rounds 3]            overhead by depth of the stack, beside perf
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -20,6 +22,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import calls  # noqa: E402
+import calls_tables  # noqa: E402
+import depth  # noqa: E402
 import distortion  # noqa: E402
 import inputs  # noqa: E402
 import overhead  # noqa: E402
@@ -46,7 +51,8 @@ def names(ap, text, known):
 def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
-                    choices=["prepare", "overhead", "stacks", "distortion", "translators", "tables", "all"])
+                    choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
+                             "tables", "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
@@ -73,9 +79,11 @@ COMMANDS = {
     "stacks": [stacks.run],
     "distortion": [distortion.run],
     "translators": [translators.run],
-    "tables": [tables.run, translator_tables.run],
-    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, tables.run,
-            translator_tables.run],
+    "calls": [calls.run],
+    "depth": [depth.run],
+    "tables": [tables.run, translator_tables.run, calls_tables.run],
+    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
+            tables.run, translator_tables.run, calls_tables.run],
 }
 
 
