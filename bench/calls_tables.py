@@ -64,6 +64,8 @@ class Row:
         return self.calls is not None and self.calls / self.native >= INTENSIVE
 
     def ratio_cell(self):
+        if (self.middle("gprof") or 0) <= self.noise:
+            return ""
         if self.ratio is not None:
             return f"{self.ratio:.1f}"
         return f"> {self.middle('gprof') / self.noise:.1f}" if self.noise and self.middle("gprof") else ""
@@ -99,7 +101,7 @@ def verdict(rows):
         mine, theirs = row.middle("penumbra"), row.middle("gprof")
         both = f"gprof {theirs:.1f}%, penumbra {mine:.1f}%"
         if not row.intensive:
-            lines.append(f"- {row.name}: {rate_words(row)}, not call-intensive. {both}.")
+            lines.append(f"- {row.name}: {rate_words(row)}, not call-intensive: {both}.")
         elif theirs >= BOUND * max(mine, row.noise):
             lines.append(f"- {row.name}: {rate_words(row)}. **Reached**: {both}.")
         elif theirs >= BOUND * mine:
@@ -134,12 +136,13 @@ def write_calls(say):
              f"gprof and uftrace run a second build, -O2 -pg; libraries are Debian's. Overhead is CPU time in percent of "
              f"the native copy's of the same round, penumbra at {calls.HZ} Hz: median (smallest..largest) of "
              f"{rounds_words(len(r.percent['gprof']) for r in rows)}. Calls are those that gprof counted. The last column is "
-             f"gprof's overhead divided by penumbra's (trampolines on); `>` where penumbra's is not above the null check's.\n\n")
+             f"gprof's overhead divided by penumbra's (trampolines on); `>` where penumbra's is not above the null check's, nothing where gprof's is not.\n\n")
     text += tables.table(["program (SPEC)", "native, CPU s", "gprof calls", *COLUMNS.values(), "gprof / penumbra"],
                          [r.cells() for r in rows])
     text += (f"\nThe bound: overhead at least {BOUND} times below gprof's in call-intensive programs, here those with more "
              f"than {INTENSIVE // 10**6} million calls a second.\n\n" + verdict(rows))
-    text += "\nWhat is left on disk, KiB (uftrace: what its recorder could keep up with):\n\n"
+    text += ("\nuftrace's overhead is that of the traced program; its recorder's own process comes on top.\n"
+             "\nWhat is left on disk, KiB (uftrace: what its recorder could keep up with):\n\n")
     text += tables.table(["program", "**penumbra**", "gprof", "uftrace"], size_rows(rows))
     text += "\n" + harm(entries)
     tables.write("calls.md", text)

@@ -8,12 +8,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def files_under(root, folders, endings):
-    """Paths relative to root, sorted."""
+    """Paths relative to root, sorted; without what is installed or made (bench/work)."""
     found = []
     for folder in folders:
         for path, folders_below, names in os.walk(os.path.join(root, folder)):
             folders_below[:] = sorted(d for d in folders_below
-                                      if d not in ("node_modules", "__pycache__", ".git"))
+                                      if d not in ("node_modules", "__pycache__", ".git", "work"))
             for name in names:
                 if name.endswith(tuple(endings)):
                     found.append(os.path.relpath(os.path.join(path, name), root))
