@@ -50,6 +50,12 @@ static const char *arm_error_text(uint32_t error)
     return strerror((int)error);
 }
 
+/* Whole runs under the engine, or what was meant to be one. */
+static bool is_exact(const struct profile *p)
+{
+    return p->counts && !strcmp(p->counts->carrier, "exact");
+}
+
 /* Why a profile is empty, as far as it can be known. */
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
@@ -62,6 +68,8 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                    arm_error_text(first_arm_error(p)));
     else if (t->dropped_all)
         buf_puts(b, "every sample was dropped\n");
+    else if (is_exact(p))
+        buf_puts(b, "the engine could not begin (penumbra report says why: stopped)\n");
     else if (!strcmp(p->trigger, "cpu"))
         buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
                       "(a higher rate: -F; waiting time: -e wall)\n",
@@ -81,25 +89,37 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                    p->trigger, (unsigned long long)p->period);
 }
 
+/* What there is in it. */
+static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
+{
+    if (is_exact(p) && !p->counts->counted)
+        buf_puts(b, "a whole run");
+    else if (is_exact(p))
+        put_count(b, p->counts->instructions, "instruction", "instructions");
+    else if (p->counts && p->counts->bursts)
+        put_count(b, p->counts->bursts, "burst", "bursts");
+    else
+        put_count(b, t->taken, "sample", "samples");
+}
+
 static void say(const struct record_result *r, const struct profile *p)
 {
     struct profile_totals t;
     struct buf b = {0};
-    uint64_t bursts = p->counts ? p->counts->bursts : 0;
     profile_totals(p, &t);
-    if (!t.taken && !bursts)
+    if (!t.taken && !(p->counts && (p->counts->bursts || p->counts->translated)))
         put_reason(&b, p, &t);
     buf_puts(&b, "penumbra: ");
-    if (bursts)
-        put_count(&b, bursts, "burst", "bursts");
-    else
-        put_count(&b, t.taken, "sample", "samples");
+    put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
     put_count(&b, p->process_count, "process", "processes");
-    buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
-    put_drops(&b, t.drops);
-    buf_printf(&b, ", %.1f%% overhead -> %s",
-               overhead_percent(&t, p->delivery_ns, total_cost_ns(p)), r->shown);
+    if (!is_exact(p)) {
+        buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
+        put_drops(&b, t.drops);
+        buf_printf(&b, ", %.1f%% overhead",
+                   overhead_percent(&t, p->delivery_ns, total_cost_ns(p)));
+    }
+    buf_printf(&b, " -> %s", r->shown);
     put_size(&b, r->output);
     buf_puts(&b, "\n");
     if (buf_ok(&b))

@@ -338,7 +338,10 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     const struct profile *p = v->profile;
     fprintf(out, "%-13s ", name);
     text_name(out, p->command, 60);
-    fprintf(out, ": %s by %s", p->counts ? p->counts->carrier : "samples", p->trigger);
+    bool exact = p->counts && !strcmp(p->counts->carrier, "exact");
+    fprintf(out, ": %s", p->counts ? p->counts->carrier : "samples");
+    if (!exact)
+        fprintf(out, " by %s", p->trigger);
     fprintf(out, ", %s %s%s\n", text_count(number, entries), compare_by_name(by),
             entries == 1 ? "" : "s");
 }

@@ -100,11 +100,13 @@ static void write_work(FILE *out, const struct profile_counts *c, const struct r
     }
     if (!c->translated)
         return;
-    field(out, style, "translated");
-    fprintf(out, "%s blocks, %s bytes of code, in %s", text_count(a, c->translated),
+    field(out, style, "code made");
+    fprintf(out, "%s blocks, %s bytes, in %s", text_count(a, c->translated),
             text_count(b, c->code_bytes), text_duration(d, (double)c->translation_ns));
-    fprintf(out, "; %s dispatches, %s\n", text_count(a, c->dispatches),
-            text_duration(b, (double)c->dispatch_ns));
+    fprintf(out, "; %s dispatches", text_count(a, c->dispatches));
+    if (c->dispatch_ns)
+        fprintf(out, " in %s", text_duration(b, (double)c->dispatch_ns));
+    fputc('\n', out);
 }
 
 static void write_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
