@@ -110,12 +110,3 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
         r->length = LENGTH_DEFAULT;
     return true;
 }
-
-bool record_engine_available(const struct record_engine *r, struct err *e)
-{
-    if (r->carrier != CARRIER_EXACT || r->tool != TOOL_CALLS)
-        return true;
-    return err_set(e, ERR_USAGE, "the carrier %s needs the engine, which this version of penumbra does "
-                   "not have yet; without --exact and --carrier, penumbra samples",
-                   profile_carrier_name(r->carrier));
-}

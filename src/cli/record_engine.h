@@ -29,7 +29,4 @@ bool record_engine_baseline(struct record_engine *r, const char *text, struct er
  * was given and needs samples ("-F"), or NULL; attached: the process runs already. */
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e);
 
-/* Whether this build can run the carrier. */
-bool record_engine_available(const struct record_engine *r, struct err *e);
-
 #endif

@@ -189,5 +189,8 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
         return true;
     bool counting = counts_window_fork_child_as(e->config.spool, counts, &t->window, tid);
     e->window_ids = t->window.mapped;
+    const struct tool *tool = e->config.tool;
+    if (tool && tool->thread_begin && !tool->thread_begin(e->config.tool_data, t))
+        return false;
     return counting;
 }

@@ -43,6 +43,7 @@ static bool exact_thread_begin(struct engine_thread *t)
     if (!thread_begin_as(state))
         return false;
     whole_thread_as(t)->carrier = state;
+    t->record = state->record;
     return true;
 }
 
@@ -74,8 +75,9 @@ static bool exact_fork_child(struct engine_thread *t)
     counts = NULL;
     if (process_copy_as() && parent)
         counts = counts_fork_child_as(&rt.spool, parent, rt.process);
-    bool made = engine_fork_child_as(t->engine, t, counts, tid) && counts;
-    return made && thread_fork_child_as(state_of(t));
+    bool recorded = rt.process && thread_fork_child_as(state_of(t));
+    t->record = recorded ? state_of(t)->record : NULL;
+    return engine_fork_child_as(t->engine, t, counts, tid) && counts && recorded;
 }
 
 static void exact_left(struct engine_thread *t, enum stop_reason why)
@@ -113,7 +115,8 @@ static const struct tool *configured_tool(void)
     static const struct tool *const tools[] = {[TOOL_NULL] = &tool_null,
                                                [TOOL_COUNT] = &tool_count,
                                                [TOOL_BLOCKS] = &tool_blocks,
-                                               [TOOL_EDGES] = &tool_edges};
+                                               [TOOL_EDGES] = &tool_edges,
+                                               [TOOL_CALLS] = &tool_calls};
     return rt.config->tool < sizeof tools / sizeof *tools ? tools[rt.config->tool] : NULL;
 }
 

@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|threads|code|programs|all
+usage: test_exact.py signals|threads|code|calls|programs|all
 """
 import os
 import shutil
@@ -38,6 +38,22 @@ def code():
     same([target("changing")], "blocks")
 
 
+def calls():
+    """Calls whose number is known, whatever interrupts them: leaf is called twice a turn."""
+    turns = 100000
+    r = same([target("storm"), str(turns)], "calls")
+
+    def find(node, name):
+        if node["name"] == name:
+            yield node
+        for child in node["children"]:
+            yield from find(child, name)
+
+    got = sum(node["calls"] for name in ("leaf_begin", "leaf") for node in find(r.report["tree"], name))
+    expect(got == 2 * 20 * turns, f"leaf was called {got} times, not {2 * 20 * turns}")
+    same([target("family")], "calls")
+
+
 def programs():
     check(suite.BRIEF)
 
@@ -66,5 +82,5 @@ def everything():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "threads": threads, "code": code,
+    main({"signals": signals, "threads": threads, "code": code, "calls": calls,
           "programs": programs, "all": everything})
