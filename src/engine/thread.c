@@ -51,7 +51,10 @@ static struct engine_thread *area_make_as(struct engine *e)
     sys_call3_as(SYS_mprotect, base, GUARD, PROT_NONE);
     uint8_t *mapping = (uint8_t *)base;
     struct engine_thread *t = (struct engine_thread *)(void *)(mapping + GUARD + STACK);
-    *t = (struct engine_thread){ .mapping = mapping, .mapping_size = size, .engine = e, .self = t };
+    t->mapping = mapping; /* the rest is zero: it is fresh */
+    t->mapping_size = size;
+    t->engine = e;
+    t->self = t;
     t->stack_top = (uint64_t)(uintptr_t)t;
     t->exit_entry = (uint64_t)(uintptr_t)engine_exit;
     t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;

@@ -359,12 +359,34 @@ static uint32_t chain_make_as(struct translation *x, bool entered)
     return first;
 }
 
+/* Field by field: for an initializer as large as this clang calls memset, and libc's uses vector
+ * registers, which are the program's. */
+static void translation_begin(struct translation *x, struct engine *e, const struct request *request)
+{
+    x->e = e;
+    x->hot.at = x->hot.end = NULL;
+    x->hot.bias = 0;
+    x->hot.overflow = x->hot.unreachable = false;
+    x->stop_at = request->stop_at;
+    x->range = (struct trust_range){ 0 };
+    x->pc = x->next = x->taken = 0;
+    x->count = 0;
+    x->end = END_FALL;
+    x->limit = request->tail ? request->tail : BLOCK_INSNS;
+    x->hooked = false;
+    x->tail = request->tail;
+    x->why = STOP_COUNT;
+    x->returns_count = 0;
+    x->number = BLOCK_NONE;
+    x->block = NULL;
+    x->mark = NULL;
+    x->borrowed = X86_RSP;
+}
+
 struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why)
 {
-    struct translation x = {
-        .e = e, .stop_at = request.stop_at, .tail = request.tail, .borrowed = X86_RSP,
-        .limit = request.tail ? request.tail : BLOCK_INSNS,
-    };
+    struct translation x;
+    translation_begin(&x, e, &request);
     uint64_t begin = sys_ticks_as();
     if (!consider_as(&x, request.pc)) {
         *why = x.why;
