@@ -58,7 +58,8 @@ def run(a, say):
                              data.values())
     text += ("\nCPU time (user + system, children included) divided by the native copy's of the same round: median "
              "(smallest..largest). The null check is a second native copy. DynamoRIO's figures are of an earlier "
-             "measurement, with shorter inputs.\n\n")
+             "measurement, with shorter inputs. graywolf works in child processes, which valgrind (as called here) and "
+             "qemu run natively.\n\n")
     text += tables.table(["program", "native, CPU s"] + [TITLES[n] for n in names]
                          + ["DynamoRIO, no client", "DynamoRIO, counter a block"], rows)
     text += "\n" + "\n".join(sentence(n, medians[n]) for n in names if n in BOUNDS) + "\n\n"
