@@ -41,10 +41,15 @@ struct spool_counts *counts_fork_child_as(const struct spool *s, const struct sp
     struct spool_counts *c = spool_alloc_as(s, sizeof *c);
     if (!c)
         return NULL;
-    /* The parent goes on giving out ids of the same chunk: the child's first chunk ends them. */
+    /* The parent goes on giving out ids of the same chunk: the child's first chunk ends them. Of a
+     * chunk that it has not begun there is nothing to share. */
     spool_ref shared = __atomic_load_n(&parent->things, __ATOMIC_ACQUIRE);
+    uint32_t ids = counts_ids_as(s, parent);
+    const struct spool_things *chunk = spool_at(s, shared, sizeof *chunk);
+    if (chunk && chunk->first == ids)
+        shared = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE);
     c->things = shared;
-    if (!chunk_push_as(s, c, shared, counts_ids_as(s, parent), CHUNK_LEAST))
+    if (!chunk_push_as(s, c, shared, ids, CHUNK_LEAST))
         return NULL;
     __atomic_store_n(&process->counts, spool_ref_of(s, c), __ATOMIC_RELEASE);
     return c;

@@ -118,6 +118,34 @@ static void processes_and_windows_are_summed(void **state)
     release(&s, &w);
 }
 
+/* As with the tool null, or before the first block: parent and child count different things from 0. */
+static void a_fork_before_the_first_thing_is_sound(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *parent = sample_process(&s, 7), *child = sample_process(&s, 8);
+    struct spool_counts *c = counts_begin_as(&s, parent);
+    struct spool_counts *forked = counts_fork_child_as(&s, c, child);
+    struct spool_thing mine = {.key = key_make(3, 0x9000), .bytes = 2, .instructions = 1,
+                               .kind = THING_BLOCK}, its = mine;
+    its.key = key_make(3, 0xa000);
+    assert_int_equal(counts_thing_as(&s, c, &mine), 0);
+    assert_int_equal(counts_thing_as(&s, forked, &its), 0);
+    uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct counts_window w = {0};
+    assert_true(counts_window_begin_as(&s, forked, &w, space, COUNTS_PIECE, 8));
+    assert_true(counts_window_grow_as(&s, &w, 1));
+    w.base[0] = 11;
+    uint64_t damage = 1;
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_int_equal(count_at(p, "/lib/three.so", 0xa000), 11);
+    profile_free(p);
+    munmap(space, COUNTS_PIECE * sizeof *space);
+    sample_spool_free(&s);
+}
+
 static void counters_without_a_record_are_damage(void **state)
 {
     (void)state;
@@ -231,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_become_blocks_and_edges),
         cmocka_unit_test(processes_and_windows_are_summed),
+        cmocka_unit_test(a_fork_before_the_first_thing_is_sound),
         cmocka_unit_test(counters_without_a_record_are_damage),
         cmocka_unit_test(overlapping_pieces_are_bounded),
         cmocka_unit_test(calls_of_nodes_are_exact),
