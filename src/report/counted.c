@@ -75,7 +75,7 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
     text_name(out, c->tool, 0);
     if (c->counted)
         fprintf(out, ": %s instructions", text_count(number, c->instructions));
-    fputc('\n', out);
+    fputs(c->bursts ? ", counted within bursts\n" : "\n", out);
     if (strcmp(c->carrier, "exact") != 0)
         return;
     field(out, style, "slowdown");

@@ -122,14 +122,15 @@ static void write_reason(FILE *out, uint64_t count, const char *name, const char
         fprintf(out, "%-10s%10s  %s: %s\n", "", text_count(number, count), name, sentence);
 }
 
-static void write_losses(FILE *out, const struct profile_totals *t,
+/* `kept`: samples or bursts that were not dropped. */
+static void write_losses(FILE *out, const struct profile_totals *t, uint64_t kept,
                          const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     field(out, style, "dropped");
     fprintf(out, "%s", t->dropped_all ? text_count(number, t->dropped_all) : "none");
     if (t->dropped_all)
-        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + t->weight));
+        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + kept));
     fputc('\n', out);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         if (i != DROP_PAUSED)
@@ -242,15 +243,17 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
     write_recording(out, v->profile, style);
-    if (v->profile->counts)
+    const struct profile_counts *counts = v->profile->counts;
+    uint64_t bursts = counts ? counts->bursts : 0;
+    if (counts)
         counted_header(out, v, style);
-    if (!is_exact(v->profile))
+    if (!is_exact(v->profile) && !bursts)
         write_samples(out, v, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);
     if (!is_exact(v->profile)) {
-        write_losses(out, &totals, style);
+        write_losses(out, &totals, bursts ? bursts : totals.weight, style);
         write_cost(out, v->profile, &totals, style);
     }
     write_lines(out, style, "note", v->profile->notes);
