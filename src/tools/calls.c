@@ -195,7 +195,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     if (!c)
         return false;
     t->tool = c;
-    c->store.spool = NULL;
+    c->store = (struct cct_store){ 0 }; /* a forked child has nodes of its own */
     c->current = &c->stacks[0];
     for (uint32_t i = 0; i < STACKS; i++) {
         c->stacks[i].depth = 0;
