@@ -16,8 +16,8 @@ def same(command, tool="null", stdin=None):
 
 
 def signals():
-    """Arrival at any instruction, faults, masks, alternate stacks, order, stepping."""
-    for name in ("context", "masks", "order", "oddities"):
+    """Arrival at any instruction, faults, masks, alternate stacks, stepping."""
+    for name in ("context", "masks", "oddities"):
         for tool in ("null", "blocks"):
             same([target(name)], tool)
     r = same([target("storm"), "500000"], "edges")
