@@ -117,7 +117,7 @@ bool attach_call_function(struct attach_call *c, uint64_t function, uint64_t a, 
 
 static bool area_make(struct attach_call *c, struct err *e)
 {
-    int64_t at, protected = 0;
+    int64_t at = 0, protected = 0;
     const uint64_t map[6] = {0, STUB_ROOM + ATTACH_STACK, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0};
     if (!attach_call_system(c, SYS_mmap, map, &at, e))

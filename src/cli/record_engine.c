@@ -35,7 +35,7 @@ bool record_engine_carrier(struct record_engine *r, const char *name, struct err
 {
     static const char *const names[] = {"handler", "burst", "exact"};
     static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_EXACT};
-    uint32_t at;
+    uint32_t at = 0;
     if (!find("carrier (--carrier)", name, names, sizeof names / sizeof *names, &at, e))
         return false;
     r->carrier = carriers[at];

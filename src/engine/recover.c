@@ -116,7 +116,8 @@ static enum engine_place place_in_cache(struct engine_thread *t, uint64_t pc, gr
     if (!span || span->kind == SPAN_BETWEEN)
         return PLACE_BETWEEN;
     unspill(t, span, gregs);
-    gregs[REG_RIP] = (greg_t)(rip + (span->kind == SPAN_COPY ? into : 0));
+    rip += span->kind == SPAN_COPY ? into : 0;
+    gregs[REG_RIP] = (greg_t)rip;
     bool core = span->kind == SPAN_CORE || span->kind == SPAN_CORE_RCX;
     return core ? PLACE_CORE : PLACE_BOUNDARY;
 }

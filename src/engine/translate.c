@@ -134,6 +134,10 @@ static bool decode_one_as(struct translation *x, uint64_t pc)
     struct x86_insn *insn = &e->insns[x->count];
     const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
     uint64_t available = x->range.hi - pc >= 15 && pc < x->range.hi ? 15 : available_as(x, pc);
+    if (!code) {
+        x->why = STOP_UNREADABLE;
+        return false;
+    }
     x86_decode_as(code, available, insn);
     struct rule rule = rules[insn->kind];
     x->why = rule.treatment == STOP ? rule.how : uses_gs(insn, code) ? STOP_GS : STOP_COUNT;

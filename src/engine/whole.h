@@ -21,6 +21,7 @@
 
 #include "engine/engine.h"
 #include "engine/whole_signal.h"
+#include "engine/whole_syscall.h"
 
 /* What the owner of the run wants to know. All are called in the dispatcher of the thread that they
  * are about, signals put off. */
@@ -47,8 +48,7 @@ struct whole_thread {
     struct whole_actions own_actions; /* of a child that shares memory but not signal actions */
 };
 
-/* What struct engine_carrier needs, but for `trust`. */
-enum engine_action whole_system_call_as(struct engine_thread *t);
+/* What struct engine_carrier needs, with whole_system_call_as, but for `trust`. */
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why);
 enum engine_action whole_signals_as(struct engine_thread *t);
 
