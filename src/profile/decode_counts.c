@@ -110,7 +110,7 @@ static bool get_blocks(struct decoder *d)
 {
     struct profile_counts *k = d->p->counts;
     struct cursor c;
-    if (!decode_open(d, SECTION_BLOCKS, &c))
+    if (!k || !decode_open(d, SECTION_BLOCKS, &c))
         return false;
     uint32_t n = cursor_count(&c, 6, "a number of blocks that fits the section"), rank = 0;
     struct profile_block *at = k->blocks = decode_array(&c, n, sizeof *at);
@@ -137,7 +137,7 @@ static bool get_edges(struct decoder *d)
 {
     struct profile_counts *k = d->p->counts;
     struct cursor c;
-    if (!decode_open(d, SECTION_EDGES, &c))
+    if (!k || !decode_open(d, SECTION_EDGES, &c))
         return false;
     uint32_t n = cursor_count(&c, 6, "a number of edges that fits the section"), rank = 0;
     uint64_t ranks = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
