@@ -311,7 +311,7 @@ bool compare_views(const struct view *perfect, const struct view *sampled, enum 
 {
     const struct view *const views[2] = {perfect, sampled};
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
-    struct compare_metrics functions;
+    struct compare_metrics functions = {0};
     *out = (struct comparison){.by = by};
     if (!check_kind(perfect, "perfect", by, e) || !check_kind(sampled, "sampled", by, e))
         return false;
