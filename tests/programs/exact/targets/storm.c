@@ -97,7 +97,9 @@ int main(int argc, char **argv)
     pthread_create(&other, NULL, sender, &self);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     struct itimerval first = {.it_value.tv_usec = 100};
-    setitimer(ITIMER_REAL, &first, NULL);
+    stop = argc > 2; /* no storm: what is counted is known all the same */
+    if (!stop)
+        setitimer(ITIMER_REAL, &first, NULL);
     for (int i = 0; i < 20; i++)
         printf("%llu\n", (unsigned long long)turn(count));
     stop = 1;
