@@ -413,7 +413,7 @@ static bool has_spool(pid_t pid, const struct record_spool *spool)
     if (!name || !attach_maps_read(pid, &maps))
         return false;
     for (size_t i = 0; i < maps.count && !found; i++)
-        found = !strncmp(maps.list[i].name, name + 1, strlen(name + 1));
+        found = strstr(maps.list[i].name, name + 1) == maps.list[i].name;
     attach_maps_free(&maps);
     return found;
 }
