@@ -15,7 +15,7 @@ static bool find(const char *what, const char *name, const char *const *names, u
                  uint32_t *value, struct err *e)
 {
     struct suggest s = {0};
-    char list[128];
+    char list[512];
     size_t used = 0;
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(name, names[i]) == 0) {
@@ -23,8 +23,9 @@ static bool find(const char *what, const char *name, const char *const *names, u
             return true;
         }
         suggest_offer(&s, name, names[i]);
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                 i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
     }
     if (s.best)
         return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
@@ -44,11 +45,11 @@ bool record_engine_carrier(struct record_engine *r, const char *name, struct err
 
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)
 {
-    const char *names[TOOL_CALLS + 1];
-    for (unsigned i = 0; i <= TOOL_CALLS; i++)
+    const char *names[TOOL_KIND_COUNT];
+    for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
         names[i] = profile_tool_name(i);
     r->tool_given = true;
-    return find("tool (--tool)", name, names, TOOL_CALLS + 1, &r->tool, e);
+    return find("tool (--tool)", name, names, TOOL_KIND_COUNT, &r->tool, e);
 }
 
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
@@ -80,21 +81,30 @@ bool record_engine_baseline(struct record_engine *r, const char *text, struct er
     return true;
 }
 
+static bool tool_fits(const struct record_engine *r, struct err *e)
+{
+    unsigned carriers = profile_tool_carriers(r->tool);
+    const char *name = profile_tool_name(r->tool);
+    if (carriers >> r->carrier & 1)
+        return true;
+    if (r->tool == TOOL_STACKS)
+        return err_set(e, ERR_USAGE, "call paths (--tool stacks) are observed by the carrier handler; "
+                       "exact call counts by calling context are --exact --tool calls");
+    if (r->carrier == CARRIER_HANDLER)
+        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
+                       "add --exact for the whole run%s", name,
+                       carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
+    return err_set(e, ERR_USAGE, "the tool %s needs the whole run: what it counts begins before a %s; "
+                   "use --exact --tool %s", name, profile_carrier_name(r->carrier), name);
+}
+
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
     if (!r->tool_given)
-        r->tool = r->carrier == CARRIER_HANDLER ? TOOL_PATHS : TOOL_BLOCKS;
-    if (r->carrier == CARRIER_HANDLER && r->tool != TOOL_PATHS)
-        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
-                       "add --exact for the whole run, or --carrier burst",
-                       profile_tool_name(r->tool));
-    if (r->carrier != CARRIER_HANDLER && r->tool == TOOL_PATHS)
-        return err_set(e, ERR_USAGE, "call paths (--tool paths) are observed by the carrier handler; "
-                       "exact call counts by calling context are --exact --tool calls");
-    if (r->carrier == CARRIER_BURST && r->tool == TOOL_CALLS)
-        return err_set(e, ERR_USAGE, "the tool calls needs the whole run: calling contexts begin "
-                       "before a burst; use --exact --tool calls");
+        r->tool = r->carrier == CARRIER_HANDLER ? TOOL_STACKS : TOOL_BLOCKS;
+    if (!tool_fits(r, e))
+        return false;
     if (r->carrier == CARRIER_BURST && attached)
         return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
                        "it with penumbra record");

@@ -5,6 +5,7 @@
 
 #include "cli/numbers.h"
 #include "cli/suggest.h"
+#include "profile/counts.h"
 
 enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
@@ -80,12 +81,11 @@ void record_options_help(FILE *to)
             fprintf(to, " (every %lu)", (unsigned long)event->period);
         fputc('\n', to);
     }
-    fprintf(to, "\nTools:\n"
-                "  null                     nothing: what the engine alone costs\n"
-                "  count                    instructions by class\n"
-                "  blocks                   executions of basic blocks\n"
-                "  edges                    blocks, and transfers of control between them\n"
-                "  calls                    exact calls by calling context (--exact only)\n");
+    fputs("\nTools:\n", to);
+    for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
+        fprintf(to, "  %-24s %s%s\n", profile_tool_name(i), profile_tool_sentence(i),
+                profile_tool_carriers(i) == 1u << CARRIER_EXACT ? " (--exact only)" :
+                i == TOOL_STACKS ? " (the default)" : "");
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
             "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");

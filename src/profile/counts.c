@@ -16,6 +16,12 @@ struct reason {
 static const struct reason stops[STOP_COUNT] = {STOP_REASONS(REASON_NAME)};
 static const struct reason classes[CLASS_COUNT] = {INSTRUCTION_CLASSES(REASON_NAME)};
 
+#define TOOL_NAME(id, name, carriers, sentence) [id] = {name, sentence, carriers},
+static const struct {
+    const char *name, *sentence;
+    unsigned carriers;
+} tools[TOOL_KIND_COUNT] = {TOOL_KINDS(TOOL_NAME)};
+
 const char *profile_stop_name(unsigned stop)
 {
     return stop < STOP_COUNT ? stops[stop].name : "?";
@@ -45,10 +51,17 @@ const char *profile_carrier_name(unsigned carrier)
 
 const char *profile_tool_name(unsigned tool)
 {
-    static const char *const names[] = {[TOOL_PATHS] = "paths", [TOOL_NULL] = "null",
-                                        [TOOL_COUNT] = "count", [TOOL_BLOCKS] = "blocks",
-                                        [TOOL_EDGES] = "edges", [TOOL_CALLS] = "calls"};
-    return tool < sizeof names / sizeof *names ? names[tool] : NULL;
+    return tool < TOOL_KIND_COUNT ? tools[tool].name : NULL;
+}
+
+unsigned profile_tool_carriers(unsigned tool)
+{
+    return tool < TOOL_KIND_COUNT ? tools[tool].carriers : 0;
+}
+
+const char *profile_tool_sentence(unsigned tool)
+{
+    return tool < TOOL_KIND_COUNT ? tools[tool].sentence : NULL;
 }
 
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool)

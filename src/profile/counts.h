@@ -72,5 +72,7 @@ const char *profile_class_name(unsigned instruction_class);
 const char *profile_class_sentence(unsigned instruction_class);
 const char *profile_carrier_name(unsigned carrier); /* NULL out of range */
 const char *profile_tool_name(unsigned tool);       /* NULL out of range */
+const char *profile_tool_sentence(unsigned tool);   /* the same */
+unsigned profile_tool_carriers(unsigned tool);      /* bit n: runs under enum carrier_kind n */
 
 #endif

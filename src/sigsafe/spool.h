@@ -76,14 +76,19 @@ enum carrier_kind {
     CARRIER_EXACT,   /* the whole run is under the engine */
 };
 
-enum tool_kind {
-    TOOL_PATHS,  /* call paths, by unwinding: the handler's */
-    TOOL_NULL,   /* nothing: what the engine alone costs */
-    TOOL_COUNT,  /* instructions by class */
-    TOOL_BLOCKS, /* executions of basic blocks */
-    TOOL_EDGES,  /* blocks, and transfers of control between them */
-    TOOL_CALLS,  /* exact calls by calling context: cct_node.samples counts calls */
-};
+/* X(enumerator, name in options and --json, the carriers that it runs under, what it observes) */
+#define TOOL_KINDS(X)                                                                              \
+    X(TOOL_STACKS, "stacks", 1u << CARRIER_HANDLER, "call paths, by unwinding")                    \
+    X(TOOL_NULL, "null", TOOL_TRANSLATED, "nothing: what the engine alone costs")                  \
+    X(TOOL_COUNT, "count", TOOL_TRANSLATED, "instructions by class")                               \
+    X(TOOL_BLOCKS, "blocks", TOOL_TRANSLATED, "executions of basic blocks")                        \
+    X(TOOL_EDGES, "edges", TOOL_TRANSLATED, "blocks, and transfers of control between them")       \
+    X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")
+
+enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
+#define TOOL_ENUMERATOR(id, name, carriers, what) id,
+enum tool_kind { TOOL_KINDS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
+#undef TOOL_ENUMERATOR
 
 /* Written by the collector before the program starts, constant afterwards. */
 struct spool_config {

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sigsafe/spool.h"
+
 static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks, &tool_edges,
                                             &tool_calls, &tool_path,  &tool_results };
 
@@ -20,4 +22,13 @@ const struct tool *tool_find(const char *name)
         if (equal(tools[i]->name, name))
             return tools[i];
     return NULL;
+}
+
+const struct tool *tool_of_kind(uint32_t kind)
+{
+    static const struct tool *const kinds[TOOL_KIND_COUNT] = {
+        [TOOL_NULL] = &tool_null,     [TOOL_COUNT] = &tool_count, [TOOL_BLOCKS] = &tool_blocks,
+        [TOOL_EDGES] = &tool_edges,   [TOOL_CALLS] = &tool_calls,
+    };
+    return kind < TOOL_KIND_COUNT ? kinds[kind] : NULL;
 }

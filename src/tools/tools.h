@@ -18,5 +18,7 @@ extern const struct tool tool_results; /* every general-register result into a r
 
 /* The tool with this name, or NULL. */
 const struct tool *tool_find(const char *name);
+/* The tool that the collector asked for (enum tool_kind); NULL: none that runs under the engine. */
+const struct tool *tool_of_kind(uint32_t kind);
 
 #endif

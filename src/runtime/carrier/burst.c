@@ -5,7 +5,7 @@
 #include "engine/engine.h"
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
-#include "runtime/images.h"
+#include "runtime/carrier/translated.h"
 #include "runtime/interpose/faults.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
@@ -102,18 +102,6 @@ static void registers_put(greg_t *gregs, const struct engine_thread *e)
 
 /* ---- ends ---- */
 
-static void figures_add(struct engine_thread *e)
-{
-    struct spool_counts *c = burst.counts;
-    struct engine_figures f = engine_figures_as(e->engine);
-    __atomic_store_n(&c->blocks, f.blocks, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->code_bytes, f.code_bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&c->translation_ticks, f.translate_ticks, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&c->dispatches, e->dispatches, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&c->dispatch_ticks, e->dispatch_ticks, __ATOMIC_RELAXED);
-    e->dispatches = e->dispatch_ticks = 0;
-}
-
 /* not_run: instructions that the budget was counted down by, but that were not executed. */
 static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
 {
@@ -121,7 +109,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     struct engine_thread *e = t->burst.engine;
     uint64_t ran = t->burst.length - (uint64_t)e->budget - (uint64_t)not_run;
     count_stop(why);
-    figures_add(e);
+    translated_figures_as(c, e);
     __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->burst_ticks, sys_ticks_as() - t->burst.begun, __ATOMIC_RELAXED);
@@ -161,19 +149,10 @@ static const struct engine_carrier carrier = {
     .system_call = system_call_as,
     .stopped = stopped_as,
     .signals = signals_as,
-    .key = burst_code_key_as,
+    .key = translated_key_as,
 };
 
 /* ---- beginning ---- */
-
-static const struct tool *configured_tool(void)
-{
-    static const struct tool *const tools[] = {[TOOL_NULL] = &tool_null,
-                                               [TOOL_COUNT] = &tool_count,
-                                               [TOOL_BLOCKS] = &tool_blocks,
-                                               [TOOL_EDGES] = &tool_edges};
-    return rt.config->tool < sizeof tools / sizeof *tools ? tools[rt.config->tool] : NULL;
-}
 
 /* Makes the process's engine, once. */
 static void engine_make_once_as(void)
@@ -183,7 +162,7 @@ static void engine_make_once_as(void)
         return;
     burst.counts = counts_begin_as(&rt.spool, rt.process);
     const struct engine_config config = {.carrier = &carrier,
-                                         .tool = configured_tool(),
+                                         .tool = tool_of_kind(rt.config->tool),
                                          .spool = &rt.spool,
                                          .counts = burst.counts,
                                          .budget = true};
@@ -208,19 +187,13 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
     return t->burst.engine;
 }
 
-/* glibc's registration of the calling thread; the symbol came with it (2.35). */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-
 /* A copy of a restartable sequence would not be one. The kernel aborts a sequence before it calls a
  * handler, and leaves its address where it is: it says that the program uses them. */
 static bool uses_rseq(void)
 {
-    enum { AT_RSEQ_CS = 8 };
-    uint64_t base;
-    if (!&__rseq_offset)
-        return false;
-    __asm__ volatile("rdfsbase %0" : "=r"(base)); /* FSGSBASE: engine_gs_as() has said so */
-    return base && *(const uint64_t *)(base + (uint64_t)__rseq_offset + AT_RSEQ_CS);
+    enum { AT_RSEQ_CS = 1 };
+    const uint64_t *area = translated_rseq_area_as();
+    return area && area[AT_RSEQ_CS];
 }
 
 static void turn_off(enum stop_reason why)

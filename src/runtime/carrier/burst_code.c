@@ -1,9 +1,9 @@
 #include "runtime/carrier/burst_code.h"
 
 #include "engine/mappings.h"
+#include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/runtime.h"
-#include "sigsafe/key.h"
 
 enum { KEPT = 128 };
 
@@ -12,14 +12,6 @@ static struct kept {
     uint64_t hi; /* atomic; 0: free. Written last */
     uint64_t image;
 } kept[KEPT];
-
-static const struct unwind_image *image_at_as(uint64_t address)
-{
-    const struct unwind_image *image = unwind_index_find_as(images_current_as(), address);
-    if (!image && images_add_as(address))
-        image = unwind_index_find_as(images_current_as(), address);
-    return image;
-}
 
 static void keep_as(const struct trust_range *range, uint64_t image)
 {
@@ -45,19 +37,12 @@ struct trust_range burst_code_trust_as(void *carrier, uint64_t address)
     struct trust_range range = mappings_trust_as(address);
     if (range.trust != TRUST_FIXED)
         return range;
-    const struct unwind_image *image = image_at_as(address);
+    const struct unwind_image *image = translated_image_as(address);
     if (image && range.lo >= image->lo && range.hi <= image->hi)
         keep_as(&range, image->number);
     else
         range.trust = TRUST_CHECKED;
     return range;
-}
-
-uint64_t burst_code_key_as(void *carrier, uint64_t address)
-{
-    (void)carrier;
-    const struct unwind_image *image = image_at_as(address);
-    return image ? key_make(image->number, address - image->bias) : key_make(0, address);
 }
 
 void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi))

@@ -3,7 +3,7 @@
  * Trusted is only code of a loaded image in private memory without write permission. All else is
  * checked. What the kernel said of an image's code is kept until the image goes.
  *
- * Context: burst_code_trust_as, burst_code_key_as: the dispatcher, under the engine's lock. The rest:
+ * Context: burst_code_trust_as: the dispatcher, under the engine's lock. The rest:
  * ordinary code.
  * Ownership: none. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_BURST_CODE_H
@@ -12,7 +12,6 @@
 #include "engine/trust.h"
 
 struct trust_range burst_code_trust_as(void *carrier, uint64_t address);
-uint64_t burst_code_key_as(void *carrier, uint64_t address);
 
 /* Calls back for each kept range whose image has gone, and forgets it. */
 void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi));

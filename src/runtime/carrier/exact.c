@@ -1,14 +1,11 @@
 #include "runtime/carrier/exact.h"
 
-#include <stddef.h>
-
 #include "engine/mappings.h"
 #include "engine/whole.h"
-#include "runtime/images.h"
+#include "runtime/carrier/translated.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
-#include "sigsafe/key.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
@@ -26,15 +23,6 @@ static struct trust_range exact_trust(void *data, uint64_t address)
     return mappings_trust_as(address);
 }
 
-static uint64_t exact_key(void *data, uint64_t address)
-{
-    const struct unwind_image *image = unwind_index_find_as(images_current_as(), address);
-    (void)data;
-    if (!image && images_add_as(address))
-        image = unwind_index_find_as(images_current_as(), address);
-    return image ? key_make(image->number, address - image->bias) : key_make(0, address);
-}
-
 static bool exact_thread_begin(struct engine_thread *t)
 {
     struct rt_thread *state = thread_make_as();
@@ -47,22 +35,10 @@ static bool exact_thread_begin(struct engine_thread *t)
     return true;
 }
 
-/* What the engine did for this thread, into the process's record. */
-static void figures_add(const struct engine_thread *t)
-{
-    if (!counts)
-        return;
-    __atomic_add_fetch(&counts->dispatches, t->dispatches, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&counts->dispatch_ticks, t->dispatch_ticks, __ATOMIC_RELAXED);
-    struct engine_figures f = engine_figures_as(t->engine);
-    __atomic_store_n(&counts->blocks, f.blocks, __ATOMIC_RELAXED);
-    __atomic_store_n(&counts->code_bytes, f.code_bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&counts->translation_ticks, f.translate_ticks, __ATOMIC_RELAXED);
-}
-
 static void exact_thread_end(struct engine_thread *t)
 {
-    figures_add(t);
+    if (counts)
+        translated_figures_as(counts, t);
     if (state_of(t))
         thread_end_as(state_of(t));
     whole_thread_as(t)->carrier = NULL;
@@ -82,9 +58,10 @@ static bool exact_fork_child(struct engine_thread *t)
 
 static void exact_left(struct engine_thread *t, enum stop_reason why)
 {
-    if (counts)
-        __atomic_add_fetch(&counts->stopped[why], 1, __ATOMIC_RELAXED);
-    figures_add(t);
+    if (!counts)
+        return;
+    __atomic_add_fetch(&counts->stopped[why], 1, __ATOMIC_RELAXED);
+    translated_figures_as(counts, t);
 }
 
 static const struct engine_carrier carrier = {
@@ -92,7 +69,7 @@ static const struct engine_carrier carrier = {
     .system_call = whole_system_call_as,
     .stopped = whole_stopped_as,
     .signals = whole_signals_as,
-    .key = exact_key,
+    .key = translated_key_as,
 };
 
 static const struct whole_events events = {
@@ -102,34 +79,16 @@ static const struct whole_events events = {
     .left = exact_left,
 };
 
-/* glibc's registration of the calling thread; the symbol came with it (2.35). */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-
-static void *rseq_area(void)
-{
-    return &__rseq_offset ? (char *)__builtin_thread_pointer() + __rseq_offset : NULL;
-}
-
-static const struct tool *configured_tool(void)
-{
-    static const struct tool *const tools[] = {[TOOL_NULL] = &tool_null,
-                                               [TOOL_COUNT] = &tool_count,
-                                               [TOOL_BLOCKS] = &tool_blocks,
-                                               [TOOL_EDGES] = &tool_edges,
-                                               [TOOL_CALLS] = &tool_calls};
-    return rt.config->tool < sizeof tools / sizeof *tools ? tools[rt.config->tool] : NULL;
-}
-
 bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&rt.spool, rt.process);
     const struct engine_config config = {.carrier = &carrier,
-                                         .tool = configured_tool(),
+                                         .tool = tool_of_kind(rt.config->tool),
                                          .spool = &rt.spool,
                                          .counts = counts};
     struct engine *e = counts ? engine_make_as(&config, &why) : NULL;
-    if (e && whole_begin(e, &events, rseq_area()))
+    if (e && whole_begin(e, &events, translated_rseq_area_as()))
         return true;
     if (counts)
         counts->stopped[why]++;

@@ -44,7 +44,7 @@ class Usage(Case):
         self.check(["--carrier", "brst", "true"], "did you mean burst?")
         self.check(["--exact", "--tool", "xyzzy", "true"], "null, count, blocks, edges or calls")
         self.check(["--tool", "edges", "true"], "add --exact")
-        self.check(["--exact", "--tool", "paths", "true"], "--exact --tool calls")
+        self.check(["--exact", "--tool", "stacks", "true"], "--exact --tool calls")
         self.check(["--carrier", "burst", "--tool", "calls", "true"], "needs the whole run")
         self.check(["--exact", "--length", "5", "true"], "add --carrier burst")
         self.check(["--carrier", "burst", "--length", "0", "true"], "between 1 and")

@@ -1,0 +1,23 @@
+/* What the carriers that run the program's code under the engine have in common.
+ *
+ * Context: translated_key_as: the dispatcher, under the engine's lock. The rest: any.
+ * Ownership: none. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_TRANSLATED_H
+#define PENUMBRA_RUNTIME_CARRIER_TRANSLATED_H
+
+#include "engine/engine.h"
+#include "sigsafe/spool_counts.h"
+#include "unwind/unwind.h"
+
+/* The image that has the address, also if the program has only just mapped it; or NULL. */
+const struct unwind_image *translated_image_as(uint64_t address);
+/* struct engine_carrier.key. */
+uint64_t translated_key_as(void *carrier, uint64_t address);
+
+/* Adds what the engine did for this thread since the last time to the process's record. */
+void translated_figures_as(struct spool_counts *counts, struct engine_thread *t);
+
+/* What glibc registered with the kernel for the calling thread's restartable sequences, or NULL. */
+void *translated_rseq_area_as(void);
+
+#endif
