@@ -4,7 +4,7 @@
 #include "engine/translate.h"
 #include "sigsafe/key.h"
 
-enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL };
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -67,6 +67,24 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
     if (hook) {
         hook->kind = HOOK_APPEND_REGISTER;
         hook->value = reg;
+        hook->size = (uint8_t)size;
+    }
+    return hook;
+}
+
+bool hook_time_as(struct hooks *h, uint32_t index)
+{
+    if (index >= BLOCK_INSNS)
+        return false;
+    h->timed |= UINT64_C(1) << index;
+    return h->inside = true;
+}
+
+bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size)
+{
+    struct hook *hook = hook_time_as(h, index) ? hook_add(h, HOOK_AFTER, index) : NULL;
+    if (hook) {
+        hook->kind = HOOK_APPEND_TIME;
         hook->size = (uint8_t)size;
     }
     return hook;
@@ -155,6 +173,7 @@ bool hooks_ask_as(struct translation *x)
     h->engine = e;
     h->count = 0;
     h->full = h->inside = false;
+    h->timed = 0;
     for (uint32_t i = 0; i < HOOK_LISTS; i++)
         h->first[i] = h->last[i] = 0;
     struct hook_block block = {
@@ -214,10 +233,11 @@ static void emit_count(struct emit *to, const struct hook *hook, struct live liv
 static void emit_append(struct emit *to, const struct hook *hook)
 {
     struct emit_mem at = emit_at(X86_R15, 0);
-    if (hook->kind == HOOK_APPEND_REGISTER && hook->value == X86_R15) {
-        /* The program's r15 is in its slot. */
+    bool stolen = hook->kind == HOOK_APPEND_REGISTER && hook->value == X86_R15;
+    if (stolen || hook->kind == HOOK_APPEND_TIME) {
+        /* The program's r15 is in its slot, and the time in another. */
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_R11);
-        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_STOLEN));
+        emit_mov_rm(to, 8, X86_R11, emit_gs(stolen ? ENGINE_T_STOLEN : ENGINE_T_TIME));
         emit_mov_mr(to, hook->size, at, X86_R11);
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
     } else if (hook->kind == HOOK_APPEND_REGISTER) {

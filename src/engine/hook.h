@@ -9,6 +9,7 @@
  *     append   an inlined store at r15, which then wraps in a 64 kB ring: the tool set steals r15
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
+ *     time     two time stamps, right before and right behind one instruction
  *
  * A tool that both appends and calls finds the program's r15 in t->stolen.
  *
@@ -80,6 +81,13 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
                              enum engine_register reg, uint32_t size);
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
+/* Times instruction `index`, which does not end the block: inside all hooks before and after it, the time
+ * stamp counter is read when all that comes before has finished, and again when the instruction has.
+ * The difference, in ticks, with what measuring costs (as many ticks as an instruction that does
+ * nothing shows), is in t->time for hooks after the instruction. */
+bool hook_time_as(struct hooks *h, uint32_t index);
+/* The same, and its low `size` (4 or 8) bytes are appended after the instruction. */
+bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size);
 
 /* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
  * translated, and the engine stops there. */

@@ -19,4 +19,8 @@ bool hooks_any(const struct engine *e, enum hook_point point, uint32_t index);
 /* Writes the hooks at the point; `live`: what must not be changed there. */
 void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index, struct live live);
 
+/* Around instruction `index`, if it is timed: the code before it and behind it. */
+void hook_time_begin_as(struct translation *x, uint32_t index);
+void hook_time_end_as(struct translation *x, uint32_t index);
+
 #endif

@@ -20,8 +20,10 @@ enum {
     AHEAD_RETURNS = 4,      /* and so many times again, where calls return to */
     HOOKS_MOST = 256,       /* hooks in a block */
     HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
-    TRANSLATE_ROOM = 24 << 10, /* most bytes of code of one block, cold part included */
+    TRANSLATE_ROOM = 40 << 10, /* most bytes of code of one block, cold part included */
 };
+
+_Static_assert(BLOCK_INSNS <= 64, "hooks.timed has a bit for each");
 
 /* What the tool asked for in the block that is being translated. */
 struct hook {
@@ -36,6 +38,7 @@ struct hooks {
     uint32_t count;
     bool full;   /* a counter could not be had */
     bool inside; /* there are hooks before or after single instructions */
+    uint64_t timed; /* bit i: instruction i is timed */
     uint16_t first[HOOK_LISTS], last[HOOK_LISTS]; /* by point: number + 1 */
     struct hook hooks[HOOKS_MOST];
 };

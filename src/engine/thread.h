@@ -59,6 +59,8 @@ struct engine_thread {
     uint64_t mask;
     uint32_t mask_changed;
     uint64_t hook_indirect_entry;
+    uint64_t time;          /* ticks that the instruction took that was timed last; for called hooks */
+    uint64_t time_end, time_rax, time_rdx;
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -109,6 +111,10 @@ ENGINE_ASSERT(mask, ENGINE_T_MASK);
 ENGINE_ASSERT(mask_changed, ENGINE_T_MASK_CHANGED);
 _Static_assert(sizeof(struct engine_thread) <= ENGINE_T_SIZE, "a page for the thread");
 ENGINE_ASSERT(hook_indirect_entry, ENGINE_T_HOOK_INDIRECT_ENTRY);
+ENGINE_ASSERT(time, ENGINE_T_TIME);
+ENGINE_ASSERT(time_end, ENGINE_T_TIME_END);
+ENGINE_ASSERT(time_rax, ENGINE_T_TIME_RAX);
+ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

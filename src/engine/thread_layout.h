@@ -42,6 +42,10 @@
 #define ENGINE_T_MASK 320         /* signal mask to restore before the program goes on, if ... */
 #define ENGINE_T_MASK_CHANGED 328 /* (32 bits) is not 0 */
 #define ENGINE_T_HOOK_INDIRECT_ENTRY 336
+#define ENGINE_T_TIME 344         /* hooks that time: the stamp before, then the difference */
+#define ENGINE_T_TIME_END 352     /* the stamp behind */
+#define ENGINE_T_TIME_RAX 360     /* the program's rax and rdx while a stamp is taken */
+#define ENGINE_T_TIME_RDX 368
 #define ENGINE_T_SIZE 4096        /* bytes from the GS base to the counter window */
 
 #endif

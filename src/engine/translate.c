@@ -215,10 +215,12 @@ static void body_emit_hooked_as(struct translation *x)
         hooks_emit_as(x, HOOK_BEFORE, i, e->live[i]);
         if (i == last)
             break;
+        hook_time_begin_as(x, i);
         if (relocate_needless(e, &e->insns[i]))
             copy_run(x, i, i + 1);
         else
             relocate_as(x, i);
+        hook_time_end_as(x, i);
         hooks_emit_as(x, HOOK_AFTER, i, e->live[i + 1]);
     }
 }

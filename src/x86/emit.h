@@ -628,6 +628,29 @@ static inline void emit_call_m(struct emit *e, struct emit_mem m)
         emit_mem_(e, 4, 0xff, 2, m, 0);
 }
 
+/* not r         (no flags) */
+static inline void emit_not_r(struct emit *e, unsigned width, unsigned reg)
+{
+    if (emit_room_(e))
+        emit_rm_(e, width, emit_sized_(0xf6, width) | (width == 1 ? EMIT_BYTE_RM : 0), 2, reg);
+}
+
+/* rdtsc         (edx:eax, both zero-extended) */
+static inline void emit_rdtsc(struct emit *e)
+{
+    if (emit_room_(e))
+        emit_u16_(e, 0x310f);
+}
+
+/* lfence        (all instructions before it have finished, none behind it has begun) */
+static inline void emit_lfence(struct emit *e)
+{
+    if (!emit_room_(e))
+        return;
+    emit_u16_(e, 0xae0f);
+    emit_u8_(e, 0xe8);
+}
+
 /* ud2 */
 static inline void emit_ud2(struct emit *e)
 {

@@ -1,6 +1,9 @@
 #include "callbacks.h"
 
 #include "run.h"
+#include "tools/ring.h"
+#include "tools/tools.h"
+#include "x86/insn.h"
 
 static struct trust_range trust(void *data, uint64_t address)
 {
@@ -64,3 +67,35 @@ static void block_all_points(void *data, const struct hook_block *block, struct 
 }
 
 const struct tool tool_all_points = { .name = "all points", .block = block_all_points };
+
+static void timed(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    (void)argument;
+    (void)value;
+    asked.timed++;
+    asked.time += t->time;
+}
+
+static void block_times(void *data, const struct hook_block *block, struct hooks *h)
+{
+    (void)data;
+    for (uint32_t i = 0; i + 1 < block->count; i++)
+        if (block->insns[i].access & X86_MEM_READ || block->insns[i].kind == X86_STRING_REP) {
+            hook_append_time_as(h, i, 8);
+            hook_call_as(h, HOOK_AFTER, i, timed, 0);
+        }
+}
+
+const struct tool tool_times = {
+    .name = "times", .flags = TOOL_STEALS_R15, .block = block_times, .thread_begin = ring_begin_as,
+};
+
+const struct tool *tool_named(const char *name)
+{
+    const char *times = tool_times.name, *n = name;
+    while (*times && *times == *n) {
+        times++;
+        n++;
+    }
+    return *times == *n ? &tool_times : tool_find(name);
+}

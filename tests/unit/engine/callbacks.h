@@ -17,6 +17,15 @@ extern const struct tool tool_all_points;
 extern struct asked {
     uint64_t blocks; /* made */
     uint64_t calls;  /* instructions, by called hooks */
+    uint64_t timed;  /* calls after timed instructions */
+    uint64_t time;   /* their sum */
 } asked;
+
+/* Appends to the ring (tools/ring.h), 8 bytes each, how long each instruction took that does not end a
+ * block and reads memory by its operand, or repeats; adds up the same in `asked` by a called hook. */
+extern const struct tool tool_times;
+
+/* That tool, or one of tools/tools.h. */
+const struct tool *tool_named(const char *name);
 
 #endif

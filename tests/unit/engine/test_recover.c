@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "engine/recover.h"
+#include "callbacks.h"
 #include "functions.h"
 #include "run.h"
 #include "stepping.h"
-#include "tools/tools.h"
 
 enum {
     TRAP = 0x100,
@@ -92,7 +92,7 @@ static void walk(const struct function *f, const char *tool)
 static void every_place(const char *tool, bool budget)
 {
     memset(places, 0, sizeof places);
-    rig_make(&rig, &(struct engine_config){ .tool = tool_find(tool), .budget = budget });
+    rig_make(&rig, &(struct engine_config){ .tool = tool_named(tool), .budget = budget });
     for (const struct function *f = functions; f->name; f++)
         if (f->steps)
             walk(f, tool);
@@ -124,6 +124,7 @@ static void with_a_stolen_register(void **state)
     every_place("path", false);
     assert_true(places[PLACE_CORE] > 100);
     every_place("results", false);
+    every_place("times", false);
 }
 
 static void with_a_budget(void **state)

@@ -11,14 +11,15 @@
 #include "run.h"
 #include "tools/tools.h"
 
-static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results" };
+static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results",
+                                     "times" };
 
 static void nothing_changes(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         struct rig r;
-        rig_make(&r, &(struct engine_config){ .tool = tool_find(names[i]) });
+        rig_make(&r, &(struct engine_config){ .tool = tool_named(names[i]) });
         for (int round = 0; round < 2; round++)
             for (const struct function *f = functions; f->name; f++)
                 for (uint64_t n = 0; n < f->most; n += 1 + f->most / 4) {

@@ -195,6 +195,8 @@ static void one_register(unsigned reg)
     emit_mov_ri(&e, reg, 7), show("mov %s, 7", names[2][reg]);
     emit_mov_ri(&e, reg, (uint64_t)-7), show("mov %s, -7", r);
     emit_mov_ri(&e, reg, UINT64_C(0x8000000000000000)), show("movabs %s, 0x8000000000000000", r);
+    for (unsigned w = 0; w < 4; w++)
+        emit_not_r(&e, widths[w], reg), show("not %s", names[w][reg]);
     for (unsigned i = 0; i < 16; i++)
         emit_set_r(&e, i, reg), show("set%s %s", conditions[i], names[0][reg]);
     for (unsigned i = 0; i < 4; i++)
@@ -222,6 +224,8 @@ static void control(void)
     for (unsigned i = 0; i < 9; i++)
         emit_op(&e, ops[i].op), show("%s", ops[i].name);
     emit_ud2(&e), show("ud2");
+    emit_rdtsc(&e), show("rdtsc");
+    emit_lfence(&e), show("lfence");
     emit_push_i32(&e, 0x12345678), show("push 0x12345678");
     emit_jmp(&e, RUNS_AT + 0x1000), show("jmp base + 0x1000");
     emit_jmp(&e, RUNS_AT - 0x1000), show("jmp base - 0x1000");
