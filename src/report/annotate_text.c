@@ -103,34 +103,15 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
         write_line(out, a, i, all, style, source);
 }
 
-static void key_string(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_string(j, value);
-}
-
-static void key_u64(struct json *j, const char *key, uint64_t value)
-{
-    json_key(j, key);
-    json_u64(j, value);
-}
-
-static void key_address(struct json *j, const char *key, uint64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "0x%" PRIx64, value);
-    key_string(j, key, text);
-}
-
 void annotation_json(struct json *j, const struct annotation *a)
 {
     json_open(j, '{');
-    key_string(j, "function", a->function);
-    key_string(j, "image", a->image);
-    key_address(j, "start", a->start);
-    key_address(j, "end", a->end);
-    key_string(j, "unit", a->executions ? "executions" : "samples");
-    key_u64(j, "total", a->total);
+    json_key_string(j, "function", a->function);
+    json_key_string(j, "image", a->image);
+    json_key_address(j, "start", a->start);
+    json_key_address(j, "end", a->end);
+    json_key_string(j, "unit", a->executions ? "executions" : "samples");
+    json_key_u64(j, "total", a->total);
     json_key(j, "cut");
     json_bool(j, a->cut);
     json_key(j, "instructions");
@@ -138,18 +119,18 @@ void annotation_json(struct json *j, const struct annotation *a)
     for (uint32_t i = 0; i < a->line_count; i++) {
         const struct annotation_line *l = &a->lines[i];
         json_open(j, '{');
-        key_address(j, "offset", l->address);
-        key_u64(j, "bytes", l->bytes);
-        key_string(j, "text", l->text);
-        key_u64(j, "count", l->count);
+        json_key_address(j, "offset", l->address);
+        json_key_u64(j, "bytes", l->bytes);
+        json_key_string(j, "text", l->text);
+        json_key_u64(j, "count", l->count);
         if (l->file[0]) {
-            key_string(j, "file", l->file);
-            key_u64(j, "line", l->line);
-            key_string(j, "source", l->source);
+            json_key_string(j, "file", l->file);
+            json_key_u64(j, "line", l->line);
+            json_key_string(j, "source", l->source);
         }
         if (l->is_branch) {
-            key_u64(j, "left", l->left);
-            key_u64(j, "taken", l->taken);
+            json_key_u64(j, "left", l->left);
+            json_key_u64(j, "taken", l->taken);
         }
         json_close(j, '}');
     }

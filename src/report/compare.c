@@ -365,12 +365,6 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
     write_line(out, "distortion", c->distortion, "sum of the differences over functions");
 }
 
-static void key_double(struct json *j, const char *key, double value)
-{
-    json_key(j, key);
-    json_double(j, value);
-}
-
 void report_comparison_json(struct buf *out, const struct comparison *c, const struct view *perfect,
                             const struct view *sampled)
 {
@@ -379,11 +373,11 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
     json_open(&j, '{');
     json_key(&j, "by");
     json_string(&j, compare_by_name(c->by));
-    key_double(&j, "overlap", 100 * m->overlap);
-    key_double(&j, "overlap_90", 100 * m->overlap_90);
-    key_double(&j, "weight_match", 100 * m->weight_match);
-    key_double(&j, "diff_top", 0.0 / 0.0); /* null: no values were profiled */
-    key_double(&j, "distortion", 100 * c->distortion);
+    json_key_double(&j, "overlap", 100 * m->overlap);
+    json_key_double(&j, "overlap_90", 100 * m->overlap_90);
+    json_key_double(&j, "weight_match", 100 * m->weight_match);
+    json_key_double(&j, "diff_top", 0.0 / 0.0); /* null: no values were profiled */
+    json_key_double(&j, "distortion", 100 * c->distortion);
     json_key(&j, "entries");
     json_open(&j, '{');
     json_key(&j, "perfect");

@@ -109,16 +109,8 @@ static void write_row(FILE *out, const struct pair *p, const struct report_style
     text_colour(out, style, TEXT_PLAIN);
     fprintf(out, "  +-%5.2f%s  ", 100 * p->margin, is_sure(p) ? " *" : "  ");
     text_name(out, f->name, 0);
-    text_colour(out, style, TEXT_DIM);
     fputs("  ", out);
-    text_name(out, f->image_name, 0);
-    if (f->line) {
-        fputs("  ", out);
-        text_name(out, f->file, 0);
-        fprintf(out, ":%u", f->line);
-    }
-    text_colour(out, style, TEXT_PLAIN);
-    fputc('\n', out);
+    text_place(out, style, f, 0);
 }
 
 bool report_compare_phases(FILE *out, const struct compare_side sides[2],

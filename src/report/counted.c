@@ -205,26 +205,14 @@ bool counted_tables(FILE *out, const struct view *v, const struct report_style *
 
 /* ---- JSON ---- */
 
-static void key_u64(struct json *j, const char *key, uint64_t value)
-{
-    json_key(j, key);
-    json_u64(j, value);
-}
-
-static void key_string(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_string(j, value);
-}
-
 static void json_totals(struct json *j, const struct view *v)
 {
     const struct profile_counts *c = v->profile->counts;
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
     double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
-    key_string(j, "carrier", c->carrier);
-    key_string(j, "tool", c->tool);
+    json_key_string(j, "carrier", c->carrier);
+    json_key_string(j, "tool", c->tool);
     json_key(j, "instructions");
     if (c->counted)
         json_u64(j, c->instructions);
@@ -235,41 +223,39 @@ static void json_totals(struct json *j, const struct view *v)
     json_key(j, "stopped");
     json_open(j, '{');
     for (unsigned i = 0; i < STOP_COUNT; i++)
-        key_u64(j, profile_stop_name(i), c->stopped[i]);
+        json_key_u64(j, profile_stop_name(i), c->stopped[i]);
     json_close(j, '}');
     json_key(j, "engine");
     json_open(j, '{');
-    key_u64(j, "length", c->length);
-    key_u64(j, "native_ns", c->native_ns);
-    key_u64(j, "bursts", c->bursts);
-    key_u64(j, "burst_instructions", c->burst_instructions);
-    key_u64(j, "burst_ns", c->burst_ns);
-    key_u64(j, "translated", c->translated);
-    key_u64(j, "code_bytes", c->code_bytes);
-    key_u64(j, "translation_ns", c->translation_ns);
-    key_u64(j, "dispatches", c->dispatches);
-    key_u64(j, "dispatch_ns", c->dispatch_ns);
+    json_key_u64(j, "length", c->length);
+    json_key_u64(j, "native_ns", c->native_ns);
+    json_key_u64(j, "bursts", c->bursts);
+    json_key_u64(j, "burst_instructions", c->burst_instructions);
+    json_key_u64(j, "burst_ns", c->burst_ns);
+    json_key_u64(j, "translated", c->translated);
+    json_key_u64(j, "code_bytes", c->code_bytes);
+    json_key_u64(j, "translation_ns", c->translation_ns);
+    json_key_u64(j, "dispatches", c->dispatches);
+    json_key_u64(j, "dispatch_ns", c->dispatch_ns);
     json_close(j, '}');
     if (!c->classified)
         return;
     json_key(j, "classes");
     json_open(j, '{');
     for (unsigned i = 0; i < CLASS_COUNT; i++)
-        key_u64(j, profile_class_name(i), c->classes[i]);
+        json_key_u64(j, profile_class_name(i), c->classes[i]);
     json_close(j, '}');
 }
 
 static void json_block(struct json *j, const struct view *v, const struct profile_block *b)
 {
-    char offset[PLACE];
-    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)b->offset);
     json_open(j, '{');
-    key_string(j, "image", symbols_image_name(v->symbols, b->image));
-    key_string(j, "offset", offset);
-    key_string(j, "function", counted_function(v, b->process, b->image, b->offset));
-    key_u64(j, "count", b->count);
-    key_u64(j, "instructions", b->instructions);
-    key_u64(j, "bytes", b->bytes);
+    json_key_string(j, "image", symbols_image_name(v->symbols, b->image));
+    json_key_address(j, "offset", b->offset);
+    json_key_string(j, "function", counted_function(v, b->process, b->image, b->offset));
+    json_key_u64(j, "count", b->count);
+    json_key_u64(j, "instructions", b->instructions);
+    json_key_u64(j, "bytes", b->bytes);
     json_close(j, '}');
 }
 
@@ -282,7 +268,7 @@ static void json_place(struct json *j, const struct view *v, const char *key, ui
     buf_put_u8(&place, 0);
     j->out->failed |= !buf_ok(&place);
     if (buf_ok(&place))
-        key_string(j, key, (const char *)place.data);
+        json_key_string(j, key, (const char *)place.data);
     buf_free(&place);
 }
 
@@ -306,7 +292,7 @@ void counted_json(struct json *j, const struct view *v, uint32_t limit)
         json_open(j, '{');
         json_place(j, v, "from", edge->from_image, edge->from);
         json_place(j, v, "to", edge->to_image, edge->to);
-        key_u64(j, "count", edge->count);
+        json_key_u64(j, "count", edge->count);
         json_close(j, '}');
     }
     json_close(j, ']');

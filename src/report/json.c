@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 static void json_before(struct json *j)
 {
@@ -94,4 +95,29 @@ void json_double(struct json *j, double value)
         buf_printf(j->out, "%.6g", value);
     else
         buf_puts(j->out, "null");
+}
+
+void json_key_string(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+void json_key_u64(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+void json_key_double(struct json *j, const char *key, double value)
+{
+    json_key(j, key);
+    json_double(j, value);
+}
+
+void json_key_address(struct json *j, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "0x%" PRIx64, value);
+    json_key_string(j, key, text);
 }

@@ -27,6 +27,13 @@ void json_bool(struct json *j, bool value);
 /* Six significant digits; null if not finite. */
 void json_double(struct json *j, double value);
 
+/* A key and its value. */
+void json_key_string(struct json *j, const char *key, const char *value);
+void json_key_u64(struct json *j, const char *key, uint64_t value);
+void json_key_double(struct json *j, const char *key, double value);
+/* As a string: "0x" and lower-case hexadecimal digits. */
+void json_key_address(struct json *j, const char *key, uint64_t value);
+
 /* The length of the well-formed UTF-8 sequence that begins at s (NUL-terminated): 1 to 4, or 0.
  * *code is set to its code point. */
 unsigned utf8_sequence(const unsigned char *s, uint32_t *code);

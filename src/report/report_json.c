@@ -13,18 +13,6 @@
 #include "report/ranks.h"
 #include "base/saturate.h"
 
-static void key_string(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_string(j, value);
-}
-
-static void key_u64(struct json *j, const char *key, uint64_t value)
-{
-    json_key(j, key);
-    json_u64(j, value);
-}
-
 static void write_lines(struct json *j, const char *key, const char *text)
 {
     json_key(j, key);
@@ -44,25 +32,25 @@ static void write_lines(struct json *j, const char *key, const char *text)
 static void write_recording(struct json *j, const struct view *v)
 {
     const struct profile *p = v->profile;
-    key_string(j, "command", p->command);
-    key_string(j, "trigger", p->trigger);
-    key_string(j, "unit", p->unit);
-    key_u64(j, "period", p->period);
+    json_key_string(j, "command", p->command);
+    json_key_string(j, "trigger", p->trigger);
+    json_key_string(j, "unit", p->unit);
+    json_key_u64(j, "period", p->period);
     json_key(j, "randomized");
     json_bool(j, p->randomized);
-    key_u64(j, "samples", v->samples);
-    key_u64(j, "samples_all", v->samples_all);
+    json_key_u64(j, "samples", v->samples);
+    json_key_u64(j, "samples_all", v->samples_all);
     json_key(j, "effective_samples");
     json_double(j, v->effective);
-    key_u64(j, "start_realtime_ns", p->start_realtime_ns);
-    key_u64(j, "duration_ns", p->duration_ns);
+    json_key_u64(j, "start_realtime_ns", p->start_realtime_ns);
+    json_key_u64(j, "duration_ns", p->duration_ns);
     json_key(j, "exit_status");
     json_i64(j, p->exit_status);
     json_key(j, "recovered");
     json_bool(j, p->recovered);
-    key_string(j, "kernel", p->kernel);
-    key_string(j, "cpu", p->cpu);
-    key_u64(j, "cpus", p->cpus);
+    json_key_string(j, "kernel", p->kernel);
+    json_key_string(j, "cpu", p->cpu);
+    json_key_u64(j, "cpus", p->cpus);
 }
 
 static void write_losses(struct json *j, const struct view *v)
@@ -70,25 +58,25 @@ static void write_losses(struct json *j, const struct view *v)
     const struct profile *p = v->profile;
     struct profile_totals t;
     profile_totals(p, &t);
-    key_u64(j, "taken", t.taken);
+    json_key_u64(j, "taken", t.taken);
     json_key(j, "dropped");
     json_open(j, '{');
     for (unsigned i = 0; i < DROP_COUNT; i++)
-        key_u64(j, profile_drop_name(i), t.drops[i]);
+        json_key_u64(j, profile_drop_name(i), t.drops[i]);
     json_close(j, '}');
-    key_u64(j, "truncated", t.truncated_all);
+    json_key_u64(j, "truncated", t.truncated_all);
     json_key(j, "truncated_by_reason");
     json_open(j, '{');
     for (unsigned i = TRUNC_NONE + 1; i < TRUNC_COUNT; i++)
-        key_u64(j, profile_truncation_name(i), t.truncated[i]);
+        json_key_u64(j, profile_truncation_name(i), t.truncated[i]);
     json_close(j, '}');
-    key_u64(j, "guessed", t.guessed);
-    key_u64(j, "cpu_ns", t.cpu_ns);
+    json_key_u64(j, "guessed", t.guessed);
+    json_key_u64(j, "cpu_ns", t.cpu_ns);
     json_key(j, "overhead");
     json_open(j, '{');
-    key_u64(j, "handler_ns", t.cost_ns);
-    key_u64(j, "deliveries", t.deliveries);
-    key_u64(j, "delivery_ns", p->delivery_ns);
+    json_key_u64(j, "handler_ns", t.cost_ns);
+    json_key_u64(j, "deliveries", t.deliveries);
+    json_key_u64(j, "delivery_ns", p->delivery_ns);
     double spent = (double)t.cost_ns + (double)t.deliveries * (double)p->delivery_ns;
     json_key(j, "percent_of_cpu");
     json_double(j, t.cpu_ns ? 100 * spent / (double)t.cpu_ns : NAN);
@@ -113,15 +101,15 @@ static void write_processes(struct json *j, const struct profile *p)
         json_key(j, "ppid");
         json_i64(j, process->ppid);
         if (process->rank)
-            key_u64(j, "rank", process->rank - 1);
-        key_string(j, "name", process->name);
-        key_string(j, "command", process->command);
-        key_u64(j, "start_ns", process->start_ns);
-        key_u64(j, "end_ns", process->end_ns);
-        key_u64(j, "pauses", process->pauses);
-        key_u64(j, "paused_ns", process->paused_ns);
-        key_u64(j, "phases_refused", process->phases_refused);
-        key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
+            json_key_u64(j, "rank", process->rank - 1);
+        json_key_string(j, "name", process->name);
+        json_key_string(j, "command", process->command);
+        json_key_u64(j, "start_ns", process->start_ns);
+        json_key_u64(j, "end_ns", process->end_ns);
+        json_key_u64(j, "pauses", process->pauses);
+        json_key_u64(j, "paused_ns", process->paused_ns);
+        json_key_u64(j, "phases_refused", process->phases_refused);
+        json_key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -142,15 +130,15 @@ static void write_threads(struct json *j, const struct view *v)
         json_i64(j, t->tid);
         json_key(j, "pid");
         json_i64(j, t->process < p->process_count ? p->processes[t->process].pid : 0);
-        key_string(j, "name", t->name);
-        key_u64(j, "samples", t->weight);
-        key_u64(j, "taken", t->taken);
-        key_u64(j, "truncated", truncated);
-        key_u64(j, "guessed", t->guessed);
-        key_u64(j, "start_ns", t->start_ns);
-        key_u64(j, "end_ns", t->end_ns);
-        key_u64(j, "cpu_ns", t->cpu_ns);
-        key_u64(j, "phase", t->phase);
+        json_key_string(j, "name", t->name);
+        json_key_u64(j, "samples", t->weight);
+        json_key_u64(j, "taken", t->taken);
+        json_key_u64(j, "truncated", truncated);
+        json_key_u64(j, "guessed", t->guessed);
+        json_key_u64(j, "start_ns", t->start_ns);
+        json_key_u64(j, "end_ns", t->end_ns);
+        json_key_u64(j, "cpu_ns", t->cpu_ns);
+        json_key_u64(j, "phase", t->phase);
         json_key(j, "shown");
         json_bool(j, v->threads_chosen[i]);
         json_close(j, '}');
@@ -193,9 +181,9 @@ static void write_cost(struct json *j, const struct view *v, uint64_t total, uin
 static void write_weights(struct json *j, const struct view *v, bool ci, uint64_t self,
                           uint64_t total, uint64_t calls)
 {
-    key_u64(j, "self", self);
-    key_u64(j, "total", total);
-    key_u64(j, "calls", calls);
+    json_key_u64(j, "self", self);
+    json_key_u64(j, "total", total);
+    json_key_u64(j, "calls", calls);
     write_cost(j, v, total, calls);
     if (!ci)
         return;
@@ -213,9 +201,9 @@ static void write_heap(struct json *j, const struct view *v, const uint64_t *hea
         return;
     json_key(j, "heap");
     json_open(j, '{');
-    key_u64(j, "allocated", heap[VIEW_ALLOCATED]);
-    key_u64(j, "live", heap[VIEW_LIVE]);
-    key_u64(j, "peak", heap[VIEW_PEAK]);
+    json_key_u64(j, "allocated", heap[VIEW_ALLOCATED]);
+    json_key_u64(j, "live", heap[VIEW_LIVE]);
+    json_key_u64(j, "peak", heap[VIEW_PEAK]);
     json_close(j, '}');
 }
 
@@ -223,12 +211,12 @@ static void write_function(struct json *j, const struct view_function *f)
 {
     char offset[32];
     snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)f->start);
-    key_string(j, "name", f->name);
-    key_string(j, "image", f->image_name);
-    key_string(j, "offset", offset);
+    json_key_string(j, "name", f->name);
+    json_key_string(j, "image", f->image_name);
+    json_key_string(j, "offset", offset);
     if (f->line) {
-        key_string(j, "file", f->file);
-        key_u64(j, "line", f->line);
+        json_key_string(j, "file", f->file);
+        json_key_u64(j, "line", f->line);
     }
 }
 
@@ -243,11 +231,11 @@ static void write_phases(struct json *j, const struct profile *p)
             if (p->threads[k].phase == i + 1)
                 weight = add_saturated(weight, p->threads[k].weight);
         json_open(j, '{');
-        key_string(j, "name", p->phases[i].name);
-        key_string(j, "path", path ? path : p->phases[i].name);
-        key_u64(j, "begun", p->phases[i].begun);
-        key_u64(j, "elapsed_ns", p->phases[i].elapsed_ns);
-        key_u64(j, "samples", weight);
+        json_key_string(j, "name", p->phases[i].name);
+        json_key_string(j, "path", path ? path : p->phases[i].name);
+        json_key_u64(j, "begun", p->phases[i].begun);
+        json_key_u64(j, "elapsed_ns", p->phases[i].elapsed_ns);
+        json_key_u64(j, "samples", weight);
         json_close(j, '}');
         free(path);
     }
@@ -260,13 +248,13 @@ static void write_ranks(struct json *j, const struct ranks *r, const struct rank
         return;
     json_key(j, "ranks");
     json_open(j, '{');
-    key_u64(j, "min", s->min);
+    json_key_u64(j, "min", s->min);
     json_key(j, "mean");
     json_double(j, rank_mean(r, s));
-    key_u64(j, "max", s->max);
+    json_key_u64(j, "max", s->max);
     json_key(j, "imbalance");
     json_double(j, rank_imbalance(r, s));
-    key_u64(j, "slowest", s->slowest);
+    json_key_u64(j, "slowest", s->slowest);
     json_close(j, '}');
 }
 

@@ -56,15 +56,7 @@ static void write_function(FILE *out, const struct view_function *f,
 {
     size_t used = text_name(out, f->name, style->width ? columns : 0);
     fprintf(out, "%*s  ", used < columns ? (int)(columns - used) : 0, "");
-    text_colour(out, style, TEXT_DIM);
-    text_name(out, f->image_name, style->width ? IMAGE_COLUMNS : 0);
-    if (f->line) {
-        fputs("  ", out);
-        text_name(out, f->file, 0);
-        fprintf(out, ":%u", f->line);
-    }
-    text_colour(out, style, TEXT_PLAIN);
-    fputc('\n', out);
+    text_place(out, style, f, style->width ? IMAGE_COLUMNS : 0);
 }
 
 /* Keeps the first rows of order that reach the threshold; returns how many were left out. */

@@ -119,6 +119,20 @@ size_t text_name(FILE *out, const char *name, size_t columns)
     return width + 2;
 }
 
+void text_place(FILE *out, const struct report_style *style, const struct view_function *f,
+                size_t columns)
+{
+    text_colour(out, style, TEXT_DIM);
+    text_name(out, f->image_name, columns);
+    if (f->line) {
+        fputs("  ", out);
+        text_name(out, f->file, 0);
+        fprintf(out, ":%u", f->line);
+    }
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+}
+
 void text_heap(FILE *out, const struct view *v, const uint64_t *heap)
 {
     static const char *const titles[] = { "allocated", "live", "at peak" };

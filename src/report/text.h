@@ -30,6 +30,10 @@ size_t text_name(FILE *out, const char *name, size_t columns);
 /* The columns that text_name would use. */
 size_t text_name_width(const char *name, size_t columns);
 
+/* Where a function is, to the line's end: its image, at most `columns` wide, and its source. */
+void text_place(FILE *out, const struct report_style *style, const struct view_function *f,
+                size_t columns);
+
 /* "12.3%", and with style->ci its interval: of `whole`, from `effective` samples. */
 void text_percent(FILE *out, const struct view *v, const struct report_style *style,
                   uint64_t part, uint64_t whole);
