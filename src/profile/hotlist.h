@@ -1,0 +1,112 @@
+/* The most frequent values of a stream, in constant space. Two ways of keeping them:
+ *
+ * Concise samples (Gibbons and Matias; Burrows et al., Efficient and Flexible Value Sampling, section
+ * 2.2). A probability p, at first 1, and a counter C[v] for each of at most N = 16 values:
+ *
+ *     a value v of the stream is added to C[v] with probability p
+ *     while more than N counters are not 0:
+ *         p becomes p / f, f = 16/15, and of the C[v] instances of each v each stays with probability 1 / f
+ *
+ * C[v] / p is an unbiased estimate of how often v was in the stream, whatever the stream.
+ *
+ * Top-N-value tables (Calder, Feller and Eustace, Value Profiling, section 3): N = 50 counters. A value that
+ * has none gets one while there is room; every TNV_INTERVAL values the lower half is flushed, so that new
+ * ones get in. What a value was seen while it had no counter is lost: counts are too small, by an unknown amount.
+ *
+ * Context: ordinary code. An add is a few stores, and a hotlist that it was killed in is a good one but for
+ * that value (hotlist_check).
+ * Ownership: plain memory, which may be shared between processes; zeroes are an empty hotlist. */
+#ifndef PENUMBRA_PROFILE_HOTLIST_H
+#define PENUMBRA_PROFILE_HOTLIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The numbers are the files' (docs/format.md). */
+enum hotlist_kind { HOTLIST_CONCISE = 0, HOTLIST_TNV = 1, HOTLIST_KINDS };
+
+enum {
+    HOTLIST_CONCISE_MAX = 16, /* N */
+    HOTLIST_TNV_MAX = 50,
+    HOTLIST_TNV_INTERVAL = 2000,
+    HOTLIST_STEPS_MAX = 640, /* p would be 1e-18: more values than can be */
+};
+
+/* What a value is: numbers of different spaces are different values. */
+enum hotlist_space {
+    HOTLIST_PLAIN = 0,  /* a number */
+    HOTLIST_HASH = 1,   /* with --redact: a keyed hash of it, whose key is gone */
+    HOTLIST_REGION = 2, /* with --redact: the kind of memory that an address is in (enum hotlist_region) */
+    HOTLIST_IMAGE = 3,  /* and more: link-time address in image number (space - 3) */
+};
+
+enum hotlist_region { REGION_OTHER, REGION_STACK, REGION_HEAP, REGION_MAPPED, REGION_COUNT };
+
+struct hotlist_value {
+    uint64_t bits;
+    uint32_t space; /* enum hotlist_space */
+};
+
+struct hotlist_entry {
+    uint64_t bits;
+    uint64_t count;
+    uint32_t space;
+    uint32_t reserved;
+};
+
+struct hotlist {
+    uint64_t observed; /* length of the stream */
+    uint32_t count;    /* of entries; their counters are not 0 */
+    uint32_t steps;    /* concise: p is (15/16)^steps */
+    struct hotlist_entry entries[]; /* room for hotlist_room(kind) */
+};
+
+/* A generator of its own: xoshiro256**, seeded by splitmix64. */
+struct hotlist_random {
+    uint64_t state[4];
+};
+void hotlist_random_seed(struct hotlist_random *r, uint64_t seed);
+uint64_t hotlist_random_next(struct hotlist_random *r);
+
+/* Entries that a hotlist keeps at most, and that it needs room for: one more while a value is added. */
+static inline uint32_t hotlist_most(enum hotlist_kind kind)
+{
+    return kind == HOTLIST_TNV ? HOTLIST_TNV_MAX : HOTLIST_CONCISE_MAX;
+}
+
+static inline uint32_t hotlist_room(enum hotlist_kind kind)
+{
+    return hotlist_most(kind) + 1;
+}
+
+static inline size_t hotlist_size(uint32_t entries)
+{
+    return sizeof(struct hotlist) + entries * sizeof(struct hotlist_entry);
+}
+
+void hotlist_add(struct hotlist *h, enum hotlist_kind kind, struct hotlist_value value,
+                 struct hotlist_random *r);
+
+/* Adds the stream of `from`, whose entries are not changed. Of two concise samples the one with the greater p
+ * is thinned to the other's first; the result is one of both streams. `into` must have room for
+ * hotlist_most(kind) + from->count entries while this runs. */
+void hotlist_merge(struct hotlist *into, const struct hotlist *from, enum hotlist_kind kind,
+                   struct hotlist_random *r);
+
+/* Most frequent first; equal ones by space and bits. */
+void hotlist_sort(struct hotlist *h);
+
+/* The probability that a value was kept with; 1 for tables. */
+double hotlist_probability(const struct hotlist *h);
+
+/* The estimated share of the stream that an entry's value has, 0 to 1. */
+double hotlist_share(const struct hotlist *h, const struct hotlist_entry *entry);
+
+/* The greatest of these: the invariance of the instruction (Calder et al.: Inv-Top). 0 without entries. */
+double hotlist_invariance(const struct hotlist *h);
+
+/* Whether it can be one of this kind, with all counters. */
+bool hotlist_check(const struct hotlist *h, enum hotlist_kind kind);
+
+#endif
