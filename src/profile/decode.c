@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/frames.h"
 #include "profile/sections.h"
 #include "profile/sections_counts.h"
 
@@ -15,11 +16,29 @@ bool decode_open(struct decoder *d, enum section_type type, struct cursor *c)
     return c->data != NULL;
 }
 
-static bool close_section(struct cursor *c)
+bool decode_close(struct cursor *c)
 {
     bool ok = cursor_end(c);
     free((void *)(uintptr_t)c->data);
     return ok;
+}
+
+uint32_t decode_image_step(const struct decoder *d, struct cursor *c, uint32_t *rank)
+{
+    uint64_t most = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
+    uint64_t least = *rank < FRAME_IMAGE_NONE ? FRAME_IMAGE_NONE - *rank : 0;
+    uint64_t step = cursor_uleb(c, most - *rank, "the step to the image of a record");
+    if (step < least)
+        cursor_fail(c, "the step to the image of a record, which is never 0");
+    *rank += (uint32_t)step;
+    return *rank - FRAME_IMAGE_FIRST;
+}
+
+uint32_t decode_process_index(const struct decoder *d, struct cursor *c)
+{
+    if (!d->p->process_count)
+        cursor_fail(c, "no record, as there is no process");
+    return (uint32_t)cursor_uleb(c, (uint64_t)d->p->process_count - 1, "the index of a process");
 }
 
 void *decode_array(struct cursor *c, uint32_t count, size_t each)
@@ -92,7 +111,7 @@ static bool get_reasons(struct decoder *d)
         return false;
     get_reason_map(&c, &d->drops, 0, DROP_COUNT, profile_drop_name);
     get_reason_map(&c, &d->truncations, 1, TRUNC_COUNT, profile_truncation_name);
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool get_meta(struct decoder *d)
@@ -117,7 +136,7 @@ static bool get_meta(struct decoder *d)
     p->exit_status = get_i32(&c, "the exit status");
     replace_string(&p->notes, &c, "the notes");
     get_counts(&c, &d->drops, p->drops);
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool get_images(struct decoder *d)
@@ -142,7 +161,7 @@ static bool get_images(struct decoder *d)
         m->first_vaddr = get_u64(&c, "an image's first address");
         m->last_vaddr = get_u64(&c, "an image's last address");
     }
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static void get_maps(struct decoder *d, struct cursor *c, struct profile_process *r)
@@ -204,7 +223,7 @@ static bool get_processes(struct decoder *d)
         get_maps(d, &c, r);
         get_jit(&c, r);
     }
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool get_threads(struct decoder *d)
@@ -237,7 +256,7 @@ static bool get_threads(struct decoder *d)
         t->deliveries = get_u64(&c, "the number of signals");
         t->node_count = (uint32_t)cursor_uleb(&c, UINT32_MAX - 2, "the number of a tree's nodes");
     }
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool get_ranks(struct decoder *d)
@@ -252,7 +271,7 @@ static bool get_ranks(struct decoder *d)
     for (uint32_t i = 0; i < d->p->process_count && !c.failed; i++)
         d->p->processes[i].rank =
             (uint32_t)cursor_uleb(&c, (uint64_t)INT32_MAX + 1, "a rank plus 1");
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool note_unknown(struct decoder *d, struct reason_map *map, const char *verb)

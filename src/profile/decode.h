@@ -27,6 +27,12 @@ struct decoder {
 
 /* Loads the section and points the cursor at its first byte. cursor->data is to free(). */
 bool decode_open(struct decoder *d, enum section_type type, struct cursor *c);
+/* After the section's last field: nothing may be left over. Frees its bytes. */
+bool decode_close(struct cursor *c);
+/* The next image of records that are sorted by it, as it is stored: a step. *rank: 0 before the first. */
+uint32_t decode_image_step(const struct decoder *d, struct cursor *c, uint32_t *rank);
+/* The index of a process; fails if there is none. */
+uint32_t decode_process_index(const struct decoder *d, struct cursor *c);
 /* A zeroed array of `count` (at least 1 is allocated); on failure *e is set. */
 void *decode_array(struct cursor *c, uint32_t count, size_t each);
 /* Reads sections frames and trees; the threads and their node counts are known. */

@@ -13,13 +13,6 @@ static uint64_t get_u64(struct cursor *c, const char *what)
     return cursor_uleb(c, UINT64_MAX, what);
 }
 
-static bool close_section(struct cursor *c)
-{
-    bool ok = cursor_end(c);
-    free((void *)(uintptr_t)c->data);
-    return ok;
-}
-
 /* What this version has no name for is not lost. */
 static bool note_unknown(struct decoder *d, const char *what, const char *name, uint64_t count)
 {
@@ -84,26 +77,7 @@ static bool get_head(struct decoder *d)
     get_named(d, &c, k->stopped, STOP_COUNT, profile_stop_name, "times the engine stopped for");
     k->classified = get_named(d, &c, k->classes, CLASS_COUNT, profile_class_name,
                               "instructions are of the class");
-    return close_section(&c);
-}
-
-/* The step from image to image of sorted records. */
-static uint32_t get_image_step(const struct decoder *d, struct cursor *c, uint32_t *rank)
-{
-    uint64_t most = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
-    uint64_t least = *rank < FRAME_IMAGE_NONE ? FRAME_IMAGE_NONE - *rank : 0;
-    uint64_t step = cursor_uleb(c, most - *rank, "the step to the image of a record");
-    if (step < least)
-        cursor_fail(c, "the step to the image of a record, which is never 0");
-    *rank += (uint32_t)step;
-    return *rank - FRAME_IMAGE_FIRST;
-}
-
-static uint32_t get_process(const struct decoder *d, struct cursor *c)
-{
-    if (!d->p->process_count)
-        cursor_fail(c, "no record, as there is no process");
-    return (uint32_t)cursor_uleb(c, (uint64_t)d->p->process_count - 1, "the index of a process");
+    return decode_close(&c);
 }
 
 static bool get_blocks(struct decoder *d)
@@ -115,9 +89,9 @@ static bool get_blocks(struct decoder *d)
     uint32_t n = cursor_count(&c, 6, "a number of blocks that fits the section"), rank = 0;
     struct profile_block *at = k->blocks = decode_array(&c, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c.failed; i++)
-        at[i].image = get_image_step(d, &c, &rank);
+        at[i].image = decode_image_step(d, &c, &rank);
     for (uint32_t i = 0; i < n && !c.failed; i++)
-        at[i].process = get_process(d, &c);
+        at[i].process = decode_process_index(d, &c);
     for (uint32_t i = 0; i < n && !c.failed; i++) {
         bool same = i && at[i].image == at[i - 1].image && at[i].process == at[i - 1].process;
         uint64_t base = same ? at[i - 1].offset : 0;
@@ -130,7 +104,7 @@ static bool get_blocks(struct decoder *d)
     for (uint32_t i = 0; i < n && !c.failed; i++)
         at[i].count = get_u64(&c, "the executions of a block");
     k->block_count = c.failed ? 0 : n;
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 static bool get_edges(struct decoder *d)
@@ -143,7 +117,7 @@ static bool get_edges(struct decoder *d)
     uint64_t ranks = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
     struct profile_edge *at = k->edges = decode_array(&c, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c.failed; i++)
-        at[i].from_image = get_image_step(d, &c, &rank);
+        at[i].from_image = decode_image_step(d, &c, &rank);
     for (uint32_t i = 0; i < n && !c.failed; i++) {
         uint32_t to = (uint32_t)cursor_uleb(&c, ranks, "the image that an edge goes to");
         if (to < FRAME_IMAGE_NONE)
@@ -151,7 +125,7 @@ static bool get_edges(struct decoder *d)
         at[i].to_image = to - FRAME_IMAGE_FIRST;
     }
     for (uint32_t i = 0; i < n && !c.failed; i++)
-        at[i].process = get_process(d, &c);
+        at[i].process = decode_process_index(d, &c);
     for (uint32_t i = 0; i < n && !c.failed; i++) {
         bool same = i && at[i].from_image == at[i - 1].from_image &&
                     at[i].to_image == at[i - 1].to_image && at[i].process == at[i - 1].process;
@@ -163,7 +137,7 @@ static bool get_edges(struct decoder *d)
     for (uint32_t i = 0; i < n && !c.failed; i++)
         at[i].count = get_u64(&c, "the executions of an edge");
     k->edge_count = c.failed ? 0 : n;
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 bool sections_counts_get(struct decoder *d)

@@ -13,13 +13,6 @@ static bool is_there(const struct decoder *d, enum section_type type)
     return d->file.known[type].offset != 0;
 }
 
-static bool close_section(struct cursor *c)
-{
-    bool ok = cursor_end(c);
-    free((void *)(uintptr_t)c->data);
-    return ok;
-}
-
 /* ---- phases ---- */
 
 bool section_phases_needed(const struct profile *p)
@@ -80,7 +73,7 @@ bool section_phases_get(struct decoder *d)
         p->processes[i].paused_ns = get(&c, "the time in pauses");
         p->processes[i].phases_refused = get(&c, "a number of refused phases");
     }
-    return close_section(&c);
+    return decode_close(&c);
 }
 
 /* ---- heap ---- */
@@ -125,5 +118,5 @@ bool section_heap_get(struct decoder *d)
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count && !c.failed; k++)
             p->threads[i].nodes[k].peak = get(&c, "what a node had live at the peak");
-    return close_section(&c);
+    return decode_close(&c);
 }
