@@ -351,18 +351,33 @@ static void masks_open(struct record_attach *a, const pid_t *before, unsigned be
 
 /* ---- leaving ---- */
 
-static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int step, struct err *e)
+static bool call_detach_once(const struct record_attach *a, pid_t pid, int mem, int step,
+                             uint64_t *result, struct err *e)
 {
     struct point p;
     static struct attach_call c;
-    uint64_t result;
     if (!point_find(&p, a, pid, mem, true, e))
         return false;
     bool ok = attach_call_begin(&c, pid, p.tid, mem, p.marks.syscall, e) &&
-              attach_call_function(&c, a->detach, (uint64_t)step, 0, &result, e);
+              attach_call_function(&c, a->detach, (uint64_t)step, 0, result, e);
     attach_call_end(&c);
     point_end(&p);
     return ok;
+}
+
+/* A thread that is unloading a library has to come to the end of that first. */
+static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int step, struct err *e)
+{
+    uint64_t result = ATTACH_BUSY, begun = now_ms();
+    while ((int)result == ATTACH_BUSY && now_ms() - begun < POINT_MS) {
+        if (!call_detach_once(a, pid, mem, step, &result, e))
+            return false;
+        if ((int)result == ATTACH_BUSY)
+            pause_ns(BETWEEN_NS);
+    }
+    return (int)result != ATTACH_BUSY ||
+           err_set(e, ERR_ATTACH, "process %d does not stop changing its libraries: nothing is sampled any "
+                   "more, but the handler for SIGTRAP stays", pid);
 }
 
 static bool was_unblocked(const struct record_attach *a, pid_t tid)

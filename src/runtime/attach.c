@@ -8,6 +8,7 @@
 
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/redirect.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
@@ -161,13 +162,14 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
                                                         F_DUPFD_CLOEXEC, 0));
     if (!process_join() || !registered())
         return give_up(ATTACH_MEMORY);
-    images_forget();
     if (!images_init())
         return give_up(ATTACH_MEMORY);
     if (!signals_join())
         return give_up(ATTACH_SIGNAL);
+    redirect_begin();
     if (events_open())
         return ATTACH_DONE;
+    redirect_end();
     signals_leave();
     return give_up(ATTACH_EVENT);
 }
@@ -181,15 +183,17 @@ EXPORT int penumbra_rt_detach(int step)
         trigger_stop_all_as();
         return ATTACH_DONE;
     }
+    if (!images_forget())
+        return ATTACH_BUSY;
     trigger_close_all_as();
     threads_end();
+    redirect_end();
     signals_leave();
     rt.process->end_ns = thread_monotonic_ns_as();
     rt.process = NULL;
     spool_release();
     rt.spool = (struct spool){0};
     lifeline_close();
-    images_forget();
     return ATTACH_DONE;
 }
 

@@ -2,30 +2,30 @@
 
 #include <stddef.h>
 
-/* The loader makes the addresses in most dynamic sections absolute, but not in the vdso's. */
-static uint64_t absolute(const struct image_source *source, uint64_t address)
+uint64_t image_dynamic_as(const struct image_source *source, int64_t tag)
 {
-    return address < source->bias ? address + source->bias : address;
+    const Elf64_Dyn *dynamic = NULL;
+    for (uint32_t i = 0; i < source->phdr_count; i++)
+        if (source->phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const Elf64_Dyn *)(source->bias + source->phdr[i].p_vaddr);
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == tag)
+            return dynamic->d_un.d_val;
+    return 0;
+}
+
+uint64_t image_dynamic_address_as(const struct image_source *source, int64_t tag)
+{
+    uint64_t address = image_dynamic_as(source, tag);
+    return address && address < source->bias ? address + source->bias : address;
 }
 
 bool image_symbols_open_as(const struct image_source *source, struct image_symbols *out)
 {
-    const Elf64_Dyn *dynamic = NULL;
-    *out = (struct image_symbols){NULL, NULL, 0, NULL};
-    for (uint32_t i = 0; i < source->phdr_count; i++)
-        if (source->phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const Elf64_Dyn *)(source->bias + source->phdr[i].p_vaddr);
-    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-        uint64_t address = absolute(source, dynamic->d_un.d_ptr);
-        if (dynamic->d_tag == DT_SYMTAB)
-            out->symbols = (const Elf64_Sym *)address;
-        else if (dynamic->d_tag == DT_STRTAB)
-            out->names = (const char *)address;
-        else if (dynamic->d_tag == DT_STRSZ)
-            out->names_size = dynamic->d_un.d_val;
-        else if (dynamic->d_tag == DT_GNU_HASH)
-            out->gnu_hash = (const uint32_t *)address;
-    }
+    out->symbols = (const Elf64_Sym *)image_dynamic_address_as(source, DT_SYMTAB);
+    out->names = (const char *)image_dynamic_address_as(source, DT_STRTAB);
+    out->names_size = image_dynamic_as(source, DT_STRSZ);
+    out->gnu_hash = (const uint32_t *)image_dynamic_address_as(source, DT_GNU_HASH);
     return out->symbols && out->names && out->gnu_hash;
 }
 

@@ -17,6 +17,10 @@ struct image_symbols {
     const uint32_t *gnu_hash;
 };
 
+/* What the image's dynamic section says under `tag`, or 0. The loader makes the addresses in most
+ * dynamic sections absolute, but not in the vdso's: _address does. */
+uint64_t image_dynamic_as(const struct image_source *source, int64_t tag);
+uint64_t image_dynamic_address_as(const struct image_source *source, int64_t tag);
 /* False: the image has no table of them, or none with a GNU hash. */
 bool image_symbols_open_as(const struct image_source *source, struct image_symbols *out);
 /* The definition of `name`, or NULL. */

@@ -19,6 +19,7 @@ static struct {
     uint32_t position;
     uint32_t generation;
     uint32_t lock; /* handlers only try */
+    bool open;     /* changed under the lock */
     find_object *find;
 } images;
 
@@ -168,7 +169,7 @@ void images_refresh(void)
     while (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
     struct builder b;
-    if (builder_open_as(&b, count + 16)) {
+    if (images.open && builder_open_as(&b, count + 16)) {
         dl_iterate_phdr(image_collect, &b);
         builder_publish_as(&b);
     }
@@ -178,6 +179,7 @@ void images_refresh(void)
 bool images_init(void)
 {
     images.find = (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object");
+    images.open = true;
     images_refresh();
     return images.current != NULL;
 }
@@ -208,7 +210,7 @@ bool images_add_as(uint64_t pc)
     if (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
         return false;
     const struct unwind_index *old = images.current;
-    if (image_find_as(pc, &image) && builder_open_as(&b, old->count + 16)) {
+    if (images.open && image_find_as(pc, &image) && builder_open_as(&b, old->count + 16)) {
         for (uint32_t i = 0; i < old->count; i++)
             if (old->image[i].hi <= image.lo || old->image[i].lo >= image.hi)
                 builder_insert_as(&b, &old->image[i]);
@@ -220,9 +222,18 @@ bool images_add_as(uint64_t pc)
     return added;
 }
 
-void images_forget(void)
+bool images_forget(void)
 {
+    enum { TRIES = 1000 };
+    for (int i = 0; __atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE); i++) {
+        if (i == TRIES)
+            return false;
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    }
+    images.open = false;
     images.current = NULL;
+    __atomic_store_n(&images.lock, 0, __ATOMIC_RELEASE);
+    return true;
 }
 
 void images_fork_child_as(void)

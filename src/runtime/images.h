@@ -27,8 +27,10 @@ const struct unwind_index *images_current_as(void);
 /* Adds the image that holds pc, if the loader knows one. False: it does not, or somebody else is
  * changing the index now. */
 bool images_add_as(uint64_t pc);
-/* The index is forgotten: its numbers are of a recording that has ended, and no handler runs. */
-void images_forget(void);
+/* The index is forgotten, until images_init(): its numbers are of a recording that has ended, and no
+ * handler runs. False: some thread is about to change it, perhaps the one that has been made to call
+ * this; try again later. */
+bool images_forget(void);
 /* In a fork child: the child's own map records. */
 void images_fork_child_as(void);
 

@@ -183,11 +183,26 @@ void process_fork_child(void)
         trigger_discover_as();
 }
 
+/* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what
+ * is resumed at that moment is silenced again before this thread leaves it. */
+static void events_resume(struct rt_thread *t)
+{
+    if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
+        return;
+    if (t)
+        trigger_resume_as(t);
+    trigger_resume_discovery_as();
+    trigger_seek_start();
+    if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
+        trigger_stop_all_as();
+}
+
 struct signals_lent process_before_exec(void)
 {
-    struct rt_thread *t = self_get();
     if (!rt.process || rt_quiet_as() || process_foreign_as())
         return signals_lend();
+    trigger_seek_stop_as(); /* its first tick makes a trigger, which the next line must find */
+    struct rt_thread *t = self_get();
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
         trigger_pause_as(t);
@@ -213,7 +228,6 @@ void process_after_failed_exec(struct signals_lent lent)
         for (unsigned i = 0; i < RT_PHASES; i++)
             if (t->records[i])
                 t->records[i]->end_ns = 0;
-        trigger_resume_as(t);
     }
-    trigger_resume_discovery_as();
+    events_resume(t);
 }

@@ -26,7 +26,7 @@ struct attach_request {
 
 enum attach_result {
     ATTACH_DONE = 0,
-    ATTACH_BUSY,     /* another recording goes on in this process */
+    ATTACH_BUSY,     /* another recording goes on in this process; leaving: not just now */
     ATTACH_STALE,    /* a recording that has ended has left its handler: detach first */
     ATTACH_VERSION,  /* this runtime is of another version of penumbra */
     ATTACH_MEMORY,   /* the spool could not be mapped, or is full */

@@ -63,6 +63,16 @@ class Program:
                     return line.split()[1]
         raise Failure(f"no {field}")
 
+    def compute(self, seconds):
+        """Waits until the program has used so much CPU time from now on."""
+        begun = self.cpu()
+        wait_for(lambda: self.cpu() - begun >= seconds, "the program does not compute")
+
+    def cpu(self):
+        with open(f"/proc/{self.pid}/stat", encoding="utf-8") as file:
+            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def footprint(self):
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as file:
             maps = len(file.readlines())
@@ -219,6 +229,36 @@ def test_server():
             expect(recorder.wait(60) == 0, "record failed")
         found = program.end()
     expect(found == expected, f"native {expected}\nattached {found}")
+
+
+def test_execs():
+    """An attached thread that becomes another program, which works inside the kernel for some periods:
+    the new program does not get a signal that was meant for the old one."""
+    for how in ("execve", "execv", "execvp", "execl", "fexecve"):
+        for thread in ((), ("thread",)):
+            with Program(target("attach-execs"), how, *thread) as program:
+                recorder = begin_recording(program, "-F", "10000")
+                wait_for(lambda: spool_of(program.pid) is not None, "not attached")
+                program.compute(0.2)  # the threads arm themselves
+                found = program.end(b"\n")
+                expect(found == (["lived"], 3), f"{how} {thread}: {found}")
+                expect(recorder.wait(60) == 0, "record failed")
+
+
+def test_reloads():
+    """What dlclose removes is forgotten, while attached too: another library lies at its address then."""
+    libraries = [os.path.join(os.environ["TARGETS"], f"libattach-{name}.so") for name in ("one", "two")]
+    with Program(target("attach-reloads")) as program:
+        recorder = begin_recording(program, "-F", "2000")
+        for library in libraries:
+            program.process.stdin.write(library.encode() + b"\n")
+            program.process.stdin.flush()
+            expect(program.process.stdout.readline() == b"done\n", f"{library} was not loaded")
+        expect(program.end() == ([], 0), "the program was disturbed")
+        expect(recorder.wait(60) == 0, "record failed")
+        report = program.report()
+        one, two = self_of(report, "work_one"), self_of(report, "work_two")
+        expect(min(one, two) > 0.25 * (one + two) > 0, f"the first had {one}, the second {two}")
 
 
 def wait_for(condition, what, seconds=60):
