@@ -86,8 +86,8 @@ static void entry_set(const struct image *image, uint64_t *entry, uint64_t value
 static void entry_look(const struct image *image, const Elf64_Rela *r, bool begin)
 {
     uint64_t type = ELF64_R_TYPE(r->r_info);
-    const Elf64_Sym *symbol = &image->symbols.symbols[ELF64_R_SYM(r->r_info)];
-    if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol->st_shndx != SHN_UNDEF ||
+    const Elf64_Sym *symbols = image->symbols.symbols, *symbol = symbols + ELF64_R_SYM(r->r_info);
+    if (!symbols || (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol->st_shndx != SHN_UNDEF ||
         symbol->st_name >= image->symbols.names_size)
         return;
     const char *name = image->symbols.names + symbol->st_name;
