@@ -66,10 +66,19 @@
     X(TRAMPOLINE_WINE, "wine", "Wine walks its stacks")                                            \
     X(TRAMPOLINE_LOST, "lost", "the program switched or skipped too many stacks unseen")
 
+/* Why a sequence of observed instructions did not reach the collector (tuples.h). */
+#define TUPLE_DROP_REASONS(X)                                                                      \
+    X(TUPLE_DROP_RING_FULL, "ring-full", "the module had not looked at what came before")          \
+    X(TUPLE_DROP_SPOOL_FULL, "spool-full", "the collector had no more memory ready")               \
+    X(TUPLE_DROP_RECORDS, "records-full", "too many different instructions were observed")         \
+    X(TUPLE_DROP_GONE, "module-gone", "the module's process had ended, or did not go on")          \
+    X(TUPLE_DROP_EMPTY, "empty", "the burst ended before an instruction was observed")
+
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
 enum trampoline_state { TRAMPOLINE_STATES(REASON_ENUMERATOR) TRAMPOLINE_STATE_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
+enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT };
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 #undef REASON_ENUMERATOR
 

@@ -7,13 +7,17 @@
 /* The collector is woken when less than this is ready ahead of the allocations. */
 #define SPOOL_LOW_WATER (UINT64_C(2) << 20)
 
-void spool_ring_as(const struct spool *s)
+void spool_wake_as(const struct spool *s, uint32_t *word)
 {
-    struct spool_header *h = spool_header(s);
-    __atomic_fetch_add(&h->bell, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
     if (__atomic_load_n(&s->quiet, __ATOMIC_RELAXED))
         return;
-    sys_call6_as(SYS_futex, (long)&h->bell, FUTEX_WAKE, 1, 0, 0, 0);
+    sys_call6_as(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+void spool_ring_as(const struct spool *s)
+{
+    spool_wake_as(s, &spool_header(s)->bell);
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit)

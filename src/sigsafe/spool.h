@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 6u
+#define SPOOL_VERSION 7u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -83,7 +83,8 @@ enum carrier_kind {
     X(TOOL_COUNT, "count", TOOL_TRANSLATED, "instructions by class")                               \
     X(TOOL_BLOCKS, "blocks", TOOL_TRANSLATED, "executions of basic blocks")                        \
     X(TOOL_EDGES, "edges", TOOL_TRANSLATED, "blocks, and transfers of control between them")       \
-    X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")
+    X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")                  \
+    X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")
 
 enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
 #define TOOL_ENUMERATOR(id, name, carriers, what) id,
@@ -114,7 +115,15 @@ struct spool_config {
     uint32_t trampoline;    /* 1: calls are counted where they return, unless the process is one in
                                which that is not safe */
     uint64_t length_least;  /* bursts are of any length from this to `length`; 0: of `length` */
+    /* Where values are captured (tuples.h). */
+    uint32_t capture;       /* spool_ref of a struct tuple_capture; 0: none */
+    uint32_t value_context; /* bits of enum penumbra_context */
+    uint32_t every;         /* one of so many triggers begins a burst; 0 is 1 */
+    uint32_t skip;          /* most instructions between the interrupted one and the first observed */
 };
+
+/* Who consumes the tuples. */
+enum spool_host_state { HOST_NONE, HOST_READING, HOST_GONE };
 
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };
 
@@ -136,6 +145,9 @@ struct spool_header {
     uint64_t start_realtime_ns;
     uint64_t start_monotonic_ns;
     uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
+    uint32_t tuples_bell;    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is
+                                half full */
+    uint32_t host;           /* atomic enum spool_host_state; collector and module host */
     struct spool_config config;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
@@ -303,5 +315,7 @@ spool_ref spool_string_as(const struct spool *s, const char *bytes, uint64_t len
 
 /* Wakes the collector. */
 void spool_ring_as(const struct spool *s);
+/* Adds 1 to a futex word of the spool, and wakes who waits for it. */
+void spool_wake_as(const struct spool *s, uint32_t *word);
 
 #endif

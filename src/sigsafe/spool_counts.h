@@ -123,6 +123,8 @@ struct spool_counts {
     uint64_t code_bytes;          /* of the code cache */
     uint64_t translation_ticks;
     uint64_t dispatches, dispatch_ticks; /* entries into the dispatcher; translation included */
+    uint32_t tuples;  /* atomic spool_ref of a struct spool_tuples (tuples.h); 0: none */
+    uint32_t reserved;
 };
 
 /* A thread's counters in its own address space. */
