@@ -51,6 +51,7 @@ enum exit_kind {
     EXIT_STALE,   /* the block at `target` has changed */
     EXIT_TAIL,    /* the budget is used up, before `target` */
     EXIT_BUDGET,  /* not enough is left for the block at `target` */
+    EXIT_RING,    /* the ring is full, before the block at `target` */
 };
 
 struct exit {

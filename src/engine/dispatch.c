@@ -64,6 +64,7 @@ static void arrive(struct engine_thread *t)
 
 static uint32_t stop_as(struct engine_thread *t, enum stop_reason why)
 {
+    engine_flush_as(t, true);
     t->stop = why;
     return t->engine->config.carrier->stopped(t, why);
 }
@@ -166,6 +167,9 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
     case EXIT_TAIL:
         t->budget = 0;
         return go_on_as(t, stop_as(t, STOP_BUDGET));
+    case EXIT_RING:
+        engine_flush_as(t, false);
+        break;
     case EXIT_SYSCALL:
         break;
     }
@@ -180,8 +184,10 @@ uint32_t engine_dispatch_as(struct engine_thread *t)
     arrive(t);
     t->rip = exit->target;
     bool is_call = exit->kind == EXIT_SYSCALL;
-    if (is_call)
+    if (is_call) {
+        engine_flush_as(t, false);
         action = t->engine->config.carrier->system_call(t);
+    }
     uint64_t begin = sys_ticks_as();
     action = is_call ? go_on_as(t, action) : exit_take_as(t, number, exit);
     t->dispatch_ticks += sys_ticks_as() - begin;

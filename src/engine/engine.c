@@ -127,7 +127,7 @@ void engine_free_as(struct engine *e)
         while (lists[i]) {
             struct engine_thread *t = lists[i];
             lists[i] = t->link;
-            sys_call3_as(SYS_munmap, (long)t->mapping, (long)t->mapping_size, 0);
+            engine_area_unmap_as(t);
         }
     cache_unmap_as(&e->cache);
     blocks_unmap_as(&e->blocks);
@@ -170,7 +170,7 @@ static void areas_drop_as(struct engine_thread *list, const struct engine_thread
         struct engine_thread *gone = list;
         list = gone->link;
         if (gone != keep)
-            sys_call3_as(SYS_munmap, (long)gone->mapping, (long)gone->mapping_size, 0);
+            engine_area_unmap_as(gone);
     }
 }
 
@@ -180,6 +180,8 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
     areas_drop_as(e->threads, t);
     areas_drop_as(e->pool, t);
     t->link = NULL;
+    if (t->ring_base)
+        t->ring = t->ring_base;
     e->pool = NULL;
     e->threads = t;
     e->thread_count = 1;

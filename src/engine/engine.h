@@ -89,6 +89,11 @@ void engine_redirect_as(struct engine_thread *t, greg_t *gregs);
  * it from this call's return on. */
 void engine_release_as(struct engine_thread *t);
 
+/* Hands what has been appended to the tool (hook.h, `flush`). The engine does it by itself when the ring
+ * is full, before system_call and before stopped; a carrier does it when the thread's run ends in
+ * another way. Not while the thread runs translated code. */
+void engine_flush_as(struct engine_thread *t, bool ends);
+
 /* GS base of the calling thread. */
 uint64_t engine_gs_as(const struct engine *e);
 

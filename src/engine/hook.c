@@ -1,6 +1,7 @@
 #include "engine/hook.h"
 
 #include "engine/hook_emit.h"
+#include "engine/ring.h"
 #include "engine/translate.h"
 #include "sigsafe/key.h"
 
@@ -180,6 +181,7 @@ bool hooks_ask_as(struct translation *x)
         .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
         .number = e->blocks.used, .insns = e->insns, .code = e->code,
     };
+    x->looks = e->steals && ring_needs_look(&block);
     e->config.tool->block(e->config.tool_data, &block, h);
     return !h->full;
 }
@@ -229,7 +231,7 @@ static void emit_count(struct emit *to, const struct hook *hook, struct live liv
 }
 
 /*      mov  [r15], value
- *      lea  r15w, [r15 + size]                 wraps at 64 kB                                    */
+ *      lea  r15, [r15 + size]                                                                    */
 static void emit_append(struct emit *to, const struct hook *hook)
 {
     struct emit_mem at = emit_at(X86_R15, 0);
@@ -249,7 +251,7 @@ static void emit_append(struct emit *to, const struct hook *hook)
         if (hook->size == 8)
             emit_mov_mi(to, 4, emit_at(X86_R15, 4), (int32_t)(hook->value >> 32));
     }
-    emit_lea(to, 2, X86_R15, emit_at(X86_R15, hook->size));
+    emit_lea(to, 8, X86_R15, emit_at(X86_R15, hook->size));
 }
 
 /*      mov  gs:[slot_link], r11                not at an indirect end: the lookup has spilled it

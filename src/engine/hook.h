@@ -6,12 +6,13 @@
  *     indirect end: HOOK_INDIRECT, with the target that was computed
  *
  *     count    an inlined addition to one of the thread's counters (the window behind the thread area)
- *     append   an inlined store at r15, which then wraps in a 64 kB ring: the tool set steals r15
+ *     append   an inlined store at r15, the thread's ring (ring.h): the tool set steals r15
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
  *     time     two time stamps, right before and right behind one instruction
  *
- * A tool that both appends and calls finds the program's r15 in t->stolen.
+ * A tool that both appends and calls finds the program's r15 in t->stolen. What has been appended is handed
+ * to the tool's `flush`. It appends at most RING_DENSITY bytes for a byte of the block's code.
  *
  * Hooks change no flag and no register of the program. What they cost is decided by liveness: a counter
  * where the flags are dead is one instruction.
@@ -110,6 +111,14 @@ struct tool {
     /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. */
     bool (*thread_begin)(void *data, struct engine_thread *t);
     void (*thread_end)(void *data, struct engine_thread *t);
+    /* What the thread has appended since the last time, in the order of execution, whole blocks: when
+     * the ring is full, before each system call, and when the thread stops, is given back, or ends.
+     * Then `ends` is set (there may be no records, and it may come twice): what it does next, if
+     * anything, is somewhere else. A forked child begins with an empty ring. Called without the lock, on
+     * the engine's stack or, where a fault ends a burst, on a signal handler's: little of it is there.
+     * NULL: records are thrown away. */
+    void (*flush)(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
+                  bool ends);
 };
 
 /* The thread's counter, as translated code adds to it. */

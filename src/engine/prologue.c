@@ -51,6 +51,35 @@ void prologue_budget_as(struct translation *x, uint8_t live_flags)
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
+/*      test r15d, r15d                         where the flags are dead
+ *      js   full
+ *
+ *      mov  gs:[slot], rcx                     elsewhere
+ *      movsxd rcx, r15d
+ *      bswap rcx
+ *      movzx ecx, cx                           the sign: 0 or 0xffff
+ *      jrcxz 1f
+ *      jmp  full
+ *   1: mov  rcx, gs:[slot]                                                                       */
+void prologue_ring_as(struct translation *x, uint8_t live_flags)
+{
+    struct emit *to = &x->hot;
+    if (!(live_flags & X86_STATUS_FLAGS)) {
+        emit_test_rr(to, 4, X86_R15, X86_R15);
+        emit_jcc(to, EMIT_S, way_out(x, EXIT_RING, 0, OVER_SIZE));
+    } else {
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
+        emit_movsxd_rr(to, X86_RCX, X86_R15);
+        emit_bswap_r(to, 8, X86_RCX);
+        emit_movzx_rr(to, 2, X86_RCX, X86_RCX);
+        uint8_t *room = emit_jump8(to, EMIT_JRCXZ8);
+        emit_jmp(to, way_out(x, EXIT_RING, ENGINE_T_SLOT_HOOK, OVER_SIZE));
+        emit_bind8(to, room);
+        emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
+    }
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
 static uint64_t load(const uint8_t *at, uint32_t bytes)
 {
     uint64_t value = 0;

@@ -81,10 +81,12 @@ static const struct span *span_find(const struct blocks *b, const struct block *
     return NULL;
 }
 
-static void unspill(const struct engine_thread *t, const struct span *span, greg_t *gregs)
+static void unspill(struct engine_thread *t, const struct span *span, greg_t *gregs)
 {
-    if (t->engine->steals)
+    if (t->engine->steals) {
+        t->ring = (uint64_t)gregs[REG_R15];
         greg_set(gregs, ENGINE_R15, t->stolen);
+    }
     if (span->kind == SPAN_CORE_RCX) {
         greg_set(gregs, ENGINE_RCX, t->slot_rcx);
         greg_set(gregs, ENGINE_R11, t->slot_r11);

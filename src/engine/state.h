@@ -81,6 +81,9 @@ void engine_lock_as(struct engine *e);
 bool engine_lock_try_as(struct engine *e);
 void engine_unlock_as(struct engine *e);
 
+/* The memory of an area, its ring included. */
+void engine_area_unmap_as(struct engine_thread *t);
+
 /* GS base of the calling thread. */
 void engine_gs_set_as(const struct engine *e, uint64_t base);
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "engine/hook.h"
+#include "engine/ring.h"
 #include "engine/switch.h"
 #include "sigsafe/sys.h"
 
@@ -60,10 +61,16 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;
     t->hook_entry = (uint64_t)(uintptr_t)engine_hook;
     t->hook_indirect_entry = (uint64_t)(uintptr_t)engine_hook_indirect;
-    if (leave_make_as(e, t))
+    if (leave_make_as(e, t) && (!e->steals || ring_make_as(t)))
         return t;
-    sys_call3_as(SYS_munmap, base, (long)size, 0);
+    engine_area_unmap_as(t);
     return NULL;
+}
+
+void engine_area_unmap_as(struct engine_thread *t)
+{
+    ring_unmap_as(t);
+    sys_call3_as(SYS_munmap, (long)t->mapping, (long)t->mapping_size, 0);
 }
 
 /* Counters for all ids that have been given out, from now on with those of the other threads. */
@@ -116,6 +123,7 @@ void engine_thread_free_as(struct engine_thread *t)
 {
     struct engine *e = t->engine;
     const struct engine_config *c = &e->config;
+    engine_flush_as(t, true);
     if (c->tool && c->tool->thread_end)
         c->tool->thread_end(c->tool_data, t);
     engine_lock_as(e);

@@ -234,6 +234,8 @@ static void block_code_as(struct translation *x, bool checked)
         liveness_scan(e->insns, x->count, e->live);
     if (checked)
         prologue_check_as(x);
+    if (tool && x->looks)
+        prologue_ring_as(x, e->live[0].flags);
     if (e->config.budget && !x->tail)
         prologue_budget_as(x, e->live[0].flags);
     if (tool)
@@ -379,7 +381,7 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->count = 0;
     x->end = END_FALL;
     x->limit = request->tail ? request->tail : BLOCK_INSNS;
-    x->hooked = false;
+    x->hooked = x->looks = false;
     x->tail = request->tail;
     x->why = STOP_COUNT;
     x->returns_count = 0;

@@ -21,6 +21,7 @@ struct translation {
     enum block_end end;
     uint32_t limit;       /* instructions that are decoded at most */
     bool hooked;          /* the tool has been asked about this block */
+    bool looks;           /* it looks whether the ring is full */
     bool tail;            /* `limit` instructions and no more: then the budget is used up */
     enum stop_reason why; /* count is 0: why not even one instruction can be translated */
     /* Where calls that have been written return to. */

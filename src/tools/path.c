@@ -1,6 +1,5 @@
-/* For measuring what recording costs: the number of each block that is executed, 4 bytes, into a 64 kB
- * ring. Nobody reads it. */
-#include "tools/ring.h"
+/* For measuring what recording costs: the number of each block that is executed, 4 bytes, into the
+ * thread's ring. Nobody reads it. */
 #include "tools/tools.h"
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
@@ -10,5 +9,5 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 }
 
 const struct tool tool_path = {
-    .name = "path", .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = ring_begin_as,
+    .name = "path", .flags = TOOL_STEALS_R15, .block = block_as,
 };

@@ -1,7 +1,6 @@
 /* For measuring what recording costs: every value that an instruction writes to a general register, 8
- * bytes, into a 64 kB ring; the stack pointer's excepted where push, pop, call and return move it.
+ * bytes, into the thread's ring; the stack pointer's excepted where push, pop, call and return move it.
  * Nobody reads it. */
-#include "tools/ring.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -22,5 +21,5 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 }
 
 const struct tool tool_results = {
-    .name = "results", .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = ring_begin_as,
+    .name = "results", .flags = TOOL_STEALS_R15, .block = block_as,
 };

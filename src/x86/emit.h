@@ -314,6 +314,13 @@ static inline void emit_movsxd_rr(struct emit *e, unsigned to, unsigned from)
         emit_rm_(e, 8, 0x63, to, from);
 }
 
+/* bswap r       (`width` 4, 8) */
+static inline void emit_bswap_r(struct emit *e, unsigned width, unsigned reg)
+{
+    if (emit_room_(e))
+        emit_prefixes_(e, width, reg >> 3 & 1, 0x0fc8 | (reg & 7));
+}
+
 /* lea r, [m]    (`width` of the destination: 2, 4, 8; of width 2 the upper bits stay) */
 static inline void emit_lea(struct emit *e, unsigned width, unsigned to, struct emit_mem m)
 {

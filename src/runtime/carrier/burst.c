@@ -121,6 +121,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     struct frame *f = frame_of(e);
     const struct software_bytes *s = software_bytes(f->state);
     registers_put(context_of(f)->uc_mcontext.gregs, e);
+    engine_flush_as(e, true);
     burst_count(e->carrier, why, not_run);
     engine_release_as(e);
     burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
@@ -309,6 +310,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
         faults_default_as(signal); /* our own fault: the program cannot go on */
         return true;
     }
+    engine_flush_as(t->burst.engine, true);
     burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
     *mask_of(u) = t->burst.mask;
     engine_release_as(t->burst.engine);

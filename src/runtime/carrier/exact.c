@@ -37,6 +37,7 @@ static bool exact_thread_begin(struct engine_thread *t)
 
 static void exact_thread_end(struct engine_thread *t)
 {
+    engine_flush_as(t, true);
     if (counts)
         translated_figures_as(counts, t);
     if (state_of(t))

@@ -1,7 +1,6 @@
 #include "callbacks.h"
 
 #include "run.h"
-#include "tools/ring.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -87,7 +86,7 @@ static void block_times(void *data, const struct hook_block *block, struct hooks
 }
 
 const struct tool tool_times = {
-    .name = "times", .flags = TOOL_STEALS_R15, .block = block_times, .thread_begin = ring_begin_as,
+    .name = "times", .flags = TOOL_STEALS_R15, .block = block_times,
 };
 
 const struct tool *tool_named(const char *name)
@@ -99,3 +98,42 @@ const struct tool *tool_named(const char *name)
     }
     return *times == *n ? &tool_times : tool_find(name);
 }
+
+struct flushed flushed;
+
+enum { MARK = 0x5a5a0000 };
+
+static void block_appending(void *data, const struct hook_block *block, struct hooks *h)
+{
+    (void)data;
+    static uint32_t ids[2];
+    struct spool_thing thing = { 0 };
+    if (block->number == 1)
+        for (int i = 0; i < 2; i++)
+            ids[i] = hook_counter_make_as(h, &thing);
+    hook_count_as(h, HOOK_ENTRY, 0, ids[0], 1);
+    hook_count_as(h, HOOK_ENTRY, 0, ids[1], block->count);
+    hook_append_constant_as(h, HOOK_ENTRY, 0, MARK | block->count, 4);
+    hook_append_constant_as(h, HOOK_BEFORE, block->count - 1, ~(uint64_t)block->count, 4);
+}
+
+static void flush(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
+                  bool ends)
+{
+    (void)data;
+    const uint32_t *word = (const uint32_t *)(const void *)records;
+    flushed.times++;
+    flushed.ends += ends;
+    flushed.wrong += size % 8 + (t->ring != t->ring_base);
+    if (size > flushed.largest)
+        flushed.largest = size;
+    for (uint64_t i = 0; i + 2 <= size / 4; i += 2) {
+        flushed.records++;
+        flushed.instructions += word[i] & 0xffff;
+        flushed.wrong += (word[i] & 0xffff0000) != MARK || ~word[i + 1] != (word[i] & 0xffff);
+    }
+}
+
+const struct tool tool_appending = {
+    .name = "appending", .flags = TOOL_STEALS_R15, .block = block_appending, .flush = flush,
+};

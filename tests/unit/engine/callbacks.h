@@ -21,11 +21,20 @@ extern struct asked {
     uint64_t time;   /* their sum */
 } asked;
 
-/* Appends to the ring (tools/ring.h), 8 bytes each, how long each instruction took that does not end a
+/* Appends to the ring, 8 bytes each, how long each instruction took that does not end a
  * block and reads memory by its operand, or repeats; adds up the same in `asked` by a called hook. */
 extern const struct tool tool_times;
 
 /* That tool, or one of tools/tools.h. */
 const struct tool *tool_named(const char *name);
+
+/* Appends, in each block, its number of instructions and a mark. Counter 0: blocks; 1: instructions. */
+extern const struct tool tool_appending;
+extern struct flushed {
+    uint64_t times, ends;  /* calls; those with `ends` */
+    uint64_t records, instructions;
+    uint64_t largest;      /* bytes in one call */
+    uint64_t wrong;        /* records that are none */
+} flushed;
 
 #endif

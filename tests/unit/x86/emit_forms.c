@@ -197,6 +197,8 @@ static void one_register(unsigned reg)
     emit_mov_ri(&e, reg, UINT64_C(0x8000000000000000)), show("movabs %s, 0x8000000000000000", r);
     for (unsigned w = 0; w < 4; w++)
         emit_not_r(&e, widths[w], reg), show("not %s", names[w][reg]);
+    emit_bswap_r(&e, 8, reg), show("bswap %s", r);
+    emit_bswap_r(&e, 4, reg), show("bswap %s", names[2][reg]);
     for (unsigned i = 0; i < 16; i++)
         emit_set_r(&e, i, reg), show("set%s %s", conditions[i], names[0][reg]);
     for (unsigned i = 0; i < 4; i++)

@@ -1,0 +1,77 @@
+#include "engine/ring.h"
+
+#include <sys/mman.h>
+
+#include "engine/engine.h"
+#include "engine/state.h"
+#include "sigsafe/sys.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Where little else is: above what the sanitizers and most runtimes reserve, below the kernel's own
+ * choices. */
+#define RINGS_FIRST (UINT64_C(0x300000000000) + (UINT64_C(1) << 31) - RING_SIZE)
+#define RINGS_STEP (UINT64_C(1) << 32)
+enum { RINGS_TRIED = 4096 };
+
+bool ring_make_as(struct engine_thread *t)
+{
+    static uint32_t next; /* atomic; where to begin looking */
+    long size = RING_SIZE + RING_SLACK + RING_GUARD;
+    for (uint32_t i = 0; i < RINGS_TRIED; i++) {
+        uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % RINGS_TRIED;
+        long wanted = (long)(RINGS_FIRST + at * RINGS_STEP);
+        long got = sys_call6_as(SYS_mmap, wanted, size, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                                -1, 0);
+        if (got == wanted) {
+            sys_call3_as(SYS_mprotect, got + size - RING_GUARD, RING_GUARD, PROT_NONE);
+            t->ring = t->ring_base = (uint64_t)got;
+            return true;
+        }
+        if (got > 0) /* an old kernel takes the address for a hint */
+            sys_call3_as(SYS_munmap, got, size, 0);
+    }
+    return false;
+}
+
+void ring_unmap_as(struct engine_thread *t)
+{
+    if (t->ring_base)
+        sys_call3_as(SYS_munmap, (long)t->ring_base, RING_SIZE + RING_SLACK + RING_GUARD, 0);
+    t->ring_base = 0;
+}
+
+static bool is_upwards_in_page(uint64_t from, uint64_t to)
+{
+    return to > from && to >> 12 == from >> 12;
+}
+
+bool ring_needs_look(const struct hook_block *block)
+{
+    switch (block->end) {
+    case END_SYSCALL:
+        return false;
+    case END_JUMP:
+    case END_CALL:
+        return !is_upwards_in_page(block->pc, block->taken);
+    case END_BRANCH:
+        return !is_upwards_in_page(block->pc, block->taken) ||
+               !is_upwards_in_page(block->pc, block->next);
+    default:
+        return true;
+    }
+}
+
+void engine_flush_as(struct engine_thread *t, bool ends)
+{
+    const struct engine_config *c = &t->engine->config;
+    if (!t->ring_base)
+        return;
+    uint64_t size = t->ring - t->ring_base;
+    t->ring = t->ring_base;
+    if (c->tool->flush && (size || ends))
+        c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)t->ring_base, size, ends);
+}

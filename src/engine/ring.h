@@ -1,0 +1,43 @@
+/* The ring of a thread whose tool appends (TOOL_STEALS_R15): r15 of translated code points to where
+ * the next record goes.
+ *
+ *        2^32 k + 2^31 - 64 kB                2^32 k + 2^31
+ *        v                                    v
+ *        [ records ...      64 kB             ][ slack       192 kB        ][ guard ]
+ *        ^ base        ^ r15                    r15d is negative here
+ *
+ * Code looks at the sign of r15d where a block begins (prologue_ring_as), and leaves for the
+ * dispatcher when it is set: the tool's `flush` gets the records, and r15 is base again. So whole
+ * blocks are appended between two looks. Not each block looks (ring_needs_look): the slack is what the
+ * others may append, and what lies behind it cannot be written.
+ *
+ * Context: the thread concerned, in the dispatcher or where it does not run translated code.
+ * Ownership: the ring belongs to the thread area, and goes with it. */
+#ifndef PENUMBRA_ENGINE_RING_H
+#define PENUMBRA_ENGINE_RING_H
+
+#include <stdbool.h>
+
+#include "engine/hook.h"
+#include "engine/thread.h"
+
+enum {
+    RING_SIZE = 64 << 10,
+    RING_SLACK = 192 << 10,
+    RING_GUARD = 4 << 10,
+    /* What a tool appends for a byte of code at most, on the average of a block. */
+    RING_DENSITY = 32,
+};
+/* A run of blocks that do not look stays in one page of code, upwards; a block that looks may
+ * precede it. 15 bytes is the longest instruction, 64 a block's number of them. */
+_Static_assert(RING_SLACK >= (4096 + 15 * 64) * RING_DENSITY, "the slack holds what nobody looks at");
+
+/* Makes the thread's ring; t->ring is its beginning. False: no memory. */
+bool ring_make_as(struct engine_thread *t);
+void ring_unmap_as(struct engine_thread *t);
+
+/* True if a block must look whether the ring is full. One that goes on upwards within the page it
+ * began in need not; neither need one that ends in a system call, before which the ring is emptied. */
+bool ring_needs_look(const struct hook_block *block);
+
+#endif
