@@ -21,6 +21,7 @@ int command_export(int argc, char **argv);
 int command_merge(int argc, char **argv);
 int command_annotate(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_calibrate(int argc, char **argv);
 
 /* Prints "penumbra NAME: message" on standard error; returns the exit status for e->code. */
 int command_fail(const char *name, const struct err *e);

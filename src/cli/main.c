@@ -12,6 +12,7 @@ static const struct command commands[] = {
     {"merge", command_merge, "make one profile of several, as of the ranks of a parallel program"},
     {"annotate", command_annotate, "show a function's instructions and source with their counts"},
     {"compare", command_compare, "say how near a sampled profile comes to a perfect one"},
+    {"calibrate", command_calibrate, "measure this machine's memory hierarchy, for record --tool latency"},
     {"recover", command_recover, "finish a recording whose collector was killed"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

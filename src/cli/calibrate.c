@@ -1,0 +1,101 @@
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/suggest.h"
+#include "modules/hierarchy.h"
+
+static const char help[] =
+    "Usage: penumbra calibrate [--show]\n\n"
+    "Measures how long loads from each level of this machine's memory hierarchy take, in some tenths\n"
+    "of a second, and remembers it: that is what record --tool latency judges loads by. It measures\n"
+    "by itself when nothing is remembered. Measure again on a quiet machine, or when it has changed.\n\n"
+    "Options:\n"
+    "      --show  what is remembered, without measuring\n"
+    "  -h, --help  this text\n";
+
+static int usage(struct err *e, const char *typed)
+{
+    struct suggest s = {0};
+    suggest_offer(&s, typed + strspn(typed, "-"), "show");
+    suggest_offer(&s, typed + strspn(typed, "-"), "help");
+    if (s.best)
+        err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
+    else
+        err_set(e, ERR_USAGE, "there is no option %s; see penumbra calibrate --help", typed);
+    return command_fail("calibrate", e);
+}
+
+static double ns(const struct hierarchy *h, uint32_t ticks)
+{
+    return (double)ticks * 1e9 / (double)h->hz;
+}
+
+static void print_level(const struct hierarchy *h, unsigned level, const char *nearer)
+{
+    const struct hierarchy_bound *b = &h->levels[level];
+    const char *name = hierarchy_level_names[level];
+    if (!b->present) {
+        printf("%-7s  this machine says that it has none\n", name);
+        return;
+    }
+    printf("%-7s  %6" PRIu32 "  %8.1f", name, b->median, ns(h, b->median));
+    if (!nearer)
+        printf("\n");
+    else if (!b->apart)
+        printf("          cannot be told apart from %s: %.0f%% misjudged\n", nearer, b->wrong / 1e4);
+    else
+        printf("  %8.1f  %8.1f%%\n", ns(h, b->from), b->wrong / 1e4);
+}
+
+static void print(const struct hierarchy *h)
+{
+    const char *nearer = NULL;
+    printf("%s\n", h->machine);
+    printf("Time stamp counter: %.2f GHz, in steps of %.1f ns; measuring takes %.1f ns, which is "
+           "subtracted.\n\n", (double)h->hz / 1e9, ns(h, h->step), ns(h, h->cost));
+    printf("           typical load   from that on\n");
+    printf("level     ticks        ns        ns  misjudged\n");
+    for (unsigned level = 0; level < HIERARCHY_LEVELS; level++) {
+        print_level(h, level, nearer);
+        if (h->levels[level].present)
+            nearer = hierarchy_level_names[level];
+    }
+}
+
+int command_calibrate(int argc, char **argv)
+{
+    static const struct option longs[] = {{"show", no_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    struct err e = {0};
+    struct hierarchy h;
+    bool show = false;
+    int option;
+    opterr = 0;
+    optind = 0;
+    while ((option = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(help, stdout);
+            return 0;
+        }
+        if (option != 's')
+            return usage(&e, argv[optind - 1]);
+        show = true;
+    }
+    if (optind < argc) {
+        err_set(&e, ERR_USAGE, "penumbra calibrate takes no argument; see penumbra calibrate --help");
+        return command_fail("calibrate", &e);
+    }
+    if (show && !hierarchy_load(&h)) {
+        err_set(&e, ERR_NOT_FOUND, "nothing is remembered of this machine yet; "
+                                   "measure it: penumbra calibrate");
+        return command_fail("calibrate", &e);
+    }
+    if (!show && !hierarchy_measure(&h, &e))
+        return command_fail("calibrate", &e);
+    print(&h);
+    return show || hierarchy_save(&h, &e) ? 0 : command_fail("calibrate", &e);
+}
