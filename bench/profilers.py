@@ -81,6 +81,8 @@ PROFILERS = [
     Profiler("empty-fasync", "empty handler, async signal", empty("fasync")),
     Profiler("empty-itimer", "empty handler, setitimer", empty("itimer")),
     Profiler("penumbra", "penumbra", penumbra(), watch=True),
+    Profiler("conflicts", "penumbra --tool conflicts", penumbra("--tool", "conflicts"), watch=True),
+    Profiler("latency", "penumbra --tool latency", penumbra("--tool", "latency"), watch=True),
     Profiler("no-trampoline", "penumbra --no-trampoline", penumbra("--no-trampoline"), watch=True),
     Profiler("perf", "perf, no stacks", perf("--user-regs=ip"), watch=True),
     Profiler("perf-fp", "perf -g (fp)", perf("--call-graph", "fp"), watch=True),

@@ -8,6 +8,8 @@
     bench/run.py translators [--rounds 3]      whole runs under translation, beside other translators
     bench/run.py calls [--rounds 3]            call-intensive programs beside gprof and uftrace
     bench/run.py depth [--rounds 3]            overhead by depth of the stack, beside perf
+    bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
+    bench/run.py latency                       where the loads of pointer chases come from
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -24,9 +26,12 @@ sys.path.insert(0, HERE)
 
 import calls  # noqa: E402
 import calls_tables  # noqa: E402
+import conflicts  # noqa: E402
 import depth  # noqa: E402
 import distortion  # noqa: E402
 import inputs  # noqa: E402
+import latconf_tables  # noqa: E402
+import latency  # noqa: E402
 import overhead  # noqa: E402
 import pairs  # noqa: E402
 import prepare  # noqa: E402
@@ -52,7 +57,7 @@ def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
                     choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
-                             "tables", "all"])
+                             "conflicts", "latency", "tables", "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
@@ -81,9 +86,11 @@ COMMANDS = {
     "translators": [translators.run],
     "calls": [calls.run],
     "depth": [depth.run],
-    "tables": [tables.run, translator_tables.run, calls_tables.run],
+    "conflicts": [conflicts.run],
+    "latency": [latency.run],
+    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run],
     "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            tables.run, translator_tables.run, calls_tables.run],
+            conflicts.run, latency.run, tables.run, translator_tables.run, calls_tables.run, latconf_tables.run],
 }
 
 
