@@ -43,7 +43,7 @@ struct engine_carrier {
     enum engine_action (*system_call)(struct engine_thread *t);
     /* The engine cannot go on, or was told not to: before the instruction at t->rip. */
     enum engine_action (*stopped)(struct engine_thread *t, enum stop_reason why);
-    /* t->pending was set. The callee clears it. At t->rip, before any instruction. */
+    /* t->pending was set. The callee clears it. At t->rip, before any instruction. NULL: it never is. */
     enum engine_action (*signals)(struct engine_thread *t);
     /* The key of an address (sigsafe/key.h), under the engine's lock. NULL: no image is known. */
     uint64_t (*key)(void *carrier, uint64_t address);

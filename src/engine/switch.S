@@ -115,12 +115,12 @@
 .Lours\@:
         .endm
 
-/* The program's signal mask, now that the stack pointer is its own. Flags stay; uses rax, rcx, rdx,
+/* The program's signal mask, now that the stack pointer is its own: until mask_changed is 0 the mask in the thread
+ * area counts, whatever the kernel's is. Flags stay; uses rax, rcx, rdx,
  * rsi, rdi, r10, r11. */
         .macro restore_mask
         movl    %gs:ENGINE_T_MASK_CHANGED, %ecx
         jrcxz   .Lmask\@
-        movl    $0, %gs:ENGINE_T_MASK_CHANGED
         movq    %gs:ENGINE_T_SELF, %rsi
         leaq    ENGINE_T_MASK(%rsi), %rsi
         movl    $0, %edx
@@ -128,6 +128,7 @@
         movl    $8, %r10d
         movl    $__NR_rt_sigprocmask, %eax
         syscall
+        movl    $0, %gs:ENGINE_T_MASK_CHANGED
 .Lmask\@:
         .endm
 
@@ -381,10 +382,10 @@ entry engine_hook_call
         movl    $STATE_CACHE, %gs:ENGINE_T_STATE
         pushq   %gs:ENGINE_T_RFLAGS
         cmpl    $0, %gs:ENGINE_T_PENDING
-label engine_hook_window_begin
         je      1f
         orl     $0x100, (%rsp)          /* TF: the carrier steps on from here to a boundary */
 1:      popfq
+label engine_hook_window_begin          /* not earlier: popfq would end the stepping */
         movq    GPR(4), %rsp
         restore_mask
         load_all_but_rsp

@@ -180,8 +180,6 @@ enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason wh
     uint64_t mask = whole_block_as();
     if (!t->mask_changed)
         whole_mask_as(t, mask);
-    t->pending = 0;
-    whole_requeue_as(t);
     t->host_gs = 0;
     __atomic_add_fetch(&whole_left_count, 1, __ATOMIC_RELAXED);
     whole.events->left(t, why);

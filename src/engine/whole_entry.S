@@ -44,16 +44,19 @@ whole_signal_entry:
         movq    (%rsp), %rbx
 2:      testq   %rbx, %rbx
         jz      native
-        cmpl    $0, whole_left_count(%rip)
-        jne     foreign
-ours:   /* Block what is not a fault; the mask that the kernel made for the handler goes to the stack. */
+        /* Block what is not a fault; the mask that the kernel made for the handler goes to the stack. */
         movl    $SYS_RT_SIGPROCMASK, %eax
         xorl    %edi, %edi
         leaq    whole_asynchronous(%rip), %rsi
         movq    %rsp, %rdx
         movl    $8, %r10d
         syscall
-        movq    (%rsp), %rcx
+        .globl  whole_signal_blocked
+        .hidden whole_signal_blocked
+whole_signal_blocked:
+        cmpl    $0, whole_left_count(%rip)
+        jne     foreign
+ours:   movq    (%rsp), %rcx
         /* The engine's stack, below what is in use of it. */
         movq    ENGINE_T_STACK_TOP(%rbx), %rax
         leaq    -WHOLE_STACK_SIZE(%rax), %r8
@@ -90,6 +93,12 @@ foreign:
         leaq    -24(%r15), %rsp
         testl   %eax, %eax
         jnz     ours
+        movl    $SYS_RT_SIGPROCMASK, %eax
+        movl    $2, %edi                /* SIG_SETMASK */
+        movq    %rsp, %rsi
+        xorl    %edx, %edx
+        movl    $8, %r10d
+        syscall
 native: movl    %r12d, %edi
         andq    $-16, %rsp
         call    whole_signal_handler_as

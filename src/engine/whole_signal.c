@@ -214,19 +214,21 @@ void whole_exec_failed_as(struct engine_thread *t)
 
 /* ---- signals that wait ---- */
 
-static bool wait_as(struct whole_signals *s, const siginfo_t *info)
-{
-    if (s->waiting == WHOLE_WAITING)
-        return false;
-    s->infos[s->waiting++] = *info;
-    return true;
-}
-
+/* There is room in the queue as a rule: the signal has just been taken out of it. */
 static void send_as(const siginfo_t *info)
 {
+    enum { ATTEMPTS = 1000 };
     long pid = sys_call3_as(SYS_getpid, 0, 0, 0), tid = sys_call3_as(SYS_gettid, 0, 0, 0);
-    if (sys_call6_as(SYS_rt_tgsigqueueinfo, pid, tid, info->si_signo, (long)info, 0, 0) != 0)
-        sys_call3_as(SYS_tgkill, pid, tid, info->si_signo);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        long result =
+            sys_call6_as(SYS_rt_tgsigqueueinfo, pid, tid, info->si_signo, (long)info, 0, 0);
+        if (result == 0)
+            return;
+        if (result != -EAGAIN)
+            break;
+        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    }
+    sys_call3_as(SYS_tgkill, pid, tid, info->si_signo);
 }
 
 /* Real-time signals keep their order: those that are queued already go behind this one. */
@@ -246,6 +248,19 @@ static void send_first_as(const siginfo_t *info)
         send_as(&behind[i]);
 }
 
+/* The signal has come too early: it will come again when the mask is the program's. */
+static void again_as(struct engine_thread *t, const siginfo_t *info)
+{
+    int number = info->si_signo;
+    const struct whole_action *a = &whole_thread_as(t)->actions->of[number];
+    /* The kernel has reset the action when it delivered the signal. */
+    if (a->flags & SA_RESETHAND && is_handler(a->handler) && number != SIGTRAP) {
+        struct whole_action ours = replaced(number, a);
+        action_as(number, &ours, NULL);
+    }
+    send_first_as(info);
+}
+
 void whole_native_step_as(struct engine_thread *t)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
@@ -256,30 +271,6 @@ void whole_native_step_as(struct engine_thread *t)
     whole_mask_as(t, (s->step_mask | whole_asynchronous) & ~BIT(SIGTRAP));
     t->rflags |= EFLAGS_TF;
     t->host_gs = (uint64_t)t;
-}
-
-void whole_requeue_as(struct engine_thread *t)
-{
-    struct whole_thread *w = whole_thread_as(t);
-    struct whole_signals *s = &w->signals;
-    for (uint32_t i = 0; i < s->waiting; i++) {
-        int number = s->infos[i].si_signo;
-        struct whole_action *a = &w->actions->of[number];
-        /* The kernel has reset the action when it delivered the signal the first time. */
-        if (a->flags & SA_RESETHAND && is_handler(a->handler) && number != SIGTRAP) {
-            struct whole_action ours = replaced(number, a);
-            action_as(number, &ours, NULL);
-        }
-        send_first_as(&s->infos[i]);
-    }
-    s->waiting = 0;
-}
-
-enum engine_action whole_signals_as(struct engine_thread *t)
-{
-    t->pending = 0;
-    whole_requeue_as(t);
-    return ENGINE_CONTINUE;
 }
 
 /* ---- arrival ---- */
@@ -344,6 +335,13 @@ static bool inside(uint64_t rip)
     return rip - (uint64_t)whole_text_begin < (uint64_t)(whole_text_end - whole_text_begin);
 }
 
+/* Where a signal begins: not all signals are blocked yet. */
+static bool in_entry(uint64_t rip)
+{
+    return rip - (uint64_t)whole_signal_entry <
+           (uint64_t)whole_signal_blocked - (uint64_t)whole_signal_entry;
+}
+
 /* In switch.S. */
 static bool in_engine(uint64_t rip)
 {
@@ -368,22 +366,55 @@ static enum engine_place place_of_copy(struct engine_thread *t, const greg_t *gr
     return place_as(t, copy);
 }
 
-/* The engine's code goes on, signals blocked, and finds t->pending set. */
-static void put_off_as(struct engine_thread *t, ucontext_t *u, uint64_t mask)
+/* The mask of the program, which the interrupted context has unless the engine has blocked signals. */
+static uint64_t program_mask(const struct engine_thread *t, ucontext_t *u)
 {
-    if (!t->mask_changed)
-        whole_mask_as(t, mask);
-    *mask_in(u) |= whole_asynchronous;
-    t->pending = 1;
+    return t->mask_changed ? t->mask : *mask_in(u);
 }
 
-static void step_as(struct whole_signals *s, ucontext_t *u)
+/* The engine's code goes on, signals blocked until the program does. */
+static void put_off_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
 {
+    whole_mask_as(t, program_mask(t, u));
+    *mask_in(u) |= whole_asynchronous | BIT(info->si_signo);
+    whole_thread_as(t)->signals.put_off = true;
+    again_as(t, info);
+}
+
+/* The interrupted code is about to handle another signal, at whole_signal_entry: that one goes first, with
+ * the mask that the kernel has made for its handler. */
+static void put_off_nested_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    s->nested = true;
+    s->nested_mask = *mask_in(u);
+    *mask_in(u) |= whole_asynchronous | BIT(info->si_signo);
+    again_as(t, info);
+}
+
+static void step_as(struct engine_thread *t, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    if (!s->stepping)
+        s->step_mask = program_mask(t, u);
     s->stepping = true;
-    s->step_mask = *mask_in(u);
     *mask_in(u) |= whole_asynchronous;
     *mask_in(u) &= ~BIT(SIGTRAP);
     u->uc_mcontext.gregs[REG_EFL] |= EFLAGS_TF;
+}
+
+/* To the next boundary first. SIGTRAP cannot be blocked on the way there. */
+static void step_first_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    step_as(t, u);
+    if (info->si_signo == SIGTRAP) {
+        s->trap_waits = true;
+        s->trap = *info;
+        return;
+    }
+    *mask_in(u) |= BIT(info->si_signo);
+    again_as(t, info);
 }
 
 /* True while the trap flag traps on the way to the instruction, and once in front of it. */
@@ -403,6 +434,7 @@ static void native_end_as(struct engine_thread *t, ucontext_t *u)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
     s->native = false;
+    t->mask_changed = 0;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
     *mask_in(u) = s->step_mask;
 }
@@ -421,18 +453,19 @@ static void stepped_as(struct engine_thread *t, ucontext_t *u)
     enum engine_place place = place_of_copy(t, u->uc_mcontext.gregs, copy);
     if (place == PLACE_BETWEEN || (s->step_flags && place == PLACE_CORE))
         return;
-    uint64_t mask = s->stepping ? s->step_mask : *mask_in(u);
     s->stepping = false;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
     u->uc_mcontext.gregs[REG_EFL] |= (greg_t)s->step_flags;
     s->step_flags = 0;
+    *mask_in(u) = s->step_mask;
     if (place == PLACE_INSIDE) {
-        put_off_as(t, u, mask);
-        return;
+        whole_mask_as(t, s->step_mask);
+        *mask_in(u) |= whole_asynchronous | BIT(SIGTRAP);
+        s->put_off = true;
     }
-    t->pending = 0;
-    whole_requeue_as(t);
-    *mask_in(u) = mask;
+    if (s->trap_waits)
+        again_as(t, &s->trap);
+    s->trap_waits = false;
 }
 
 /* The program steps itself: true if this trap is not behind an instruction of the program, but on the way
@@ -466,18 +499,34 @@ static bool alignment_as(struct engine_thread *t, int code, ucontext_t *u)
         return false;
     s->step_flags = EFLAGS_AC;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_AC;
-    step_as(s, u);
+    step_as(t, u);
     return true;
+}
+
+/* A signal at a place where the program's state is not known. */
+static void early_signal_as(struct engine_thread *t, siginfo_t *info, ucontext_t *u,
+                            enum engine_place place)
+{
+    if (place == PLACE_BETWEEN)
+        step_first_as(t, info, u);
+    else if (in_entry((uint64_t)u->uc_mcontext.gregs[REG_RIP]))
+        put_off_nested_as(t, info, u);
+    else
+        put_off_as(t, info, u);
 }
 
 void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
                              struct engine_thread *t)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
+    const struct whole_action *action = &whole_thread_as(t)->actions->of[number];
     greg_t *gregs = u->uc_mcontext.gregs;
     uint64_t rip = (uint64_t)gregs[REG_RIP];
     bool fault = is_fault(number, info->si_code);
     bool step = number == SIGTRAP && info->si_code == CODE_TRAP_TRACE;
+    if (s->nested)
+        mask = s->nested_mask;
+    s->nested = false;
     if (s->native) {
         if (step && native_early_as(t, rip))
             return;
@@ -486,33 +535,32 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
             engine_redirect_as(t, gregs);
             return;
         }
-        mask = handler_mask(&whole_thread_as(t)->actions->of[number], number, s->step_mask);
-    } else if (step && (s->stepping || s->waiting)) {
+        mask = handler_mask(action, number, s->step_mask);
+    } else if (step && s->stepping) {
         stepped_as(t, u);
         return;
     }
     if ((step && early_as(t, gregs)) || (number == SIGBUS && alignment_as(t, info->si_code, u)))
         return;
     enum engine_place place = place_as(t, gregs);
-    if (place != PLACE_BETWEEN && place != PLACE_INSIDE) {
-        /* Arithmetic and undefined instructions name themselves. */
-        if (fault && (uint64_t)info->si_addr == rip)
-            info->si_addr = (void *)gregs[REG_RIP];
-        deliver_as(t, number, info, u, mask);
+    if (place == PLACE_BETWEEN || place == PLACE_INSIDE) {
+        if (step)
+            return; /* on to its next instruction */
+        if (fault)
+            die_as(number); /* ours, and so an error: at once rather than over and over */
+        else
+            early_signal_as(t, info, u, place);
         return;
     }
-    if (step)
-        return; /* on to its next instruction */
-    if (fault) {
-        die_as(number); /* ours, and so an error: at once rather than over and over */
-        return;
+    /* Arithmetic and undefined instructions name themselves. */
+    if (fault && (uint64_t)info->si_addr == rip)
+        info->si_addr = (void *)gregs[REG_RIP];
+    s->put_off = false;
+    if (t->mask_changed) { /* on the way to the program, its mask not yet restored */
+        mask = handler_mask(action, number, t->mask);
+        *mask_in(u) = t->mask;
     }
-    if (!wait_as(s, info))
-        return;
-    if (place == PLACE_INSIDE)
-        put_off_as(t, u, *mask_in(u));
-    else if (!s->stepping)
-        step_as(s, u);
+    deliver_as(t, number, info, u, mask);
 }
 
 uint64_t whole_signal_handler_as(int number)

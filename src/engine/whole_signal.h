@@ -11,8 +11,9 @@
  *                  ├ in the engine: the signal waits until the program's state is complete
  *                  └ native (a thread that has left the engine): the program's handler, natively
  *
- * A signal that waits is sent again, to the thread itself, with its own siginfo, just before the mask
- * is what it was. Real-time signals of the same number that came meanwhile are queued behind it again.
+ * A signal that waits is blocked and sent again at once, to the thread itself, with its own siginfo: it comes
+ * back when the mask is the program's. Real-time signals of the same number that came meanwhile are
+ * queued behind it again.
  *
  * SIGTRAP is always ours: it ends each step. What the program set for it is acted out.
  *
@@ -28,7 +29,7 @@
 
 #include "engine/engine.h"
 
-enum { WHOLE_SIGNALS = 65, WHOLE_WAITING = 8 };
+enum { WHOLE_SIGNALS = 65 };
 
 /* The kernel's struct sigaction. */
 struct whole_action {
@@ -42,15 +43,18 @@ struct whole_actions {
 };
 
 struct whole_signals {
-    uint32_t waiting;           /* of `infos` */
+    bool put_off;               /* one was, since the last system call */
     bool stepping;              /* by trap flag, to the next boundary */
     bool fresh;                 /* back from a handler, no instruction of the program has run yet */
     bool native;                /* one instruction of the program, natively, by trap flag */
     bool native_arrived;        /* the next trap is behind it */
+    bool nested;                /* the signal that comes next was interrupted at its entry: */
+    bool trap_waits;            /* a SIGTRAP that was sent while stepping: `trap` */
+    uint64_t nested_mask;       /* the mask that was made for its handler */
     uint64_t step_flags;        /* of the program, to set again there */
     uint64_t step_mask;         /* the mask to restore there */
     uint64_t resume_rip;        /* where the program's rt_sigreturn goes */
-    siginfo_t infos[WHOLE_WAITING];
+    siginfo_t trap;
 };
 
 /* Takes over all handlers that are set; from now on handlers run under the engine. */
@@ -73,9 +77,6 @@ void whole_mask_as(struct engine_thread *t, uint64_t mask);
 /* The next instruction of the program is about to run natively (ENGINE_LEAVE, GS still the area's): it
  * will fault, or trap behind itself; then the thread is back under the engine. */
 void whole_native_step_as(struct engine_thread *t);
-
-/* Sends what waits again. Signals are blocked. */
-void whole_requeue_as(struct engine_thread *t);
 
 /* From whole_entry.S, on the engine's stack. mask: as the kernel set it for the handler. Returns to let
  * the interrupted context go on as it is now. */

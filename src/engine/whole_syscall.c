@@ -159,6 +159,7 @@ static bool forked(struct engine_thread *t, const struct clone_request *request)
     whole.lock = 0;
     whole.threads = w;
     w->next = NULL;
+    w->signals.put_off = false; /* it is its parent's */
     if (w->actions != &whole.actions) { /* a vfork child that forks */
         whole.actions = *w->actions;
         w->actions = &whole.actions;
@@ -195,10 +196,27 @@ static enum engine_action call_clone(struct engine_thread *t)
     return clone_copied(t, &request);
 }
 
+/* A signal that was put off comes before the call that the program is about to make: natively it would have
+ * been handled, and would keep the call from blocking. */
+static bool signal_first(struct engine_thread *t)
+{
+    struct whole_signals *s = &whole_thread_as(t)->signals;
+    bool first = s->put_off;
+    s->put_off = false;
+    if (first)
+        t->rip -= SYSCALL_BYTES;
+    return first;
+}
+
 static enum engine_action call_exit(struct engine_thread *t)
 {
     struct whole_thread *w = whole_thread_as(t);
-    whole_block_as();
+    uint64_t mask = whole_block_as();
+    if (signal_first(t)) {
+        if (!t->mask_changed)
+            whole_mask_as(t, mask);
+        return ENGINE_CONTINUE;
+    }
     whole.events->thread_end(t);
     whole_exit_as(&w->ended, t->gpr[ENGINE_RDI]);
 }
@@ -287,11 +305,8 @@ static call_function *const calls[CALLS] = {
 enum engine_action whole_system_call_as(struct engine_thread *t)
 {
     uint64_t number = t->gpr[ENGINE_RAX];
-    /* A signal that waits comes before the call: it may keep it from blocking. */
-    if (t->pending) {
-        t->rip -= SYSCALL_BYTES;
+    if (signal_first(t))
         return ENGINE_CONTINUE;
-    }
     if (whole_thread_as(t)->exec_ignores)
         whole_exec_failed_as(t);
     if (number >= CALLS || !calls[number])

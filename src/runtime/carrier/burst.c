@@ -139,17 +139,10 @@ static enum engine_action stopped_as(struct engine_thread *e, enum stop_reason w
     leave_as(e, why, 0);
 }
 
-static enum engine_action signals_as(struct engine_thread *e)
-{
-    e->pending = 0;
-    return ENGINE_CONTINUE;
-}
-
 static const struct engine_carrier carrier = {
     .trust = burst_code_trust_as,
     .system_call = system_call_as,
     .stopped = stopped_as,
-    .signals = signals_as,
     .key = translated_key_as,
 };
 

@@ -69,7 +69,6 @@ static const struct engine_carrier carrier = {
     .trust = exact_trust,
     .system_call = whole_system_call_as,
     .stopped = whole_stopped_as,
-    .signals = whole_signals_as,
     .key = translated_key_as,
 };
 

@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|threads|code|calls|programs|all
+usage: test_exact.py signals|storms|threads|code|calls|programs|all
 """
 import os
 import shutil
@@ -15,14 +15,23 @@ def same(command, tool="null", stdin=None):
     return Recording(command, ("--exact", "--tool", tool), stdin)
 
 
+TOOLS = ("null", "count", "blocks", "edges", "calls")
+
+
 def signals():
-    """Arrival at any instruction, faults, masks, alternate stacks, stepping."""
+    """Arrival at any instruction, in order; faults, masks, alternate stacks, stepping."""
     for name in ("context", "masks", "oddities"):
         for tool in ("null", "blocks"):
             same([target(name)], tool)
-    r = same([target("storm"), "500000"], "null")
-    expect(b"wrong 0" in r.profiled.stdout, r.profiled.stdout.decode())
-    same([target("storm"), "500000"])
+
+
+def storms():
+    """Many signals, whatever code of the engine they interrupt."""
+    for tool in TOOLS:
+        same([target("together")], tool)
+        same([target("order")], tool)
+        r = same([target("storm"), "10000"], tool)
+        expect(b"wrong 0" in r.profiled.stdout, r.profiled.stdout.decode())
 
 
 def threads():
@@ -39,9 +48,9 @@ def code():
 
 
 def calls():
-    """Calls whose number is known: leaf is called twice a turn."""
-    turns = 100000
-    r = same([target("storm"), str(turns), "calm"], "calls")
+    """Calls whose number is known, whatever interrupts them: leaf is called twice a turn."""
+    turns = 2000
+    r = same([target("storm"), str(turns), "20"], "calls")
 
     def find(node, name):
         if node["name"] == name:
@@ -82,5 +91,5 @@ def everything():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "threads": threads, "code": code, "calls": calls,
+    main({"signals": signals, "storms": storms, "threads": threads, "code": code, "calls": calls,
           "programs": programs, "all": everything})
