@@ -74,11 +74,38 @@ LONG = [
     Program("php", ["php", "-r", "echo array_sum(range(1, 10000)), preg_replace('/a+/', 'b', 'caaat');"], ("php",)),
     Program("lua", ["lua", "-e", "local s = 0 for i = 1, 300000 do s = s + i % 7 end print(s)"], ("lua",), tool="edges"),
     Program("luajit", ["luajit", "-e", "local s = 0 for i = 1, 1e7 do s = s + i % 7 end print(s)"], ("luajit",)),
+    Program("node-compile", ["node", "-e", "const v = {}; for (let i = 0; i < 30000; i++) { const s = 'k' + i % 977; "
+            "(v[s] = v[s] || []).push(i); } const t = JSON.stringify(v); const r = t.replace(/(\\d)(\\d)/g, '$2$1'); "
+            "const f = new Function('x', 'return x * 3 + 1'); let n = 0; for (let i = 0; i < 200000; i++) n += f(i) % 7; "
+            "console.log(t.length, r.length, n, require('crypto').createHash('sha256').update(r).digest('hex'))"],
+            ("node",)),
     Program("node", ["node", "-e", "let s = 0; for (let i = 0; i < 1e6; i++) s = (s + i * i) % 1000003; console.log(s)"],
             ("node",)),
     Program("java", ["java", "-version"], ("java",)),
     sh("javac", "printf 'public class A { public static void main(String[] a) { long s = 0; "
        "for (int i = 0; i < 3000000; i++) s += i %% 7; System.out.println(s); } }' > A.java && java A.java", "java"),
+    sh("java-collect", "cat > B.java && java -Xmx48m -XX:+UseSerialGC B.java && java -Xmx64m -XX:+UseG1GC B.java", "java",
+       stdin="""import java.util.*;
+public class B {
+    static int depth(int n) { return n == 0 ? 0 : 1 + depth(n - 1); }
+    public static void main(String[] a) throws Exception {
+        Map<String, List<Integer>> m = new TreeMap<>();
+        for (int i = 0; i < 200000; i++) m.computeIfAbsent("k" + i % 4999, k -> new ArrayList<>()).add(i);
+        long sum = 0;
+        for (List<Integer> l : m.values()) for (int x : l) sum += x * 31L % 1000003;
+        int caught = 0;
+        String none = a.length > 0 ? "x" : null;
+        for (int i = 0; i < 20000; i++) try { sum += none.length(); } catch (NullPointerException e) { caught++; }
+        Thread[] t = new Thread[4];
+        long[] r = new long[4];
+        for (int i = 0; i < 4; i++) { int n = i; t[i] = new Thread(() -> { for (int j = 0; j < 300000; j++) r[n] += new int[9].length; }); t[i].start(); }
+        for (Thread x : t) x.join();
+        boolean deep = false;
+        try { depth(10000000); } catch (StackOverflowError e) { deep = true; }
+        System.out.println(sum + " " + caught + " " + (r[0] + r[1] + r[2] + r[3]) + " " + deep);
+    }
+}
+"""),
     sh("clang", "echo 'int main(void){return 3;}' > a.c && clang -O2 a.c -o a && ./a", "clang"),
     sh("cc1", "gcc -O2 -S -x c -o - - | sha256sum", "gcc",
        stdin="#include <stdlib.h>\n#include <math.h>\ndouble f(double x) { return sin(x) + exp(x); }\n"),
@@ -99,9 +126,26 @@ LONG = [
     sh("openssl-speed", "openssl speed -seconds 1 -bytes 1024 sha256 2>/dev/null | grep -c ^sha256", "openssl"),
     sh("ffmpeg", "ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -threads 2 -c:v mpeg4 "
        "-f rawvideo -bitexact - | sha256sum", "ffmpeg"),
-    Program("stockfish", ["stockfish", "bench", "16", "2", "5", "default", "depth"], ("stockfish",)),
+    sh("stockfish", "/usr/games/stockfish bench 16 2 8 default depth 2>&1 | grep -cE '^(Position|bestmove|Nodes)'",
+       "/usr/games/stockfish"),
     sh("povray", "printf 'camera{location<0,2,-3> look_at 0} light_source{<2,4,-3> rgb 1} sphere{0,1 pigment{rgb 1}}' "
        "> s.pov; povray +Is.pov +Os.ppm +FP +W64 +H48 -D +WT1 2>/dev/null; sha256sum s.ppm", "povray"),
+    sh("x264", "ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -threads 2 -c:v libx264 -preset fast "
+       "-f rawvideo -bitexact - | sha256sum", "ffmpeg"),
+    Program("busybox", ["busybox", "sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $i | busybox md5sum"],
+            ("busybox",)),
+    Program("pcre2", ["grep", "-cP", "(?<a>struct|union)\\s+\\w+(?=\\s*\\{)|^#\\s*define\\s+(\\w+)_\\2"], ("grep",), "text"),
+    sh("sevenzip", "7z a -bso0 -bsp0 -mmt2 x.7z /usr/include/linux >/dev/null && 7z t x.7z | grep -c Ok", "7z"),
+    # PostgreSQL refuses to run as root.
+    sh("pgbench", "as() { if [ $(id -u) = 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups \"$@\"; "
+       "else \"$@\"; fi; }; as mkdir -m 700 $PWD/d && as initdb -A trust -N -D $PWD/d >/dev/null && "
+       "as postgres -D $PWD/d -k $PWD/d -h '' -c fsync=off -c log_min_messages=panic 2>/dev/null & "
+       "for i in $(seq 600); do as psql -h $PWD/d -d postgres -Atc 'select 1' >/dev/null 2>&1 && break; sleep 0.1; done; "
+       "as pgbench -h $PWD/d -i -q -s 1 postgres >/dev/null 2>&1; "
+       "as pgbench -h $PWD/d -n -c 4 -j 2 -t 100 postgres 2>/dev/null | grep -E 'actually|failed'; "
+       "as psql -h $PWD/d -d postgres -Atc 'select count(*), sum(abalance) = sum(tbalance) from pgbench_history h, "
+       "(select sum(abalance) abalance from pgbench_accounts) a, (select sum(tbalance) tbalance from pgbench_tellers) t'; "
+       "kill -INT $(head -1 d/postmaster.pid); wait; echo $?", "postgres", "pgbench", "psql", "setpriv"),
     Program("gap", ["gap", "-q", "-A"], ("gap",), "Print(Size(SymmetricGroup(8)), \"\\n\"); quit;\n"),
     Program("link-parser", ["link-parser", "-verbosity=0"], ("link-parser",), "The cat sat on the mat.\n"),
     sh("graywolf", "graywolf 2>&1 | head -3", "graywolf"),
