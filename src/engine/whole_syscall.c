@@ -235,10 +235,14 @@ static enum engine_action call_exec(struct engine_thread *t)
 
 /* ---- the thread's state ---- */
 
+enum { SHADOW_STACK_ENABLE = 0x5001 }; /* ARCH_SHSTK_ENABLE of Linux 6.6 */
+
 static enum engine_action call_arch_prctl(struct engine_thread *t)
 {
     if (t->gpr[ENGINE_RDI] == ARCH_SET_GS)
         return leave(t, STOP_GS);
+    if (t->gpr[ENGINE_RDI] == SHADOW_STACK_ENABLE)
+        return leave(t, STOP_SHADOW_STACK);
     if (t->gpr[ENGINE_RDI] != ARCH_GET_GS)
         return ENGINE_RUN_SYSCALL;
     uint64_t base = 0; /* or the program would not be here */

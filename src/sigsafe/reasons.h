@@ -46,7 +46,9 @@
     X(STOP_NO_MEMORY, "no-memory", "the engine could not get memory or address space")             \
     X(STOP_END, "end", "the recording had ended")                                                  \
     X(STOP_HANDLER, "fault-handler", "the program set a fault's handler by a raw system call")     \
-    X(STOP_ADDRESS, "address", "the address where it was to end was reached")
+    X(STOP_ADDRESS, "address", "the address where it was to end was reached")                      \
+    X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
+    X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")
 
 /* Why a process runs without trampolines (docs/trampoline.md says how each is found). */
 #define TRAMPOLINE_STATES(X)                                                                       \

@@ -5,7 +5,9 @@
 #include "engine/engine.h"
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
+#include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
+#include "runtime/images.h"
 #include "runtime/interpose/faults.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
@@ -30,6 +32,20 @@ static struct {
 static void count_stop(enum stop_reason why)
 {
     __atomic_fetch_add(&burst.counts->stopped[why], 1, __ATOMIC_RELAXED);
+}
+
+static void turn_off(enum stop_reason why)
+{
+    __atomic_store_n(&burst.off, (uint32_t)why + 1, __ATOMIC_RELAXED);
+}
+
+/* A copy of a restartable sequence would not be one. The kernel aborts a sequence before it calls a
+ * handler, and leaves its address where it is: it says that the program uses them. */
+static bool uses_rseq(void)
+{
+    enum { AT_RSEQ_CS = 1 };
+    const uint64_t *area = translated_rseq_area_as();
+    return area && area[AT_RSEQ_CS];
 }
 
 /* ---- the frame that ends a burst ---- */
@@ -121,6 +137,8 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     struct frame *f = frame_of(e);
     const struct software_bytes *s = software_bytes(f->state);
     registers_put(context_of(f)->uc_mcontext.gregs, e);
+    if (uses_rseq()) /* begun in this burst: no other one will meet it */
+        turn_off(STOP_RSEQ);
     engine_flush_as(e, true);
     burst_count(e->carrier, why, not_run);
     engine_release_as(e);
@@ -173,26 +191,14 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
         engine_make_once_as();
     struct engine *e = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
     if (e && !t->burst.engine && !t->burst.refused) {
+        if (forbidden_shadow_stack_as())
+            turn_off(STOP_SHADOW_STACK);
         t->burst.engine = engine_thread_make_as(e, t->tid);
         t->burst.refused = !t->burst.engine;
         if (t->burst.engine)
             t->burst.engine->carrier = t;
     }
     return t->burst.engine;
-}
-
-/* A copy of a restartable sequence would not be one. The kernel aborts a sequence before it calls a
- * handler, and leaves its address where it is: it says that the program uses them. */
-static bool uses_rseq(void)
-{
-    enum { AT_RSEQ_CS = 1 };
-    const uint64_t *area = translated_rseq_area_as();
-    return area && area[AT_RSEQ_CS];
-}
-
-static void turn_off(enum stop_reason why)
-{
-    __atomic_store_n(&burst.off, (uint32_t)why + 1, __ATOMIC_RELAXED);
 }
 
 /* STOP_COUNT: none. */
@@ -211,6 +217,10 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
         turn_off(STOP_HANDLER);
         return STOP_HANDLER;
     }
+    const struct unwind_image *image =
+        unwind_index_find_as(images_current_as(), (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
+    if (image && image->hidden)
+        return STOP_OWN_CODE;
     return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
 }
 
@@ -347,6 +357,12 @@ void burst_images_changed(void)
 {
     if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))
         burst_code_gone(gone);
+}
+
+void burst_memory_writable(uint64_t lo, uint64_t hi)
+{
+    if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE) && !rt_quiet_as())
+        burst_code_written(lo, hi, gone);
 }
 
 void burst_fork_child(void)

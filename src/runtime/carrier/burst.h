@@ -36,6 +36,8 @@ void burst_thread_end_as(struct rt_thread *t);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be entered again. */
 void burst_images_changed(void);
+/* Ordinary code: the program may write to [lo, hi) from now on; what was translated of it is forgotten. */
+void burst_memory_writable(uint64_t lo, uint64_t hi);
 /* In a fork child: nothing is left of the parent's engine. */
 void burst_fork_child(void);
 

@@ -45,16 +45,28 @@ struct trust_range burst_code_trust_as(void *carrier, uint64_t address)
     return range;
 }
 
-void burst_code_gone(void (*gone)(uint64_t lo, uint64_t hi))
+static void forget(struct kept *k, burst_code_forgotten *gone)
 {
-    for (unsigned i = 0; i < KEPT; i++) {
-        uint64_t lo = kept[i].lo, hi = __atomic_load_n(&kept[i].hi, __ATOMIC_ACQUIRE);
-        if (!hi)
+    uint64_t hi = __atomic_exchange_n(&k->hi, 0, __ATOMIC_ACQ_REL);
+    gone(k->lo, hi);
+}
+
+void burst_code_gone(burst_code_forgotten *gone)
+{
+    for (struct kept *k = kept; k < kept + KEPT; k++) {
+        if (!__atomic_load_n(&k->hi, __ATOMIC_ACQUIRE))
             continue;
-        const struct unwind_image *image = unwind_index_find_as(images_current_as(), lo);
-        if (image && image->number == kept[i].image)
-            continue;
-        __atomic_store_n(&kept[i].hi, 0, __ATOMIC_RELEASE);
-        gone(lo, hi);
+        const struct unwind_image *image = unwind_index_find_as(images_current_as(), k->lo);
+        if (!image || image->number != k->image)
+            forget(k, gone);
+    }
+}
+
+void burst_code_written(uint64_t lo, uint64_t hi, burst_code_forgotten *gone)
+{
+    for (struct kept *k = kept; k < kept + KEPT; k++) {
+        uint64_t end = __atomic_load_n(&k->hi, __ATOMIC_ACQUIRE);
+        if (end && lo < end && hi > k->lo)
+            forget(k, gone);
     }
 }

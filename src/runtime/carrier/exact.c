@@ -2,6 +2,7 @@
 
 #include "engine/mappings.h"
 #include "engine/whole.h"
+#include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
@@ -87,7 +88,10 @@ bool exact_begin(void)
                                          .tool = tool_of_kind(rt.config->tool),
                                          .spool = &rt.spool,
                                          .counts = counts};
-    struct engine *e = counts ? engine_make_as(&config, &why) : NULL;
+    bool may = counts && !forbidden_shadow_stack_as();
+    if (counts && !may)
+        why = STOP_SHADOW_STACK;
+    struct engine *e = may ? engine_make_as(&config, &why) : NULL;
     if (e && whole_begin(e, &events, translated_rseq_area_as()))
         return true;
     if (counts)

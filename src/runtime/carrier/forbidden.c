@@ -176,8 +176,7 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
     functions_add_as(&s, image, leaving, sizeof leaving / sizeof *leaving, FORBIDDEN_LEAVING);
 }
 
-/* The processor's shadow stack compares return addresses with its own copies. */
-static bool has_shadow_stack(void)
+bool forbidden_shadow_stack_as(void)
 {
     enum { ARCH_SHSTK_STATUS = 0x5005, SHSTK = 1 };
     uint64_t features = 0;
@@ -188,6 +187,6 @@ static bool has_shadow_stack(void)
 void forbidden_init(void)
 {
     rt.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
-    if (has_shadow_stack())
+    if (forbidden_shadow_stack_as())
         trampoline_disable_as(TRAMPOLINE_SHADOW_STACK);
 }

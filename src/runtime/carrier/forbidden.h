@@ -24,6 +24,8 @@ enum forbidden {
 void forbidden_init(void);
 /* Looks at an image; `image` has its number already. */
 void forbidden_note_as(const struct image_source *source, const struct unwind_image *image);
+/* The calling thread's shadow stack is on: the processor compares return addresses with its own copies. */
+bool forbidden_shadow_stack_as(void);
 enum forbidden forbidden_look_as(uint64_t key);
 
 #endif

@@ -1,9 +1,10 @@
-/* Memory that the program limits, locks, or sets apart for signals. */
+/* Memory that the program limits, locks, makes writable, or sets apart for signals. */
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "runtime/carrier/burst.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
@@ -70,6 +71,24 @@ EXPORT int mlockall(int flags)
 {
     spool_shrink(0);
     return REAL(mlockall)(flags);
+}
+
+/* Code of an image that can be written can change: bursts trust it no more. */
+static int protection_note(int result, void *at, size_t size, int protection)
+{
+    if (result == 0 && protection & PROT_WRITE)
+        burst_memory_writable((uint64_t)at, (uint64_t)at + size);
+    return result;
+}
+
+EXPORT int mprotect(void *at, size_t size, int protection)
+{
+    return protection_note(REAL(mprotect)(at, size, protection), at, size, protection);
+}
+
+EXPORT int pkey_mprotect(void *at, size_t size, int protection, int key)
+{
+    return protection_note(REAL(pkey_mprotect)(at, size, protection, key), at, size, protection);
 }
 
 /* A program may set an alternate stack that is too small for any signal on this processor, as long as

@@ -21,6 +21,8 @@ def faults():
     recording = record([target("burst_faults"), "200"])
     had_bursts(recording)
     expect(recording.report["stopped"].get("fault", 0) > 0, "no fault came in a burst")
+    # Our own handler looks at GS: no burst may have begun in it.
+    expect(not recording.report["stopped"].get("gs-in-use"), "the program does not use GS")
 
 
 def looks():
@@ -34,6 +36,10 @@ def crowd():
 
 def changing():
     had_bursts(record([target("burst_changing"), "60000"]))
+
+
+def patching():
+    had_bursts(record([target("burst_patching"), "400"]))
 
 
 def dies():
