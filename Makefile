@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench demo check bench soak install clean help
+.PHONY: all build deps deps-check deps-bench deps-soak demo check bench soak install clean help
 
 all: build
 
@@ -35,7 +35,10 @@ bench: deps-bench
 	@$(MAKE) --no-print-directory build
 	@python3 bench/run.py
 
-soak: deps-check
+deps-soak:
+	@tools/install-deps build check soak
+
+soak: deps-soak
 	@tests/soak/run
 
 install: build
@@ -50,6 +53,6 @@ help:
 	@echo "make demo     install, build, record xz at work, print the report"
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
-	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, instructions"
+	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make clean    remove what was built"

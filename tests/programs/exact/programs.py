@@ -50,7 +50,7 @@ BRIEF = [
             "[t.start() for t in ts]; [t.join() for t in ts]\n"
             "print(r, subprocess.run(['sh', '-c', 'echo hi; exit 3'], capture_output=True))"], (PYTHON,),
             tool="blocks"),
-    Program("gzip", ["gzip", "-c"], ("gzip",), "text", "count"),
+    Program("gzip", ["gzip", "-n", "-c"], ("gzip",), "text", "count"),
     Program("xz", ["xz", "-1", "-c", "-T2"], ("xz",), "text"),
     Program("zstd", ["zstd", "-q", "-c", "-T2"], ("zstd",), "text"),
     Program("sort", ["sort", "--parallel=2"], ("sort",), "text", "edges"),
@@ -68,7 +68,7 @@ BRIEF = [
     Program("valgrind", ["valgrind", "--version"], ("valgrind",)),
 ]
 
-# The others of the list; where they are not installed they are left out.
+# The others, which tests/soak/programs runs; where they are not installed they are left out.
 LONG = [
     Program("ruby", ["ruby", "-e", "puts (1..20000).map { |i| i * i }.sum; puts [3,1,2].sort.inspect"], ("ruby",)),
     Program("php", ["php", "-r", "echo array_sum(range(1, 10000)), preg_replace('/a+/', 'b', 'caaat');"], ("php",)),
@@ -132,8 +132,8 @@ public class B {
        "> s.pov; povray +Is.pov +Os.ppm +FP +W64 +H48 -D +WT1 2>/dev/null; sha256sum s.ppm", "povray"),
     sh("x264", "ffmpeg -v error -f lavfi -i testsrc=duration=1:size=160x120:rate=10 -threads 2 -c:v libx264 -preset fast "
        "-f rawvideo -bitexact - | sha256sum", "ffmpeg"),
-    Program("busybox", ["busybox", "sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $i | busybox md5sum"],
-            ("busybox",)),
+    # Statically linked: it runs natively.
+    sh("busybox", "busybox sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $i | busybox md5sum'", "busybox"),
     Program("pcre2", ["grep", "-cP", "(?<a>struct|union)\\s+\\w+(?=\\s*\\{)|^#\\s*define\\s+(\\w+)_\\2"], ("grep",), "text"),
     sh("sevenzip", "7z a -bso0 -bsp0 -mmt2 x.7z /usr/include/linux >/dev/null && 7z t x.7z | grep -c Ok", "7z"),
     # PostgreSQL refuses to run as root.
