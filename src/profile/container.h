@@ -52,6 +52,9 @@ enum section_type {
     SECTION_COUNTS = 24,
     SECTION_BLOCKS = 25,
     SECTION_EDGES = 26,
+    SECTION_VALUES = 32,
+    SECTION_HOTLISTS = 33,
+    SECTION_TEXTS = 34,
     SECTION_TYPES /* one more than the last known type */
 };
 

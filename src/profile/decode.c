@@ -8,6 +8,7 @@
 #include "profile/frames.h"
 #include "profile/sections.h"
 #include "profile/sections_counts.h"
+#include "profile/sections_values.h"
 
 bool decode_open(struct decoder *d, enum section_type type, struct cursor *c)
 {
@@ -301,7 +302,7 @@ static bool decode_all(struct decoder *d)
 {
     return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) &&
            get_threads(d) && decode_trees(d) && section_phases_get(d) && section_heap_get(d) &&
-           sections_counts_get(d) &&
+           sections_counts_get(d) && sections_values_get(d) &&
            note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");
 }

@@ -8,6 +8,7 @@
 #include "profile/frames.h"
 #include "profile/sections.h"
 #include "profile/sections_counts.h"
+#include "profile/sections_values.h"
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -253,7 +254,7 @@ static bool check(const struct profile *p, struct err *e)
             !check_tree(p, &p->threads[i]))
             return err_set(e, ERR_INTERNAL, "the profile cannot be written: thread %u has no process "
                            "or phase, or its tree is not in preorder under a root", i);
-    return sections_counts_check(p, e);
+    return sections_counts_check(p, e) && sections_values_check(p, e);
 }
 
 static bool collect_frames(struct frames *f, const struct profile *p)
@@ -267,7 +268,7 @@ static bool collect_frames(struct frames *f, const struct profile *p)
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT, MORE_MAX = 3 + SECTIONS_COUNTS };
+    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT, MORE_MAX = 3 + SECTIONS_COUNTS + SECTIONS_VALUES };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
         [IMAGES] = {.type = SECTION_IMAGES},       [PROCESSES] = {.type = SECTION_PROCESSES},
@@ -301,6 +302,10 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;
+    }
+    if (p->values) {
+        sections_values_put(&s[count], p->values);
+        count += SECTIONS_VALUES;
     }
     result = container_finish(CONTAINER_PROFILE, s, count, compress, size, e);
 out:

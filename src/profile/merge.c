@@ -28,6 +28,11 @@ static bool check_same(const struct profile *a, const struct profile *b, struct 
         return err_set(e, ERR_USAGE, "the profiles cannot be merged: the bursts of one are %" PRIu64
                        " instructions long, of the other %" PRIu64 "; record both with the same "
                        "--length", x->length, y->length);
+    const char *differ = a->values && b->values ? profile_values_differ(a->values, b->values) : NULL;
+    if (!a->values != !b->values)
+        differ = "only one of them has values";
+    if (differ)
+        return err_set(e, ERR_USAGE, "the profiles cannot be merged: %s", differ);
     if (a->period != b->period)
         return err_set(e, ERR_USAGE, "the profiles cannot be merged: the period of one is %" PRIu64
                        " %s, of the other %" PRIu64 "; record both with the same -F or -c", a->period,
@@ -211,7 +216,9 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
               merge_threads(into, from, index_of, phase_of, first_process) &&
               merge_notes(into, from) &&
               (!into->counts ||
-               profile_counts_merge(into->counts, from->counts, index_of, first_process));
+               profile_counts_merge(into->counts, from->counts, index_of, first_process)) &&
+              (!into->values ||
+               profile_values_merge(into->values, from->values, index_of, first_process));
     free(index_of);
     free(phase_of);
     if (!ok)

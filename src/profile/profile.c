@@ -46,6 +46,7 @@ void profile_free(struct profile *p)
         free(p->phases[i].name);
     free(p->phases);
     profile_counts_free(p->counts);
+    profile_values_free(p->values);
     free(p->images);
     free(p->processes);
     free(p->threads);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "profile/counts.h"
+#include "profile/values.h"
 #include "sigsafe/key.h"
 #include "sigsafe/reasons.h"
 
@@ -135,6 +136,7 @@ struct profile {
     struct profile_phase *phases;
     uint32_t phase_count;
     struct profile_counts *counts; /* NULL: nothing ran under the engine */
+    struct profile_values *values; /* NULL: none were sampled */
 };
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

@@ -122,6 +122,35 @@ static void print_counted(const struct profile_counts *c)
     }
 }
 
+static void print_values(const struct profile_values *v)
+{
+    printf("values\t%s\t%u\t%d\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+           "\t%" PRIu64 "\n", v->module, v->summary, v->redacted, v->module_end, v->module_detail,
+           v->every, v->sequences, v->tuples, v->lost, v->refused);
+    for (uint32_t i = 0; i < v->kind_count; i++) {
+        const struct profile_value_kind *kind = &v->kinds[i];
+        printf("kind\t%s\t%u\t%u", kind->name, kind->format, kind->role);
+        for (uint32_t k = 0; k < kind->name_count; k++)
+            printf("\t%s", kind->names[k]);
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < v->fact_count; i++)
+        printf("fact\t%s\t%" PRIu64 "\n", v->facts[i].name, v->facts[i].value);
+    for (uint32_t i = 0; i < v->hotlist_count; i++) {
+        const struct profile_hotlist *h = &v->hotlists[i];
+        printf("hotlist\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%u\t%u\n",
+               image_number(h->image), h->process, h->offset, h->kind,
+               image_number(h->site_image), h->site, h->list->observed, h->list->steps,
+               h->list->count);
+        for (uint32_t k = 0; k < h->list->count; k++)
+            printf("entry\t%u\t%" PRIu64 "\t%" PRIu64 "\n", h->list->entries[k].space,
+                   h->list->entries[k].bits, h->list->entries[k].count);
+    }
+    for (uint32_t i = 0; i < v->text_count; i++)
+        printf("text\t%u\t%u\t%" PRIu64 "\t%s\n", v->texts[i].kind, v->texts[i].value.space,
+               v->texts[i].value.bits, v->texts[i].text);
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -148,6 +177,7 @@ int main(int argc, char **argv)
         print_thread(&p->threads[i]);
     print_phases(p);
     print_counted(p->counts);
+    print_values(p->values);
     free(data);
     profile_free(p);
     return 0;

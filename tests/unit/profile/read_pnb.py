@@ -10,7 +10,8 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges"}
+         16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges",
+         32: "values", 33: "hotlists", 34: "texts"}
 MASK = (1 << 64) - 1
 
 
@@ -236,6 +237,38 @@ def read_edges(c):
         show("edge", *row)
 
 
+def read_values(c):
+    show("values", c.str(), *c.us(9))
+    for _ in range(c.u()):
+        show("kind", c.str(), c.u(), c.u(), *[c.str() for _ in range(c.u())])
+    for _ in range(c.u()):
+        show("fact", c.str(), c.u())
+    c.end()
+
+
+def read_hotlists(c):
+    n = c.u()
+    images = running(c.us(n), [0] * n)
+    processes = c.us(n)
+    offsets = running(c.us(n), list(zip(images, processes)))
+    rows = list(zip(images, processes, offsets, c.us(n), c.us(n), c.us(n)))
+    streams = list(zip(c.us(n), c.us(n), c.us(n)))
+    total = sum(count for _, _, count in streams)
+    entries = list(zip(c.us(total), c.us(total), c.us(total)))
+    c.end()
+    assert rows == sorted(rows), "hotlists are sorted"
+    for row, stream in zip(rows, streams):
+        show("hotlist", *row, *stream)
+        for _ in range(stream[2]):
+            show("entry", *entries.pop(0))
+
+
+def read_texts(c):
+    for _ in range(c.u()):
+        show("text", *c.us(3), c.str())
+    c.end()
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -256,6 +289,9 @@ def main():
     read_counts(sections[24])
     read_blocks(sections[25])
     read_edges(sections[26])
+    read_values(sections[32])
+    read_hotlists(sections[33])
+    read_texts(sections[34])
 
 
 if __name__ == "__main__":

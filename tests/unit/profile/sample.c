@@ -201,6 +201,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     for (uint32_t i = 0; i < threads; i++)
         sample_one_thread(&p->threads[i], i, nodes, state);
     p->counts = sample_engine(state);
+    p->values = sample_values(state);
     return p;
 }
 
@@ -397,5 +398,6 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
         d = process_difference(&a->processes[i], &b->processes[i]);
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i]);
-    return *d ? d : counts_difference(a->counts, b->counts);
+    d = *d ? d : counts_difference(a->counts, b->counts);
+    return *d ? d : sample_values_difference(a->values, b->values);
 }

@@ -12,6 +12,11 @@
  * about `nodes` nodes each. */
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed);
 
+/* Of sample_profile: sampled values, and their comparison. */
+struct profile_values *sample_values(uint64_t *state);
+const char *sample_values_difference(const struct profile_values *a,
+                                     const struct profile_values *b);
+
 /* A number from 0 to bound - 1; *state advances. */
 uint64_t sample_random(uint64_t *state, uint64_t bound);
 
