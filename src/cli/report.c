@@ -15,6 +15,7 @@
 #include "report/calls.h"
 #include "report/compare_phases.h"
 #include "report/counted.h"
+#include "report/loads.h"
 #include "report/expand.h"
 #include "report/html.h"
 #include "report/ranks.h"
@@ -343,6 +344,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = report_flat(out, v, style, e);
     if (ok && !a->show && !a->callers && !a->callees && v->profile->counts)
         ok = counted_tables(out, v, style, e);
+    if (ok && !a->show && !a->callers && !a->callees && v->profile->values)
+        ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
     if (ok && (show & SHOW_IMBALANCE))

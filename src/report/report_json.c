@@ -10,6 +10,7 @@
 #include "report/annotate.h"
 #include "report/counted.h"
 #include "report/json.h"
+#include "report/loads.h"
 #include "report/ranks.h"
 #include "base/saturate.h"
 
@@ -348,6 +349,8 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (v->profile->counts)
         counted_json(&j, v, options->blocks);
+    if (!loads_json(&j, v, e))
+        return false;
     if (options->annotated_count)
         write_annotated(&j, options);
     write_tree(&j, v, options, min);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "penumbra/module.h"
 #include "symbols/demangle.h"
 #include "symbols/image.h"
 
@@ -90,6 +91,33 @@ static bool counted_collect(struct symbols *s, const struct profile_counts *c)
     return ok;
 }
 
+static bool place_collect(struct symbols *s, uint32_t process, uint32_t image, uint64_t offset)
+{
+    struct bucket *b = bucket_of(s, process, image);
+    return !b || bucket_add(b, offset);
+}
+
+/* Where values were sampled, and what of them is in an image or is said to be code. */
+static bool values_collect(struct symbols *s, const struct profile_values *v)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < v->hotlist_count; i++) {
+        const struct profile_hotlist *h = &v->hotlists[i];
+        bool code = h->kind < v->kind_count && v->kinds[h->kind].format == PENUMBRA_SHOW_CODE;
+        ok = place_collect(s, h->process, h->image, h->offset) &&
+             (h->site_image == PROFILE_IMAGE_PSEUDO ||
+              place_collect(s, h->process, h->site_image, h->site));
+        for (uint32_t k = 0; ok && k < h->list->count; k++) {
+            const struct hotlist_entry *e = &h->list->entries[k];
+            if (e->space >= HOTLIST_IMAGE)
+                ok = place_collect(s, h->process, e->space - HOTLIST_IMAGE, e->bits);
+            else if (e->space == HOTLIST_PLAIN && code)
+                ok = place_collect(s, h->process, PROFILE_IMAGE_NONE, e->bits);
+        }
+    }
+    return ok;
+}
+
 static bool addresses_collect(struct symbols *s, uint64_t *total)
 {
     const struct profile *p = s->profile;
@@ -102,6 +130,8 @@ static bool addresses_collect(struct symbols *s, uint64_t *total)
         }
     }
     if (p->counts && !counted_collect(s, p->counts))
+        return false;
+    if (p->values && !values_collect(s, p->values))
         return false;
     *total = 0;
     for (uint32_t i = 0; i < s->bucket_count; i++) {
