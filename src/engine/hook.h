@@ -53,7 +53,7 @@ struct hook_block {
     enum block_end end;
     uint32_t number;  /* of the block: dense, from 1 */
     const struct x86_insn *insns;
-    const uint8_t *const *code; /* the bytes of each */
+    const uint8_t *const *code; /* the bytes of each, not where the program has them */
 };
 
 struct hooks; /* what has been asked for */

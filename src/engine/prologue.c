@@ -107,7 +107,7 @@ static void check_chunk(struct translation *x, uint64_t at, uint32_t bytes, uint
         emit_mov_rm(to, bytes, X86_RCX, m);
     else
         emit_movzx_rm(to, bytes, X86_RCX, m);
-    emit_mov_ri(to, X86_R11, 0 - load((const uint8_t *)(uintptr_t)at, bytes));
+    emit_mov_ri(to, X86_R11, 0 - load(x->e->code[0] + (at - x->pc), bytes));
     emit_lea(to, 8, X86_RCX, emit_indexed(X86_RCX, X86_R11, 1, 0));
     uint8_t *same = emit_jump8(to, EMIT_JRCXZ8);
     emit_jmp(to, stale);

@@ -184,13 +184,19 @@ static void copy_without_r15(struct translation *x, const struct x86_insn *insn,
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
+/* In the program, wherever its bytes are. */
+static uint64_t address_of(const struct translation *x, uint32_t index)
+{
+    return x->pc + (uint64_t)(x->e->code[index] - x->e->code[0]);
+}
+
 void relocate_as(struct translation *x, uint32_t index)
 {
     const struct x86_insn *insn = &x->e->insns[index];
     const uint8_t *code = x->e->code[index];
     uint64_t address = 0;
     if (insn->traits & X86_RIP_RELATIVE)
-        address = relocate_address(insn, code, (uint64_t)(uintptr_t)code);
+        address = relocate_address(insn, code, address_of(x, index));
     if (x->e->steals && (insn->reads | insn->writes) >> X86_R15 & 1)
         copy_without_r15(x, insn, code, address);
     else
@@ -256,7 +262,7 @@ void relocate_target_as(struct translation *x, uint32_t index)
     const uint8_t *code = x->e->code[index];
     enum span_kind kind = SPAN_SAME;
     if (insn->traits & X86_RIP_RELATIVE) {
-        uint64_t address = relocate_address(insn, code, (uint64_t)(uintptr_t)code);
+        uint64_t address = relocate_address(insn, code, address_of(x, index));
         if (target_from_rip(x, insn, address))
             kind = SPAN_CORE_RCX;
     } else if (!(insn->fields & X86_FIELD_RM)) {

@@ -14,6 +14,7 @@
 
 enum {
     BLOCK_INSNS = 64,       /* most instructions of a block */
+    INSN_MOST = 15,         /* bytes */
     LOOKUP_SIZE = 1 << 16,
     ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
     TRANSLATE_AHEAD = 4,    /* blocks made at once, one behind the other */
@@ -72,7 +73,8 @@ struct engine {
 
     /* The block that is being translated. */
     struct x86_insn insns[BLOCK_INSNS];
-    const uint8_t *code[BLOCK_INSNS];
+    const uint8_t *code[BLOCK_INSNS]; /* one behind the other; in `copied` if it may change meanwhile */
+    uint8_t copied[BLOCK_INSNS * INSN_MOST + INSN_MOST];
     struct live live[BLOCK_INSNS + 1];
     struct hooks hooks;
 };

@@ -127,17 +127,33 @@ static uint64_t available_as(struct translation *x, uint64_t pc)
     return pc < x->range.hi ? x->range.hi - pc : 0;
 }
 
+/* Another thread may write the code while it is read here: whatever is decoded, compared with later and copied must be
+ * the same bytes. */
+static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t available)
+{
+    const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
+    if (x->range.trust == TRUST_FIXED)
+        return code;
+    uint8_t *copy = x->e->copied + (pc - x->pc);
+    for (uint64_t i = 0; i < available && i < INSN_MOST; i++)
+        copy[i] = ((const volatile uint8_t *)code)[i];
+    return copy;
+}
+
 /* False: the block ends before the instruction at pc, which cannot be translated; x->why. */
 static bool decode_one_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
     struct x86_insn *insn = &e->insns[x->count];
-    const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
-    uint64_t available = x->range.hi - pc >= 15 && pc < x->range.hi ? 15 : available_as(x, pc);
-    if (!code) {
+    enum trust trust = x->range.trust;
+    uint64_t available =
+        x->range.hi - pc >= INSN_MOST && pc < x->range.hi ? INSN_MOST : available_as(x, pc);
+    /* Where trust ends, so does the block. */
+    if (!pc || (x->count && x->range.trust != trust)) {
         x->why = STOP_UNREADABLE;
         return false;
     }
+    const uint8_t *code = bytes_as(x, pc, available);
     x86_decode_as(code, available, insn);
     struct rule rule = rules[insn->kind];
     x->why = rule.treatment == STOP ? rule.how : uses_gs(insn, code) ? STOP_GS : STOP_COUNT;

@@ -45,6 +45,8 @@ def code():
     """Code that changes while it runs."""
     same([target("changing")])
     same([target("changing")], "blocks")
+    for tool in ("null", "blocks", "edges"):
+        same([target("racing")], tool)
 
 
 def calls():
