@@ -199,8 +199,12 @@ static void events_resume(struct rt_thread *t)
 
 struct signals_lent process_before_exec(void)
 {
-    if (!rt.process || rt_quiet_as() || process_foreign_as())
+    if (!rt.process || process_foreign_as())
         return signals_lend();
+    if (rt_quiet_as()) { /* or a sample would end the new image */
+        trigger_abandon_as(self_get());
+        return signals_lend();
+    }
     trigger_seek_stop_as(); /* its first tick makes a trigger, which the next line must find */
     struct rt_thread *t = self_get();
     if (t) {

@@ -197,6 +197,22 @@ void trigger_disarm_as(struct rt_thread *t)
     t->timer = -1;
 }
 
+static void close_plainly(int *fd)
+{
+    if (*fd >= 0)
+        sys_call3_as(SYS_close, *fd, 0, 0);
+    *fd = -1;
+}
+
+void trigger_abandon_as(struct rt_thread *t)
+{
+    if (t) {
+        close_plainly(&t->fd);
+        close_plainly(&t->switch_fd);
+    }
+    close_plainly(&discovery_fd);
+}
+
 static void event_control(const struct rt_thread *t, unsigned long request)
 {
     if (t->fd >= 0)

@@ -22,6 +22,9 @@ enum { RT_DISCOVERY_NS = 50000000 };
 bool trigger_arm_as(struct rt_thread *t);
 /* Stops it for good and gives its descriptors back. */
 void trigger_disarm_as(struct rt_thread *t);
+/* In a sandbox, before an exec: no event of the calling thread (t, or NULL: it has none) or of the process's
+ * discovery fires any more. Makes no system call but close, which hardly a sandbox forbids. */
+void trigger_abandon_as(struct rt_thread *t);
 /* Stops and restarts it: around exec. */
 void trigger_pause_as(struct rt_thread *t);
 void trigger_resume_as(struct rt_thread *t);

@@ -191,6 +191,10 @@ def unprivileged():
 def sandbox():
     r = Recording([target("sandbox")])
     expect(r.samples() > 100, f"only {r.samples()} samples")
+    # A sample that is raised inside execve would end the new image.
+    for options in (("-F", "10000"), ("-e", "wall", "-F", "10000")):
+        for _ in range(5):
+            Recording(["setpriv", "--no-new-privs", "sh", "-c", "echo sandboxed; echo x | cat"], options)
 
 
 def traced():
