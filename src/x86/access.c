@@ -152,3 +152,82 @@ unsigned x86_definitions_as(const struct x86_insn *insn,
             out[count++] = by[reg];
     return count;
 }
+
+/* A field's register, if its value goes into the operation: of a byte or word that is only written, the
+ * form says that the register is read. */
+static bool is_source(const struct x86_insn *insn, unsigned use)
+{
+    bool part = (use & FIELD_WRITE) && use >> FIELD_WIDTH_SHIFT <= WIDTH_2;
+    bool exchange = (insn->map == X86_MAP_ONE_BYTE &&
+        (insn->opcode / 2 == 0x86 / 2 || insn->opcode / 8 == 0x90 / 8)) ||
+        (insn->map == X86_MAP_0F && insn->opcode / 8 == 0xc8 / 8); /* xchg, bswap */
+    bool moved = insn->class == X86_CLASS_MOVE && !exchange && !(use & FIELD_CONDITIONAL);
+    return (use & FIELD_READ) && !(part && moved);
+}
+
+static unsigned source(const struct x86_insn *insn, unsigned use, unsigned reg,
+    struct x86_definition *out)
+{
+    unsigned width = use >> FIELD_WIDTH_SHIFT;
+    if (!is_source(insn, use))
+        return 0;
+    bool high = width == WIDTH_1 && (insn->traits & X86_HIGH_BYTE) && reg >= 4 && reg < 8;
+    *out = (struct x86_definition){
+        .reg = (uint8_t)(high ? reg - 4 : reg & 15), .width = (uint8_t)(1u << width), .high = high,
+    };
+    return 1;
+}
+
+/* Implicit operands are as wide as what is written there; a shift's count is cl. */
+static unsigned implicit_width(const struct x86_form *form, unsigned reg)
+{
+    if (form->writes >> reg & 1)
+        return reg == X86_RAX && form->rax_width != WIDTH_HIGH ? 1u << form->rax_width
+                                                               : 1u << form->other_width;
+    return form->bits & FORM_SHIFT_IMM || reg != X86_RCX ? 8 : 1;
+}
+
+/* Registers that implicit memory operands are addressed by. */
+static uint16_t address_registers(const struct x86_form *form)
+{
+    static const uint8_t by[] = {
+        [AT_RSI] = X86_RSI, [AT_RDI] = X86_RDI, [AT_RBX_AL] = X86_RBX, [AT_RAX] = X86_RAX,
+        [AT_RBP] = X86_RBP, [AT_STACK] = X86_RSP, [AT_ABSOLUTE] = X86_RSP, [AT_REG] = X86_RSP,
+        [AT_NONE] = X86_RSP,
+    };
+    unsigned mask = 1u << X86_RSP;
+    for (unsigned slot = 0; slot < 2; slot++)
+        mask |= 1u << by[form->implicit_memory[slot] & ((1u << AT_ACCESS_SHIFT) - 1)];
+    return (uint16_t)mask;
+}
+
+unsigned x86_sources_as(const struct x86_insn *insn,
+    struct x86_definition out[X86_DEFINITIONS_MAX])
+{
+    const struct x86_form *form = &x86_forms[insn->form];
+    unsigned count = 0;
+    if (insn->fields & (X86_FIELD_REG | X86_FIELD_OPCODE))
+        count += source(insn, form->reg, insn->reg, &out[count]);
+    if (insn->fields & X86_FIELD_RM)
+        count += source(insn, form->rm, insn->base, &out[count]);
+    if (insn->fields & X86_FIELD_VVVV)
+        count += source(insn, form->vvvv, insn->vvvv, &out[count]);
+    unsigned implicit = form->reads & ~(unsigned)address_registers(form);
+    for (unsigned reg = 0; reg < 16; reg++)
+        if (implicit >> reg & 1 && count < X86_DEFINITIONS_MAX)
+            out[count++] = (struct x86_definition){
+                .reg = (uint8_t)reg, .width = (uint8_t)implicit_width(form, reg)};
+    return count;
+}
+
+unsigned x86_vector_result_as(const struct x86_insn *insn, const uint8_t *code)
+{
+    /* 62, RXBR'0mmm, ...: X extends modrm.rm where that is a vector. */
+    bool x = insn->encoding == X86_EVEX && !(code[insn->at_prefix + 1] & 0x40);
+    switch (x86_forms[insn->form].vector) {
+    case VECTOR_REG: return insn->reg;
+    case VECTOR_RM: return insn->base | (x ? 16u : 0);
+    case VECTOR_VVVV: return insn->vvvv;
+    default: return X86_NONE;
+    }
+}

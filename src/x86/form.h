@@ -96,6 +96,9 @@ enum { /* x86_form.bits */
     FORM_SHIFT_IMM = 8,     /* shift or rotate by an immediate: flags stay if the count is 0 */
 };
 
+/* Of the vector register that the instruction writes first. */
+enum { VECTOR_NONE, VECTOR_REG, VECTOR_RM, VECTOR_VVVV };
+
 struct x86_form {
     uint8_t kind;
     uint8_t class;
@@ -118,7 +121,7 @@ struct x86_form {
     uint8_t implicit_size;      /* bytes of each */
     uint8_t rax_width;          /* of an implicit write of rax */
     uint8_t other_width;        /* of other implicit writes, except rsp: always 8 */
-    uint8_t spare;
+    uint8_t vector;             /* VECTOR_...: the field of the vector register that is written */
 };
 
 _Static_assert(sizeof(struct x86_form) == 28, "a form has no padding");

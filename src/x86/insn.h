@@ -229,6 +229,16 @@ enum { X86_DEFINITIONS_MAX = 16 };
 unsigned x86_definitions_as(const struct x86_insn *insn,
     struct x86_definition out[X86_DEFINITIONS_MAX]);
 
+/* General registers that the instruction reads as operands, the fields' first, ascending in each; not those
+ * that only make an address or move the stack, nor the old value of what is written in part.
+ * Returns how many. */
+unsigned x86_sources_as(const struct x86_insn *insn,
+    struct x86_definition out[X86_DEFINITIONS_MAX]);
+
+/* The vector register (0 to 31; its low 128 bits are xmm) that the instruction writes, or X86_NONE. Of
+ * two, the first. Implicit ones (xmm0 of some old instructions) are not seen. */
+unsigned x86_vector_result_as(const struct x86_insn *insn, const uint8_t *code);
+
 /* Changes, in the copy `code` of the instruction, register `from` to `to` in those of `fields` that
  * hold a general register. False, with nothing changed, where the encoding has no room: `to` is one
  * of r8 to r15 and there is no REX (or a two-byte VEX), or a base or index cannot be `to` without

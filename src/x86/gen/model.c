@@ -330,9 +330,26 @@ static unsigned field_use(const struct model_insn *in, const ZydisDecodedOperand
     return use;
 }
 
+static void vector_register(const ZydisDecodedOperand *o, struct x86_form *form)
+{
+    switch (ZydisRegisterGetClass(o->reg.value)) {
+    case ZYDIS_REGCLASS_XMM: case ZYDIS_REGCLASS_YMM: case ZYDIS_REGCLASS_ZMM: break;
+    default: return;
+    }
+    if (form->vector || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        return;
+    switch (o->encoding) {
+    case ZYDIS_OPERAND_ENCODING_MODRM_REG: form->vector = VECTOR_REG; break;
+    case ZYDIS_OPERAND_ENCODING_MODRM_RM: form->vector = VECTOR_RM; break;
+    case ZYDIS_OPERAND_ENCODING_NDSNDD: form->vector = VECTOR_VVVV; break;
+    default: break;
+    }
+}
+
 static void explicit_register(struct model *m, const struct model_insn *in,
     const ZydisDecodedOperand *o, struct x86_form *form)
 {
+    vector_register(o, form);
     if (general(o->reg.value) < 0)
         return;
     uint8_t use = (uint8_t)field_use(in, o);

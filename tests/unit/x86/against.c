@@ -154,6 +154,48 @@ static void compare_memory(struct against *a, const struct model_insn *in, const
 }
 
 /* All that the table says, against what it would say of just this instruction. */
+/* The first vector register that the instruction writes by name, X86_NONE without one. */
+static unsigned vector_written(const struct model_insn *in)
+{
+    for (unsigned i = 0; i < in->insn.operand_count; i++) {
+        const ZydisDecodedOperand *o = &in->operand[i];
+        if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || o->encoding == ZYDIS_OPERAND_ENCODING_NONE ||
+                !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+            continue;
+        switch (ZydisRegisterGetClass(o->reg.value)) {
+        case ZYDIS_REGCLASS_XMM: case ZYDIS_REGCLASS_YMM: case ZYDIS_REGCLASS_ZMM:
+            return (unsigned)ZydisRegisterGetId(o->reg.value);
+        default: break;
+        }
+    }
+    return X86_NONE;
+}
+
+/* Explicit operands that are read: each must be among the sources, as wide as it is. */
+static void compare_values(struct against *a, const struct model_insn *in, const struct x86_insn *got,
+    const uint8_t *code)
+{
+    struct x86_definition sources[X86_DEFINITIONS_MAX];
+    unsigned count = x86_sources_as(got, sources);
+    const char *name = ZydisMnemonicGetString(in->insn.mnemonic);
+    if (x86_vector_result_as(got, code) != vector_written(in))
+        mismatch(a, code, got->length, "%s: writes vector register %u, not %u", name,
+            x86_vector_result_as(got, code), vector_written(in));
+    for (unsigned i = 0; i < in->insn.operand_count && !operands_differ(in); i++) {
+        const ZydisDecodedOperand *o = &in->operand[i];
+        if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || number(o->reg.value) < 0 ||
+                o->encoding == ZYDIS_OPERAND_ENCODING_NONE ||
+                !(o->actions & ZYDIS_OPERAND_ACTION_MASK_READ))
+            continue;
+        bool found = false;
+        for (unsigned k = 0; k < count; k++)
+            found |= sources[k].reg == number(o->reg.value) &&
+                sources[k].width * 8 == o->size;
+        if (!found)
+            mismatch(a, code, got->length, "%s: operand %u is no source", name, i);
+    }
+}
+
 static void compare_form(struct against *a, const struct model_insn *in, const struct x86_insn *got,
     const uint8_t *code)
 {
@@ -214,6 +256,7 @@ unsigned against_zydis(struct against *a, const uint8_t *code, size_t size)
     }
     a->compared++;
     compare_form(a, &in, &got, code);
+    compare_values(a, &in, &got, code);
     compare_parts(a, &in, &got, code);
     if (takes_r13_for_a_base(&in)) {
         a->excused++;
