@@ -99,6 +99,7 @@ static void settle_config(struct recording *r)
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
     r->config.length_least = o->engine.length_least;
+    r->config.skip = o->engine.skip;
     r->config.native_ns = o->engine.native_ns;
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }

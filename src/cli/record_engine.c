@@ -8,6 +8,7 @@
 #include "profile/counts.h"
 
 enum { LENGTH_DEFAULT = 1000 };
+enum { SKIP_DEFAULT = 62, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
 
 /* The number of `name` among the names; "..., or ..." in the message. */
@@ -71,6 +72,17 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
     return true;
 }
 
+bool record_engine_skip(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0, SKIP_MAX,
+                      "the instructions before observing begins (--skip)", &value, e))
+        return false;
+    r->skip = (uint32_t)value;
+    r->skip_given = true;
+    return true;
+}
+
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
 {
     double value;
@@ -98,12 +110,22 @@ static bool tool_fits(const struct record_engine *r, struct err *e)
                    "use --exact --tool %s", name, profile_carrier_name(r->carrier), name);
 }
 
+static bool skip_settle(struct record_engine *r, struct err *e)
+{
+    bool fits = r->carrier == CARRIER_BURST && r->tool == TOOL_VALUES;
+    if (r->skip_given && !fits)
+        return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
+    if (!r->skip_given && fits)
+        r->skip = SKIP_DEFAULT;
+    return true;
+}
+
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
     if (!r->tool_given)
         r->tool = r->carrier == CARRIER_HANDLER ? TOOL_STACKS : TOOL_BLOCKS;
-    if (!tool_fits(r, e))
+    if (!tool_fits(r, e) || !skip_settle(r, e))
         return false;
     if (r->carrier == CARRIER_BURST && attached)
         return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "

@@ -18,11 +18,14 @@ struct record_engine {
     uint64_t length;    /* most instructions of a burst; 0: not given */
     uint64_t length_least; /* 0: all bursts are of `length` */
     uint64_t native_ns; /* --baseline; 0: not given */
+    uint32_t skip;      /* most instructions that a burst skips first */
+    bool skip_given;
 };
 
 bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_skip(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that

@@ -12,7 +12,7 @@ enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX 
 /* Values of options without a letter. */
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
-       OPT_NO_TRAMPOLINE };
+       OPT_SKIP, OPT_NO_TRAMPOLINE };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -42,8 +42,10 @@ static const struct row {
                                "as --carrier exact"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, exact"},
     {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
-    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000); LEAST..MOST: any\n"
-                          "number between them, anew for each"},
+    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
+                          "LEAST..MOST: any number between them, anew for each"},
+    {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
+                            "observing (default 62): against the bias of interrupts"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
     {'q', "quiet", NULL, "no live line, no summary; errors only"},
@@ -125,6 +127,7 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     double value;
     switch (option) {
     case OPT_LENGTH: return record_engine_length(&o->engine, text, e);
+    case OPT_SKIP: return record_engine_skip(&o->engine, text, e);
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case 'F':
         o->frequency_given = true;

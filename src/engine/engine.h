@@ -47,6 +47,9 @@ struct engine_carrier {
     enum engine_action (*signals)(struct engine_thread *t);
     /* The key of an address (sigsafe/key.h), under the engine's lock. NULL: no image is known. */
     uint64_t (*key)(void *carrier, uint64_t address);
+    /* The return address of the procedure that the thread is in, with its registers in t, before the
+     * instruction at pc; 0: not found. For called hooks; NULL: never found. */
+    uint64_t (*caller)(struct engine_thread *t, uint64_t pc);
 };
 
 struct engine_config {

@@ -127,6 +127,17 @@ const struct spool *hook_spool(const struct engine_thread *t)
     return t->engine->config.spool;
 }
 
+struct spool_counts *hook_counts(const struct engine_thread *t)
+{
+    return t->engine->config.counts;
+}
+
+uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc)
+{
+    const struct engine_carrier *c = t->engine->config.carrier;
+    return c->caller ? c->caller(t, pc) : 0;
+}
+
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {

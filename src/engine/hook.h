@@ -100,6 +100,11 @@ uint64_t hook_key_as(const struct hooks *h, uint64_t address);
 uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address); /* for called hooks */
 /* Where the tool keeps what it keeps in the spool; NULL: nowhere. */
 const struct spool *hook_spool(const struct engine_thread *t);
+/* The process's counts there, or NULL; others in a forked child. */
+struct spool_counts *hook_counts(const struct engine_thread *t);
+/* The return address of the procedure that the thread is in, before the instruction at pc; 0: not known. For
+ * called hooks. */
+uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
 
 enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
 
@@ -119,6 +124,11 @@ struct tool {
      * NULL: records are thrown away. */
     void (*flush)(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
                   bool ends);
+    /* A burst begins at t->rip: after `skip` instructions, `length` more are to be observed. It ends, before
+     * the instruction at t->rip, whether they all were executed or not. Either may be NULL: a tool
+     * that observes whatever is executed. */
+    void (*burst_begin)(void *data, struct engine_thread *t, uint32_t skip, uint64_t length);
+    void (*burst_end)(void *data, struct engine_thread *t);
 };
 
 /* The thread's counter, as translated code adds to it. */

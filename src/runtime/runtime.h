@@ -57,8 +57,10 @@ struct rt_burst {
     struct engine_thread *engine; /* NULL: not made yet */
     uint64_t mask;   /* the program's, while a burst runs */
     uint64_t begun;  /* time stamp counter at the handler's entry */
+    uint64_t counted_from; /* time stamp counter: what went before is in the thread's cost */
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */
+    uint32_t triggers; /* since the last burst */
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */
 };

@@ -43,7 +43,8 @@ struct spool_counts;
 #define TUPLES_CHUNKS 4096u    /* 2M instructions a process */
 #define TUPLES_NONE UINT32_MAX /* no id */
 enum {
-    TUPLE_VALUES_MAX = 14,    /* of one record */
+    TUPLE_VALUES_MAX = 12,    /* of one record */
+    TUPLE_MEMORIES = 2,       /* memory operands of one record */
     TUPLE_ARGUMENT_COUNT = 6, /* rdi, rsi, rdx, rcx, r8, r9 */
     TUPLE_LENGTH_MAX = 128,   /* tuples of a sequence */
     TUPLE_WORDS_MAX = 1 + TUPLE_ARGUMENT_COUNT + TUPLE_VALUES_MAX,
@@ -63,12 +64,14 @@ struct tuple_capture {
 struct tuple_value {
     uint8_t what;  /* number of the bit of enum penumbra_capture: TUPLE_RESULT ... */
     uint8_t index; /* RESULT, LOADED, STORED of more than 8 bytes: 0 the low 8, 1 the next 8 (what is
-                      beyond 16 bytes is not captured). SOURCES: 0, 1, ... by register number. ADDRESS,
-                      LOADED, STORED of an instruction with several memory operands: their order in
-                      x86_memory_as times 2, plus the above. SYSTEM_CALL: as in module.h */
-    uint8_t reg;   /* 0 to 15: general register; 16 + n: vector register n; 0xff: none */
-    uint8_t bytes; /* 1 to 8 */
+                      beyond 16 bytes is not captured). SOURCES: 0, 1, ... as x86_sources_as has them.
+                      ADDRESS, LOADED, STORED of an instruction with two memory operands: 2 more for
+                      the second. SYSTEM_CALL: as in module.h */
+    uint8_t reg;   /* 0 to 15: general register; 16 + n: vector register n; 0xff: memory, or none */
+    uint8_t bytes; /* 1 to 8; TUPLE_HIGH besides: bits 8 to 15 of the register */
 };
+
+enum { TUPLE_HIGH = 0x80 };
 
 /* The bits of enum penumbra_capture by number. */
 enum tuple_what {
@@ -80,13 +83,33 @@ _Static_assert(1 << TUPLE_TARGET == PENUMBRA_TARGET && 1 << TUPLE_STORED == PENU
                1 << TUPLE_SYSTEM_CALL == PENUMBRA_SYSTEM_CALL && 1 << TUPLE_FLAGS == PENUMBRA_FLAGS,
                "the same bits");
 
+/* An address that an instruction forms: base + index * scale + disp, as x86/insn.h has it; the address of
+ * the next instruction is in `disp` already where it is relative to rip. */
+struct tuple_memory {
+    int64_t disp;
+    uint8_t base, index, scale;
+    uint8_t add8;    /* register whose low byte is added, or 0xff */
+    uint8_t segment; /* 1: the FS base is added */
+    uint8_t address32; /* 1: the sum without the segment's base is cut to 32 bits */
+    uint16_t size;
+};
+
+/* tuple_insn.flags */
+enum {
+    TUPLE_INSN_BRANCH = 1,   /* goes to `target`, or on */
+    TUPLE_INSN_JUMP = 2,     /* goes to `target` */
+    TUPLE_INSN_INDIRECT = 4, /* goes where only the engine knows */
+    TUPLE_INSN_CALL = 8,
+    TUPLE_INSN_SYSCALL = 16,
+};
+
 /* An instruction that has been observed. The same address may have several: code that changed, or two
  * threads that met it first at the same time. Complete when `length` is not 0.
  *
- *   0      8         16         31       32      34      36       40                           96
- *   +------+---------+----------+--------+-------+-------+--------+----------------------------+
- *   | key  | address | bytes    | length | what  | count | before | values[14]                 |
- *   +------+---------+----------+--------+-------+-------+--------+----------------------------+ */
+ *   0      8         16      31       32     34      35       36      37        40          88        120
+ *   +------+---------+-------+--------+------+-------+--------+-------+---------+-----------+---------+--------+
+ *   | key  | address | bytes | length | what | count | before | flags | memories| values[12]| memory  | target |
+ *   +------+---------+-------+--------+------+-------+--------+-------+---------+-----------+---------+--------+ */
 struct tuple_insn {
     uint64_t key;       /* key.h, the exact address */
     uint64_t address;   /* in the process */
@@ -94,11 +117,16 @@ struct tuple_insn {
     uint8_t length;     /* atomic, written last: 1 to 15 */
     uint16_t what;      /* what the capture table asks for: bits of enum penumbra_capture */
     uint8_t count;      /* of values */
-    uint8_t reserved;
-    uint32_t before;    /* values[i] is captured before the instruction: bit i; else after it */
+    uint8_t before;     /* of them: captured before the instruction, and first */
+    uint8_t flags;      /* TUPLE_INSN_... */
+    uint8_t memories;   /* memory operands that addresses are captured of */
+    uint8_t reserved[2];
     struct tuple_value values[TUPLE_VALUES_MAX];
+    /* For the producer. */
+    struct tuple_memory memory[TUPLE_MEMORIES];
+    uint64_t target;    /* of a direct transfer */
 };
-_Static_assert(sizeof(struct tuple_insn) == 96, "records of three quarters of two cache lines");
+_Static_assert(sizeof(struct tuple_insn) == 128, "records of two cache lines");
 
 /* tuple_sequence.flags */
 enum {
@@ -147,16 +175,18 @@ struct tuple_ring {
     uint64_t dropped[TUPLE_DROP_COUNT]; /* sequences, by reason */
     /* Private to the producer: the sequence that it is writing. */
     struct tuple_cursor {
+        uint64_t total;   /* instructions that are still to be observed */
+        uint64_t begin;   /* bytes: of the sequence */
         uint64_t at;      /* bytes: where the next tuple begins; 0: there is no sequence */
-        uint64_t begin;   /* of the sequence */
-        uint64_t expected;/* a tuple is open: completed where this is the next instruction's address */
-        uint64_t open;    /* bytes: where the open tuple begins; 0: none */
-        uint64_t address; /* memory operand of the open tuple */
-        uint64_t address2;/* and its second */
+        uint64_t open;    /* bytes: where the tuple that waits for its instruction's end begins; 0: none */
+        uint64_t address[TUPLE_MEMORIES]; /* memory operands of the open tuple */
         uint32_t skip;    /* instructions that are executed before one is observed */
-        uint32_t left;    /* tuples that may still be begun */
-        uint32_t skipped; /* for the header */
-        uint32_t called;  /* the last tuple was a call */
+        uint32_t skipped; /* of this burst, for the header */
+        uint32_t left;    /* tuples that the sequence still has room for */
+        uint8_t called;   /* the last tuple was a call */
+        uint8_t continues; /* the sequence goes on where the last one ended */
+        uint8_t lost;     /* the consumer was waited for in vain */
+        uint8_t counted;  /* something of this burst was published, or counted as dropped */
     } cursor;
     /* Written by the consumer. */
     _Alignas(64) uint64_t tail; /* atomic; bytes ever consumed */

@@ -29,6 +29,7 @@ const struct tool *tool_of_kind(uint32_t kind)
     static const struct tool *const kinds[TOOL_KIND_COUNT] = {
         [TOOL_NULL] = &tool_null,     [TOOL_COUNT] = &tool_count, [TOOL_BLOCKS] = &tool_blocks,
         [TOOL_EDGES] = &tool_edges,   [TOOL_CALLS] = &tool_calls,
+        [TOOL_VALUES] = &tool_values,
     };
     return kind < TOOL_KIND_COUNT ? kinds[kind] : NULL;
 }

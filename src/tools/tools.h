@@ -16,6 +16,8 @@ extern const struct tool tool_calls;   /* calls in their calling context */
 extern const struct tool tool_path;    /* block numbers into a ring (bench) */
 extern const struct tool tool_results; /* every general-register result into a ring (bench) */
 
+extern const struct tool tool_values;  /* what instructions read, write and do (tuples.h) */
+
 /* The tool with this name, or NULL. */
 const struct tool *tool_find(const char *name);
 /* The tool that the collector asked for (enum tool_kind); NULL: none that runs under the engine. */

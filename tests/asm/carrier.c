@@ -38,4 +38,4 @@ static enum engine_action signals(struct engine_thread *t)
     return ENGINE_RETURN;
 }
 
-const struct engine_carrier asm_carrier = { trust, system_call, stopped, signals, NULL };
+const struct engine_carrier asm_carrier = { trust, system_call, stopped, signals, NULL, NULL };

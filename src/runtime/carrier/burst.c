@@ -9,6 +9,7 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/interpose/faults.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
@@ -124,11 +125,17 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     struct spool_counts *c = burst.counts;
     struct engine_thread *e = t->burst.engine;
     uint64_t ran = t->burst.length - (uint64_t)e->budget - (uint64_t)not_run;
+    const struct tool *tool = tool_of_kind(rt.config->tool);
+    if (tool && tool->burst_end)
+        tool->burst_end(NULL, e);
     count_stop(why);
     translated_figures_as(c, e);
     __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&c->burst_ticks, sys_ticks_as() - t->burst.begun, __ATOMIC_RELAXED);
+    uint64_t now = sys_ticks_as();
+    __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
+    if (rt.config->tool == TOOL_VALUES)
+        trigger_burst_as(t, now - t->burst.counted_from);
     t->burst.active = false;
 }
 
@@ -157,7 +164,13 @@ static enum engine_action stopped_as(struct engine_thread *e, enum stop_reason w
     leave_as(e, why, 0);
 }
 
+static uint64_t caller_as(struct engine_thread *e, uint64_t pc)
+{
+    return translated_caller_as(e->carrier, e, pc);
+}
+
 static const struct engine_carrier carrier = {
+    .caller = caller_as,
     .trust = burst_code_trust_as,
     .system_call = system_call_as,
     .stopped = stopped_as,
@@ -224,18 +237,37 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
     return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
 }
 
-/* xorshift: any length from the least to the most is as likely. */
-static uint64_t length_draw(struct rt_thread *t)
+/* xorshift: each of 0 ... most is as likely. */
+static uint64_t draw(struct rt_thread *t, uint64_t most)
 {
-    uint64_t least = rt.config->length_least, most = rt.config->length;
-    if (!least || least >= most)
-        return most;
     uint64_t x = t->burst.random ? t->burst.random : sys_ticks_as() | 1;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
     t->burst.random = x;
-    return least + x % (most - least + 1);
+    return x % (most + 1);
+}
+
+static uint64_t length_draw(struct rt_thread *t)
+{
+    uint64_t least = rt.config->length_least, most = rt.config->length;
+    return !least || least >= most ? most : least + draw(t, most - least);
+}
+
+/* The sum of two: docs/values.md, "Bias". */
+static uint32_t skip_draw(struct rt_thread *t)
+{
+    uint32_t most = rt.config->skip;
+    return most ? (uint32_t)(draw(t, most / 2) + draw(t, most - most / 2)) : 0;
+}
+
+/* One of so many triggers begins a burst. */
+static bool is_turn(struct rt_thread *t)
+{
+    if (++t->burst.triggers < rt.config->every)
+        return false;
+    t->burst.triggers = 0;
+    return true;
 }
 
 static uint64_t *mask_of(ucontext_t *u)
@@ -256,8 +288,9 @@ static void alternate_stack_note(struct engine_thread *e, const ucontext_t *u)
 
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
-    if (rt_quiet_as())
+    if (rt_quiet_as() || !is_turn(t))
         return;
+    uint64_t began = sys_ticks_as();
     struct engine_thread *e = engine_thread_of_as(t);
     if (!e) {
         if (burst.counts)
@@ -274,8 +307,15 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     alternate_stack_note(e, u);
     t->burst.mask = *mask_of(u);
     t->burst.begun = ticks;
+    t->burst.counted_from = began;
     t->burst.length = length_draw(t);
     t->burst.active = true;
+    const struct tool *tool = tool_of_kind(rt.config->tool);
+    if (tool && tool->burst_begin) {
+        uint32_t skip = skip_draw(t);
+        tool->burst_begin(NULL, e, skip, t->burst.length);
+        t->burst.length += skip;
+    }
     e->budget = (int64_t)t->burst.length;
     *mask_of(u) |= ~faults_set();
     engine_redirect_as(e, u->uc_mcontext.gregs);
@@ -314,6 +354,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
         return true;
     }
     engine_flush_as(t->burst.engine, true);
+    t->burst.engine->rip = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
     burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
     *mask_of(u) = t->burst.mask;
     engine_release_as(t->burst.engine);

@@ -66,7 +66,13 @@ static void exact_left(struct engine_thread *t, enum stop_reason why)
     translated_figures_as(counts, t);
 }
 
+static uint64_t exact_caller(struct engine_thread *t, uint64_t pc)
+{
+    return state_of(t) ? translated_caller_as(state_of(t), t, pc) : 0;
+}
+
 static const struct engine_carrier carrier = {
+    .caller = exact_caller,
     .trust = exact_trust,
     .system_call = whole_system_call_as,
     .stopped = whole_stopped_as,

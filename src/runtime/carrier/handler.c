@@ -173,9 +173,16 @@ static uint64_t stack_left(const ucontext_t *u)
     return left < u->uc_stack.ss_size ? left : UINT64_MAX;
 }
 
-/* Bursts take no call path: what is charged is counted as unattributed time is. */
-static bool burst_due_as(struct rt_thread *t, struct trigger_charge charge)
+/* Bursts take no call path: what is charged is counted as unattributed time is. Short ones that
+ * observe values do: what is invariant matters where time is spent. */
+static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
+                         struct trigger_charge charge)
 {
+    if (rt.config->tool == TOOL_VALUES) {
+        uint64_t taken = t->record->taken;
+        sample_take_as(t, regs, charge);
+        return t->record->taken != taken;
+    }
     if (phases_paused_as()) {
         t->record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
         return false;
@@ -199,7 +206,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     } else if (stack_left(u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
     } else if (rt_burst_as()) {
-        taken = burst_due_as(t, charge);
+        taken = burst_due_as(t, &regs, charge);
     } else {
         sample_take_as(t, &regs, charge);
     }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "runtime/images.h"
+#include "runtime/runtime.h"
 #include "sigsafe/key.h"
 
 /* The symbol came with the registration (glibc 2.35). */
@@ -32,6 +33,23 @@ void translated_figures_as(struct spool_counts *counts, struct engine_thread *t)
     __atomic_fetch_add(&counts->dispatches, t->dispatches, __ATOMIC_RELAXED);
     __atomic_fetch_add(&counts->dispatch_ticks, t->dispatch_ticks, __ATOMIC_RELAXED);
     t->dispatches = t->dispatch_ticks = 0;
+}
+
+uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e, uint64_t pc)
+{
+    static const uint8_t from[UNWIND_RIP] = {
+        ENGINE_RAX, ENGINE_RDX, ENGINE_RCX, ENGINE_RBX, ENGINE_RSI, ENGINE_RDI, ENGINE_RBP, ENGINE_RSP,
+        ENGINE_R8,  ENGINE_R9,  ENGINE_R10, ENGINE_R11, ENGINE_R12, ENGINE_R13, ENGINE_R14, ENGINE_R15};
+    struct unwind_regs regs;
+    bool exact = true, root = false, guessed = false;
+    uint64_t cfa = 0;
+    for (unsigned i = 0; i < UNWIND_RIP; i++)
+        regs.r[i] = e->gpr[from[i]];
+    regs.r[UNWIND_RIP] = pc;
+    t->unwind.no_system_calls = rt_quiet_as();
+    enum truncation end =
+        unwind_step_as(&t->unwind, images_current_as(), &regs, &exact, &root, &cfa, &guessed);
+    return end == TRUNC_NONE && !root ? regs.r[UNWIND_RIP] : 0;
 }
 
 void *translated_rseq_area_as(void)

@@ -17,6 +17,12 @@ uint64_t translated_key_as(void *carrier, uint64_t address);
 /* Adds what the engine did for this thread since the last time to the process's record. */
 void translated_figures_as(struct spool_counts *counts, struct engine_thread *t);
 
+struct rt_thread;
+
+/* The return address of the procedure that the thread is in, before the instruction at pc; 0: not found.
+ * Reads the stack by unwind tables, as samples do. */
+uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e, uint64_t pc);
+
 /* What glibc registered with the kernel for the calling thread's restartable sequences, or NULL. */
 void *translated_rseq_area_as(void);
 

@@ -42,12 +42,15 @@ class Usage(Case):
 
     def test_carriers_and_tools(self):
         self.check(["--carrier", "brst", "true"], "did you mean burst?")
-        self.check(["--exact", "--tool", "xyzzy", "true"], "null, count, blocks, edges or calls")
+        self.check(["--exact", "--tool", "xyzzy", "true"], "null, count, blocks, edges, calls")
         self.check(["--tool", "edges", "true"], "add --exact")
         self.check(["--exact", "--tool", "stacks", "true"], "--exact --tool calls")
         self.check(["--carrier", "burst", "--tool", "calls", "true"], "needs the whole run")
         self.check(["--exact", "--length", "5", "true"], "add --carrier burst")
         self.check(["--carrier", "burst", "--length", "0", "true"], "between 1 and")
+        self.check(["--tool", "values", "--skip", "5000", "true"], "between 0 and 4096")
+        self.check(["--exact", "--tool", "values", "--skip", "5", "true"], "--skip is about bursts")
+        self.check(["--carrier", "burst", "--skip", "5", "true"], "add --tool values")
         self.check(["--carrier", "burst", "--baseline", "3", "true"], "--baseline is for --exact")
         for option in (["-F", "10"], ["-c", "1ms"], ["-e", "cpu"], ["--budget", "1%"]):
             self.check(["--exact", *option, "true"], f"{option[0]} is about samples")

@@ -37,7 +37,7 @@ static enum engine_action signals(struct engine_thread *t)
     return ENGINE_CONTINUE;
 }
 
-const struct engine_carrier rig_carrier = { trust, system_call, stopped, signals, NULL };
+const struct engine_carrier rig_carrier = { trust, system_call, stopped, signals, NULL, NULL };
 
 /* Counts what it asks for, by itself: hooks at every point, of known frequency. */
 struct asked asked;

@@ -1,0 +1,515 @@
+/* What instructions read, write and do, as tuples for a module (docs/values.md).
+ *
+ *      before A ── A ── before B ── B ── before C
+ *        │                │
+ *        │                ├ completes A's tuple: B's address is where A had to go
+ *        │                └ begins B's: source operands, addresses
+ *        └ begins A's tuple
+ *
+ *      indirect transfers are completed by a hook of their own, with their target; the last tuple where
+ *      the burst ends.
+ *
+ * A tuple whose instruction did not come to its end (it faulted, a signal's handler runs) is taken back.
+ *
+ * Context: called hooks: the thread concerned, on its engine stack. Each writes its own ring; records
+ * are shared, and made without a lock.
+ * Ownership: rings and records live in the spool. */
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "sigsafe/key.h"
+#include "sigsafe/spool_counts.h"
+#include "sigsafe/sys.h"
+#include "sigsafe/tuples.h"
+#include "tools/tools.h"
+#include "tools/values_plan.h"
+
+enum {
+    SLOTS = 1 << 22,         /* of the table from address to record: a byte of code each */
+    PROBES = 64,
+    LENGTH_SHIFT = 56,       /* hooks' argument: address | length << 56 */
+    SEQUENCE_WHOLE = 64,     /* tuples of a sequence of a whole run */
+    WAIT_NS = 1000000, WAITS = 3000,
+    FLAGS_SHOWN = 0xcd5,     /* CF PF AF ZF SF DF OF */
+    UNTIMED = -1,
+    SPINS = 10000000,
+};
+#define ADDRESS_MASK ((UINT64_C(1) << LENGTH_SHIFT) - 1)
+
+/* vector_read.S */
+void vector_read_as(unsigned number, uint64_t out[2]) __attribute__((visibility("hidden")));
+
+/* The process's. */
+static struct {
+    struct spool_counts *counts;  /* atomic: whose `tuples` are; a forked child has others */
+    struct spool_tuples *tuples;  /* set before counts */
+    const struct tuple_capture *capture;
+    const struct spool_config *config;
+    uint32_t *slots;              /* atomic: id + 1 of a record, by the low bits of its address */
+    uint32_t lock;
+} values;
+
+/* ---- the process ---- */
+
+static uint32_t *slots_map_as(void)
+{
+    long base = sys_call6_as(SYS_mmap, 0, SLOTS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return base < 0 && base > -4096 ? NULL : (uint32_t *)base;
+}
+
+/* Records of a parent are not the child's: it begins with none. */
+static bool slots_empty_as(void)
+{
+    if (!values.slots)
+        return (values.slots = slots_map_as()) != NULL;
+    return sys_call3_as(SYS_madvise, (long)values.slots, SLOTS * sizeof(uint32_t), MADV_DONTNEED) == 0;
+}
+
+static bool process_make_as(const struct spool *s, struct spool_counts *counts)
+{
+    values.config = &spool_header(s)->config;
+    values.capture = spool_at(s, values.config->capture, sizeof *values.capture);
+    if (!values.capture || !slots_empty_as())
+        return false;
+    values.tuples = tuples_begin_as(s, counts);
+    if (!values.tuples)
+        return false;
+    __atomic_store_n(&values.counts, counts, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The process's state is made for `counts`. Signals are blocked, as around all that the engine locks. */
+static bool process_ready_as(const struct spool *s, struct spool_counts *counts)
+{
+    if (__atomic_load_n(&values.counts, __ATOMIC_ACQUIRE) == counts)
+        return true;
+    for (unsigned spins = 0; __atomic_exchange_n(&values.lock, 1, __ATOMIC_ACQUIRE); spins++) {
+        if (spins == SPINS)
+            return false; /* its owner was left behind by a fork */
+        __builtin_ia32_pause();
+    }
+    bool ready = values.counts == counts || process_make_as(s, counts);
+    __atomic_store_n(&values.lock, 0, __ATOMIC_RELEASE);
+    return ready;
+}
+
+static bool is_burst(void)
+{
+    return values.config->carrier == CARRIER_BURST;
+}
+
+/* The thread is observed if there is room for its ring. */
+static bool thread_begin_as(void *data, struct engine_thread *t)
+{
+    const struct spool *s = hook_spool(t);
+    struct spool_counts *counts = hook_counts(t);
+    struct tuple_ring *ring = t->tool;
+    (void)data;
+    if (!s || !counts || !process_ready_as(s, counts)) {
+        t->tool = NULL;
+        return true;
+    }
+    if (!ring || ring->counts != (uint64_t)(uintptr_t)counts) {
+        ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid,
+                                   is_burst() ? TUPLE_RING_BURST : TUPLE_RING_EXACT);
+        t->tool = ring;
+    }
+    if (!ring) {
+        __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
+        return true;
+    }
+    ring->counts = (uint64_t)(uintptr_t)counts;
+    ring->cursor.at = ring->cursor.open = ring->cursor.skip = 0;
+    ring->cursor.called = ring->cursor.continues = 0;
+    ring->cursor.total = values.config->carrier == CARRIER_EXACT ? UINT64_MAX : 0;
+    return true;
+}
+
+/* ---- records ---- */
+
+static bool same_code(const struct tuple_insn *r, const uint8_t *code, unsigned length)
+{
+    if (r->length != length)
+        return false;
+    for (unsigned i = 0; i < length; i++)
+        if (r->bytes[i] != code[i])
+            return false;
+    return true;
+}
+
+static struct tuple_insn *record_make_as(struct engine_thread *t, uint64_t pc, unsigned length,
+                                         uint32_t *id)
+{
+    struct tuple_insn *r = tuples_insn_make_as(hook_spool(t), values.tuples, id);
+    struct x86_insn insn;
+    if (!r)
+        return NULL;
+    for (unsigned i = 0; i < length; i++)
+        r->bytes[i] = ((const uint8_t *)pc)[i];
+    r->address = pc;
+    r->key = hook_key_late_as(t, pc);
+    /* Changed since it was translated: what is left is an instruction without values. */
+    if (x86_decode_as(r->bytes, length, &insn) == length)
+        values_plan_as(r, &insn, values.capture);
+    __atomic_store_n(&r->length, (uint8_t)length, __ATOMIC_RELEASE);
+    return r;
+}
+
+/* The record of the instruction at pc, made at its first execution; NULL: there is no room. */
+static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, unsigned length,
+                                       uint32_t *id)
+{
+    uint32_t *slot = NULL;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        slot = &values.slots[(pc + i) % SLOTS];
+        uint32_t number = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+        if (!number)
+            break;
+        struct tuple_insn *r = tuples_insn_at(hook_spool(t), values.tuples, number - 1);
+        *id = number - 1;
+        if (r && r->address == pc && same_code(r, (const uint8_t *)pc, length))
+            return r;
+        slot = NULL;
+    }
+    struct tuple_insn *r = slot ? record_make_as(t, pc, length, id) : NULL;
+    if (r) /* of two threads that met it first, each has a record of its own: one of them is found */
+        __atomic_store_n(slot, *id + 1, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
+    return r;
+}
+
+/* ---- values ---- */
+
+static uint64_t narrowed(uint64_t value, unsigned bytes)
+{
+    if (bytes & TUPLE_HIGH)
+        return value >> 8 & 0xff;
+    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
+}
+
+static uint64_t fs_base(void)
+{
+    uint64_t base;
+    __asm__ volatile("rdfsbase %0" : "=r"(base)); /* FSGSBASE: without it there is no engine */
+    return base;
+}
+
+static uint64_t address_of(const struct engine_thread *t, const struct tuple_memory *m)
+{
+    uint64_t sum = (uint64_t)m->disp;
+    if (m->base < 16)
+        sum += t->gpr[m->base];
+    if (m->index < 16)
+        sum += t->gpr[m->index] * m->scale;
+    if (m->add8 < 16)
+        sum += t->gpr[m->add8] & 0xff;
+    if (m->address32)
+        sum = (uint32_t)sum;
+    return m->segment ? sum + fs_base() : sum;
+}
+
+static uint64_t memory_read(uint64_t address, unsigned bytes)
+{
+    const uint8_t *from = (const uint8_t *)address;
+    uint64_t value = 0;
+    if (bytes == 8)
+        return ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)(const void *)from)->v;
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)from[i] << 8 * i;
+    return value;
+}
+
+/* `pc`: the next instruction's address. */
+static uint64_t value_of(const struct engine_thread *t, const struct tuple_cursor *c,
+                         const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc)
+{
+    uint64_t vector[2];
+    switch (v->what) {
+    case TUPLE_FLAGS: return t->rflags & FLAGS_SHOWN;
+    case TUPLE_ADDRESS: return c->address[v->index / 2];
+    case TUPLE_TAKEN: return pc == r->target;
+    case TUPLE_TARGET: return pc;
+    case TUPLE_LATENCY: return t->time;
+    case TUPLE_LOADED: case TUPLE_STORED:
+        if (v->reg >= 16)
+            return memory_read(c->address[v->index / 2] + (v->index & 1u) * 8, v->bytes);
+        break;
+    default: break;
+    }
+    if (v->reg < 16)
+        return narrowed(t->gpr[v->reg], v->bytes);
+    vector_read_as(v->reg - 16u, vector);
+    return narrowed(vector[v->index & 1], v->bytes);
+}
+
+/* ---- sequences ---- */
+
+static uint64_t *word(const struct engine_thread *t, const struct tuple_ring *ring, uint64_t at)
+{
+    return tuples_word_as(hook_spool(t), ring, at);
+}
+
+static struct tuple_sequence *header(const struct engine_thread *t, const struct tuple_ring *ring)
+{
+    return (void *)word(t, ring, ring->cursor.begin);
+}
+
+static uint32_t cpu_number(void)
+{
+    enum { CPU_SEGMENT = 0x7b, CPU_MASK = 0xfff }; /* as the vdso's getcpu finds it */
+    uint32_t limit;
+    __asm__("lsl %1, %0" : "=r"(limit) : "r"(CPU_SEGMENT) : "cc");
+    return limit & CPU_MASK;
+}
+
+/* Waits until the consumer has made room: everything is to be seen. False: it does not go on. */
+static bool room_wait_as(const struct engine_thread *t, struct tuple_ring *ring, uint32_t words)
+{
+    const struct spool *s = hook_spool(t);
+    const struct spool_header *h = spool_header(s);
+    uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+    for (unsigned waits = 0; waits < WAITS; waits++) {
+        struct { int64_t sec, nsec; } time = {0, WAIT_NS};
+        if (__atomic_load_n(&h->host, __ATOMIC_RELAXED) != HOST_READING ||
+            __atomic_load_n(&h->state, __ATOMIC_RELAXED) != SPOOL_RUNNING)
+            return false;
+        sys_call6_as(SYS_futex, (long)&ring->tail, FUTEX_WAIT, (long)(uint32_t)tail, (long)&time, 0, 0);
+        if (tuples_reserve_as(s, ring, words))
+            return true;
+        uint64_t now = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+        if (now != tail)
+            waits = 0;
+        tail = now;
+    }
+    ring->cursor.lost = 1;
+    return false;
+}
+
+static bool room_find_as(const struct engine_thread *t, struct tuple_ring *ring, uint32_t words)
+{
+    bool there = tuples_reserve_as(hook_spool(t), ring, words);
+    if (there)
+        ring->cursor.lost = 0;
+    else if (!is_burst() && !ring->cursor.lost)
+        there = room_wait_as(t, ring, words);
+    if (!there)
+        ring->dropped[is_burst() ? TUPLE_DROP_RING_FULL : TUPLE_DROP_GONE]++;
+    return there;
+}
+
+/* A sequence begins with the instruction at pc, which is the next. */
+static bool sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc)
+{
+    struct tuple_cursor *c = &ring->cursor;
+    uint32_t most = is_burst() ? TUPLE_LENGTH_MAX : SEQUENCE_WHOLE;
+    c->left = c->total < most ? (uint32_t)c->total : most;
+    if (!room_find_as(t, ring, TUPLE_SEQUENCE_WORDS + c->left * TUPLE_WORDS_MAX)) {
+        c->skip = c->left; /* those are not seen */
+        c->total = is_burst() ? 0 : c->total;
+        c->continues = 0;
+        c->counted = 1;
+        return false;
+    }
+    const struct spool_config *config = values.config;
+    struct tuple_sequence *s = header(t, ring);
+    bool context = config->value_context & PENUMBRA_RETURN_ADDRESS;
+    s->count = 0;
+    s->flags = (uint16_t)((config->carrier == CARRIER_EXACT ? TUPLE_EXACT : 0) |
+                          (c->continues ? TUPLE_CONTINUES : 0));
+    s->tid = t->window.record->tid;
+    s->cpu = config->value_context & PENUMBRA_CPU ? cpu_number() : UINT32_MAX;
+    s->ticks = sys_ticks_as();
+    s->return_address = context ? hook_caller_as(t, pc) : 0;
+    s->context = s->return_address ? hook_key_late_as(t, s->return_address - 1) : 0;
+    s->every = is_burst() && config->every ? config->every : 1;
+    s->skipped = c->skipped;
+    c->at = c->begin + sizeof *s;
+    c->open = 0;
+    return true;
+}
+
+static void sequence_end_as(struct engine_thread *t, struct tuple_ring *ring)
+{
+    struct tuple_cursor *c = &ring->cursor;
+    if (header(t, ring)->count) {
+        tuples_publish_as(hook_spool(t), ring, c->at);
+        c->counted = 1;
+    }
+    c->at = c->open = 0;
+    c->continues = 1;
+}
+
+/* ---- tuples ---- */
+
+static struct tuple_insn *record_at(const struct engine_thread *t, const struct tuple_head *head)
+{
+    return tuples_insn_at(hook_spool(t), values.tuples, head->id);
+}
+
+/* Is the tuple's instruction one that goes to pc? A system call counts before it is over, too. */
+static bool goes_to(const struct tuple_insn *r, uint64_t pc, bool indirect)
+{
+    uint64_t next = r->address + r->length;
+    if (r->flags & TUPLE_INSN_INDIRECT)
+        return indirect;
+    if (r->flags & TUPLE_INSN_JUMP)
+        return pc == r->target;
+    return pc == next || (r->flags & TUPLE_INSN_BRANCH && pc == r->target) ||
+           r->flags & TUPLE_INSN_SYSCALL;
+}
+
+/* The open tuple's instruction is over, and pc the next one's address. */
+static void tuple_complete_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc,
+                              bool indirect)
+{
+    struct tuple_cursor *c = &ring->cursor;
+    struct tuple_head *head = (void *)word(t, ring, c->open);
+    const struct tuple_insn *r = record_at(t, head);
+    if (!goes_to(r, pc, indirect)) {
+        c->at = c->open;
+        c->open = 0;
+        c->called = 0;
+        return;
+    }
+    c->open = 0;
+    bool over = !(r->flags & TUPLE_INSN_SYSCALL) || pc == r->address + r->length;
+    for (unsigned i = r->before; over && i < r->count; i++) {
+        const struct tuple_value *v = &r->values[i];
+        if (v->what == TUPLE_LATENCY && t->time == (uint64_t)UNTIMED)
+            break;
+        *word(t, ring, c->at) = value_of(t, c, r, v, pc);
+        c->at += 8;
+        head->count++;
+    }
+    c->called = (r->flags & TUPLE_INSN_CALL) != 0;
+    header(t, ring)->count++;
+    c->left--;
+    c->total--;
+}
+
+static void arguments_add(struct engine_thread *t, struct tuple_ring *ring, struct tuple_head *head)
+{
+    static const uint8_t order[TUPLE_ARGUMENT_COUNT] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX,
+                                                        ENGINE_RCX, ENGINE_R8,  ENGINE_R9};
+    head->flags |= TUPLE_ARGUMENTS;
+    for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++) {
+        *word(t, ring, ring->cursor.at) = t->gpr[order[i]];
+        ring->cursor.at += 8;
+    }
+    head->count = (uint8_t)(head->count + TUPLE_ARGUMENT_COUNT);
+}
+
+/* The instruction at pc is about to be executed. */
+static void tuple_open_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc,
+                          unsigned length)
+{
+    struct tuple_cursor *c = &ring->cursor;
+    uint32_t id;
+    const struct tuple_insn *r = record_of_as(t, pc, length, &id);
+    if (!r) {
+        c->called = 0;
+        c->left--;
+        c->total--;
+        return;
+    }
+    c->open = c->at;
+    struct tuple_head *head = (void *)word(t, ring, c->at);
+    *head = (struct tuple_head){.id = id};
+    c->at += 8;
+    if (c->called && r->what & PENUMBRA_ARGUMENTS)
+        arguments_add(t, ring, head);
+    for (unsigned i = 0; i < r->memories; i++)
+        c->address[i] = address_of(t, &r->memory[i]);
+    for (unsigned i = 0; i < r->before; i++) {
+        *word(t, ring, c->at) = value_of(t, c, r, &r->values[i], pc);
+        c->at += 8;
+        head->count++;
+    }
+    t->time = (uint64_t)UNTIMED;
+}
+
+/* ---- hooks ---- */
+
+static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct tuple_ring *ring = t->tool;
+    uint64_t pc = argument & ADDRESS_MASK;
+    (void)value;
+    if (!ring || !ring->cursor.total)
+        return;
+    struct tuple_cursor *c = &ring->cursor;
+    if (c->open)
+        tuple_complete_as(t, ring, pc, false);
+    if (c->skip) {
+        c->skip--;
+        return;
+    }
+    if (c->at && !c->left)
+        sequence_end_as(t, ring);
+    if (c->total && (c->at || sequence_begin_as(t, ring, pc)))
+        tuple_open_as(t, ring, pc, (unsigned)(argument >> LENGTH_SHIFT));
+}
+
+static void target_as(struct engine_thread *t, uint64_t argument, uint64_t target)
+{
+    struct tuple_ring *ring = t->tool;
+    (void)argument;
+    if (ring && ring->cursor.open)
+        tuple_complete_as(t, ring, target, true);
+}
+
+static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+{
+    bool indirect = block->end == END_JUMP_INDIRECT || block->end == END_CALL_INDIRECT ||
+                    block->end == END_RETURN;
+    (void)data;
+    if (!values.capture)
+        return;
+    for (uint32_t i = 0; i < block->count; i++) {
+        const struct x86_insn *insn = &block->insns[i];
+        uint64_t pc = (uint64_t)(uintptr_t)block->code[i];
+        hook_call_as(h, HOOK_BEFORE, i, before_as, pc | (uint64_t)insn->length << LENGTH_SHIFT);
+        if (i + 1 < block->count && values_loads_as(insn, block->code[i]) &&
+            values_wanted_as(values.capture, insn, block->code[i]) & PENUMBRA_LATENCY)
+            hook_time_as(h, i);
+    }
+    if (indirect)
+        hook_call_as(h, HOOK_INDIRECT, 0, target_as, 0);
+}
+
+/* ---- bursts ---- */
+
+static void burst_begin_as(void *data, struct engine_thread *t, uint32_t skip, uint64_t length)
+{
+    struct tuple_ring *ring = t->tool;
+    (void)data;
+    if (!ring)
+        return;
+    ring->cursor.skip = ring->cursor.skipped = skip;
+    ring->cursor.at = ring->cursor.open = 0;
+    ring->cursor.called = ring->cursor.continues = ring->cursor.counted = 0;
+    ring->cursor.total = length;
+}
+
+static void burst_end_as(void *data, struct engine_thread *t)
+{
+    struct tuple_ring *ring = t->tool;
+    (void)data;
+    if (!ring)
+        return;
+    if (ring->cursor.open)
+        tuple_complete_as(t, ring, t->rip, false);
+    if (ring->cursor.at)
+        sequence_end_as(t, ring);
+    if (!ring->cursor.counted)
+        ring->dropped[TUPLE_DROP_EMPTY]++;
+    ring->cursor.total = 0;
+}
+
+const struct tool tool_values = {
+    .name = "values", .block = block_as, .thread_begin = thread_begin_as,
+    .burst_begin = burst_begin_as, .burst_end = burst_end_as,
+};
