@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
+#include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
@@ -237,28 +238,17 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
     return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
 }
 
-/* xorshift: each of 0 ... most is as likely. */
-static uint64_t draw(struct rt_thread *t, uint64_t most)
+static uint64_t *random_of(struct rt_thread *t)
 {
-    uint64_t x = t->burst.random ? t->burst.random : sys_ticks_as() | 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    t->burst.random = x;
-    return x % (most + 1);
+    if (!t->burst.random)
+        t->burst.random = sys_ticks_as() | 1;
+    return &t->burst.random;
 }
 
 static uint64_t length_draw(struct rt_thread *t)
 {
     uint64_t least = rt.config->length_least, most = rt.config->length;
-    return !least || least >= most ? most : least + draw(t, most - least);
-}
-
-/* The sum of two: docs/values.md, "Bias". */
-static uint32_t skip_draw(struct rt_thread *t)
-{
-    uint32_t most = rt.config->skip;
-    return most ? (uint32_t)(draw(t, most / 2) + draw(t, most - most / 2)) : 0;
+    return !least || least >= most ? most : least + burst_draw(random_of(t), most - least);
 }
 
 /* One of so many triggers begins a burst. */
@@ -312,7 +302,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     t->burst.active = true;
     const struct tool *tool = tool_of_kind(rt.config->tool);
     if (tool && tool->burst_begin) {
-        uint32_t skip = skip_draw(t);
+        uint32_t skip = burst_skip(random_of(t), rt.config->skip);
         tool->burst_begin(NULL, e, skip, t->burst.length);
         t->burst.length += skip;
     }
