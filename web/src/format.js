@@ -51,3 +51,19 @@ export function cost(samples, data) {
   if (data.unit === "nanoseconds") return duration(samples * period);
   return `${count(samples * period)} ${data.trigger || "events"}`;
 }
+
+// Below this many samples an activation is about as short as the period: others were not met at all.
+const CHEAP = 2;
+
+// What one call costs, by the mean number of samples of one; "< 1 ms" (a period) of many cheap ones.
+// costPerCall: as in the JSON, without an interval for calls from several places taken together.
+export function call(costPerCall, data) {
+  const inUnits = (samples) =>
+    data.unit === "nanoseconds" ? cost(samples, data) : `${Number(samples.toPrecision(3))} samples`;
+  if (costPerCall.samples < CHEAP) return { mean: `< ${inUnits(1)}`, interval: "" };
+  const [low, high] = costPerCall.interval || [];
+  return {
+    mean: inUnits(costPerCall.samples),
+    interval: low === undefined ? "" : `${low < CHEAP ? `< ${inUnits(1)}` : inUnits(low)} to ${inUnits(high)}`,
+  };
+}

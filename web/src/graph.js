@@ -102,12 +102,13 @@ export class Graph {
   }
 
   describe(d) {
-    const { name, image, value, self } = d.data;
+    const { name, image, value, self, calls, cost } = d.data;
     const parts = [name];
     if (image) parts.push(image);
     parts.push(this.bottomUp && d.depth > 0 ? "samples that end this way" : "total");
     parts.push(`${format.percent(value, this.total)}, ${format.count(value)} samples`);
     if (!this.bottomUp) parts.push(`self ${format.percent(self, this.total)}`);
+    if (calls > 0) parts.push(`${format.count(calls)} calls${cost ? ` of ${format.call(cost, this.data).mean}` : ""}`);
     return parts.join(" · ");
   }
 
@@ -133,7 +134,7 @@ export class Graph {
   }
 
   #fillTip(d) {
-    const { name, image, value, self } = d.data;
+    const { name, image, value, self, calls, cost } = d.data;
     const row = (label, samples) => [
       label,
       format.percent(samples, this.total),
@@ -143,6 +144,10 @@ export class Graph {
     const rows = this.bottomUp
       ? [row(d.depth > 1 ? "Through here" : "Self", value)]
       : [row("Total", value), row("Self", self)];
+    if (calls > 0) {
+      const { mean, interval } = cost ? format.call(cost, this.data) : { mean: "", interval: "" };
+      rows.push(["Calls", format.count(calls), mean && `${mean} each`, interval && `(95%: ${interval})`]);
+    }
     const title = document.createElement("strong");
     title.textContent = name;
     const where = document.createElement("span");

@@ -19,11 +19,12 @@ export function draw(build, flat, name) {
 }
 
 // The tree in arrays, one element a node, parents before children.
-//   key: index into frames; total, self: samples; parent: -1 for the root
+//   key: index into frames; total, self: samples; parent: -1 for the root; calls: edges counted;
+//   cost: null, or cost_per_call
 export function flatten(tree) {
   const frames = [];
   const numbers = new Map();
-  const flat = { frames, key: [], parent: [], self: [], total: [] };
+  const flat = { frames, key: [], parent: [], self: [], total: [], calls: [], cost: [] };
   const stack = [[tree, -1]];
   while (stack.length > 0) {
     const [node, parent] = stack.pop();
@@ -32,6 +33,8 @@ export function flatten(tree) {
     flat.parent.push(parent);
     flat.self.push(node.self || 0);
     flat.total.push(node.total || 0);
+    flat.calls.push(node.calls || 0);
+    flat.cost.push(node.cost_per_call || null);
     for (const child of node.children || []) stack.push([child, index]);
   }
   return flat;
@@ -63,7 +66,16 @@ function groupByFrame(flat, members, nodeOf) {
 
 // A drawn node. `value` is what d3-flame-graph takes as its width.
 function drawn(frame, value, self) {
-  return { name: frame.name, image: frame.image, value, self, children: [] };
+  return { name: frame.name, image: frame.image, value, self, calls: 0, cost: null, children: [] };
+}
+
+// Calls of one function, from several places of its caller, and what one of them costs.
+function addCalls(node, flat, group) {
+  const calls = sum(group, (i) => flat.calls[i]);
+  if (calls === 0) return;
+  node.calls = calls;
+  if (group.length === 1) node.cost = flat.cost[group[0]];
+  else if (group.some((i) => flat.cost[i] !== null)) node.cost = { samples: node.value / calls };
 }
 
 function sum(members, of) {
@@ -92,6 +104,7 @@ export function topDown(flat, name, share, most) {
       }
       if (++nodes > most) return null;
       const child = drawn(flat.frames[key], total, sum(group, (i) => flat.self[i]));
+      addCalls(child, flat, group);
       parent.children.push(child);
       stack.push([child, group]);
     }

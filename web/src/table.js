@@ -9,7 +9,10 @@ const columns = {
   image: (a, b) => (a.image || "").localeCompare(b.image || ""),
   self: (a, b) => b.self - a.self,
   total: (a, b) => b.total - a.total,
+  calls: (a, b) => (b.calls || 0) - (a.calls || 0),
+  each: (a, b) => (b.cost_per_call?.samples || 0) - (a.cost_per_call?.samples || 0),
 };
+const ALPHABETIC = ["name", "image"];
 
 export class FunctionTable {
   // onPick(name): a row was chosen.
@@ -18,6 +21,7 @@ export class FunctionTable {
     this.sorted = "self";
     this.reversed = false;
     this.shown = SHOWN_AT_FIRST;
+    table.classList.toggle("uncounted", !functions.some((f) => f.calls > 0));
     for (const button of table.tHead.querySelectorAll("button"))
       button.addEventListener("click", () => this.sort(button.dataset.column));
     more.addEventListener("click", () => {
@@ -34,7 +38,7 @@ export class FunctionTable {
     this.functions.sort((a, b) => sign * columns[column](a, b));
     for (const button of this.table.tHead.querySelectorAll("button")) {
       const chosen = button.dataset.column === column;
-      const descending = (column === "self" || column === "total") !== this.reversed;
+      const descending = !ALPHABETIC.includes(column) !== this.reversed;
       button
         .closest("th")
         .setAttribute("aria-sort", !chosen ? "none" : descending ? "descending" : "ascending");
@@ -72,6 +76,7 @@ export class FunctionTable {
       number.textContent = format.count(samples);
       cell.append(bar, format.percent(samples, this.all), number);
     }
+    this.#calls(row, f);
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = format.shortName(f.name);
@@ -83,5 +88,18 @@ export class FunctionTable {
     image.textContent = f.image || "";
     image.title = f.image || "";
     return row;
+  }
+
+  #calls(row, f) {
+    const each = f.cost_per_call ? format.call(f.cost_per_call, this.data) : { mean: "", interval: "" };
+    for (const [text, title] of [
+      [f.calls > 0 ? format.count(f.calls) : "", ""],
+      [each.mean, each.interval && `95% interval: ${each.interval}`],
+    ]) {
+      const cell = row.insertCell();
+      cell.className = "number calls";
+      cell.title = title;
+      cell.textContent = text;
+    }
   }
 }

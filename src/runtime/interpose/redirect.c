@@ -87,8 +87,9 @@ static void entry_look(const struct image *image, const Elf64_Rela *r, bool begi
 {
     uint64_t type = ELF64_R_TYPE(r->r_info);
     const Elf64_Sym *symbols = image->symbols.symbols, *symbol = symbols + ELF64_R_SYM(r->r_info);
-    if (!symbols || (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol->st_shndx != SHN_UNDEF ||
-        symbol->st_name >= image->symbols.names_size)
+    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+        return;
+    if (!symbols || symbol->st_shndx != SHN_UNDEF || symbol->st_name >= image->symbols.names_size)
         return;
     const char *name = image->symbols.names + symbol->st_name;
     for (unsigned i = 0; i < FUNCTION_COUNT; i++) {

@@ -16,6 +16,13 @@ def node(name, image, own, children=()):
             "total": own + sum(c["total"] for c in children), "children": children}
 
 
+def called(tree, calls, low, high):
+    """With calls and the cost of each, as where trampolines are set."""
+    tree["calls"] = calls
+    tree["cost_per_call"] = {"samples": tree["total"] / calls, "interval": [low, high]}
+    return tree
+
+
 def small_tree():
     memcpy = lambda n: node("__memcpy_avx_unaligned_erms", "libc.so.6", n)
     compress = node("lzma_code", "liblzma.so.5", 120, [
@@ -23,11 +30,12 @@ def small_tree():
             node("bt_find_func", "liblzma.so.5", 4210), memcpy(390),
             node("</script><script>document.title='broken'</script>", "lib<!--.so", 55)]),
         node("lzma_crc64", "liblzma.so.5", 610)])
-    read = node("io_read", "xz", 22, [node("read", "libc.so.6", 480), memcpy(75)])
+    read = called(node("io_read", "xz", 22, [node("read", "libc.so.6", 480), memcpy(75)]), 4, 133, 157)
     sort = node("std::sort<std::vector<int>::iterator, bool (*)(int const&, int const&)>(int&&)",
                 "libstdc++.so.6", 210, [node("compare", "xz", 800)])
     main = node("main", "xz", 12, [
-        node("coder_run", "xz", 31, [compress, read]), node("coder_run", "xz", 4, [memcpy(160)]), sort,
+        called(node("coder_run", "xz", 31, [compress, read]), 2, 3100, 3200),
+        called(node("coder_run", "xz", 4, [memcpy(160)]), 2, 70, 95), sort,
         node("recursive", "xz", 5, [node("recursive", "xz", 6, [node("recursive", "xz", 90)])])])
     start = node("_start", "xz", 0, [node("__libc_start_main", "libc.so.6", 1, [main])])
     thread = node("start_thread", "libc.so.6", 0, [
@@ -55,17 +63,20 @@ def large_tree(count):
 
 
 def flat_functions(root):
-    own, total, images = {}, {}, {}
+    own, total, images, calls = {}, {}, {}, {}
     stack = [(root, frozenset())]
     while stack:
         n, above = stack.pop()
         images[n["name"]] = n["image"]
+        calls[n["name"]] = calls.get(n["name"], 0) + n.get("calls", 0)
         own[n["name"]] = own.get(n["name"], 0) + n["self"]
         if n["name"] not in above:
             total[n["name"]] = total.get(n["name"], 0) + n["total"]
         inner = above | {n["name"]} if len(above) < 60 else above
         stack.extend((c, inner) for c in n["children"])
-    return [{"name": k, "image": images[k], "self": own[k], "total": total[k]}
+    return [{"name": k, "image": images[k], "self": own[k], "total": total[k], "calls": calls[k],
+             "cost_per_call": {"samples": total[k] / calls[k], "interval": [1, 2 * total[k] / calls[k]]}
+             if calls[k] else None}
             for k in own if k != "[root]"]
 
 

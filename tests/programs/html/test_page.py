@@ -65,7 +65,7 @@ def test_first_look(b, pages):
     # Two calls of coder_run from main are one frame; recursion is not folded.
     assert names(b).count("coder_run") == 1 and names(b).count("recursive") == 3
     assert b.evaluate("document.querySelectorAll('#functions tbody tr').length") == 19
-    assert text(b, "#functions tbody tr td:nth-child(3)") == "bt_find_func"
+    assert text(b, "#functions tbody tr td:nth-child(5)") == "bt_find_func"
     check_quiet(b)
 
 
@@ -154,6 +154,28 @@ def test_table(b, pages):
     b.press("Enter", "\r")
     b.wait("document.querySelector('#search').value === '=compare'")
     assert text(b, "#found") == "9.51% matched, 800 samples"
+    check_quiet(b)
+
+
+def test_calls(b, pages):
+    b.open(pages["small"])
+    row = "document.querySelector('tr[data-name=io_read]')"
+    assert b.evaluate(f"{row}.cells[2].textContent") == "4"
+    assert b.evaluate(f"{row}.cells[3].textContent") == "145 ms"
+    assert b.evaluate(f"{row}.cells[3].title") == "95% interval: < 1.00 ms to 289 ms"
+    b.click("document.querySelector('[data-column=\"each\"]')")
+    assert text(b, "#functions tbody tr td:nth-child(5)") == "coder_run"
+    settle(b, "io_read", 577 / 8416)
+    b.move(FRAME % "io_read")
+    b.wait("!document.querySelector('#tip').hidden")
+    tip = text(b, "#tip")
+    assert "Calls4145 ms each(95%: 133 ms to 157 ms)" in tip, tip
+    b.move(FRAME % "coder_run")  # two places of call: no interval
+    b.wait("document.querySelector('#tip').textContent.startsWith('coder_run')")
+    tip = text(b, "#tip")
+    assert "Calls41.63 s each" in tip and "95%" not in tip, tip
+    b.open(pages["large"])
+    assert b.evaluate("document.querySelector('#functions th.calls').offsetParent === null")
     check_quiet(b)
 
 
