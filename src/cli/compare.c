@@ -24,8 +24,8 @@ static const char usage[] =
     "samples. docs/compare.md says how each number is computed.\n"
     "\n"
     "Options\n"
-    "      --by KIND          what is compared: function, path, block or edge (default: the finest\n"
-    "                         of edge, block, path that both profiles have)\n"
+    "      --by KIND          what is compared: function, path, call, block or edge (default: the\n"
+    "                         finest of edge, block, path that both profiles have)\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
@@ -53,7 +53,7 @@ static bool set_by(struct arguments *a, const char *name, struct err *e)
     }
     if (s.best)
         return err_set(e, ERR_USAGE, "--by %s: did you mean %s?", name, s.best);
-    return err_set(e, ERR_USAGE, "--by %s: it is function, path, block or edge", name);
+    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block or edge", name);
 }
 
 static bool bad_option(int answer, char **argv, struct err *e)

@@ -5,9 +5,6 @@
 #include "report/ci.h"
 #include "report/text.h"
 
-/* Below this many samples an activation is about as short as the period: others were not met at all. */
-static const double cheap = 2;
-
 struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls)
 {
     struct calls_cost cost = { .known = calls && total && !view_is_refined(v) };
@@ -31,7 +28,7 @@ bool calls_known(const struct view *v)
 
 const char *calls_cost_text(char *out, const struct view *v, double samples)
 {
-    bool less = samples < cheap;
+    bool less = samples < CALLS_CHEAP;
     char number[TEXT_NUMBER_SIZE];
     if (v->profile->unit[0] == 'n')
         text_duration(number, (less ? 1 : samples) * (double)v->profile->period);
@@ -50,7 +47,7 @@ static void row_write(FILE *out, const struct view *v, const struct report_style
     text_percent(out, v, style, f->total, v->samples);
     fprintf(out, "  %12s  %10s  ", text_count(calls, f->calls),
             calls_cost_text(mean, v, cost.samples));
-    if (cost.samples < cheap)
+    if (cost.samples < CALLS_CHEAP)
         fprintf(out, "%24s  ", "");
     else
         fprintf(out, "%10s .. %-10s  ", calls_cost_text(low, v, cost.low),
@@ -84,7 +81,7 @@ static void rank_write(FILE *out, const struct view *v, const struct report_styl
     for (uint32_t i = 0; i < v->function_count; i++) {
         const struct view_function *f = &v->functions[i];
         struct calls_cost cost = calls_cost(v, f->total, f->calls);
-        if (cost.known && (cost.samples >= cheap) == expensive &&
+        if (cost.known && (cost.samples >= CALLS_CHEAP) == expensive &&
             text_share(f->total, v->samples) >= style->min)
             rows[count++] = (struct ranked){ f, expensive ? cost.samples : (double)f->total };
     }

@@ -14,6 +14,9 @@
 
 #include "report/report.h"
 
+/* Below this many samples an activation is about as short as the period: others were not met at all. */
+#define CALLS_CHEAP 2.0
+
 struct calls_cost {
     bool known;               /* some edge was counted, and all samples are shown */
     double samples;           /* mean, per activation */

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/calls.h"
 #include "report/json.h"
 #include "report/text.h"
 
 /* What an entry is, in numbers that mean the same in both profiles. */
 struct item {
     uint64_t a, b, c;
+    double total; /* of calls: samples of the context in the sampled profile */
     struct compare_entry weights;
 };
 
@@ -29,7 +31,7 @@ enum { PERFECT, SAMPLED };
 
 const char *compare_by_name(unsigned by)
 {
-    static const char *const names[COMPARE_KINDS] = {"function", "path", "block", "edge"};
+    static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block", "edge"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -214,7 +216,7 @@ static bool paths_init(struct paths *p, size_t nodes)
 }
 
 static void add_paths(struct items *items, const struct identities *ids, struct paths *paths,
-                      const struct view *v, unsigned side)
+                      const struct view *v, unsigned side, bool calls)
 {
     uint64_t *path_of = calloc((size_t)v->tree.count + 1, sizeof *path_of);
     items->failed |= !path_of;
@@ -223,8 +225,10 @@ static void add_paths(struct items *items, const struct identities *ids, struct 
         /* A parent's index is smaller than its children's. */
         uint64_t parent = n->parent == VIEW_NONE ? 0 : path_of[n->parent];
         path_of[i] = path_find(paths, parent, ids->functions[side][n->function]);
-        if (n->self)
-            add_item(items, (struct item){.a = path_of[i]}, side, (double)n->self);
+        struct item item = {.a = path_of[i],
+                            .total = calls && side == SAMPLED ? (double)n->total : 0};
+        if (calls ? n->calls : n->self)
+            add_item(items, item, side, (double)(calls ? n->calls : n->self));
     }
     free(path_of);
 }
@@ -252,15 +256,43 @@ static void add_edges(struct items *items, const struct identities *ids, const s
     }
 }
 
+/* Of sorted items. */
+static struct compare_calls expensive_calls(const struct items *items)
+{
+    struct compare_calls all = {0};
+    double smaller = 0, greater = 0;
+    for (size_t i = 0, next; i < items->count; i = next) {
+        double perfect = 0, sampled = 0, total = 0;
+        for (next = i; next < items->count && compare_items(&items->list[i], &items->list[next]) == 0;
+             next++) {
+            perfect += items->list[next].weights.perfect;
+            sampled += items->list[next].weights.sampled;
+            total += items->list[next].total;
+        }
+        if (sampled == 0 || total < CALLS_CHEAP * sampled)
+            continue;
+        all.contexts++;
+        all.perfect += perfect;
+        all.sampled += sampled;
+        smaller += perfect < sampled ? perfect : sampled;
+        greater += perfect < sampled ? sampled : perfect;
+    }
+    all.agreement = greater > 0 ? smaller / greater : 0;
+    return all;
+}
+
 static bool collect(struct items *items, const struct identities *ids,
                     const struct view *const views[2], enum compare_by by)
 {
     struct paths paths = {0};
-    bool ok = by != COMPARE_PATH ||
+    bool ok = (by != COMPARE_PATH && by != COMPARE_CALL) ||
               paths_init(&paths, (size_t)views[0]->tree.count + views[1]->tree.count);
     for (unsigned side = 0; ok && side < 2; side++)
         switch (by) {
-        case COMPARE_PATH: add_paths(items, ids, &paths, views[side], side); break;
+        case COMPARE_PATH:
+        case COMPARE_CALL:
+            add_paths(items, ids, &paths, views[side], side, by == COMPARE_CALL);
+            break;
         case COMPARE_BLOCK: add_blocks(items, ids, views[side], side); break;
         case COMPARE_EDGE: add_edges(items, ids, views[side], side); break;
         default: add_functions(items, ids, views[side], side); break;
@@ -271,7 +303,8 @@ static bool collect(struct items *items, const struct identities *ids,
 }
 
 static bool compare_kind(const struct view *const views[2], const struct identities *ids,
-                         enum compare_by by, struct compare_metrics *out, struct err *e)
+                         enum compare_by by, struct compare_metrics *out,
+                         struct compare_calls *calls, struct err *e)
 {
     struct items items = {0};
     size_t count = 0;
@@ -280,6 +313,8 @@ static bool compare_kind(const struct view *const views[2], const struct identit
         entries = make_entries(&items, &count);
     bool ok = entries ? compare_entries(entries, count, out, e)
                       : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+    if (ok && by == COMPARE_CALL)
+        *calls = expensive_calls(&items);
     free(items.list);
     free(entries);
     return ok;
@@ -290,6 +325,7 @@ static bool has_kind(const struct view *v, enum compare_by by)
     const struct profile_counts *c = v->profile->counts;
     return by == COMPARE_BLOCK  ? c && c->block_count
            : by == COMPARE_EDGE ? c && c->edge_count
+           : by == COMPARE_CALL ? calls_known(v)
                                 : v->samples > 0;
 }
 
@@ -298,6 +334,7 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
     static const char *const how[COMPARE_KINDS] = {
         [COMPARE_BLOCK] = "; blocks are counted by record --exact (or --carrier burst) with --tool "
                           "blocks or edges",
+        [COMPARE_CALL] = "s; they are counted by record with trampolines, or with --exact --tool calls",
         [COMPARE_EDGE] = "; edges are counted by record --exact (or --carrier burst) --tool edges",
     };
     if (has_kind(v, by))
@@ -317,8 +354,8 @@ bool compare_views(const struct view *perfect, const struct view *sampled, enum 
         return false;
     bool ok = identify(views, &ids) ||
               err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
-    ok = ok && compare_kind(views, &ids, by, &out->metrics, e);
-    ok = ok && compare_kind(views, &ids, COMPARE_FUNCTION, &functions, e);
+    ok = ok && compare_kind(views, &ids, by, &out->metrics, &out->calls, e);
+    ok = ok && compare_kind(views, &ids, COMPARE_FUNCTION, &functions, NULL, e);
     identities_free(&ids);
     out->distortion = ok ? functions.distortion : 0;
     return ok;
@@ -342,8 +379,9 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     fprintf(out, ": %s", p->counts ? p->counts->carrier : "samples");
     if (!exact)
         fprintf(out, " by %s", p->trigger);
-    fprintf(out, ", %s %s%s\n", text_count(number, entries), compare_by_name(by),
-            entries == 1 ? "" : "s");
+    fprintf(out, ", %s %s%s%s\n", text_count(number, entries),
+            compare_by_name(by == COMPARE_CALL ? COMPARE_PATH : by), entries == 1 ? "" : "s",
+            by == COMPARE_CALL ? " with calls" : "");
 }
 
 void report_comparison(FILE *out, const struct comparison *c, const struct view *perfect,
@@ -362,6 +400,9 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
     write_line(out, "weight match", m->weight_match,
                "of the weight of the top 5% is in the sampled profile's top");
     fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
+    if (c->by == COMPARE_CALL)
+        write_line(out, "expensive", c->calls.agreement,
+                   "of the calls agree, where one takes two samples or more");
     write_line(out, "distortion", c->distortion, "sum of the differences over functions");
 }
 
@@ -378,6 +419,18 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
     json_key_double(&j, "weight_match", 100 * m->weight_match);
     json_key_double(&j, "diff_top", 0.0 / 0.0); /* null: no values were profiled */
     json_key_double(&j, "distortion", 100 * c->distortion);
+    if (c->by == COMPARE_CALL) {
+        json_key(&j, "expensive");
+        json_open(&j, '{');
+        json_key(&j, "contexts");
+        json_u64(&j, c->calls.contexts);
+        json_key(&j, "perfect");
+        json_u64(&j, (uint64_t)c->calls.perfect);
+        json_key(&j, "sampled");
+        json_u64(&j, (uint64_t)c->calls.sampled);
+        json_key_double(&j, "agreement", 100 * c->calls.agreement);
+        json_close(&j, '}');
+    }
     json_key(&j, "entries");
     json_open(&j, '{');
     json_key(&j, "perfect");

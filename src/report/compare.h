@@ -12,7 +12,22 @@
 #include "profile/compare.h"
 #include "report/report.h"
 
-enum compare_by { COMPARE_FUNCTION, COMPARE_PATH, COMPARE_BLOCK, COMPARE_EDGE, COMPARE_KINDS };
+enum compare_by {
+    COMPARE_FUNCTION,
+    COMPARE_PATH,
+    COMPARE_CALL,
+    COMPARE_BLOCK,
+    COMPARE_EDGE,
+    COMPARE_KINDS
+};
+
+/* Of those calling contexts in which a call costs CALLS_CHEAP samples or more, so that every call should have
+ * been seen. */
+struct compare_calls {
+    size_t contexts;
+    double perfect, sampled; /* calls in them */
+    double agreement;        /* sum of the smaller numbers by that of the greater ones, 0 to 1 */
+};
 
 /* "function", ...; NULL out of range. */
 const char *compare_by_name(unsigned by);
@@ -21,6 +36,7 @@ struct comparison {
     enum compare_by by;
     struct compare_metrics metrics;
     double distortion; /* over functions, whatever `by` is */
+    struct compare_calls calls; /* by COMPARE_CALL */
 };
 
 /* ERR_USAGE if either profile has no entries of that kind. */
