@@ -1,5 +1,6 @@
 """Programs that leave their frames in all ways there are, with a trampoline on their stacks: they do
 what they do without, and calls are counted where they can be known."""
+import json
 import os
 import re
 import shutil
@@ -52,8 +53,22 @@ def check_figure1(mode, calls_factor=1):
     return recording
 
 
+def check_calls(sampled):
+    """The exact calls of a run that does less in each: where one costs much, the sampled ones agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        exact = os.path.join(folder, "exact.pnb")
+        made = harness.run([harness.PENUMBRA, "record", "-q", "--exact", "--tool", "calls", "-o", exact,
+                            target("figure1"), "short"])
+        expect(made.returncode == 0, f"exact: {made.stderr.decode()}")
+        text = harness.run([harness.PENUMBRA, "compare", "--json", "--by", "call", exact, sampled]).stdout
+        expensive = json.loads(text)["expensive"]
+        expect(expensive["contexts"] >= 4 and expensive["agreement"] == 100, f"compare: {expensive}")
+        expect(expensive["perfect"] == expensive["sampled"] >= 8, f"compare: {expensive}")
+
+
 def test_figure1():
     plain = check_figure1("plain")
+    check_calls(plain.file)
     for function in plain.report["functions"]:
         if function["name"] == "c":
             cost, (low, high) = (function["cost_per_call"][k] for k in ("samples", "interval"))

@@ -3,6 +3,7 @@
  *     plain      as in the paper
  *     recursion  each call of c goes 40 frames down and comes back before it works
  *     deep       all of it at the end of a stack of 20,000 frames
+ *     short      with less work in each call of c
  *     threads    in four threads at a time */
 #include <pthread.h>
 #include <stdlib.h>
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "plain";
     pthread_t threads[THREADS];
     recursion = !strcmp(mode, "recursion");
+    if (!strcmp(mode, "short"))
+        work = WORK / 1024;
     if (strcmp(mode, "threads")) {
         both(strcmp(mode, "deep") ? 0 : DEEP);
         return 0;
