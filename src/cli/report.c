@@ -47,7 +47,7 @@ struct arguments {
     unsigned show;
     double min; /* negative: not given */
     int64_t limit, depth; /* negative: not given */
-    bool json, ci, ascii, help;
+    bool json, json_flat, ci, ascii, help;
 };
 
 static const char usage[] =
@@ -83,7 +83,7 @@ static const char usage[] =
     "      --depth N          levels of a tree (default 128; --json no limit)\n"
     "      --ci               95% confidence intervals beside the percentages\n"
     "Output\n"
-    "      --json             as JSON (docs/json.md)\n"
+    "      --json             as JSON (docs/json.md); --json=flat: the tree as an array of nodes\n"
     "      --html FILE        one self-contained page with an interactive flame graph\n"
     "  -o, --output FILE      write to FILE instead of standard output\n"
     "      --quick            names from symbol tables only: no lines, no inlined functions\n"
@@ -124,7 +124,7 @@ static const struct option options[] = {
     { "limit", required_argument, NULL, OPTION_LIMIT },
     { "depth", required_argument, NULL, OPTION_DEPTH },
     { "ci", no_argument, NULL, OPTION_CI },
-    { "json", no_argument, NULL, OPTION_JSON },
+    { "json", optional_argument, NULL, OPTION_JSON },
     { "html", required_argument, NULL, OPTION_HTML },
     { "output", required_argument, NULL, 'o' },
     { "quick", no_argument, NULL, OPTION_QUICK },
@@ -165,7 +165,6 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_IMAGE: a->view.image = optarg; return true;
     case OPTION_NO_INLINE: a->view.no_inline = true; return true;
     case OPTION_CI: a->ci = true; return true;
-    case OPTION_JSON: a->json = true; return true;
     case OPTION_HTML: a->html = optarg; return true;
     case 'o': a->output = optarg; return true;
     case OPTION_QUICK: a->symbols.detail = SYMBOLS_QUICK; return true;
@@ -184,6 +183,11 @@ static bool set_number(struct arguments *a, int option, struct err *e)
             return err_set(e, ERR_USAGE, "more than %d --through", THROUGH_MAX);
         a->through[a->view.through_count++] = optarg;
         return true;
+    case OPTION_JSON:
+        a->json = true;
+        a->json_flat = optarg && !strcmp(optarg, "flat");
+        return !optarg || a->json_flat ||
+               err_set(e, ERR_USAGE, "--json=%s: it is --json, or --json=flat", optarg);
     case OPTION_HEAP: return view_heap_parse(optarg, &a->view.heap, e);
     case OPTION_MIN: return number_parse(optarg, number_percent, 0, 100, "--min", &a->min, e);
     case OPTION_LIMIT: return parse_count(optarg, "--limit", &a->limit, e);
@@ -378,6 +382,7 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
 {
     struct report_json_options json_options = {
         .ci = a->ci,
+        .flat = a->json_flat && !a->html,
         .min = a->min < 0 ? (a->html ? 0.01 : 0) : a->min,
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,

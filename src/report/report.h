@@ -43,6 +43,7 @@ struct annotation; /* report/annotate.h */
 
 struct report_json_options {
     bool ci;
+    bool flat;      /* the tree as an array of nodes */
     double min;     /* percent; 0: the whole tree and all functions */
     uint32_t limit; /* functions; 0: all */
     uint32_t depth; /* levels of the tree; UINT32_MAX: all */

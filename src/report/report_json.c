@@ -285,44 +285,91 @@ static bool write_functions(struct json *j, const struct view *v,
     return true;
 }
 
+/* The node after `node` in the order of a walk from the root, below it only if `descend`; *up: how many
+ * nodes that contain it are left on the way. No recursion: stacks are as deep as programs make them. */
+static uint32_t walk_next(const struct view_tree *t, uint32_t node, bool descend, uint32_t *up)
+{
+    *up = 0;
+    if (descend)
+        return t->nodes[node].first_child;
+    while (node != VIEW_NONE && t->nodes[node].next_sibling == VIEW_NONE) {
+        node = t->nodes[node].parent;
+        *up += node != VIEW_NONE;
+    }
+    return node == VIEW_NONE ? VIEW_NONE : t->nodes[node].next_sibling;
+}
+
+static void write_node(struct json *j, const struct view *v,
+                       const struct report_json_options *options, uint32_t node)
+{
+    const struct view_node *n = &v->tree.nodes[node];
+    write_function(j, &v->functions[n->function]);
+    if (n->inlined) {
+        json_key(j, "inlined");
+        json_bool(j, true);
+    }
+    write_weights(j, v, options->ci, n->self, n->total, n->calls);
+    write_heap(j, v, n->heap);
+    write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
+}
+
+static bool is_shown(const struct view_tree *t, uint32_t node, uint64_t min)
+{
+    return node == 0 || t->nodes[node].total >= min;
+}
+
+static bool has_shown(const struct view_tree *t, uint32_t node,
+                      const struct report_json_options *options)
+{
+    return t->nodes[node].first_child != VIEW_NONE && t->nodes[node].depth < options->depth;
+}
+
 static void write_tree(struct json *j, const struct view *v,
                        const struct report_json_options *options, uint64_t min)
 {
     const struct view_tree *t = &v->tree;
     json_key(j, "tree");
-    uint32_t node = 0;
-    while (node != VIEW_NONE) {
-        const struct view_node *n = &t->nodes[node];
-        bool shown = node == 0 || n->total >= min;
+    for (uint32_t node = 0, up; node != VIEW_NONE;) {
+        bool shown = is_shown(t, node, min), descend = shown && has_shown(t, node, options);
         if (shown) {
             json_open(j, '{');
-            write_function(j, &v->functions[n->function]);
-            if (n->inlined) {
-                json_key(j, "inlined");
-                json_bool(j, true);
-            }
-            write_weights(j, v, options->ci, n->self, n->total, n->calls);
-            write_heap(j, v, n->heap);
-            write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
+            write_node(j, v, options, node);
             json_key(j, "children");
             json_open(j, '[');
-            if (n->first_child != VIEW_NONE && n->depth < options->depth) {
-                node = n->first_child;
-                continue;
-            }
+        }
+        node = walk_next(t, node, descend, &up);
+        for (up += shown && !descend; up; up--) {
             json_close(j, ']');
             json_close(j, '}');
         }
-        while (node != VIEW_NONE && t->nodes[node].next_sibling == VIEW_NONE) {
-            node = t->nodes[node].parent;
-            if (node != VIEW_NONE) {
-                json_close(j, ']');
-                json_close(j, '}');
-            }
-        }
-        if (node != VIEW_NONE)
-            node = t->nodes[node].next_sibling;
     }
+}
+
+/* The same nodes in the same order, each with its parent's place in the array. */
+static bool write_nodes(struct json *j, const struct view *v,
+                        const struct report_json_options *options, uint64_t min, struct err *e)
+{
+    const struct view_tree *t = &v->tree;
+    uint32_t *places = calloc((size_t)t->count + 1, sizeof *places), count = 0;
+    if (!places)
+        return err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
+    json_key(j, "nodes");
+    json_open(j, '[');
+    for (uint32_t node = 0, up; node != VIEW_NONE;) {
+        bool shown = is_shown(t, node, min), descend = shown && has_shown(t, node, options);
+        if (shown) {
+            json_open(j, '{');
+            json_key(j, "parent");
+            json_i64(j, node ? (int64_t)places[t->nodes[node].parent] : -1);
+            write_node(j, v, options, node);
+            json_close(j, '}');
+            places[node] = count++;
+        }
+        node = walk_next(t, node, descend, &up);
+    }
+    json_close(j, ']');
+    free(places);
+    return true;
 }
 
 static void write_annotated(struct json *j, const struct report_json_options *options)
@@ -353,7 +400,10 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (options->annotated_count)
         write_annotated(&j, options);
-    write_tree(&j, v, options, min);
+    if (!options->flat)
+        write_tree(&j, v, options, min);
+    else if (!write_nodes(&j, v, options, min, e))
+        return false;
     json_close(&j, '}');
     buf_put_u8(out, '\n');
     return buf_ok(out) || err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");

@@ -95,6 +95,18 @@ class Report(unittest.TestCase):
         self.assertEqual([r[0] for r in self.rows("--by-process")], ["100.00%"])
         self.assertEqual([r[:2] for r in self.rows("--by-image")], [("100.00%", "100.00%")])
 
+    def test_flat_json(self):
+        for more in ([], ["--min", "10"], ["--depth", "3"], ["--ci"]):
+            nodes = json.loads(self.run_report("--json=flat", *more))["nodes"]
+            for at, node in enumerate(nodes):
+                node["children"] = []
+                parent = node.pop("parent")
+                self.assertLess(parent, at)
+                if at:
+                    nodes[parent]["children"].append(node)
+            self.assertEqual(nodes[0], json.loads(self.run_report("--json", *more))["tree"])
+        self.assertIn("--json=flat", self.run_report("--json=deep", status=2))
+
     def test_json(self):
         j = json.loads(self.run_report("--json"))
         self.assertEqual(sum(f["self"] for f in j["functions"]), j["samples"])
@@ -177,6 +189,9 @@ class Report(unittest.TestCase):
         self.assertIn("levels below 128", self.run_report("--tree", deep))
         j = json.loads(self.run_report("--json", "--depth", "100", deep))
         self.assertEqual(j["samples"], 1000000)
+        subprocess.run([WRITE_PROFILE, deep, "100000"], check=True)
+        nodes = json.loads(self.run_report("--json=flat", deep))["nodes"]
+        self.assertGreater(len(nodes), 100000)
 
     def test_deep_recursion_as_a_page(self):
         deep = os.path.join(self.directory.name, "deep.pnb")
