@@ -25,6 +25,7 @@
 #include "cli/record_check.h"
 #include "cli/record_finish.h"
 #include "cli/record_launch.h"
+#include "cli/record_live.h"
 #include "cli/record_options.h"
 #include "cli/record_probe.h"
 #include "cli/record_rank.h"
@@ -159,6 +160,7 @@ static bool start_subject(struct recording *r, struct err *e)
 static bool start(struct recording *r, struct err *e)
 {
     struct live_info live;
+    struct record_live file;
     struct spool_header *h = spool_header(&r->spool.spool);
     if (!live_describe_self(&live, r->spool.path, e))
         return false;
@@ -167,12 +169,14 @@ static bool start(struct recording *r, struct err *e)
     h->start_realtime_ns = live.start_realtime_ns;
     h->start_monotonic_ns = r->start_ns = now_ns();
     record_signals_set_bell(&h->bell);
-    if (!start_subject(r, e))
-        return false;
+    record_live_begin(&file, r->output, &live);
+    bool started = record_spool_name(&r->spool, e) && start_subject(r, e);
     struct err warning = {0};
-    if (!live_write(r->output, &live, &warning) && !r->options.quiet)
+    if (!record_live_settle(&file, r->output, &live, started, &warning) && !r->options.quiet)
         fprintf(stderr, "penumbra: %s; if penumbra is killed, nothing will be recoverable\n",
                 warning.message);
+    if (!started)
+        return false;
     if (r->abandoned[0]) {
         fprintf(stderr, "penumbra: replacing the unfinished recording in %s\n", r->shown);
         unlink(r->abandoned);

@@ -56,9 +56,11 @@ static bool choose_directory(const char *wanted, const char *output, char *direc
     return true;
 }
 
-/* A name that nobody can have made beforehand. */
-static int create_file(const char *directory, char *path)
+/* A name that nobody can have made beforehand. The file gets it when somebody can find it there
+ * (record_spool_name): a collector that is killed before leaves nothing behind. */
+static int create_file(const char *directory, char *path, bool *named)
 {
+    *named = false;
     for (unsigned i = 0; i < NAME_TRIES; i++) {
         uint64_t random[2];
         if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -69,7 +71,12 @@ static int create_file(const char *directory, char *path)
             errno = ENAMETOOLONG;
             return -1;
         }
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            return fd;
+        /* Not all file systems have files without a name. */
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        *named = fd >= 0;
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -135,7 +142,7 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
     pthread_mutex_init(&s->lock, NULL);
     if (!choose_directory(directory, output, real, e))
         return false;
-    s->fd = create_file(real, s->path);
+    s->fd = create_file(real, s->path, &s->named);
     if (s->fd < 0)
         return err_set_errno(e, ERR_OUTPUT, errno,
                              "cannot make the temporary file for the counters in \"%s\" (choose "
@@ -162,6 +169,17 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
     h->next = SPOOL_HEADER_SIZE;
     s->last_next = h->next;
     __atomic_store_n(&h->limit, s->reserve, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool record_spool_name(struct record_spool *s, struct err *e)
+{
+    char file[64];
+    snprintf(file, sizeof file, "/proc/self/fd/%d", s->fd);
+    if (!s->named && linkat(AT_FDCWD, file, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW))
+        return err_set_errno(e, ERR_OUTPUT, errno, "cannot give the temporary file for the counters its "
+                             "name, \"%s\"", s->path);
+    s->named = true;
     return true;
 }
 
@@ -213,7 +231,7 @@ out:
 
 void record_spool_release(struct record_spool *s, bool remove)
 {
-    if (remove && s->path[0])
+    if (remove && s->named)
         unlink(s->path);
     if (s->spool.base)
         munmap(s->spool.base, s->spool.mapped);

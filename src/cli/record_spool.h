@@ -25,6 +25,7 @@ struct record_spool {
     struct spool spool;
     int fd;
     char path[SPOOL_PATH_MAX];
+    bool named;           /* the file is there under `path` */
     pthread_mutex_t lock; /* of what is below */
     uint64_t reserve;     /* bytes kept ready ahead of next */
     uint64_t last_next;
@@ -35,6 +36,8 @@ struct record_spool {
 /* directory: NULL to choose: /dev/shm where it is a tmpfs with room, else that of `output`. */
 bool record_spool_create(struct record_spool *s, const char *directory, const char *output,
                          struct err *e);
+/* Gives it its name, so that others can open it. */
+bool record_spool_name(struct record_spool *s, struct err *e);
 
 /* Makes at least `more` bytes beyond what is kept ready anyway. Where storage has run out the limit
  * stays, and the runtimes count their samples as dropped. */

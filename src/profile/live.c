@@ -54,10 +54,15 @@ bool live_describe_self(struct live_info *info, const char *spool_path, struct e
     memcpy(info->spool_path, spool_path, strlen(spool_path));
     clock_gettime(CLOCK_REALTIME, &now);
     info->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    errno = 0;
     info->pid_start_ticks = start_ticks(info->pid);
-    if (!info->pid_start_ticks || !read_boot_id(info->boot_id))
+    if (!info->pid_start_ticks || !read_boot_id(info->boot_id)) {
+        if (errno == EMFILE || errno == ENFILE)
+            return err_set_errno(e, ERR_INTERNAL, errno, "cannot open any more files (ulimit -n says how "
+                                 "many a process may have; a recording has about ten)");
         return err_set(e, ERR_INTERNAL, "/proc/%d/stat or /proc/sys/kernel/random/boot_id cannot be "
                        "read; is /proc mounted?", (int)info->pid);
+    }
     return true;
 }
 

@@ -85,6 +85,7 @@ static struct compare_entry *make_entries(struct items *items, size_t *count)
 
 struct named {
     const char *name;
+    size_t name_size;
     const struct profile_image *image; /* of images */
     uint64_t image_id;                 /* of functions */
     unsigned side;
@@ -104,7 +105,21 @@ static int compare_functions(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
     ORDER(x->image_id, y->image_id);
-    return strcmp(x->name, y->name);
+    ORDER(x->name_size, y->name_size);
+    return memcmp(x->name, y->name, x->name_size);
+}
+
+/* An exact call goes to the stub of a procedure linkage table, f@plt, which a sampled stack does not hold: so
+ * calls are compared by name alone, without the image of the stub. */
+static struct named name_of(const struct view_function *f, uint64_t image, enum compare_by by)
+{
+    static const char stub[] = "@plt";
+    size_t n = strlen(f->name), ending = sizeof stub - 1;
+    if (by != COMPARE_CALL)
+        return (struct named){.name = f->name, .name_size = n, .image_id = image};
+    if (n > ending && !memcmp(f->name + n - ending, stub, ending))
+        n -= ending;
+    return (struct named){.name = f->name, .name_size = n};
 }
 
 static uint64_t number_named(struct named *list, size_t count,
@@ -126,7 +141,7 @@ static uint64_t image_id(const struct identities *ids, unsigned side, uint32_t i
     return image < PROFILE_IMAGE_PSEUDO ? ids->images[side][image] : (uint64_t)image;
 }
 
-static bool identify(const struct view *const views[2], struct identities *ids)
+static bool identify(const struct view *const views[2], enum compare_by by, struct identities *ids)
 {
     size_t images = 0, functions = 0;
     for (unsigned side = 0; side < 2; side++) {
@@ -150,8 +165,9 @@ static bool identify(const struct view *const views[2], struct identities *ids)
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < views[side]->function_count; i++) {
             const struct view_function *f = &views[side]->functions[i];
-            list[n++] = (struct named){.name = f->name, .side = side, .index = i,
-                                       .image_id = image_id(ids, side, f->image)};
+            list[n] = name_of(f, image_id(ids, side, f->image), by);
+            list[n].side = side;
+            list[n++].index = i;
         }
     number_named(list, n, compare_functions, ids->functions);
     free(list);
@@ -269,13 +285,14 @@ static struct compare_calls expensive_calls(const struct items *items)
             sampled += items->list[next].weights.sampled;
             total += items->list[next].total;
         }
-        if (sampled == 0 || total < CALLS_CHEAP * sampled)
+        double calls = perfect < sampled ? sampled : perfect;
+        if (sampled == 0 || total < CALLS_CHEAP * calls)
             continue;
         all.contexts++;
         all.perfect += perfect;
         all.sampled += sampled;
         smaller += perfect < sampled ? perfect : sampled;
-        greater += perfect < sampled ? sampled : perfect;
+        greater += calls;
     }
     all.agreement = greater > 0 ? smaller / greater : 0;
     return all;
@@ -320,6 +337,17 @@ static bool compare_kind(const struct view *const views[2], const struct identit
     return ok;
 }
 
+static bool identified(const struct view *const views[2], enum compare_by by,
+                       struct compare_metrics *out, struct compare_calls *calls, struct err *e)
+{
+    struct identities ids = {{NULL, NULL}, {NULL, NULL}};
+    bool ok = identify(views, by, &ids)
+                  ? compare_kind(views, &ids, by, out, calls, e)
+                  : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+    identities_free(&ids);
+    return ok;
+}
+
 static bool has_kind(const struct view *v, enum compare_by by)
 {
     const struct profile_counts *c = v->profile->counts;
@@ -347,16 +375,12 @@ bool compare_views(const struct view *perfect, const struct view *sampled, enum 
                    struct comparison *out, struct err *e)
 {
     const struct view *const views[2] = {perfect, sampled};
-    struct identities ids = {{NULL, NULL}, {NULL, NULL}};
     struct compare_metrics functions = {0};
     *out = (struct comparison){.by = by};
     if (!check_kind(perfect, "perfect", by, e) || !check_kind(sampled, "sampled", by, e))
         return false;
-    bool ok = identify(views, &ids) ||
-              err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
-    ok = ok && compare_kind(views, &ids, by, &out->metrics, &out->calls, e);
-    ok = ok && compare_kind(views, &ids, COMPARE_FUNCTION, &functions, NULL, e);
-    identities_free(&ids);
+    bool ok = identified(views, by, &out->metrics, &out->calls, e) &&
+              identified(views, COMPARE_FUNCTION, &functions, NULL, e);
     out->distortion = ok ? functions.distortion : 0;
     return ok;
 }

@@ -21,8 +21,7 @@ enum compare_by {
     COMPARE_KINDS
 };
 
-/* Of those calling contexts in which a call costs CALLS_CHEAP samples or more, so that every call should have
- * been seen. */
+/* Of those calling contexts in which a call takes CALLS_CHEAP samples or more on average. */
 struct compare_calls {
     size_t contexts;
     double perfect, sampled; /* calls in them */

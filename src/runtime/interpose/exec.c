@@ -49,9 +49,20 @@ EXPORT int execvp(const char *file, char *const argv[])
     return execvpe(file, argv, environ);
 }
 
+/* `path` as seen from the directory fd, or the file fd itself, by a name that open() understands. */
+static const char *descriptor_path(int fd, const char *path, char *out, size_t size)
+{
+    if (!path || path[0] == '/' || (fd == AT_FDCWD && path[0]))
+        return path;
+    int n = snprintf(out, size, "/proc/self/fd/%d%s%s", fd, path[0] ? "/" : "", path);
+    return n > 0 && (size_t)n < size ? out : path;
+}
+
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    char **with = FOLLOWED(path[0] == '/' ? path : "/proc/self/exe", false, envp);
+    char file[PATH_MAX];
+    const char *named = descriptor_path(fd, path, file, sizeof file);
+    char **with = FOLLOWED(named, false, envp);
     struct signals_lent lent = process_before_exec();
     int result = REAL(execveat)(fd, path, argv, with, flags);
     process_after_failed_exec(lent);
@@ -60,9 +71,8 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    char **with = FOLLOWED(path, false, envp);
+    char path[PATH_MAX];
+    char **with = FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp);
     struct signals_lent lent = process_before_exec();
     int result = REAL(fexecve)(fd, argv, with);
     process_after_failed_exec(lent);

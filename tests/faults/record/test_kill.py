@@ -1,5 +1,6 @@
 """Sudden deaths: what was counted must be readable afterwards, whoever was killed."""
 
+import glob
 import os
 import random
 import re
@@ -45,13 +46,35 @@ class Collector(Case):
     def recover(self, *args):
         return subprocess.run([PENUMBRA, "recover", *args], capture_output=True, timeout=PATIENCE)
 
+    def test_killed_at_any_time(self):
+        """There is no spool that no live file leads to, and what was there before is not lost."""
+        for moment in range(40):
+            with open(self.output, "wb") as f:
+                f.write(b"what was there before")
+            process = self.start("-q", "sleep", "3")
+            time.sleep(moment / 1000)
+            process.kill()
+            process.wait()
+            spools = os.listdir(self.spool)
+            with open(self.output, "rb") as f:
+                written = f.read()
+            if spools:
+                self.assertIn(os.path.join(self.spool, spools[0]).encode(), written)
+                self.assertEqual(subprocess.run([PENUMBRA, "recover", self.output]).returncode, 0)
+            elif written != b"what was there before":
+                self.assertIn(self.spool.encode(), written)
+            for kept in glob.glob(self.output + ".*.old"):
+                with open(kept, "rb") as f:
+                    self.assertEqual(f.read(), b"what was there before")
+                os.unlink(kept)
+
     def test_recover(self):
         self.start_and_kill(30)
         done = self.recover(self.output)
         self.assertEqual(done.returncode, 0, done.stderr)
         told = int(re.search(rb"recovered (\d+) samples of 1 process", done.stderr)[1])
         self.assertGreater(told, 30)
-        self.assertEqual(self.report()["samples"], told)
+        self.assertEqual(self.report()["taken"], told)
         self.assert_nothing_left("out.pnb")
         # The program goes on, and is not sampled any more.
         os.kill(self.program, 0)

@@ -238,7 +238,6 @@ def test_execs():
         for thread in ((), ("thread",)):
             with Program(target("attach-execs"), how, *thread) as program:
                 recorder = begin_recording(program, "-F", "10000")
-                wait_for(lambda: spool_of(program.pid) is not None, "not attached")
                 program.compute(0.2)  # the threads arm themselves
                 found = program.end(b"\n")
                 expect(found == (["lived"], 3), f"{how} {thread}: {found}")
@@ -279,8 +278,9 @@ def spool_of(pid):
 def begin_recording(program, *options):
     recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid),
                                  *options], stderr=subprocess.PIPE)
-    wait_for(lambda: os.path.exists(program.file) or recorder.poll() is not None, "no live file")
+    wait_for(lambda: spool_of(program.pid) or recorder.poll() is not None, "not attached")
     expect(recorder.poll() is None, "record has ended at once")
+    expect(os.path.exists(program.file), "no live file")
     return recorder
 
 
