@@ -147,6 +147,20 @@ static void put_trampolines(struct buf *b, const struct record_spool *s)
                        sentences[i]);
 }
 
+/* The spool can be scribbled over: more programs than process numbers there cannot have been. */
+static void put_unfollowed(struct buf *b, const struct record_spool *s)
+{
+#define SENTENCE(id, name, sentence) sentence,
+    static const char *const sentences[] = { UNFOLLOWED_REASONS(SENTENCE) };
+#undef SENTENCE
+    for (unsigned i = 0; i < UNFOLLOWED_COUNT; i++) {
+        uint64_t n = spool_header(&s->spool)->unfollowed[i];
+        if (n && n < UINT32_MAX)
+            buf_printf(b, "not recorded, of programs that were executed: %llu, %s\n",
+                       (unsigned long long)n, sentences[i]);
+    }
+}
+
 /* What was found out only now joins what was known at the start. */
 static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
@@ -162,6 +176,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
         buf_printf(&b, "the trigger could not be set in some threads: %s\n",
                    arm_error_text(first_arm_error(p)));
     put_trampolines(&b, s);
+    put_unfollowed(&b, s);
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

@@ -49,6 +49,13 @@
     X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
     X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")
 
+/* Why a program that a recorded one executed is not recorded. */
+#define UNFOLLOWED_REASONS(X)                                                                      \
+    X(UNFOLLOWED_USER, "user", "run as another user, who may not write the counters")            \
+    X(UNFOLLOWED_SETUID, "setuid", "setuid or setgid")                                              \
+    X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
+    X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")
+
 /* Why a process runs without trampolines (docs/trampoline.md says how each is found). */
 #define TRAMPOLINE_STATES(X)                                                                       \
     X(TRAMPOLINE_NOT_ASKED, "off", "they were not asked for")                                      \
@@ -78,6 +85,7 @@
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
 enum trampoline_state { TRAMPOLINE_STATES(REASON_ENUMERATOR) TRAMPOLINE_STATE_COUNT };
+enum unfollowed { UNFOLLOWED_REASONS(REASON_ENUMERATOR) UNFOLLOWED_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
 enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT };
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };

@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 7u
+#define SPOOL_VERSION 8u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -145,6 +145,7 @@ struct spool_header {
     uint64_t start_realtime_ns;
     uint64_t start_monotonic_ns;
     uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
+    uint64_t unfollowed[UNFOLLOWED_COUNT]; /* atomic adds: programs executed that are not recorded */
     uint32_t tuples_bell;    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is
                                 half full */
     uint32_t host;           /* atomic enum spool_host_state; collector and module host */

@@ -4,7 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/runtime.h"
@@ -74,22 +76,55 @@ static bool path_search(const char *file, char *out, size_t size)
     return false;
 }
 
-/* The loader of a 32-bit or foreign-libc program would complain about our library on the program's
- * standard error: such images run without us. Static ones ignore the variables, but may pass them
- * on to images that can be followed. */
-static bool takes_preload(const char *path)
+static bool is_setuid(const char *path)
+{
+    struct stat st;
+    return sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) == 0 &&
+           ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
+            (st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid()));
+}
+
+/* The counters belong to the user who records. */
+static bool is_other_user(void)
+{
+    const char *path = spool_variable + sizeof SPOOL_ENV;
+    return sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)path, W_OK, AT_EACCESS, 0, 0) == -EACCES;
+}
+
+/* Why what is executed as `path` will not be recorded; UNFOLLOWED_COUNT: it will be, or will fail. */
+static enum unfollowed unfollowed_why(const char *path)
 {
     struct elf_probe probe;
     char current[ELF_PROBE_PATH_MAX];
     for (int depth = 0; depth < SCRIPT_DEPTH; depth++) {
-        enum elf_probe_kind kind = elf_probe_as(path, &probe);
-        if (kind != ELF_PROBE_SCRIPT)
-            return kind != ELF_PROBE_WRONG_MACHINE && kind != ELF_PROBE_NOT_GLIBC &&
-                   kind != ELF_PROBE_BROKEN;
-        memcpy(current, probe.interpreter, sizeof current);
-        path = current;
+        switch (elf_probe_as(path, &probe)) {
+        case ELF_PROBE_SCRIPT:
+            memcpy(current, probe.interpreter, sizeof current);
+            path = current;
+            continue;
+        case ELF_PROBE_WRONG_MACHINE:
+        case ELF_PROBE_NOT_GLIBC: return UNFOLLOWED_FOREIGN;
+        case ELF_PROBE_STATIC: return UNFOLLOWED_STATIC;
+        case ELF_PROBE_UNREADABLE:
+        case ELF_PROBE_BROKEN: return UNFOLLOWED_COUNT;
+        default: return is_setuid(path)     ? UNFOLLOWED_SETUID
+                        : is_other_user() ? UNFOLLOWED_USER
+                                          : UNFOLLOWED_COUNT;
+        }
     }
-    return false;
+    return UNFOLLOWED_COUNT;
+}
+
+/* The loader of a 32-bit or foreign-libc program would complain about our library on the program's
+ * standard error: such images run without us, and so do another user's. Static ones ignore the variables,
+ * but may pass them on to images that can be followed. */
+static bool takes_preload(const char *path)
+{
+    enum unfollowed why = unfollowed_why(path);
+    if (why == UNFOLLOWED_COUNT)
+        return true;
+    __atomic_fetch_add(&spool_header(&rt.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
+    return why == UNFOLLOWED_SETUID || why == UNFOLLOWED_STATIC;
 }
 
 bool environment_follows(const char *file, bool search)

@@ -145,7 +145,19 @@ def shells():
 def execs():
     r = Recording([target("execs")])
     names = [p["name"] for p in r.report["processes"]]
-    expect(names.count("env") >= 12, f"exec'ed images were not followed: {names}")
+    expect(names.count("env") >= 14, f"exec'ed images were not followed: {names}")
+
+
+def users():
+    """A program that another user runs is not recorded, and the profile says so."""
+    if os.geteuid() != 0:
+        sys.exit(77)
+    r = Recording(["/usr/bin/perl", "-e", "$( = $) = 65534; $< = $> = 65534; exec '/usr/bin/env'"])
+    notes = " ".join(r.report["notes"])
+    expect("not recorded, of programs that were executed: 1, run as another user" in notes, notes)
+    r = Recording(["/usr/bin/env", "-i", "/usr/bin/env", "/usr/bin/su", "--help"])
+    notes = " ".join(r.report["notes"])
+    expect("setuid" not in notes, f"root is nobody else: {notes}")
 
 
 def page_faults():
@@ -342,6 +354,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
-                                  altstack, locked, inherits, shells, execs, page_faults,
+                                  altstack, locked, inherits, shells, execs, users, page_faults,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})

@@ -31,6 +31,8 @@ static void in_child(int way)
     case 5: execlp("env", "env", "A=b", (char *)NULL); break;
     case 6: execle("/usr/bin/env", "env", (char *)NULL, envp); break;
     case 7: fexecve(open("/usr/bin/env", O_RDONLY), argv, envp); break;
+    case 11: execveat(open("/usr/bin", O_RDONLY), "env", argv, envp, 0); break;
+    case 12: execveat(open("/usr/bin/env", O_RDONLY), "", argv, envp, AT_EMPTY_PATH); break;
     case 8: execve("/no/such/file", argv, envp); _exit(3);
     case 9: system("env"); _exit(4);
     default: _exit(5);
@@ -43,7 +45,7 @@ int main(void)
     pid_t pid;
     char line[4096];
     char *const argv[] = {"env", NULL};
-    for (int way = 0; way < 11; way++) {
+    for (int way = 0; way < 13; way++) {
         fflush(stdout);
         if ((pid = fork()) == 0)
             in_child(way);
