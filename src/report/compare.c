@@ -360,10 +360,9 @@ static bool has_kind(const struct view *v, enum compare_by by)
 static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
 {
     static const char *const how[COMPARE_KINDS] = {
-        [COMPARE_BLOCK] = "; blocks are counted by record --exact (or --carrier burst) with --tool "
-                          "blocks or edges",
-        [COMPARE_CALL] = "s; they are counted by record with trampolines, or with --exact --tool calls",
-        [COMPARE_EDGE] = "; edges are counted by record --exact (or --carrier burst) --tool edges",
+        [COMPARE_BLOCK] = "; record --exact (or --carrier burst) --tool blocks counts them",
+        [COMPARE_CALL] = "s; record with trampolines counts them, or record --exact --tool calls",
+        [COMPARE_EDGE] = "; record --exact (or --carrier burst) --tool edges counts them",
     };
     if (has_kind(v, by))
         return true;

@@ -169,6 +169,9 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
     } else if (has_own_unwinder(&s, image)) {
         trampoline_disable_as(TRAMPOLINE_UNWINDER);
     }
+    /* Elsewhere it can be stood in front of (interpose/ruby.c). */
+    if (!*source->path && defines(&s, "ruby_Init_Continuation_body"))
+        trampoline_disable_as(TRAMPOLINE_RUBY);
     for (unsigned i = 0; i < sizeof hosts / sizeof *hosts; i++)
         if (defines(&s, hosts[i].symbol))
             trampoline_disable_as(hosts[i].why);

@@ -7,6 +7,10 @@
 
 #include <dlfcn.h>
 
+/* The next definition of `name` after ours. A library that was loaded as a part of a plugin is not among
+ * the program's global symbols: then any image that has it. NULL: there is none. */
+void *real_anywhere(const char *name);
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* REAL(close)(fd): the next definition of close after ours. */

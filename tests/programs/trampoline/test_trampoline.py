@@ -186,6 +186,44 @@ def test_languages():
     expect(ran >= 1, "no interpreter to run")
 
 
+CALLCC = """require "continuation"
+def deep(n, &b) n == 0 ? b.call : deep(n - 1, &b) + 1 end
+total = 0
+2000.times do
+  seen, again = 0, nil
+  total += deep(40) { v = callcc { |c| again = c; 0 }; (1..50).each { |x| v += x }; v }
+  seen += 1
+  again.call(seen) if seen < 6
+end
+puts total
+"""
+
+GREENLETS = """import greenlet
+def work(n):
+    def deep(k):
+        return deep(k - 1) + 1 if k else greenlet.getcurrent().parent.switch(n)
+    while True:
+        deep(40)
+greenlets = [greenlet.greenlet(lambda i=i: work(i)) for i in range(16)]
+print(sum(greenlets[i % 16].switch(i) or 0 for i in range(100000)))
+"""
+
+
+def test_callcc():
+    """Stacks that are copied away, and put back more than once."""
+    if not shutil.which("ruby"):
+        sys.exit(77)
+    recording = Recording(["ruby", "-W0", "-e", CALLCC], FAST)
+    expect("callcc" in notes(recording), f"notes are {notes(recording)!r}")
+
+
+def test_greenlets():
+    """Stacks that are copied away, and put back once."""
+    if harness.run(["/usr/bin/python3", "-c", "import greenlet"]).returncode:
+        sys.exit(77)
+    Recording(["/usr/bin/python3", "-c", GREENLETS], FAST)
+
+
 def test_leave():
     recording = Recording([target("leave")], ("-F", "1999"))
     for name in ("outer", "jumper"):
