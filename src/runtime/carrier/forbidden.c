@@ -23,7 +23,7 @@ static const char *const functions[] = {
 
 /* Functions that leave frames behind: what is put into those now would not be met. */
 static const char *const leaving[] = {"longjmp",    "_longjmp",    "siglongjmp", "__longjmp_chk",
-                                      "setcontext", "swapcontext", "pthread_exit"};
+                                      "setcontext", "swapcontext", "pthread_exit", "backtrace"};
 
 /* Programs whose run time system walks, moves or copies stacks by itself. */
 static const struct {

@@ -68,15 +68,14 @@ static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
         *kept = 1;
         if (!stack_walk(t, regs, walk))
             return false;
+        if (walk->inside || (walk->stopped_at && trampoline_met_as(t, walk, kept)))
+            return true;
+        walk->inside = trampoline_held_as(t, walk);
         if (walk->inside)
             return true;
-        if (!walk->stopped_at) {
-            trampoline_left_as(t, sp);
-            return true;
-        }
-        if (trampoline_met_as(t, walk, kept))
-            return true;
         trampoline_left_as(t, sp);
+        if (!walk->stopped_at)
+            return true;
     }
     return false;
 }
@@ -221,8 +220,7 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
 {
     if (!rt_running_as()) {
         if (t) {
-            t->record->drops[DROP_STOPPED]++;
-            trampoline_left_as(t, (uint64_t)u->uc_mcontext.gregs[REG_RSP]);
+            t->record->drops[DROP_STOPPED]++; /* a trampoline goes when it is returned through */
             if (!rt_quiet_as())
                 trigger_pause_as(t);
         } else if (!rt_quiet_as()) {

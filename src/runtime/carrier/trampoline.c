@@ -163,6 +163,22 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
     entry_leave_as(t, restored || resolved ? ENTRY_FREE : ENTRY_LOST);
 }
 
+/* Whether a function is on the stack that leaves frames otherwise than by returning, or looks at them. */
+static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
+{
+    if (walk->leaving)
+        return true;
+    for (uint32_t i = 0; i < walk->frames; i++)
+        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_LEAVING)
+            return true;
+    return false;
+}
+
+bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *walk)
+{
+    return (t->trampoline.set || walk->stopped_at) && leaving(t, walk);
+}
+
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept)
 {
     uint32_t entry = (uint32_t)((walk->stopped_at - entry_address(0)) / TRAMPOLINE_STRIDE);
@@ -179,6 +195,8 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
     }
     /* Left by another thread, or lost and found: this stack is ours, so it ends here. */
     uint32_t owned = ENTRY_OWNED;
+    if (leaving(t, walk))
+        return false;
     if (replace(walk->stopped_slot, walk->stopped_at, d->real) && d->owner != t)
         __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED);
@@ -192,17 +210,6 @@ static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
     return ra && cfa % 8 == 0 && image != 0 && image != KEY_IMAGE_PSEUDO &&
            !own_address_read_as(images_current_as(), key) &&
            unwind_follows_call(unwind_memory_load_as(ra - 8));
-}
-
-/* Whether a function is on the stack that leaves frames otherwise than by returning. */
-static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
-{
-    if (walk->leaving)
-        return true;
-    for (uint32_t i = 0; i < walk->frames; i++)
-        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_LEAVING)
-            return true;
-    return false;
 }
 
 static void calls_count(const struct rt_memo *m)
@@ -249,12 +256,12 @@ void trampoline_leave(struct rt_thread *t, uint64_t sp)
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp)
 {
-    if (!enabled() || !t->trampoline.allowed || leaving(t, walk)) {
+    if (leaving(t, walk) || walk->guessed)
+        return;
+    if (!enabled() || !t->trampoline.allowed) {
         trampoline_left_as(t, sp);
         return;
     }
-    if (walk->guessed)
-        return;
     if (!walk->stopped_at)
         t->trampoline.truncation = walk->truncation;
     for (uint32_t i = 0; i < walk->frames && i < SKIP_MAX; i++) {

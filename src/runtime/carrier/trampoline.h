@@ -41,6 +41,9 @@ void trampoline_leave(struct rt_thread *t, uint64_t sp);
  * memo are the rest of the path, and *walk says how that ends. False: at one that did not belong
  * there, and is gone, or the path has become too long: walk again without. */
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept);
+/* True if the walk has found an unwinder at work while there is a trampoline: it may be between two looks at
+ * the marked frame's return address, which must not change then. */
+bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *walk);
 /* A walk from stack pointer sp did not meet the thread's trampoline, or it must go. */
 void trampoline_left_as(struct rt_thread *t, uint64_t sp);
 /* Before the path of a whole walk is added, memo[lead] its outermost frame: counts the edges of frames

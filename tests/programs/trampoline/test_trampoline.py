@@ -105,6 +105,10 @@ def test_jumps():
     expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted")
 
 
+def test_unwinds():
+    Recording([target("unwinds")], FAST)
+
+
 def test_cancel():
     Recording([target("cancel")], FAST)
 
