@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -83,11 +84,18 @@ static bool spool_map(const char *path, uint64_t at_most)
     return mapped;
 }
 
-static uint64_t main_stack_size(void)
+/* How far the main thread's stack may grow from `top` down. The limit is counted from the stack's beginning, at
+ * the end of the page in which the kernel has put the program's name, the last of its strings. */
+static uint64_t main_stack_size(const void *top)
 {
+    enum { PAGE = 4096 };
     struct rlimit64 limit = {0, 0};
+    const char *name = (const char *)getauxval(AT_EXECFN);
     sys_call6_as(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0);
-    return limit.rlim_cur < STACK_MAX ? limit.rlim_cur : STACK_MAX;
+    if (limit.rlim_cur >= STACK_MAX || !name)
+        return STACK_MAX;
+    uint64_t begin = ((uint64_t)name + strlen(name) + PAGE) / PAGE * PAGE, above = begin - (uint64_t)top;
+    return limit.rlim_cur > above ? limit.rlim_cur - above : 0;
 }
 
 static bool file_read(const char *path, char *text, size_t size)
@@ -168,7 +176,7 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     if (rt_exact_as())
         exact_begin();
     else
-        process_arm(main_stack_size(), argv);
+        process_arm(main_stack_size(argv), argv);
 }
 
 __attribute__((destructor)) static void runtime_exit(void)

@@ -14,7 +14,7 @@
     X(DROP_LATE, "late", "the signal had been blocked and came long after its time")               \
     X(DROP_STOPPED, "stopped", "it arrived after the recording had ended")                         \
     X(DROP_FOREIGN, "foreign-thread", "it arrived in a thread or process it was not meant for")    \
-    X(DROP_NO_STACK, "no-stack", "the program's alternate signal stack had no room left")         \
+    X(DROP_NO_STACK, "no-stack", "the program's stack, or alternate signal stack, was at its end") \
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
     X(DROP_TRAMPOLINE, "trampoline", "it hit the trampoline itself, where no stack can be walked")
 

@@ -165,11 +165,18 @@ static bool signal_ours(const siginfo_t *info, uint64_t *value, bool *late, uint
     return *value >> 32 == rt.cookie;
 }
 
-/* Bytes of an alternate stack that are left below the kernel's frame: nothing guards its end. */
-static uint64_t stack_left(const ucontext_t *u)
+/* Bytes of stack that are left below the kernel's frame: of an alternate stack, whose end nothing guards, or
+ * of the thread's own, where a program may be at the very end of what it is allowed (ruby touches all of it
+ * when it starts). Its bounds are known but for what libc has put above the first frame. */
+static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 {
-    uint64_t left = (uint64_t)__builtin_frame_address(0) - (uint64_t)u->uc_stack.ss_sp;
-    return left < u->uc_stack.ss_size ? left : UINT64_MAX;
+    enum { ABOVE = 8192 };
+    uint64_t here = (uint64_t)__builtin_frame_address(0), left = here - (uint64_t)u->uc_stack.ss_sp;
+    if (left < u->uc_stack.ss_size)
+        return left;
+    if (!t || here >= t->unwind.stack_hi || here + ABOVE < t->unwind.stack_lo)
+        return UINT64_MAX;
+    return here > t->unwind.stack_lo + ABOVE ? here - t->unwind.stack_lo - ABOVE : 0;
 }
 
 /* Bursts take no call path: what is charged is counted as unattributed time is. Short ones that
@@ -202,7 +209,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     bool taken = false;
     if (late) {
         t->record->drops[DROP_LATE] += charge.weight;
-    } else if (stack_left(u) < STACK_WALK) {
+    } else if (stack_left(t, u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
     } else if (rt_burst_as()) {
         taken = burst_due_as(t, &regs, charge);
@@ -226,7 +233,7 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
         } else if (!rt_quiet_as()) {
             trigger_pause_discovery_as();
         }
-    } else if (stack_left(u) < STACK_LEAST) {
+    } else if (stack_left(t, u) < STACK_LEAST) {
         __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &rt.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {

@@ -160,6 +160,12 @@ def users():
     expect("setuid" not in notes, f"root is nobody else: {notes}")
 
 
+def brink():
+    """At the end of a stack there is no room for a walk: such samples are dropped."""
+    r = Recording([target("brink")], ("-F", "2000"))
+    expect(r.report["dropped"]["no-stack"] > 0, f"dropped: {r.report['dropped']}")
+
+
 def page_faults():
     r = Recording(["/usr/bin/perl", "-e", "my @a = map { $_ x 3 } 1..300000; print scalar @a"],
                   ("-e", "page-faults", "-c", "7"))
@@ -354,6 +360,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
-                                  altstack, locked, inherits, shells, execs, users, page_faults,
+                                  altstack, locked, inherits, shells, execs, users, brink, page_faults,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
