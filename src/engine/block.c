@@ -72,7 +72,7 @@ static void slots_grow_as(struct blocks *b)
     b->mask = (uint32_t)(count * 2 - 1);
     b->taken = 0;
     for (uint32_t i = 1; i < b->used; i++)
-        if (!(block_at(b, i)->flags & BLOCK_DEAD))
+        if (!(block_at(b, i)->flags & (BLOCK_DEAD | BLOCK_FORGOTTEN)))
             slot_take(b, block_at(b, i)->pc, i);
 }
 
@@ -117,6 +117,15 @@ void block_unpublish_as(struct blocks *b, uint32_t number)
     while (slots_of(b)[at].number && slots_of(b)[at].number != number)
         at = (at + 1) & b->mask;
     slots_of(b)[at].tag = 0; /* matches nothing; the number keeps the sequence together */
+}
+
+void blocks_forget_as(struct blocks *b)
+{
+    for (uint32_t i = 1; i < b->used; i++)
+        block_at(b, i)->flags |= BLOCK_FORGOTTEN;
+    for (uint64_t i = 0; i <= b->mask; i++)
+        slots_of(b)[i] = (struct slot){ 0 };
+    b->taken = 0;
 }
 
 struct block *block_of_code_as(const struct blocks *b, uint32_t offset)

@@ -24,6 +24,7 @@ enum {
     BLOCK_LAID = 1,    /* the block before it (in number) runs on into its body */
     BLOCK_DEAD = 2,    /* unlinked: not to be entered again */
     BLOCK_CHECKED = 4, /* compares its own bytes when it is entered */
+    BLOCK_FORGOTTEN = 8, /* not to be found any more; what leads to it still does */
 };
 
 struct block {
@@ -40,7 +41,8 @@ struct block {
     uint8_t count;       /* instructions */
     uint8_t exit_count;
     uint8_t flags;
-    uint8_t reserved[5];
+    uint8_t reserved;
+    uint32_t after;  /* cache offset behind the call that ends it (pairs.h); 0: none */
     uint32_t remade; /* how often the code at pc has been translated before, because it had changed */
 };
 _Static_assert(sizeof(struct block) == 48, "dense");
@@ -124,6 +126,9 @@ struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail);
 void block_publish_as(struct blocks *b, uint32_t number);
 /* Takes it out again. */
 void block_unpublish_as(struct blocks *b, uint32_t number);
+
+/* Lets none of the blocks be found. */
+void blocks_forget_as(struct blocks *b);
 
 /* The block whose hot code contains the cache offset, or NULL. No lock is needed. */
 struct block *block_of_code_as(const struct blocks *b, uint32_t offset);

@@ -1,6 +1,8 @@
 /* How blocks end: transfers of control, each form headed by what is written for it. */
 #include "engine/hook_emit.h"
 #include "engine/link.h"
+#include "engine/lookup.h"
+#include "engine/pairs.h"
 #include "engine/translate.h"
 
 /* Hooks at the end, where registers are all live, and flags but for what the tool's own look ahead
@@ -16,41 +18,21 @@ static bool hooked(const struct translation *x, enum hook_point point)
     return x->hooked && hooks_any(x->e, point, 0);
 }
 
+/* What a tool wants to see of a call or return is not paired. */
+static bool paired(const struct translation *x, enum hook_point point)
+{
+    return x->e->paired && !hooked(x, point);
+}
+
 static uint64_t here(const struct translation *x)
 {
     return emit_here(&x->hot);
 }
 
-/* Pads so that a rel32 behind `opcode` bytes lies within 8 aligned bytes (link.h). */
-static void align_link(struct translation *x, unsigned opcode)
-{
-    unsigned at = (unsigned)(here(x) + opcode) & 7;
-    if (at > 4)
-        emit_nop(&x->hot, 8 - at);
-}
-
-/* Where the exit leads now: to its target if that has been translated, else to its stub. */
-static uint64_t destination(struct translation *x, uint32_t exit)
-{
-    struct engine *e = x->e;
-    struct block *to = block_find_as(&e->blocks, exit_at(&e->blocks, exit)->target, 0);
-    if (to)
-        link_set_as(e, exit, to);
-    return (uint64_t)(uintptr_t)cache_at(&e->cache, to ? to->body : exit_stub_as(e, exit));
-}
-
-static void patch_here(struct translation *x, uint32_t exit)
-{
-    exit_at(&x->e->blocks, exit)->patch = cache_offset(&x->e->cache, x->hot.at) - 4;
-}
-
 /* jmp target */
 void end_jump_as(struct translation *x, uint64_t target)
 {
-    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, target);
-    align_link(x, 1);
-    emit_jmp(&x->hot, destination(x, exit));
-    patch_here(x, exit);
+    link_emit_as(x->e, &x->hot, x->number, LINK_ALWAYS, target);
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
@@ -83,10 +65,7 @@ static void branch(struct translation *x, unsigned condition, uint32_t size)
         bind_over(x, over);
         return;
     }
-    uint32_t exit = exit_make_as(x->e, x->number, EXIT_LINK, x->taken);
-    align_link(x, 2);
-    emit_jcc(&x->hot, condition, destination(x, exit));
-    patch_here(x, exit);
+    link_emit_as(x->e, &x->hot, x->number, condition, x->taken);
     span_close_as(x, SPAN_SAME, size, 0);
 }
 
@@ -108,18 +87,17 @@ static void branch_short(struct translation *x, const struct x86_insn *insn, con
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-/* push address: original return addresses, so that unwinders and exceptions see the program's */
-static void push_return(struct translation *x, uint64_t address)
+void push_address_as(struct engine *e, struct emit *to, uint64_t address)
 {
     if (address == (uint64_t)(int32_t)address) {
-        emit_push_i32(&x->hot, (int32_t)address);
+        emit_push_i32(to, (int32_t)address);
         return;
     }
-    uint32_t place = cache_cold_as(&x->e->cache, 8, 8);
-    uint8_t *literal = cache_at(&x->e->cache, place);
-    struct emit to = { .at = literal, .end = literal + EMIT_LONGEST };
-    emit_literal(&to, address);
-    emit_push_m(&x->hot, emit_rip((uint64_t)(uintptr_t)literal));
+    uint32_t place = cache_cold_as(&e->cache, 8, 8);
+    uint8_t *literal = cache_at(&e->cache, place);
+    struct emit data = { .at = literal, .end = literal + EMIT_LONGEST };
+    emit_literal(&data, address);
+    emit_push_m(to, emit_rip((uint64_t)(uintptr_t)literal));
 }
 
 /* mov gs:[slot_rcx], rcx;  mov gs:[slot_r11], r11 */
@@ -130,30 +108,39 @@ static void spill_for_lookup(struct translation *x)
     span_close_as(x, SPAN_SAME, 0, 0);
 }
 
-/* movzx r11d, cx;  jmp [table + r11 * 8] */
 static void lookup(struct translation *x)
 {
-    emit_movzx_rr(&x->hot, 2, X86_R11, X86_RCX);
-    emit_jmp_m(&x->hot, emit_table((int32_t)(uintptr_t)x->e->table, X86_R11, 8));
+    lookup_emit_as(x->e, &x->hot);
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-static void jump_indirect(struct translation *x, uint32_t index)
+/* Returns where the code runs on to. */
+static uint64_t jump_indirect(struct translation *x, uint32_t index)
 {
+    uint32_t size = x->e->insns[index].length;
     spill_for_lookup(x);
     relocate_target_as(x, index);
+    if (x->end == END_CALL_INDIRECT && paired(x, HOOK_INDIRECT)) {
+        pairs_call_indirect_as(x, size);
+        return x->next;
+    }
     if (x->end == END_CALL_INDIRECT) {
-        push_return(x, x->next);
-        span_close_as(x, SPAN_CORE_RCX, x->e->insns[index].length, 0);
+        push_address_as(x->e, &x->hot, x->next);
+        span_close_as(x, SPAN_CORE_RCX, size, 0);
     }
     hooks(x, HOOK_INDIRECT);
     lookup(x);
+    return 0;
 }
 
 /* pop rcx, and the argument bytes of ret n */
 static void jump_return(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
 {
     spill_for_lookup(x);
+    if (!insn->imm_size && paired(x, HOOK_INDIRECT)) {
+        pairs_return_as(x, insn->length);
+        return;
+    }
     emit_pop_r(&x->hot, X86_RCX);
     span_close_as(x, SPAN_SAME, insn->length, 0);
     if (insn->imm_size) {
@@ -191,14 +178,17 @@ uint64_t end_emit_as(struct translation *x)
         hooks(x, HOOK_FALL);
         return x->next;
     case END_CALL:
-        push_return(x, x->next);
+        if (paired(x, HOOK_TAKEN)) {
+            pairs_call_as(x, insn->length);
+            return x->next;
+        }
+        push_address_as(e, &x->hot, x->next);
         span_close_as(x, SPAN_SAME, insn->length, 0);
         hooks(x, HOOK_TAKEN);
         return x->taken;
     case END_JUMP_INDIRECT:
     case END_CALL_INDIRECT:
-        jump_indirect(x, last);
-        return 0;
+        return jump_indirect(x, last);
     case END_RETURN:
         jump_return(x, insn, code);
         return 0;

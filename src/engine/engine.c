@@ -8,6 +8,7 @@
 
 #include "engine/hook.h"
 #include "engine/lookup.h"
+#include "engine/pairs.h"
 #include "engine/state.h"
 #include "engine/translate.h"
 #include "sigsafe/sys.h"
@@ -113,8 +114,12 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
         glue_make_as(e);
-        if (lookup_map_as(e))
+        if (lookup_map_as(e)) {
+            pairs_prepare_as(e);
+            if (config->paired)
+                pairs_begin_as(e);
             return e;
+        }
     }
     engine_free_as(e);
     return NULL;
@@ -150,6 +155,7 @@ struct engine_figures engine_figures_as(const struct engine *e)
 {
     struct engine_figures f = e->figures;
     f.code_bytes = e->cache.hot;
+    f.paired = e->paired;
     return f;
 }
 

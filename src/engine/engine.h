@@ -62,6 +62,8 @@ struct engine_config {
     struct spool_counts *counts;
     uint64_t cache_size;     /* bytes of address space for code; 0: the engine's choice */
     bool budget;             /* code counts t->budget down and stops when it is used up */
+    bool paired;             /* calls and returns are paired from the start (engine/pairs.h), not only
+                                when there are many */
     bool single_thread;      /* only one thread will ever run: allows patching in place */
 };
 
@@ -119,6 +121,7 @@ struct engine_figures {
     uint64_t code_bytes;           /* used of the cache */
     uint64_t indirect_entries, chained; /* lookup entries; those that share their index */
     uint64_t unlinked;             /* blocks dropped */
+    bool paired;                   /* calls and returns, by now */
     uint64_t translate_ticks;      /* time stamp counter, in translation */
 };
 struct engine_figures engine_figures_as(const struct engine *e);

@@ -1,6 +1,7 @@
 #include "engine/link.h"
 
 #include "engine/lookup.h"
+#include "engine/pairs.h"
 
 enum { STUB_SIZE = 17, STUB_ROOM = 64 };
 
@@ -51,12 +52,39 @@ void link_set_as(struct engine *e, uint32_t exit, struct block *to)
         patch_as(e, x->patch, to->body);
 }
 
+/* Pads so that a rel32 behind `opcode` bytes lies within 8 aligned bytes. */
+static void align_link(struct emit *to, unsigned opcode)
+{
+    unsigned at = (unsigned)(emit_here(to) + opcode) & 7;
+    if (at > 4)
+        emit_nop(to, 8 - at);
+}
+
+uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
+                      uint64_t target)
+{
+    uint32_t exit = exit_make_as(e, block, EXIT_LINK, target);
+    struct block *there = block_find_as(&e->blocks, target, 0);
+    if (there)
+        link_set_as(e, exit, there);
+    uint32_t place = there ? there->body : exit_stub_as(e, exit);
+    uint64_t destination = (uint64_t)(uintptr_t)cache_at(&e->cache, place);
+    align_link(to, condition == LINK_ALWAYS ? 1 : 2);
+    if (condition == LINK_ALWAYS)
+        emit_jmp(to, destination);
+    else
+        emit_jcc(to, condition, destination);
+    exit_at(&e->blocks, exit)->patch = cache_offset(&e->cache, to->at) - 4;
+    return exit;
+}
+
 static void unlink_one_as(struct engine *e, uint32_t number)
 {
     struct block *block = block_at(&e->blocks, number);
     block->flags |= BLOCK_DEAD;
     block_unpublish_as(&e->blocks, number);
     lookup_leave_as(e, block);
+    pairs_leave_as(e, block);
     e->figures.unlinked++;
     uint32_t exit = block->incoming;
     block->incoming = EXIT_NONE;

@@ -20,6 +20,12 @@ void exit_emit_as(struct engine *e, struct emit *to, uint32_t exit);
 /* The exit's stub, in the cold part; made if it has none. */
 uint32_t exit_stub_as(struct engine *e, uint32_t exit);
 
+/* jmp target, or jcc: through a new exit of that block, which is returned; to its target if that has
+ * been translated, else to its stub. */
+enum { LINK_ALWAYS = 16 };
+uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
+                      uint64_t target);
+
 /* Points the exit at the block: the record, and the code where it has any. */
 void link_set_as(struct engine *e, uint32_t exit, struct block *to);
 

@@ -8,10 +8,15 @@ bool lookup_map_as(struct engine *e)
         return false;
     area_populate_as(&e->table_area, 0, e->table_area.size);
     e->table = (uint64_t *)(void *)e->table_area.base;
+    lookup_forget_as(e);
+    return true;
+}
+
+void lookup_forget_as(struct engine *e)
+{
     uint64_t miss = (uint64_t)(uintptr_t)cache_at(&e->cache, e->glue.lookup);
     for (uint32_t i = 0; i < LOOKUP_SIZE; i++)
-        e->table[i] = miss;
-    return true;
+        __atomic_store_n(&e->table[i], miss, __ATOMIC_RELAXED);
 }
 
 /* rcx += value, with r11 if it must be; no flags. */
@@ -25,14 +30,13 @@ static void add_to_rcx(struct emit *to, uint64_t value)
     emit_lea(to, 8, X86_RCX, emit_indexed(X86_RCX, X86_R11, 1, 0));
 }
 
-uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc)
+void lookup_check_emit_as(struct engine *e, struct emit *to, uint64_t pc, uint64_t miss)
 {
-    uint32_t entry = cache_offset(&e->cache, to->at);
     uint32_t place = cache_cold_as(&e->cache, COLD_SIZE, 1);
     uint8_t *at = cache_at(&e->cache, place);
     struct emit cold = { .at = at, .end = at + COLD_SIZE + EMIT_LONGEST };
     add_to_rcx(&cold, pc);
-    emit_jmp(&cold, e->table[pc & (LOOKUP_SIZE - 1)]);
+    emit_jmp(&cold, miss);
 
     add_to_rcx(to, 0 - pc);
     uint8_t *hit = emit_jump8(to, EMIT_JRCXZ8);
@@ -40,6 +44,18 @@ uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc)
     emit_bind8(to, hit);
     emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_RCX));
     emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_R11));
+}
+
+void lookup_emit_as(const struct engine *e, struct emit *to)
+{
+    emit_movzx_rr(to, 2, X86_R11, X86_RCX);
+    emit_jmp_m(to, emit_table((int32_t)(uintptr_t)e->table, X86_R11, 8));
+}
+
+uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc)
+{
+    uint32_t entry = cache_offset(&e->cache, to->at);
+    lookup_check_emit_as(e, to, pc, e->table[pc & (LOOKUP_SIZE - 1)]);
     return entry;
 }
 
@@ -68,13 +84,17 @@ bool lookup_need_as(struct engine *e, struct block *block)
     return true;
 }
 
-void lookup_leave_as(struct engine *e, const struct block *block)
+void lookup_check_leave_as(struct engine *e, uint32_t check, uint64_t pc)
 {
-    if (!block->entry)
-        return;
-    /* jrcxz +0: also a hit goes on to the next in the chain. */
-    uint8_t *at = cache_at(&e->cache, block->entry);
-    uint64_t value = 0 - block->pc;
+    /* jrcxz +0: also a hit goes on with the jump. */
+    uint8_t *at = cache_at(&e->cache, check);
+    uint64_t value = 0 - pc;
     at += value == (uint64_t)(int64_t)(int32_t)value ? 7 : 14;
     __atomic_store_n(at + 1, 0, __ATOMIC_RELAXED);
+}
+
+void lookup_leave_as(struct engine *e, const struct block *block)
+{
+    if (block->entry)
+        lookup_check_leave_as(e, block->entry, block->pc);
 }

@@ -23,11 +23,22 @@ bool lookup_map_as(struct engine *e);
 
 /* Writes the entry for pc, whose body follows. Returns its cache offset, for lookup_enter_as. */
 uint32_t lookup_entry_emit_as(struct engine *e, struct emit *to, uint64_t pc);
+/* mov r11, -pc;  lea rcx, [rcx + r11];  jrcxz hit;  jmp miss, with rcx as it was;
+ * hit: mov rcx, gs:[slot_rcx];  mov r11, gs:[slot_r11] */
+void lookup_check_emit_as(struct engine *e, struct emit *to, uint64_t pc, uint64_t miss);
+/* From now on the check at this cache offset never hits. */
+void lookup_check_leave_as(struct engine *e, uint32_t check, uint64_t pc);
+/* movzx r11d, cx;  jmp [table + r11 * 8] */
+void lookup_emit_as(const struct engine *e, struct emit *to);
+
 /* Lets the table lead there. */
 void lookup_enter_as(struct engine *e, struct block *block, uint32_t entry);
 
 /* Gives the block an indirect entry if it has none. False: the cache is full. */
 bool lookup_need_as(struct engine *e, struct block *block);
+
+/* No lookup arrives anywhere. */
+void lookup_forget_as(struct engine *e);
 
 /* No lookup arrives at the block any more. */
 void lookup_leave_as(struct engine *e, const struct block *block);

@@ -49,6 +49,8 @@ struct glue {
     uint32_t exit;   /* leaves by the exit whose number is in the thread */
     uint32_t lookup; /* the lookup's end: rcx is the target */
     uint32_t hook, hook_indirect;
+    uint32_t returned; /* a return whose call is not known; the lookup's slots are filled */
+    uint32_t search;   /* the lookup of rcx; the same */
 };
 
 struct engine {
@@ -68,6 +70,7 @@ struct engine {
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     bool steals;                /* r15 of translated code is the tool's */
+    bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
     struct engine_figures figures;
 

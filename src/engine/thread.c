@@ -4,17 +4,20 @@
 #include <sys/mman.h>
 
 #include "engine/hook.h"
+#include "engine/pairs.h"
 #include "engine/ring.h"
 #include "engine/switch.h"
 #include "sigsafe/sys.h"
 
-enum { GUARD = 4096, STACK = 64 << 10, LEAVE_SIZE = 48 };
+enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = 64 << 10, LEAVE_SIZE = 48 };
 
 /* The way to native code, with registers that are all the program's but rdi. */
 struct leave {
     uint64_t rdi, rip;
     uint8_t code[LEAVE_SIZE - 16]; /* mov rdi, [rip + ...]; jmp [rip + ...] */
 };
+
+_Static_assert(ENGINE_T_RETURNS == -(RETURNS + GUARD + STACK), "the mapping's begin");
 
 static bool leave_make_as(struct engine *e, struct engine_thread *t)
 {
@@ -44,14 +47,14 @@ static struct engine_thread *pool_take_as(struct engine *e)
 
 static struct engine_thread *area_make_as(struct engine *e)
 {
-    uint64_t size = GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
+    uint64_t size = RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base < 0 && base > -4096)
         return NULL;
-    sys_call3_as(SYS_mprotect, base, GUARD, PROT_NONE);
+    sys_call3_as(SYS_mprotect, base + RETURNS, GUARD, PROT_NONE);
     uint8_t *mapping = (uint8_t *)base;
-    struct engine_thread *t = (struct engine_thread *)(void *)(mapping + GUARD + STACK);
+    struct engine_thread *t = (struct engine_thread *)(void *)(mapping + RETURNS + GUARD + STACK);
     t->mapping = mapping; /* the rest is zero: it is fresh */
     t->mapping_size = size;
     t->engine = e;
@@ -106,6 +109,7 @@ struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
     if (counting) {
         e->threads = t;
         t->number = e->thread_count++;
+        pairs_thread_as(e, t);
     } else {
         e->pool = t;
     }

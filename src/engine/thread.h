@@ -1,7 +1,7 @@
 /* One thread's half of the engine: the area at its GS base.
  *
- *      mapping:  [ guard page ][ engine stack 64 kB ][ struct engine_thread, 4 kB ][ counter window ]
- *                                                     ^ GS base                     ^ + 4096
+ *      mapping:  [ returns ][ guard page ][ engine stack ][ struct engine_thread ][ counter window ]
+ *                  64 kB                    64 kB         ^ GS base               ^ + 4096
  *
  * While translated code runs, the program's registers are in the processor. Everywhere else on the
  * engine's side (dispatcher, carrier callbacks, hooks that are called) they are in gpr, rip, rflags,
@@ -13,6 +13,7 @@
 #ifndef PENUMBRA_ENGINE_THREAD_H
 #define PENUMBRA_ENGINE_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,7 @@ struct engine_thread {
     uint64_t stop_at;       /* the engine stops before this address; 0: none */
     uint32_t stop;          /* enum stop_reason: why it stopped last */
     uint32_t number;        /* among the engine's threads */
+    bool paired;            /* `returns` has been filled (pairs.h) */
     void *carrier;          /* the carrier's own */
     void *tool;             /* the tool's own */
     struct spool_thread *record; /* the thread's, with the root of its tree; set by the carrier

@@ -7,7 +7,8 @@
  *    144 slots        the program's value of a register that translated code borrows
  *    192 stolen       the program's r15 while a tool set steals r15
  *    200 ...          exits, entries, stacks
- *   4096 -------      (page) below: the engine's stack, growing down from `stack_top`
+ *   4096 -------      (page) below: the engine's stack, growing down from `stack_top`; a guard
+ *                     page; returns[], by the stack pointer
  *
  * Context: constants only; also read by the assembler. */
 #ifndef PENUMBRA_ENGINE_THREAD_LAYOUT_H
@@ -46,6 +47,8 @@
 #define ENGINE_T_TIME_END 352     /* the stamp behind */
 #define ENGINE_T_TIME_RAX 360     /* the program's rax and rdx while a stamp is taken */
 #define ENGINE_T_TIME_RDX 368
+#define ENGINE_T_RETURNS_SIZE (64 << 10)
+#define ENGINE_T_RETURNS (-(64 + 4 + 64) * 1024) /* where calls return to (pairs.h) */
 #define ENGINE_T_SIZE 4096        /* bytes from the GS base to the counter window */
 
 #endif

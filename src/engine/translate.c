@@ -3,6 +3,7 @@
 #include "engine/hook_emit.h"
 #include "engine/link.h"
 #include "engine/lookup.h"
+#include "engine/pairs.h"
 #include "engine/prologue.h"
 #include "sigsafe/sys.h"
 
@@ -341,8 +342,8 @@ static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 /* Code that will be wanted when a call returns: made now, with an entry, it saves the dispatch. */
 static void return_note(struct translation *x)
 {
-    if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && x->returns_count < AHEAD_RETURNS &&
-        x->range.trust == TRUST_FIXED)
+    if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && !x->block->after &&
+        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED)
         x->returns[x->returns_count++] = x->next;
 }
 
@@ -383,6 +384,20 @@ static uint32_t chain_make_as(struct translation *x, bool entered)
     return first;
 }
 
+/* What paired call `number` goes to, made unless it is there. */
+static void callee_ahead_as(struct translation *x, uint32_t number)
+{
+    struct engine *e = x->e;
+    uint64_t pc = x->calls[number].pc;
+    struct block *block = block_find_as(&e->blocks, pc, 0);
+    if (!block && consider_as(x, pc) && x->range.trust == TRUST_FIXED) {
+        uint32_t made = chain_make_as(x, false);
+        block = made ? block_at(&e->blocks, made) : NULL;
+    }
+    if (block)
+        link_set_as(e, x->calls[number].exit, block);
+}
+
 /* Field by field: for an initializer as large as this clang calls memset, and libc's uses vector
  * registers, which are the program's. */
 static void translation_begin(struct translation *x, struct engine *e, const struct request *request)
@@ -400,7 +415,7 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->hooked = x->looks = false;
     x->tail = request->tail;
     x->why = STOP_COUNT;
-    x->returns_count = 0;
+    x->returns_count = x->call_count = 0;
     x->number = BLOCK_NONE;
     x->block = NULL;
     x->mark = NULL;
@@ -412,6 +427,7 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
     struct translation x;
     translation_begin(&x, e, &request);
     uint64_t begin = sys_ticks_as();
+    pairs_consider_as(e);
     if (!consider_as(&x, request.pc)) {
         *why = x.why;
         return NULL;
@@ -424,6 +440,8 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
         if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
             x.range.trust == TRUST_FIXED)
             chain_make_as(&x, true);
+    for (uint32_t i = 0; i < x.call_count; i++)
+        callee_ahead_as(&x, i);
     e->figures.translate_ticks += sys_ticks_as() - begin;
     return block_at(&e->blocks, first);
 }

@@ -27,6 +27,12 @@ struct translation {
     /* Where calls that have been written return to. */
     uint64_t returns[AHEAD_RETURNS];
     uint32_t returns_count;
+    /* Where paired calls go (pairs.h), each through an exit. */
+    struct {
+        uint64_t pc;
+        uint32_t exit;
+    } calls[AHEAD_RETURNS];
+    uint32_t call_count;
     /* The block as written. */
     uint32_t number;
     struct block *block;
@@ -55,6 +61,9 @@ uint64_t relocate_address(const struct x86_insn *insn, const uint8_t *code, uint
 uint64_t end_emit_as(struct translation *x);
 /* The jump to `target` that ends a block whose continuation is not laid behind it. */
 void end_jump_as(struct translation *x, uint64_t target);
+
+/* push address: the program's own return addresses, so that unwinders and exceptions see those */
+void push_address_as(struct engine *e, struct emit *to, uint64_t address);
 
 /* What to translate. */
 struct request {

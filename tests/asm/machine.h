@@ -71,6 +71,7 @@ struct mode {
     const struct tool *tool;
     int64_t budget;         /* instructions between stops; 0: none */
     enum trusting trusting;
+    bool paired;            /* calls and returns (engine/pairs.h) */
 };
 
 struct machine {

@@ -15,19 +15,21 @@
 #include "../unit/engine/callbacks.h"
 
 const struct mode modes[] = {
-    { "plain", NULL, 0, CODE_FIXED },
-    { "checked", NULL, 0, CODE_CHECKED },
-    { "budget of 1", NULL, 1, CODE_FIXED },
-    { "budget of 2, checked", NULL, 2, CODE_CHECKED },
-    { "large budget", NULL, 1 << 20, CODE_FIXED },
-    { "count", &tool_count, 0, CODE_FIXED },
-    { "blocks", &tool_blocks, 0, CODE_FIXED },
-    { "edges", &tool_edges, 0, CODE_FIXED },
-    { "path", &tool_path, 0, CODE_FIXED },
-    { "results", &tool_results, 0, CODE_FIXED },
-    { "results, budget of 1", &tool_results, 1, CODE_FIXED },
-    { "results, large budget, checked", &tool_results, 1 << 20, CODE_CHECKED },
-    { "hooks at all points", &tool_all_points, 0, CODE_FIXED },
+    { "plain", NULL, 0, CODE_FIXED, false },
+    { "checked", NULL, 0, CODE_CHECKED, false },
+    { "budget of 1", NULL, 1, CODE_FIXED, false },
+    { "budget of 2, checked", NULL, 2, CODE_CHECKED, false },
+    { "large budget", NULL, 1 << 20, CODE_FIXED, false },
+    { "count", &tool_count, 0, CODE_FIXED, false },
+    { "blocks", &tool_blocks, 0, CODE_FIXED, false },
+    { "edges", &tool_edges, 0, CODE_FIXED, false },
+    { "path", &tool_path, 0, CODE_FIXED, false },
+    { "results", &tool_results, 0, CODE_FIXED, false },
+    { "results, budget of 1", &tool_results, 1, CODE_FIXED, false },
+    { "results, large budget, checked", &tool_results, 1 << 20, CODE_CHECKED, false },
+    { "hooks at all points", &tool_all_points, 0, CODE_FIXED, false },
+    { "paired", NULL, 0, CODE_FIXED, true },
+    { "paired results, budget of 2, checked", &tool_results, 2, CODE_CHECKED, true },
 };
 const unsigned mode_count = sizeof modes / sizeof *modes;
 

@@ -191,6 +191,89 @@ static uint64_t returns_with_pop(uint64_t n)
     return result;
 }
 
+/* What a call and a return leave just below the stack pointer is the program's. */
+static uint64_t below_the_stack(uint64_t n)
+{
+    uint64_t result = n, address;
+    __asm__ volatile("    subq $128, %%rsp\n"
+                     "    leaq 1f(%%rip), %1\n"
+                     "    call 2f\n"
+                     "1:  movq -8(%%rsp), %%rax\n"
+                     "    subq %1, %%rax\n"
+                     "    addq %%rax, %0\n"
+                     "    jmp 3f\n"
+                     "2:  movq (%%rsp), %%rax\n"
+                     "    subq %1, %%rax\n"
+                     "    leaq 1(%0,%%rax), %0\n"
+                     "    ret\n"
+                     "3:  addq $128, %%rsp\n"
+                     : "+r"(result), "=&r"(address)
+                     :
+                     : "rax", "cc", "memory");
+    return result;
+}
+
+/* Calls on a stack that is aligned to nothing, some of them across each other's places. */
+static uint64_t odd_stacks(uint64_t n)
+{
+    uint64_t result = n, shift = n % 16;
+    __asm__ volatile("    subq $256, %%rsp\n"
+                     "    movl $40, %%edx\n"
+                     "1:  subq %1, %%rsp\n"
+                     "    call 2f\n"
+                     "    addq %1, %%rsp\n"
+                     "    leaq 3(%0,%0,2), %0\n"
+                     "    call 2f\n"
+                     "    subq $5, %%rsp\n"
+                     "    call 3f\n"
+                     "    addq $5, %%rsp\n"
+                     "    decl %%edx\n"
+                     "    jnz 1b\n"
+                     "    jmp 4f\n"
+                     "2:  call 3f\n"
+                     "    addq $7, %0\n"
+                     "3:  rolq $3, %0\n"
+                     "    ret\n"
+                     "4:  addq $256, %%rsp\n"
+                     : "+r"(result)
+                     : "r"(shift)
+                     : "rdx", "cc", "memory");
+    return result;
+}
+
+/* A return whose call was somewhere else: two stacks that switch by pushed addresses, and a frame
+ * that is thrown away. */
+static uint64_t switches_of_stacks(uint64_t n)
+{
+    static __thread uint64_t other[64];
+    uint64_t result = n;
+    __asm__ volatile("    subq $128, %%rsp\n"
+                     "    movl $30, %%edx\n"
+                     "    leaq 480(%1), %%rsi\n"
+                     "    leaq 5f(%%rip), %%rax\n"
+                     "    movq %%rax, (%%rsi)\n"
+                     "1:  call 3f\n"
+                     "    leaq 1(%0,%0,4), %0\n"
+                     "    call 6f\n"
+                     "2:  decl %%edx\n"
+                     "    jnz 1b\n"
+                     "    jmp 7f\n"
+                     "3:  xchgq %%rsp, %%rsi\n" /* to the other stack, wherever it was */
+                     "    ret\n"
+                     "4:  call 3b\n"
+                     "5:  rolq $9, %0\n"
+                     "    xorq %%rdx, %0\n"
+                     "    jmp 4b\n"
+                     "6:  leaq 2b(%%rip), %%rax\n" /* returns to a place it was not called from */
+                     "    movq %%rax, (%%rsp)\n"
+                     "    ret\n"
+                     "7:  addq $128, %%rsp\n"
+                     : "+r"(result)
+                     : "r"(other)
+                     : "rax", "rdx", "rsi", "cc", "memory");
+    return result;
+}
+
 const struct function functions[] = {
     { "fibonacci", fibonacci, 20, 7 },
     { "switches", switches, 40, 3 },
@@ -202,5 +285,8 @@ const struct function functions[] = {
     { "jumps", jumps, 30, 0 },
     { "floats", floats, 200, 3 },
     { "returns with pop", returns_with_pop, 30, 9 },
+    { "below the stack", below_the_stack, 30, 9 },
+    { "odd stacks", odd_stacks, 60, 11 },
+    { "switches of stacks", switches_of_stacks, 60, 0 },
     { 0 },
 };

@@ -142,10 +142,47 @@ static void threads_share_a_cache(void **state)
     }
 }
 
+/* lea rdi, [rdi + 1]; ret, called from so many places that calls and returns are paired. */
+static void many_calls_are_paired(void **state)
+{
+    (void)state;
+    enum { CALLS = 30000, SIZE = CALLS * 5 + 16 };
+    uint8_t *many = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(many != MAP_FAILED);
+    memcpy(many, "\x48\x8d\x7f\x01\xc3", 5);
+    uint8_t *at = many + 8;
+    for (int i = 0; i < CALLS; i++, at += 5) {
+        int32_t back = (int32_t)(many - (at + 5));
+        *at = 0xe8;
+        memcpy(at + 1, &back, sizeof back);
+    }
+    memcpy(at, "\x48\x8d\x07\xc3", 4); /* lea rax, [rdi]; ret */
+    struct rig own;
+    rig_make(&own, NULL);
+    assert_int_equal(rig_call(&own, (const void *)(uintptr_t)functions[0].call, 12,
+                              0, 0, 0), functions[0].call(12));
+    for (uint64_t round = 0; round < 3; round++) {
+        assert_int_equal(rig_call(&own, many + 8, round, 0, 0, 0), round + CALLS);
+        assert_int_equal(own.thread->stop, STOP_ADDRESS);
+        assert_true(engine_figures_as(own.engine).paired);
+    }
+    assert_int_equal(rig_call(&own, (const void *)(uintptr_t)functions[0].call, 12,
+                              0, 0, 0), functions[0].call(12));
+    /* Code from before the change goes away. */
+    engine_invalidate_as(own.engine, (uint64_t)(uintptr_t)many, (uint64_t)(uintptr_t)many + SIZE);
+    many[3] = 3;
+    assert_int_equal(rig_call(&own, many + 8, 1, 0, 0, 0), 1 + 3 * CALLS);
+    rig_free(&own);
+    munmap(many, SIZE);
+}
+
+static bool paired;
+
 static int setup(void **state)
 {
     (void)state;
-    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20 });
+    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired });
     code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(code != MAP_FAILED);
     return 0;
@@ -159,6 +196,12 @@ static int teardown(void **state)
     return 0;
 }
 
+static int setup_paired(void **state)
+{
+    paired = true;
+    return setup(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +211,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_are_undone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_cache_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_cache, setup, teardown),
+        cmocka_unit_test(many_calls_are_paired),
+        cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(links_are_undone, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(a_full_cache_stops, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(threads_share_a_cache, setup_paired, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,10 +92,11 @@ static void walk(const struct function *f, const char *tool)
     }
 }
 
-static void every_place(const char *tool, bool budget)
+static void every_place_of(const char *tool, struct engine_config config)
 {
     memset(places, 0, sizeof places);
-    rig_make(&rig, &(struct engine_config){ .tool = tool_named(tool), .budget = budget });
+    config.tool = tool_named(tool);
+    rig_make(&rig, &config);
     for (const struct function *f = functions; f->name; f++)
         if (f->steps)
             walk(f, tool);
@@ -103,6 +104,11 @@ static void every_place(const char *tool, bool budget)
     assert_true(places[PLACE_BOUNDARY] > 1000);
     rig_free(&rig);
     stepping_free();
+}
+
+static void every_place(const char *tool, bool budget)
+{
+    every_place_of(tool, (struct engine_config){ .budget = budget });
 }
 
 static void without_a_tool(void **state)
@@ -137,6 +143,18 @@ static void with_a_budget(void **state)
     every_place("null", true);
 }
 
+static void with_paired_calls(void **state)
+{
+    (void)state;
+    struct engine_config config = { .paired = true };
+    compared = ALL;
+    every_place_of("null", config);
+    compared = REGISTERS;
+    every_place_of("path", config);
+    config.budget = true;
+    every_place_of("null", config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +162,7 @@ int main(void)
         cmocka_unit_test(with_counters),
         cmocka_unit_test(with_a_stolen_register),
         cmocka_unit_test(with_a_budget),
+        cmocka_unit_test(with_paired_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,13 @@ static int setup(void **state)
     return 0;
 }
 
+static int setup_paired(void **state)
+{
+    (void)state;
+    rig_make(&rig, &(struct engine_config){ .paired = true });
+    return 0;
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -83,6 +90,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(same_results, setup, teardown),
+        cmocka_unit_test_setup_teardown(same_results, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(warm_code_stays_in_the_cache, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(warm_code_stays_in_the_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(system_calls_are_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(a_jump_to_nowhere_stops, setup, teardown),
