@@ -4,10 +4,17 @@
 
 struct spool_tuples *tuples_begin_as(const struct spool *s, struct spool_counts *c)
 {
-    struct spool_tuples *t = spool_alloc_as(s, sizeof *t);
-    if (t)
-        __atomic_store_n(&c->tuples, spool_ref_of(s, t), __ATOMIC_RELEASE);
-    return t;
+    struct spool_tuples *t;
+    spool_ref there = __atomic_load_n(&c->tuples, __ATOMIC_ACQUIRE);
+    if (!there) {
+        t = spool_alloc_as(s, sizeof *t);
+        if (!t)
+            return NULL;
+        if (__atomic_compare_exchange_n(&c->tuples, &there, spool_ref_of(s, t), false,
+                                        __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+            return t;
+    }
+    return spool_at(s, there, sizeof *t);
 }
 
 struct tuple_ring *tuples_ring_make_as(const struct spool *s, struct spool_tuples *t, int32_t tid,

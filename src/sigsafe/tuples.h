@@ -201,7 +201,8 @@ struct spool_tuples {
     uint64_t dropped[TUPLE_DROP_COUNT]; /* atomic additions: what belongs to no ring */
 };
 
-/* The process's, linked into its counts; NULL when the spool is full. One thread at a time. */
+/* What is linked into the process's counts, made if there is none; NULL when the spool is full. Shadows of
+ * a process share its counts, and so this. */
 struct spool_tuples *tuples_begin_as(const struct spool *s, struct spool_counts *c);
 
 /* A ring of `size` bytes, linked; NULL when the spool is full. */

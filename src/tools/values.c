@@ -28,7 +28,9 @@
 enum {
     SLOTS = 1 << 22,         /* of the table from address to record: a byte of code each */
     PROBES = 64,
-    LENGTH_SHIFT = 56,       /* hooks' argument: address | length << 56 */
+    LENGTH_SHIFT = 56,       /* hooks' argument: address | length << 56 | is a system call << 60 */
+    SYSCALL_SHIFT = 60,
+    LENGTH_MASK = 15,
     SEQUENCE_WHOLE = 64,     /* tuples of a sequence of a whole run */
     WAIT_NS = 1000000, WAITS = 3000,
     FLAGS_SHOWN = 0xcd5,     /* CF PF AF ZF SF DF OF */
@@ -113,7 +115,8 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     }
     if (!ring || ring->counts != (uint64_t)(uintptr_t)counts) {
         ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid,
-                                   is_burst() ? TUPLE_RING_BURST : TUPLE_RING_EXACT);
+                                   values.config->carrier == CARRIER_EXACT ? TUPLE_RING_EXACT
+                                                                           : TUPLE_RING_BURST);
         t->tool = ring;
     }
     if (!ring) {
@@ -123,7 +126,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     ring->counts = (uint64_t)(uintptr_t)counts;
     ring->cursor.at = ring->cursor.open = ring->cursor.skip = 0;
     ring->cursor.called = ring->cursor.continues = 0;
-    ring->cursor.total = values.config->carrier == CARRIER_EXACT ? UINT64_MAX : 0;
+    ring->cursor.total = is_burst() ? 0 : UINT64_MAX;
     return true;
 }
 
@@ -447,10 +450,12 @@ static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value
         c->skip--;
         return;
     }
-    if (c->at && !c->left)
+    /* A system call may take long, or never come back: what was seen before it is not to wait. */
+    bool leaves = argument >> SYSCALL_SHIFT && !is_burst();
+    if (c->at && (!c->left || leaves))
         sequence_end_as(t, ring);
     if (c->total && (c->at || sequence_begin_as(t, ring, pc)))
-        tuple_open_as(t, ring, pc, (unsigned)(argument >> LENGTH_SHIFT));
+        tuple_open_as(t, ring, pc, (unsigned)(argument >> LENGTH_SHIFT) & LENGTH_MASK);
 }
 
 static void target_as(struct engine_thread *t, uint64_t argument, uint64_t target)
@@ -471,7 +476,9 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     for (uint32_t i = 0; i < block->count; i++) {
         const struct x86_insn *insn = &block->insns[i];
         uint64_t pc = (uint64_t)(uintptr_t)block->code[i];
-        hook_call_as(h, HOOK_BEFORE, i, before_as, pc | (uint64_t)insn->length << LENGTH_SHIFT);
+        hook_call_as(h, HOOK_BEFORE, i, before_as,
+                     pc | (uint64_t)insn->length << LENGTH_SHIFT |
+                         (uint64_t)(insn->kind == X86_SYSCALL) << SYSCALL_SHIFT);
         if (i + 1 < block->count && values_loads_as(insn, block->code[i]) &&
             values_wanted_as(values.capture, insn, block->code[i]) & PENUMBRA_LATENCY)
             hook_time_as(h, i);
@@ -509,7 +516,15 @@ static void burst_end_as(void *data, struct engine_thread *t)
     ring->cursor.total = 0;
 }
 
+static void thread_end_as(void *data, struct engine_thread *t)
+{
+    struct tuple_ring *ring = t->tool;
+    (void)data;
+    if (ring && ring->cursor.at && ring->counts == (uint64_t)(uintptr_t)values.counts)
+        sequence_end_as(t, ring);
+}
+
 const struct tool tool_values = {
-    .name = "values", .block = block_as, .thread_begin = thread_begin_as,
+    .name = "values", .block = block_as, .thread_begin = thread_begin_as, .thread_end = thread_end_as,
     .burst_begin = burst_begin_as, .burst_end = burst_end_as,
 };
