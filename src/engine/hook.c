@@ -138,6 +138,11 @@ uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc)
     return c->caller ? c->caller(t, pc) : 0;
 }
 
+bool hook_is_sampled(const struct engine_thread *t)
+{
+    return t->engine->config.budget;
+}
+
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {
@@ -166,6 +171,21 @@ uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
     uint32_t id = counter_make_as(h->engine, thing);
     h->full |= id == COUNTS_NONE;
     return id;
+}
+
+uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing)
+{
+    struct engine *e = h->engine;
+    if (!e->config.counts)
+        return e->counters++;
+    uint32_t id = counts_thing_as(e->config.spool, e->config.counts, thing);
+    h->full |= id == COUNTS_NONE;
+    return id;
+}
+
+void hook_refuse_as(struct hooks *h)
+{
+    h->full = true;
 }
 
 uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)

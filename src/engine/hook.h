@@ -93,6 +93,10 @@ bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size);
 /* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
  * translated, and the engine stops there. */
 uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing);
+/* An id without a counter: for tools that only name things. */
+uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing);
+/* The block shall not be translated: the tool has no room for it. The engine stops there. */
+void hook_refuse_as(struct hooks *h);
 /* The same for an edge that is met when it is executed; for called hooks. */
 uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to);
 /* The key (sigsafe/key.h) of an address in the program. */
@@ -105,6 +109,8 @@ struct spool_counts *hook_counts(const struct engine_thread *t);
 /* The return address of the procedure that the thread is in, before the instruction at pc; 0: not known. For
  * called hooks. */
 uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
+/* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */
+bool hook_is_sampled(const struct engine_thread *t);
 
 enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
 

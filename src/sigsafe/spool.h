@@ -84,7 +84,8 @@ enum carrier_kind {
     X(TOOL_BLOCKS, "blocks", TOOL_TRANSLATED, "executions of basic blocks")                        \
     X(TOOL_EDGES, "edges", TOOL_TRANSLATED, "blocks, and transfers of control between them")       \
     X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")                  \
-    X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")
+    X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")              \
+    X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")
 
 enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
 #define TOOL_ENUMERATOR(id, name, carriers, what) id,

@@ -124,7 +124,7 @@ struct spool_counts {
     uint64_t translation_ticks;
     uint64_t dispatches, dispatch_ticks; /* entries into the dispatcher; translation included */
     uint32_t tuples;  /* atomic spool_ref of a struct spool_tuples (tuples.h); 0: none */
-    uint32_t reserved;
+    uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
 };
 
 /* A thread's counters in its own address space. */

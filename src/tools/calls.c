@@ -15,10 +15,9 @@
  * Context: called hooks: the thread concerned, on its engine stack.
  * Ownership: shadow stacks stay with the thread area. */
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "sigsafe/cct_grow.h"
-#include "sigsafe/sys.h"
+#include "tools/memory.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -55,13 +54,6 @@ struct calls {
     struct known_call cache[CACHE];
 };
 
-static void *map_as(uint64_t size)
-{
-    long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return base < 0 && base > -4096 ? NULL : (void *)base;
-}
-
 static bool is_near(const struct stack *s, uint64_t slot)
 {
     return s->frames && slot + NEAR >= s->lo && slot <= s->hi + NEAR;
@@ -87,7 +79,7 @@ static struct stack *stack_find_as(struct calls *c, uint64_t slot)
     }
     spool_ref base = context_of(c->current);
     if (!oldest->frames)
-        oldest->frames = map_as(DEPTH * sizeof(struct frame));
+        oldest->frames = memory_map_as(DEPTH * sizeof(struct frame));
     if (!oldest->frames)
         return NULL;
     oldest->base = base;
@@ -191,7 +183,7 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     (void)data;
-    struct calls *c = t->tool ? t->tool : map_as(sizeof *c);
+    struct calls *c = t->tool ? t->tool : memory_map_as(sizeof *c);
     if (!c)
         return false;
     t->tool = c;
@@ -205,7 +197,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     for (uint32_t i = 0; i < CACHE; i++)
         c->cache[i].node = 0;
     if (!c->current->frames)
-        c->current->frames = map_as(DEPTH * sizeof(struct frame));
+        c->current->frames = memory_map_as(DEPTH * sizeof(struct frame));
     return c->current->frames;
 }
 

@@ -2,9 +2,8 @@
  * one counter for each way out of a block. Calls, jumps and both ways of a branch have a counter in
  * the code; where the target is only known when it is executed, a function finds the counter. */
 #include <stddef.h>
-#include <sys/mman.h>
 
-#include "sigsafe/sys.h"
+#include "tools/memory.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -34,11 +33,9 @@ enum { SLOTS_FIRST = 4096 };
 static struct targets *targets_make_as(uint32_t slots)
 {
     uint64_t size = sizeof(struct targets) + slots * sizeof(struct target);
-    long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base < 0 && base > -4096)
+    struct targets *made = memory_map_as(size);
+    if (!made)
         return NULL;
-    struct targets *made = (struct targets *)base;
     made->size = size;
     made->mask = slots - 1;
     return made;
