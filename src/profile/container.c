@@ -45,6 +45,7 @@ static const char *known_name(uint32_t type)
         [SECTION_VALUES] = "values",
         [SECTION_HOTLISTS] = "hotlists",
         [SECTION_TEXTS] = "texts",
+        [SECTION_PATHS] = "paths",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

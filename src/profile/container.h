@@ -55,6 +55,7 @@ enum section_type {
     SECTION_VALUES = 32,
     SECTION_HOTLISTS = 33,
     SECTION_TEXTS = 34,
+    SECTION_PATHS = 40,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -85,6 +85,7 @@ void profile_counts_free(struct profile_counts *c)
     free(c->tool);
     free(c->blocks);
     free(c->edges);
+    profile_paths_free(c->paths);
     free(c);
 }
 
@@ -120,22 +121,36 @@ static int compare_edges(const void *a, const void *b)
     return 0;
 }
 
-static void settle_blocks(struct profile_counts *c)
+struct numbered_block {
+    struct profile_block block; /* first: compared as such */
+    uint32_t index;
+};
+
+/* new_index[i]: where block i is afterwards. */
+static bool settle_blocks(struct profile_counts *c, uint32_t *new_index)
 {
+    struct numbered_block *list = calloc((size_t)c->block_count + 1, sizeof *list);
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < c->block_count; i++)
-        if (c->blocks[i].image != PROFILE_IMAGE_NONE)
-            c->blocks[i].process = 0;
+    if (!list)
+        return false;
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        list[i] = (struct numbered_block){c->blocks[i], i};
+        if (list[i].block.image != PROFILE_IMAGE_NONE)
+            list[i].block.process = 0;
+    }
     if (c->block_count)
-        qsort(c->blocks, c->block_count, sizeof *c->blocks, compare_blocks);
+        qsort(list, c->block_count, sizeof *list, compare_blocks);
     for (uint32_t i = 0; i < c->block_count; i++) {
         struct profile_block *last = kept ? &c->blocks[kept - 1] : NULL;
-        if (last && compare_blocks(last, &c->blocks[i]) == 0)
-            last->count = add_saturated(last->count, c->blocks[i].count);
+        if (last && compare_blocks(last, &list[i].block) == 0)
+            last->count = add_saturated(last->count, list[i].block.count);
         else
-            c->blocks[kept++] = c->blocks[i];
+            c->blocks[kept++] = list[i].block;
+        new_index[list[i].index] = kept - 1;
     }
     c->block_count = kept;
+    free(list);
+    return true;
 }
 
 static void settle_edges(struct profile_counts *c)
@@ -158,10 +173,14 @@ static void settle_edges(struct profile_counts *c)
     c->edge_count = kept;
 }
 
-void profile_counts_settle(struct profile_counts *c)
+bool profile_counts_settle(struct profile_counts *c)
 {
-    settle_blocks(c);
+    uint32_t *new_index = calloc((size_t)c->block_count + 1, sizeof *new_index);
+    bool ok = new_index && settle_blocks(c, new_index) &&
+              (!c->paths || profile_paths_settle(c->paths, new_index));
     settle_edges(c);
+    free(new_index);
+    return ok;
 }
 
 static uint32_t image_in(const uint32_t *image_of, uint32_t image)
@@ -174,6 +193,11 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
 {
     if (from->block_count > UINT32_MAX - 2 - into->block_count ||
         from->edge_count > UINT32_MAX - 2 - into->edge_count)
+        return false;
+    if (from->paths && !into->paths)
+        into->paths = profile_paths_new();
+    if (from->paths &&
+        (!into->paths || !profile_paths_append(into->paths, from->paths, into->block_count)))
         return false;
     size_t blocks = (size_t)into->block_count + from->block_count;
     size_t edges = (size_t)into->edge_count + from->edge_count;
@@ -204,9 +228,8 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
 bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
                           const uint32_t *image_of, uint32_t first_process)
 {
-    if (!append_records(into, from, image_of, first_process))
+    if (!append_records(into, from, image_of, first_process) || !profile_counts_settle(into))
         return false;
-    profile_counts_settle(into);
     /* What is known of one part only is not known of the whole. */
     into->native_ns = into->native_ns && from->native_ns
                           ? add_saturated(into->native_ns, from->native_ns) : 0;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/paths.h"
 #include "sigsafe/reasons.h"
 #include "sigsafe/spool_counts.h"
 
@@ -47,13 +48,14 @@ struct profile_counts {
     uint32_t block_count;
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
+    struct profile_paths *paths;  /* NULL: none were observed */
 };
 
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
 void profile_counts_free(struct profile_counts *c);
 
-/* Sorts blocks and edges, and makes one record of equal ones. */
-void profile_counts_settle(struct profile_counts *c);
+/* Sorts blocks, edges and paths, and makes one record of equal ones. False without memory. */
+bool profile_counts_settle(struct profile_counts *c);
 
 /* Adds `from` to `into`. image_of[i]: the index in `into`'s profile of image i of `from`'s;
  * first_process: that of its process 0. Both must be of one carrier, tool and length. False without

@@ -8,6 +8,7 @@
 #include "profile/frames.h"
 #include "profile/sections.h"
 #include "profile/sections_counts.h"
+#include "profile/sections_paths.h"
 #include "profile/sections_values.h"
 
 static void put_string(struct buf *b, const char *s)
@@ -268,7 +269,10 @@ static bool collect_frames(struct frames *f, const struct profile *p)
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT, MORE_MAX = 3 + SECTIONS_COUNTS + SECTIONS_VALUES };
+    enum {
+        META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
+        MORE_MAX = 4 + SECTIONS_COUNTS + SECTIONS_VALUES
+    };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
         [IMAGES] = {.type = SECTION_IMAGES},       [PROCESSES] = {.type = SECTION_PROCESSES},
@@ -302,6 +306,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;
+        if (p->counts->paths)
+            section_paths_put(&s[count++], p->counts->paths);
     }
     if (p->values) {
         sections_values_put(&s[count], p->values);

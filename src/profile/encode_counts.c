@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profile/frames.h"
+#include "profile/sections_paths.h"
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -129,8 +130,9 @@ static bool edges_good(const struct profile *p, const struct profile_counts *c)
 
 bool sections_counts_check(const struct profile *p, struct err *e)
 {
-    if (!p->counts || (blocks_good(p, p->counts) && edges_good(p, p->counts)))
+    if (!p->counts || (blocks_good(p, p->counts) && edges_good(p, p->counts) &&
+                       section_paths_good(p->counts)))
         return true;
     return err_set(e, ERR_INTERNAL, "the profile cannot be written: a block or an edge is of no image "
-                   "or process, or out of order");
+                   "or process, or a path of no block, or out of order");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "profile/spool_paths.h"
 
 /* The chunks of one process's things, newest first: what an id means is in the first one that
  * begins at or below it. */
@@ -17,6 +18,8 @@ struct reader {
     struct profile_counts *to;
     uint32_t process;
     struct chunks chunks;
+    uint32_t *block_of; /* of paths: by id, 1 + the index of the block; 0: not looked at yet */
+    uint32_t ids;       /* room in it */
 };
 
 static uint64_t load(const uint64_t *at)
@@ -203,6 +206,79 @@ static bool get_windows(struct reader *q, const struct spool_counts *record)
     return ok;
 }
 
+/* ---- paths ---- */
+
+static bool is_block(const struct spool_thing *t)
+{
+    return t->kind == THING_BLOCK && t->instructions && t->instructions <= BLOCK_INSTRUCTIONS_MAX;
+}
+
+static bool path_block(void *data, uint32_t id, uint32_t *index)
+{
+    struct reader *q = data;
+    struct spool_thing thing;
+    *index = UINT32_MAX;
+    if (id < q->ids && q->block_of[id]) {
+        *index = q->block_of[id] - 1;
+        return true;
+    }
+    if (!get_thing(q, id, &thing) || !is_block(&thing))
+        return true;
+    while (id >= q->ids) {
+        uint32_t old = q->ids;
+        uint32_t *grown = room_for_one(q->block_of, q->ids, &q->ids, sizeof *grown);
+        if (!grown)
+            return false;
+        q->block_of = grown;
+        for (uint32_t i = old; i < q->ids; i++)
+            grown[i] = 0;
+    }
+    *index = q->to->block_count;
+    q->block_of[id] = *index + 1;
+    return add_block(q, &thing, 0);
+}
+
+/* The path's executions are its blocks'. */
+static void path_count(void *data, uint32_t index, uint64_t count)
+{
+    struct profile_block *block = &((struct reader *)data)->to->blocks[index];
+    block->count = add_saturated(block->count, count);
+}
+
+/* What a block's executions add to instructions and classes, now that they are known. */
+static void weigh(struct reader *q, uint32_t id)
+{
+    struct profile_counts *c = q->to;
+    struct spool_thing thing;
+    if (!q->block_of[id] || !get_thing(q, id, &thing) || !is_block(&thing))
+        return;
+    uint64_t count = c->blocks[q->block_of[id] - 1].count;
+    if (count > COUNTER_MAX)
+        count = COUNTER_MAX;
+    c->instructions = add_saturated(c->instructions, count * thing.instructions);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        c->classes[i] = add_saturated(c->classes[i], count * thing.classes[i]);
+}
+
+static bool get_paths(struct reader *q, const struct spool_counts *record)
+{
+    const struct spool_paths_user user = {path_block, path_count, q};
+    struct profile_paths *paths = q->to->paths;
+    if (!__atomic_load_n(&record->paths, __ATOMIC_ACQUIRE))
+        return true;
+    if (!paths)
+        paths = q->to->paths = profile_paths_new();
+    if (!paths)
+        return false;
+    uint64_t others = add_saturated(paths->dropped_instructions, paths->cut_instructions);
+    bool ok = spool_paths_read(q->r->view, record, &q->r->paths, &user, paths);
+    for (uint32_t id = 0; ok && id < q->ids; id++)
+        weigh(q, id);
+    uint64_t all = add_saturated(paths->dropped_instructions, paths->cut_instructions);
+    q->to->instructions = add_saturated(q->to->instructions, all - others);
+    return ok;
+}
+
 static uint64_t to_ns(const struct spool_counts_reader *r, const uint64_t *ticks)
 {
     uint64_t hz = r->tsc_hz;
@@ -238,7 +314,8 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t pr
         return true;
     get_totals(r, record, to);
     bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
-              get_windows(&q, record);
+              get_windows(&q, record) && get_paths(&q, record);
+    free(q.block_of);
     free(q.chunks.list);
     free(q.chunks.first);
     return ok;

@@ -417,7 +417,7 @@ static uint32_t resolve(struct reader *r, uint32_t number)
     return index;
 }
 
-static void resolve_counts(struct reader *r)
+static bool resolve_counts(struct reader *r)
 {
     struct profile_counts *c = r->p->counts;
     for (uint32_t i = 0; i < c->block_count; i++)
@@ -426,7 +426,7 @@ static void resolve_counts(struct reader *r)
         c->edges[i].from_image = resolve(r, c->edges[i].from_image);
         c->edges[i].to_image = resolve(r, c->edges[i].to_image);
     }
-    profile_counts_settle(c);
+    return profile_counts_settle(c);
 }
 
 /* From image numbers to indices. A frame of an unknown image keeps its offset, in no image. */
@@ -471,10 +471,9 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     r.p = profile_new();
     if (r.p && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
-        if (r.p->counts)
-            resolve_counts(&r);
-        ok = true;
-    } else {
+        ok = !r.p->counts || resolve_counts(&r);
+    }
+    if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");
         profile_free(r.p);
     }
