@@ -75,11 +75,17 @@ static unsigned magnitude(uint64_t count)
     return 63u - (unsigned)__builtin_clzll(count | 1);
 }
 
-/* The paths of at least 2^from executions are kept, and of the magnitude below so many as `extra`. */
+/* The paths of at least 2^from executions are kept, and of the magnitude below so many of 65,536 as
+ * `share`: chosen by bits that have no part in where an entry is, or some of the table would be dense. */
 struct choice {
     unsigned from;
-    uint32_t extra;
+    uint32_t share;
 };
+
+static uint32_t lot(uint64_t hash)
+{
+    return (uint32_t)(hash >> 24) & 0xffff;
+}
 
 /* At most half of the room is filled again: by the hottest. */
 static struct choice choose(const struct path_store *p)
@@ -103,10 +109,8 @@ static struct choice choose(const struct path_store *p)
         return (struct choice){0, 0};
     /* Where most paths are equally cold, some of them. */
     kept -= number[from - 1];
-    kept_words -= words[from - 1];
-    uint32_t room = (p->table->capacity / 2 - kept) / 2;
-    uint32_t room_words = (p->table->words / 2 - kept_words) / PATH_BLOCKS;
-    return (struct choice){from, room < room_words ? room : room_words};
+    uint64_t room = (p->table->capacity / 2 - kept) / 2;
+    return (struct choice){from, (uint32_t)((room << 16) / number[from - 1])};
 }
 
 static void copy(struct path_store *to, const struct path_store *from, struct choice choice)
@@ -118,8 +122,8 @@ static void copy(struct path_store *to, const struct path_store *from, struct ch
         if (!path->hash)
             continue;
         unsigned m = magnitude(path->count);
-        bool extra = m + 1 == choice.from && choice.extra;
-        choice.extra -= extra;
+        bool extra = m + 1 == choice.from && lot(path->hash) < choice.share &&
+                     to->table->words_used + path->length <= to->table->words / 2;
         if (m >= choice.from || extra) {
             put(to, path, from->sequences + path->first);
             continue;

@@ -28,7 +28,7 @@
 enum {
     PATH_BRANCHES = 64,     /* a path ends after so many transfers of control ... */
     PATH_BLOCKS = 128,      /* ... or so many blocks: straight-line code is cut into several */
-    PATHS_FIRST = 1 << 10,  /* entries of the first table */
+    PATHS_FIRST = 1 << 8,   /* entries of the first table */
     PATHS_MOST = 1 << 19,   /* 16 MB of entries, 32 MB of sequences, twice */
     PATH_WORDS = 16,        /* of sequences, an entry, on the average */
 };

@@ -162,6 +162,86 @@ static void counters_without_a_record_are_damage(void **state)
     release(&s, &w);
 }
 
+/* Blocks are executed as often as the paths through them. */
+static void paths_become_sequences_of_blocks(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    spool_header(&s)->config.tool = TOOL_PATHS;
+    struct spool_process *process = sample_process(&s, 7);
+    struct counts_window w = sample_counts(&s, process);
+    struct spool_counts *c = spool_at(&s, process->counts, sizeof *c);
+    struct path_store store = {0}, other = {0};
+    const uint32_t loop[] = {0, 2, 2}, tail[] = {2};
+    assert_true(paths_begin_as(&store, &s, c, 7));
+    assert_true(paths_begin_as(&other, &s, c, 8));
+    paths_insert_as(&store, 77, loop, 3, 12);
+    for (int i = 0; i < 9; i++)
+        assert_true(paths_count_as(&store, 77));
+    paths_insert_as(&store, 78, tail, 1, 4);
+    paths_insert_as(&other, 77, loop, 3, 12);
+    store.record->dropped_paths = 1;
+    store.record->dropped = 5;
+    store.record->dropped_instructions = 100;
+    other.record->cut = 2;
+    other.record->cut_instructions = 7;
+    uint64_t damage = 1;
+    struct profile *p = read_spool(&s, &damage);
+    const struct profile_paths *paths = p->counts->paths;
+    assert_int_equal(damage, 0);
+    assert_int_equal(paths->count, 2);
+    assert_int_equal(paths->paths[0].count, 11);
+    assert_int_equal(paths->paths[0].length, 3);
+    assert_int_equal(paths->paths[1].count, 1);
+    assert_int_equal(p->counts->blocks[paths->sequence[0]].offset, 0x1000);
+    assert_int_equal(p->counts->blocks[paths->sequence[2]].offset, 0x1010);
+    assert_int_equal(paths->sequence[3], paths->sequence[1]);
+    assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 11);
+    assert_int_equal(count_at(p, "/lib/two.so", 0x1010), 23);
+    assert_int_equal(p->counts->instructions, 34 * 4 + 107);
+    assert_int_equal(p->counts->classes[CLASS_BRANCH], 34);
+    assert_int_equal(profile_paths_executions(paths), 17);
+    assert_int_equal(paths->cut, 2);
+    profile_free(p);
+    release(&s, &w);
+}
+
+/* Lengths, places and ids that point nowhere; a table that claims the whole spool, many times. */
+static void paths_of_no_blocks_are_damage(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *process = sample_process(&s, 7);
+    struct counts_window w = sample_counts(&s, process);
+    struct spool_counts *c = spool_at(&s, process->counts, sizeof *c);
+    struct path_store store = {0};
+    const uint32_t good[] = {0, 2}, edge[] = {0, 1}, unknown[] = {119 + 1, 0};
+    assert_true(paths_begin_as(&store, &s, c, 7));
+    paths_insert_as(&store, UINT64_C(1) << 60, good, 2, 8);
+    paths_insert_as(&store, UINT64_C(2) << 60, edge, 2, 8);
+    paths_insert_as(&store, UINT64_C(3) << 60, unknown, 2, 8);
+    paths_insert_as(&store, UINT64_C(4) << 60, good, 2, 8);
+    store.entries[4 * (PATHS_FIRST / 16)].first = UINT32_MAX;
+    paths_insert_as(&store, UINT64_C(5) << 60, good, 2, 8);
+    store.entries[5 * (PATHS_FIRST / 16)].length = PATH_BLOCKS + 1;
+    uint64_t damage = 0;
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 4);
+    assert_int_equal(p->counts->paths->count, 1);
+    profile_free(p);
+    store.table->capacity = SIZE / 2 / sizeof(struct spool_path);
+    store.table->entries = SPOOL_HEADER_SIZE / SPOOL_UNIT;
+    struct spool_paths *more;
+    for (int i = 0; i < 1000 && (more = spool_alloc_as(&s, sizeof *more)) != NULL; i++) {
+        more->tables[0] = store.record->tables[0];
+        spool_push_as(&s, &c->paths, more);
+    }
+    p = read_spool(&s, &damage);
+    assert_true(damage > 900);
+    profile_free(p);
+    release(&s, &w);
+}
+
 /* A spool full of pieces that all claim the whole spool as their counters. */
 static void overlapping_pieces_are_bounded(void **state)
 {
@@ -258,6 +338,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_become_blocks_and_edges),
+        cmocka_unit_test(paths_become_sequences_of_blocks),
+        cmocka_unit_test(paths_of_no_blocks_are_damage),
         cmocka_unit_test(processes_and_windows_are_summed),
         cmocka_unit_test(a_fork_before_the_first_thing_is_sound),
         cmocka_unit_test(counters_without_a_record_are_damage),

@@ -151,6 +151,18 @@ static void print_values(const struct profile_values *v)
                v->texts[i].value.bits, v->texts[i].text);
 }
 
+static void print_paths(const struct profile_paths *p)
+{
+    printf("paths\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+           p->dropped_paths, p->dropped, p->dropped_instructions, p->cut, p->cut_instructions);
+    for (uint32_t i = 0; i < p->count; i++) {
+        printf("path\t%" PRIu64, p->paths[i].count);
+        for (uint32_t k = 0; k < p->paths[i].length; k++)
+            printf("\t%u", p->sequence[p->paths[i].first + k]);
+        printf("\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -178,6 +190,7 @@ int main(int argc, char **argv)
     print_phases(p);
     print_counted(p->counts);
     print_values(p->values);
+    print_paths(p->counts->paths);
     free(data);
     profile_free(p);
     return 0;

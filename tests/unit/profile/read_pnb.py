@@ -11,7 +11,7 @@ import zlib
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
          16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges",
-         32: "values", 33: "hotlists", 34: "texts"}
+         32: "values", 33: "hotlists", 34: "texts", 40: "paths"}
 MASK = (1 << 64) - 1
 
 
@@ -222,6 +222,7 @@ def read_blocks(c):
     assert rows == sorted(rows), "blocks are sorted"
     for row in rows:
         show("block", *row)
+    return n
 
 
 def read_edges(c):
@@ -269,6 +270,25 @@ def read_texts(c):
     c.end()
 
 
+def read_paths(c, blocks):
+    show("paths", *c.us(5))
+    n, total = c.us(2)
+    counts, lengths = c.us(n), c.us(n)
+    for i in range(1, n):
+        counts[i] = counts[i - 1] - counts[i]
+    assert sum(lengths) == total and min(lengths) > 0, "lengths"
+    first = 0
+    for count, length in zip(counts, lengths):
+        block, path = first, []
+        for _ in range(length):
+            block += c.s()
+            path.append(block)
+        first = path[0]
+        assert all(0 <= block < blocks for block in path), "blocks exist"
+        show("path", count, *path)
+    c.end()
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -287,11 +307,12 @@ def main():
     threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_phases(sections[16], threads, processes)
     read_counts(sections[24])
-    read_blocks(sections[25])
+    blocks = read_blocks(sections[25])
     read_edges(sections[26])
     read_values(sections[32])
     read_hotlists(sections[33])
     read_texts(sections[34])
+    read_paths(sections[40], blocks)
 
 
 if __name__ == "__main__":

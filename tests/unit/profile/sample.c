@@ -128,6 +128,26 @@ static void sample_phases(struct profile *p)
     }
 }
 
+/* Of any blocks: some twice, some begin alike, one is as long as paths get. */
+static struct profile_paths *sample_paths(uint32_t blocks, uint64_t *state)
+{
+    enum { PATHS = 120, LONGEST = 128 };
+    struct profile_paths *p = profile_paths_new();
+    uint32_t sequence[LONGEST];
+    for (uint32_t i = 0; i < PATHS; i++) {
+        uint32_t length = i ? 1 + (uint32_t)sample_random(state, 7) : LONGEST;
+        for (uint32_t k = 0; k < length; k++)
+            sequence[k] = (uint32_t)sample_random(state, k ? 4 : blocks);
+        profile_paths_add(p, sequence, length, sample_random(state, UINT64_C(1) << i % 40));
+    }
+    p->dropped_paths = sample_random(state, 1000);
+    p->dropped = sample_random(state, 100000);
+    p->dropped_instructions = sample_random(state, UINT64_C(1) << 40);
+    p->cut = sample_random(state, 1000);
+    p->cut_instructions = sample_random(state, 100000);
+    return p;
+}
+
 /* Some share their image, some their offset; code without an image is of one process. */
 static struct profile_counts *sample_engine(uint64_t *state)
 {
@@ -166,6 +186,7 @@ static struct profile_counts *sample_engine(uint64_t *state)
         g->to_image = sample_random(state, 2) ? g->from_image : PROFILE_IMAGE_NONE;
         g->process = g->to_image == PROFILE_IMAGE_NONE ? 2 : 0;
     }
+    c->paths = sample_paths(c->block_count, state);
     profile_counts_settle(c);
     return c;
 }
@@ -344,6 +365,27 @@ static const char *head_difference(const struct profile *a, const struct profile
     return "";
 }
 
+static const char *paths_difference(const struct profile_paths *a, const struct profile_paths *b)
+{
+    if (!a || !b)
+        return a == b ? "" : "paths";
+    SAME(count);
+    SAME(sequence_count);
+    SAME(dropped_paths);
+    SAME(dropped);
+    SAME(dropped_instructions);
+    SAME(cut);
+    SAME(cut_instructions);
+    for (uint32_t i = 0; i < a->count; i++) {
+        SAME(paths[i].count);
+        SAME(paths[i].first);
+        SAME(paths[i].length);
+    }
+    for (uint32_t i = 0; i < a->sequence_count; i++)
+        SAME(sequence[i]);
+    return "";
+}
+
 static const char *counts_difference(const struct profile_counts *a,
                                      const struct profile_counts *b)
 {
@@ -384,7 +426,7 @@ static const char *counts_difference(const struct profile_counts *a,
         SAME(edges[i].to);
         SAME(edges[i].count);
     }
-    return "";
+    return paths_difference(a->paths, b->paths);
 }
 
 const char *sample_difference(const struct profile *a, const struct profile *b)

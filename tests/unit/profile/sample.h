@@ -6,7 +6,7 @@
 #define PENUMBRA_TESTS_SAMPLE_H
 
 #include "profile/profile.h"
-#include "sigsafe/spool_counts.h"
+#include "sigsafe/spool_paths.h"
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
  * about `nodes` nodes each. */
@@ -36,6 +36,8 @@ bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t
 /* Blocks (even ids) and edges (odd ids), 60 of each, and a window to count them in, whose address
  * space is the caller's to unmap. */
 struct counts_window sample_counts(const struct spool *s, struct spool_process *p);
+/* 30 paths of those blocks; path i was executed i + 1 times. */
+void sample_paths_in(const struct spool *s, struct spool_counts *c);
 /* A spool with two processes, three threads and `samples` samples with random stacks. */
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);
 

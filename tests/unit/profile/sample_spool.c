@@ -134,6 +134,25 @@ struct counts_window sample_counts(const struct spool *s, struct spool_process *
     return w;
 }
 
+void sample_paths_in(const struct spool *s, struct spool_counts *c)
+{
+    struct path_store store = {0};
+    uint32_t ids[5];
+    if (!paths_begin_as(&store, s, c, 7))
+        abort();
+    /* Of the blocks, whose ids are even. */
+    for (uint32_t i = 0; i < 30; i++) {
+        uint64_t hash = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        for (uint32_t k = 0; k < 5; k++)
+            ids[k] = 2 * ((i * (k + 3)) % 60);
+        paths_insert_as(&store, hash, ids, 1 + i % 5, 4 * (1 + i % 5));
+        for (uint32_t k = 0; k < i; k++)
+            paths_count_as(&store, hash);
+    }
+    store.record->dropped = 11;
+    store.record->cut_instructions = 3;
+}
+
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
 {
     struct spool s = sample_spool_new(size);
@@ -169,6 +188,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     spool_header(&s)->config.tool = TOOL_EDGES;
     spool_header(&s)->config.length = 1000;
     struct counts_window w = sample_counts(&s, a);
+    sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;
     munmap(w.base, w.capacity * sizeof *w.base);
