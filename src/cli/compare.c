@@ -24,8 +24,9 @@ static const char usage[] =
     "samples. docs/compare.md says how each number is computed.\n"
     "\n"
     "Options\n"
-    "      --by KIND          what is compared: function, path, call, block or edge (default: the\n"
-    "                         finest of edge, block, path that both profiles have)\n"
+    "      --by KIND          what is compared: function, path (calling contexts), call, block, edge\n"
+    "                         or acyclic (the paths of record --tool paths); default: the finest of\n"
+    "                         acyclic, edge, block, path that both profiles have\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
@@ -53,7 +54,7 @@ static bool set_by(struct arguments *a, const char *name, struct err *e)
     }
     if (s.best)
         return err_set(e, ERR_USAGE, "--by %s: did you mean %s?", name, s.best);
-    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block or edge", name);
+    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge or acyclic", name);
 }
 
 static bool bad_option(int answer, char **argv, struct err *e)
@@ -103,6 +104,8 @@ static bool has_tree(const struct profile *p)
 static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
     const struct profile_counts *x = a->counts, *y = b->counts;
+    if (x && y && x->paths && y->paths && x->paths->count && y->paths->count)
+        return COMPARE_ACYCLIC;
     if (x && y && x->edge_count && y->edge_count)
         return COMPARE_EDGE;
     if (x && y && x->block_count && y->block_count)

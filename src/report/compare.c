@@ -31,7 +31,8 @@ enum { PERFECT, SAMPLED };
 
 const char *compare_by_name(unsigned by)
 {
-    static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block", "edge"};
+    static const char *const names[COMPARE_KINDS] = {"function", "path",  "call",
+                                                     "block",    "edge", "acyclic"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -272,6 +273,29 @@ static void add_edges(struct items *items, const struct identities *ids, const s
     }
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* A path is two hashes of its blocks, 128 bits. */
+static void add_acyclic(struct items *items, const struct identities *ids, const struct view *v,
+                        unsigned side)
+{
+    const struct profile_counts *c = v->profile->counts;
+    const struct profile_paths *p = c ? c->paths : NULL;
+    for (uint32_t i = 0; p && i < p->count; i++) {
+        struct item item = {.a = 1, .b = 2, .c = p->paths[i].length};
+        for (uint32_t k = 0; k < p->paths[i].length; k++) {
+            const struct profile_block *b = &c->blocks[p->sequence[p->paths[i].first + k]];
+            item.a = mix(mix(item.a, image_id(ids, side, b->image)), b->offset);
+            item.b = mix(mix(item.b, b->offset), image_id(ids, side, b->image));
+        }
+        add_item(items, item, side, (double)p->paths[i].count);
+    }
+}
+
 /* Of sorted items. */
 static struct compare_calls expensive_calls(const struct items *items)
 {
@@ -312,6 +336,7 @@ static bool collect(struct items *items, const struct identities *ids,
             break;
         case COMPARE_BLOCK: add_blocks(items, ids, views[side], side); break;
         case COMPARE_EDGE: add_edges(items, ids, views[side], side); break;
+        case COMPARE_ACYCLIC: add_acyclic(items, ids, views[side], side); break;
         default: add_functions(items, ids, views[side], side); break;
         }
     free(paths.keys);
@@ -354,6 +379,7 @@ static bool has_kind(const struct view *v, enum compare_by by)
     return by == COMPARE_BLOCK  ? c && c->block_count
            : by == COMPARE_EDGE ? c && c->edge_count
            : by == COMPARE_CALL ? calls_known(v)
+           : by == COMPARE_ACYCLIC ? c && c->paths && c->paths->count
                                 : v->samples > 0;
 }
 
@@ -363,6 +389,7 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_BLOCK] = "; record --exact (or --carrier burst) --tool blocks counts them",
         [COMPARE_CALL] = "s; record with trampolines counts them, or record --exact --tool calls",
         [COMPARE_EDGE] = "; record --exact (or --carrier burst) --tool edges counts them",
+        [COMPARE_ACYCLIC] = "; record --exact (or --carrier burst) --tool paths counts them",
     };
     if (has_kind(v, by))
         return true;
@@ -403,7 +430,9 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     if (!exact)
         fprintf(out, " by %s", p->trigger);
     fprintf(out, ", %s %s%s%s\n", text_count(number, entries),
-            compare_by_name(by == COMPARE_CALL ? COMPARE_PATH : by), entries == 1 ? "" : "s",
+            by == COMPARE_ACYCLIC ? "acyclic path"
+                                  : compare_by_name(by == COMPARE_CALL ? COMPARE_PATH : by),
+            entries == 1 ? "" : "s",
             by == COMPARE_CALL ? " with calls" : "");
 }
 

@@ -1,7 +1,8 @@
 /* Two profiles entry by entry, and how near they are (profile/compare.h).
  *
  * What is the same entry in both: images by build-id (by path where there is none), functions by image
- * and name, calling contexts by the functions on them, blocks and edges by image and link-time address.
+ * and name, calling contexts by the functions on them, blocks and edges by image and link-time address,
+ * acyclic paths by their blocks.
  *
  * Context: ordinary code.
  * Ownership: comparison_free releases the entries; names are the views'. */
@@ -14,10 +15,11 @@
 
 enum compare_by {
     COMPARE_FUNCTION,
-    COMPARE_PATH,
+    COMPARE_PATH, /* calling contexts */
     COMPARE_CALL,
     COMPARE_BLOCK,
     COMPARE_EDGE,
+    COMPARE_ACYCLIC, /* interprocedural acyclic paths */
     COMPARE_KINDS
 };
 
