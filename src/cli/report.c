@@ -16,6 +16,7 @@
 #include "report/compare_phases.h"
 #include "report/counted.h"
 #include "report/loads.h"
+#include "report/paths.h"
 #include "report/expand.h"
 #include "report/html.h"
 #include "report/ranks.h"
@@ -33,6 +34,7 @@ enum view_flag {
     SHOW_PHASES = 64,
     SHOW_CALLS = 128,
     SHOW_IMBALANCE = 256,
+    SHOW_PATHS = 512,
 };
 
 struct arguments {
@@ -60,6 +62,7 @@ static const char usage[] =
     "      --tree             calling contexts from the root down\n"
     "      --bottom-up        functions by their own samples, each with its callers\n"
     "      --calls            functions of few expensive calls, and of many cheap ones\n"
+    "      --paths            hot paths through the program (record --tool paths)\n"
     "      --callers FUNC     who called FUNC (a name, or a regular expression)\n"
     "      --callees FUNC     what FUNC called\n"
     "      --by-thread        one row a thread\n"
@@ -97,6 +100,7 @@ enum option_value {
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
+    OPTION_PATHS,
 };
 
 static const struct option options[] = {
@@ -104,6 +108,7 @@ static const struct option options[] = {
     { "tree", no_argument, NULL, OPTION_TREE },
     { "bottom-up", no_argument, NULL, OPTION_BOTTOM_UP },
     { "calls", no_argument, NULL, OPTION_CALLS },
+    { "paths", no_argument, NULL, OPTION_PATHS },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -150,6 +155,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_TREE: a->show |= SHOW_TREE; return true;
     case OPTION_BOTTOM_UP: a->show |= SHOW_BOTTOM_UP; return true;
     case OPTION_CALLS: a->show |= SHOW_CALLS; return true;
+    case OPTION_PATHS: a->show |= SHOW_PATHS; return true;
     case OPTION_CALLERS: a->callers = optarg; return true;
     case OPTION_CALLEES: a->callees = optarg; return true;
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
@@ -241,7 +247,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
                                      " another command");
     if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
         return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
-    if (a->symbols.detail == SYMBOLS_FUNCTIONS && a->view.lines)
+    if (a->symbols.detail == SYMBOLS_FUNCTIONS && (a->view.lines || a->show & SHOW_PATHS))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
     return true;
@@ -352,6 +358,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
+    if (ok && (show & SHOW_PATHS))
+        fputc('\n', out), ok = report_paths(out, v, style, e);
     if (ok && (show & SHOW_IMBALANCE))
         fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
     if (show & SHOW_TREE)

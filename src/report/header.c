@@ -6,6 +6,7 @@
 #include "base/saturate.h"
 #include "profile/phases.h"
 #include "report/counted.h"
+#include "report/paths.h"
 #include "report/text.h"
 
 enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
@@ -247,6 +248,7 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     uint64_t bursts = counts ? counts->bursts : 0;
     if (counts)
         counted_header(out, v, style);
+    paths_header(out, v, style);
     if (!is_exact(v->profile) && !bursts)
         write_samples(out, v, &totals, style);
     if (view_has_heap(v))

@@ -11,6 +11,7 @@
 #include "report/counted.h"
 #include "report/json.h"
 #include "report/loads.h"
+#include "report/paths.h"
 #include "report/ranks.h"
 #include "base/saturate.h"
 
@@ -398,6 +399,8 @@ bool report_json(struct buf *out, const struct view *v,
         counted_json(&j, v, options->blocks);
     if (!loads_json(&j, v, e))
         return false;
+    if (v->profile->counts)
+        paths_json(&j, v, options->paths);
     if (options->annotated_count)
         write_annotated(&j, options);
     if (!options->flat)

@@ -1,0 +1,308 @@
+#include "report/paths.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "report/text.h"
+
+enum { FIELD = 10, ROWS = 20, STRETCHES = 12, FUNCTIONS = 8, WIDTH = 18 };
+
+uint64_t path_instructions(const struct profile_counts *c, const struct profile_path *path)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < path->length; i++)
+        sum += c->blocks[c->paths->sequence[path->first + i]].instructions;
+    return sum;
+}
+
+struct ranked {
+    uint64_t executed;
+    uint32_t index;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->executed != y->executed)
+        return x->executed > y->executed ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
+{
+    const struct profile_paths *p = c->paths;
+    uint32_t *order = calloc((size_t)p->count + 1, sizeof *order);
+    struct ranked *list = calloc((size_t)p->count + 1, sizeof *list);
+    *all = add_saturated(p->dropped_instructions, p->cut_instructions);
+    for (uint32_t i = 0; list && i < p->count; i++) {
+        list[i] = (struct ranked){
+            multiply_saturated(p->paths[i].count, path_instructions(c, &p->paths[i])), i};
+        *all = add_saturated(*all, list[i].executed);
+    }
+    if (list)
+        qsort(list, p->count, sizeof *list, compare_ranked);
+    for (uint32_t i = 0; order && list && i < p->count; i++)
+        order[i] = list[i].index;
+    if (!list) {
+        free(order);
+        order = NULL;
+    }
+    free(list);
+    return order;
+}
+
+static uint64_t executed(const struct profile_counts *c, const struct profile_path *path)
+{
+    return multiply_saturated(path->count, path_instructions(c, path));
+}
+
+/* Where a block of a path is. frames[count - 1] is the function, frames[0] the innermost inlined. */
+static struct symbol_location location(const struct view *v, uint32_t block)
+{
+    const struct profile_block *b = &v->profile->counts->blocks[block];
+    return symbols_find(v->symbols, &v->profile->processes[b->process], b->image, b->offset);
+}
+
+static const char *function_of(const struct view *v, uint32_t block)
+{
+    struct symbol_location where = location(v, block);
+    return where.frames[where.count - 1].function;
+}
+
+/* ---- text ---- */
+
+void paths_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+    const struct profile_paths *p = v->profile->counts ? v->profile->counts->paths : NULL;
+    if (!p)
+        return;
+    text_colour(out, style, TEXT_BOLD);
+    fprintf(out, "%-*s", FIELD, "paths");
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, "%s, executed %s times", text_count(a, p->count),
+            text_count(b, profile_paths_executions(p) - p->dropped));
+    if (p->dropped_paths)
+        fprintf(out, "; dropped as cold: %s, executed %s times", text_count(a, p->dropped_paths),
+                text_count(b, p->dropped));
+    if (p->cut)
+        fprintf(out, "; cut where a run began or ended: %s", text_count(a, p->cut));
+    fputc('\n', out);
+}
+
+/* A stretch of a path's blocks within one function. */
+struct stretch {
+    uint32_t from, to; /* in the sequence */
+};
+
+static struct stretch stretch_at(const struct view *v, const struct profile_path *path,
+                                 uint32_t from)
+{
+    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const char *function = function_of(v, blocks[from]);
+    uint32_t to = from + 1;
+    while (to < path->first + path->length && !strcmp(function_of(v, blocks[to]), function))
+        to++;
+    return (struct stretch){from, to};
+}
+
+/* main > parse > next: the functions crossed, in order. */
+static void write_functions(FILE *out, const struct view *v, const struct profile_path *path)
+{
+    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    uint32_t end = path->first + path->length, written = 0;
+    for (uint32_t at = path->first; at < end; at = stretch_at(v, path, at).to, written++) {
+        if (written == FUNCTIONS) {
+            fputs(" > ..", out);
+            return;
+        }
+        fputs(written ? " > " : "", out);
+        text_name(out, function_of(v, blocks[at]), 40);
+    }
+}
+
+/* The lines of a stretch: from the function's own file, those of inlined code in their place. */
+static void write_lines(FILE *out, const struct view *v, struct stretch s)
+{
+    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const char *file = "";
+    uint32_t last = 0, written = 0;
+    for (uint32_t i = s.from; i < s.to; i++) {
+        struct symbol_location where = location(v, blocks[i]);
+        const struct symbol_frame *frame = &where.frames[0];
+        if (!frame->line || (frame->line == last && !strcmp(frame->file, file)))
+            continue;
+        if (written++ == STRETCHES) {
+            fputs(" ..", out);
+            return;
+        }
+        fputc(' ', out);
+        if (strcmp(frame->file, file) != 0) {
+            const char *slash = strrchr(frame->file, '/');
+            text_name(out, slash ? slash + 1 : frame->file, 0);
+            fputc(':', out);
+        }
+        fprintf(out, "%" PRIu32, frame->line);
+        file = frame->file;
+        last = frame->line;
+    }
+}
+
+static void write_stretches(FILE *out, const struct view *v, const struct report_style *style,
+                            const struct profile_path *path)
+{
+    const struct profile_counts *c = v->profile->counts;
+    uint32_t end = path->first + path->length, written = 0;
+    for (uint32_t at = path->first; at < end; written++) {
+        struct stretch s = stretch_at(v, path, at);
+        const struct profile_block *b = &c->blocks[c->paths->sequence[at]];
+        if (written == STRETCHES) {
+            fprintf(out, "%*s.. %" PRIu32 " more blocks\n", FIELD, "", end - at);
+            return;
+        }
+        fprintf(out, "%*s", FIELD, "");
+        text_name(out, function_of(v, c->paths->sequence[at]), 40);
+        text_colour(out, style, TEXT_DIM);
+        fprintf(out, "  %" PRIu32 " block%s, ", s.to - s.from, s.to - s.from == 1 ? "" : "s");
+        text_name(out, symbols_image_name(v->symbols, b->image), 0);
+        fprintf(out, "+0x%" PRIx64, b->offset);
+        write_lines(out, v, s);
+        text_colour(out, style, TEXT_PLAIN);
+        fputc('\n', out);
+        at = s.to;
+    }
+}
+
+static void write_path(FILE *out, const struct view *v, const struct report_style *style,
+                       const struct profile_path *path, double share)
+{
+    char number[TEXT_NUMBER_SIZE];
+    text_colour_share(out, style, share);
+    fprintf(out, "%7.2f%%", share);
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, "  %*s  %8" PRIu64 "  ", WIDTH, text_count(number, path->count),
+            path_instructions(v->profile->counts, path));
+    write_functions(out, v, path);
+    fputc('\n', out);
+    write_stretches(out, v, style, path);
+}
+
+bool report_paths(FILE *out, const struct view *v, const struct report_style *style, struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    uint64_t all;
+    uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
+    if (!c || !c->paths || !c->paths->count) {
+        fputs("no paths were counted (record --exact --tool paths, or --carrier burst)\n", out);
+        return true;
+    }
+    uint32_t *order = paths_order(c, &all);
+    if (!order)
+        return err_set(e, ERR_INTERNAL, "cannot order the paths: out of memory");
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8s  %*s  %8s  path: functions crossed, blocks, source lines", "share", WIDTH,
+            "executions", "instr.");
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+    for (; rows < c->paths->count && rows < limit; rows++) {
+        const struct profile_path *path = &c->paths->paths[order[rows]];
+        double share = text_share(executed(c, path), all);
+        if (share < style->min)
+            break;
+        write_path(out, v, style, path, share);
+    }
+    if (rows < c->paths->count)
+        fprintf(out, "%" PRIu32 " more paths not shown (--json has all)\n", c->paths->count - rows);
+    free(order);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+static void json_blocks(struct json *j, const struct view *v, const struct profile_path *path)
+{
+    const struct profile_counts *c = v->profile->counts;
+    json_key(j, "blocks");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < path->length; i++) {
+        const struct profile_block *b = &c->blocks[c->paths->sequence[path->first + i]];
+        struct buf place = {0};
+        buf_printf(&place, "%s+0x%" PRIx64, symbols_image_name(v->symbols, b->image), b->offset);
+        buf_put_u8(&place, 0);
+        j->out->failed |= !buf_ok(&place);
+        if (buf_ok(&place))
+            json_string(j, (const char *)place.data);
+        buf_free(&place);
+    }
+    json_close(j, ']');
+}
+
+static void json_lines(struct json *j, const struct view *v, const struct profile_path *path)
+{
+    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    struct symbol_frame last = {.file = ""};
+    json_key(j, "lines");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < path->length; i++) {
+        struct symbol_location where = location(v, blocks[path->first + i]);
+        const struct symbol_frame *frame = &where.frames[0];
+        if (!frame->line || (frame->line == last.line && !strcmp(frame->file, last.file)))
+            continue;
+        json_open(j, '{');
+        json_key_string(j, "file", frame->file);
+        json_key_u64(j, "line", frame->line);
+        json_close(j, '}');
+        last = *frame;
+    }
+    json_close(j, ']');
+}
+
+static void json_path(struct json *j, const struct view *v, const struct profile_path *path,
+                      uint64_t all)
+{
+    const struct profile_counts *c = v->profile->counts;
+    json_open(j, '{');
+    json_key_u64(j, "count", path->count);
+    json_key_double(j, "share", text_share(executed(c, path), all));
+    json_key_u64(j, "instructions", path_instructions(c, path));
+    json_blocks(j, v, path);
+    json_key(j, "functions");
+    json_open(j, '[');
+    for (uint32_t at = path->first; at < path->first + path->length;) {
+        json_string(j, function_of(v, c->paths->sequence[at]));
+        at = stretch_at(v, path, at).to;
+    }
+    json_close(j, ']');
+    json_lines(j, v, path);
+    json_close(j, '}');
+}
+
+void paths_json(struct json *j, const struct view *v, uint32_t limit)
+{
+    const struct profile_paths *p = v->profile->counts->paths;
+    uint64_t all;
+    if (!p)
+        return;
+    uint32_t *order = paths_order(v->profile->counts, &all);
+    uint32_t rows = limit && limit < p->count ? limit : p->count;
+    j->out->failed |= !order;
+    json_key(j, "path_totals");
+    json_open(j, '{');
+    json_key_u64(j, "paths", p->count);
+    json_key_u64(j, "executions", profile_paths_executions(p));
+    json_key_u64(j, "instructions", all);
+    json_key_u64(j, "dropped_paths", p->dropped_paths);
+    json_key_u64(j, "dropped", p->dropped);
+    json_key_u64(j, "dropped_instructions", p->dropped_instructions);
+    json_key_u64(j, "cut", p->cut);
+    json_key_u64(j, "cut_instructions", p->cut_instructions);
+    json_close(j, '}');
+    json_key(j, "paths");
+    json_open(j, '[');
+    for (uint32_t i = 0; order && i < rows; i++)
+        json_path(j, v, &p->paths[order[i]], all);
+    json_close(j, ']');
+    free(order);
+}
