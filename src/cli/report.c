@@ -22,7 +22,10 @@
 #include "report/ranks.h"
 #include "report/report.h"
 
-enum { THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, FLAT_LIMIT = 50 };
+enum {
+    THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, HTML_PATHS = 200,
+    FLAT_LIMIT = 50,
+};
 
 enum view_flag {
     SHOW_FLAT = 1,
@@ -395,6 +398,7 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
         .blocks = a->html ? HTML_BLOCKS : 0,
+        .paths = a->limit >= 0 ? (uint32_t)a->limit : a->html ? HTML_PATHS : 0,
     };
     struct ranks *ranks = NULL;
     if (a->show & SHOW_IMBALANCE && !(ranks = ranks_compute(v, &a->view, e)))
