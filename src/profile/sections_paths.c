@@ -1,7 +1,5 @@
 #include "profile/sections_paths.h"
 
-#include <stdlib.h>
-
 /* A path's first block, as a difference from that of the path before: hot paths begin alike. */
 static uint32_t begins(const struct profile_paths *p, uint32_t path)
 {
@@ -116,7 +114,5 @@ bool section_paths_get(struct decoder *d)
     get_paths(&c, p, d->p->counts->block_count);
     if (c.failed)
         p->count = p->sequence_count = 0;
-    bool ok = cursor_end(&c);
-    free((void *)(uintptr_t)c.data);
-    return ok;
+    return decode_close(&c);
 }
