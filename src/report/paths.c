@@ -237,6 +237,11 @@ static void json_blocks(struct json *j, const struct view *v, const struct profi
         buf_free(&place);
     }
     json_close(j, ']');
+    json_key(j, "bytes");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < path->length; i++)
+        json_u64(j, c->blocks[c->paths->sequence[path->first + i]].bytes);
+    json_close(j, ']');
 }
 
 static void json_lines(struct json *j, const struct view *v, const struct profile_path *path)

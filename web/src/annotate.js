@@ -1,5 +1,6 @@
-// The hottest functions, instruction by instruction: counts, disassembly and source side by side.
-// A function's table is made when it is opened.
+// The hottest functions, instruction by instruction: counts, disassembly and source side by side, and
+// over them a path: which of its blocks each instruction is in. A function's table is made when it
+// is opened.
 
 import * as format from "./format.js";
 
@@ -33,9 +34,11 @@ function table(annotated) {
   let before = "";
   for (const line of lines) {
     const row = body.insertRow();
+    row.dataset.offset = line.offset;
     const place = line.file ? `${line.file.replace(/.*\//, "")}:${line.line}` : "";
     const taken = line.left ? `  [${format.percent(line.taken, line.left)} taken]` : "";
     counted(row, line, all);
+    cell(row, "", "step");
     cell(row, line.offset, "address");
     cell(row, line.text + taken, "code");
     cell(row, place && place !== before ? place : "", "place").title = line.file || "";
@@ -45,24 +48,71 @@ function table(annotated) {
   return made;
 }
 
-// Fills the section; hides it if the profile has no annotated functions.
-export function showAnnotated(section, list) {
-  section.hidden = !list || list.length === 0;
-  for (const annotated of list || []) {
+// The steps of a path that an instruction is in: [1, 4] if its first and fourth block cover it.
+function stepsAt(blocks, image, offset) {
+  return blocks.flatMap((block, i) =>
+    block.image === image && offset >= block.begin && offset < block.end ? [i + 1] : [],
+  );
+}
+
+export class Annotated {
+  // Fills the section; hides it if the profile has no annotated functions.
+  constructor(section, list) {
+    this.shown = [];
+    section.hidden = !list || list.length === 0;
+    for (const annotated of list || []) section.append(this.#details(annotated));
+  }
+
+  // Draws a path (of the report's "paths") over the functions that it crosses, and opens them; null: none.
+  draw(path) {
+    this.blocks = (path?.blocks || []).map((place, i) => {
+      const at = place.lastIndexOf("+0x");
+      const begin = Number(place.slice(at + 1));
+      return { image: place.slice(0, at), begin, end: begin + path.bytes[i] };
+    });
+    const crossed = this.shown.filter(({ annotated }) =>
+      annotated.instructions.some((line) => this.#steps(annotated, line.offset).length > 0),
+    );
+    for (const shown of this.shown) this.#mark(shown);
+    for (const shown of crossed) {
+      shown.details.open = true;
+      this.#open(shown);
+    }
+    crossed[0]?.details.querySelector("tr.on").scrollIntoView({ block: "center" });
+  }
+
+  #steps(annotated, offset) {
+    return stepsAt(this.blocks || [], annotated.image, Number(offset));
+  }
+
+  #mark(shown) {
+    for (const row of shown.details.querySelectorAll("tr")) {
+      const steps = this.#steps(shown.annotated, row.dataset.offset);
+      row.classList.toggle("on", steps.length > 0);
+      row.querySelector(".step").textContent = steps.join(" ");
+    }
+  }
+
+  #open(shown) {
+    if (shown.details.children.length > 1) return;
+    const scroll = document.createElement("div");
+    scroll.className = "scroll";
+    scroll.append(table(shown.annotated));
+    shown.details.append(scroll);
+    this.#mark(shown);
+  }
+
+  #details(annotated) {
     const details = document.createElement("details");
     const summary = document.createElement("summary");
     const name = document.createElement("code");
     const what = annotated.unit === "executions" ? "instructions executed" : "samples";
+    const shown = { annotated, details };
     name.textContent = annotated.function;
     summary.append(name, ` ${annotated.image}: ${format.count(annotated.total)} ${what}`);
     details.append(summary);
-    details.addEventListener("toggle", () => {
-      if (!details.open || details.children.length > 1) return;
-      const scroll = document.createElement("div");
-      scroll.className = "scroll";
-      scroll.append(table(annotated));
-      details.append(scroll);
-    });
-    section.append(details);
+    details.addEventListener("toggle", () => details.open && this.#open(shown));
+    this.shown.push(shown);
+    return details;
   }
 }

@@ -1,11 +1,12 @@
 // The page: reads the embedded profile, keeps the state that the address's hash shows
 // (#view=bottom-up&shape=flame&search=...&zoom=ID), and connects the parts.
 
-import { showAnnotated } from "./annotate.js";
+import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
 import { bottomUp, draw, flatten, imagesBySelf, matcher, topDown } from "./model.js";
+import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
 
 const element = (id) => document.getElementById(id);
@@ -165,7 +166,14 @@ class Page {
       onPick: (name) => this.pick(name),
     });
     showHeader(data);
-    showAnnotated(element("annotated"), data.annotated);
+    const annotated = new Annotated(element("annotated"), data.annotated);
+    new PathTable({
+      section: element("paths"),
+      table: element("path-table"),
+      more: element("more-paths"),
+      paths: data.paths,
+      onPick: (path) => annotated.draw(path),
+    });
     showLegend(this.palette, images);
     onSchemeChange(() => {
       showLegend(this.palette, images);

@@ -120,7 +120,13 @@ def main():
                             {"offset": hex(16 + i), "bytes": 1, "text": text, "count": count,
                              "file": "/src/f.c", "line": i + 1, "source": source,
                              **({"left": 30, "taken": 15} if i == 1 else {})}
-                            for i, (text, count, source) in enumerate(lines)]}])
+                            for i, (text, count, source) in enumerate(lines)]}],
+                    paths=[{"count": 30, "share": 75.0, "instructions": 3, "functions": ["f<int>", "<i>g"],
+                            "blocks": ["xz+0x10", "libc.so.6+0x11", "xz+0x11", "xz+0x11"],
+                            "bytes": [2, 9, 1, 1], "lines": [{"file": "/src/f.c", "line": 1},
+                                                             {"file": "/src/f.c", "line": 2}]},
+                           {"count": 1, "share": 0.5, "instructions": 9, "functions": ["g"],
+                            "blocks": ["libc.so.6+0x10"], "bytes": [4], "lines": []}])
     print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")
 
 

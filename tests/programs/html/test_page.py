@@ -217,12 +217,39 @@ def test_exact(b, pages):
     b.wait("document.querySelectorAll('#annotated tr').length === 3")
     cells = b.evaluate("[...document.querySelectorAll('#annotated tr')].map("
                        "(r) => [...r.cells].map((c) => c.textContent))")
-    assert cells[0] == ["10", "0x10", "mov eax, 0x1", "f.c:1", "int f(void)"], cells
-    assert cells[1] == ["30", "0x11", "jmp <+0x10>  [50.0% taken]", "f.c:2", "</script><b>bold</b>"]
+    assert cells[0] == ["10", "", "0x10", "mov eax, 0x1", "f.c:1", "int f(void)"], cells
+    assert cells[1] == ["30", "", "0x11", "jmp <+0x10>  [50.0% taken]", "f.c:2", "</script><b>bold</b>"]
     assert cells[2][0] == "", cells
     check_quiet(b)
     b.open(pages["small"])
     assert b.evaluate("document.querySelector('#annotated').hidden") is True
+
+
+def test_paths(b, pages):
+    """A path is chosen: its steps stand beside the instructions; chosen again, they are gone."""
+    b.open(pages["exact"])
+    settle(b, "all samples", 1.0)
+    rows = b.evaluate("[...document.querySelectorAll('#path-table tbody tr')].map("
+                      "(r) => [...r.cells].map((c) => c.textContent))")
+    assert rows == [["75.00%", "30", "3", "f<int> \u203a <i>g", "f.c:1 2"],
+                    ["0.50%", "1", "9", "g", ""]], rows
+    pick = "document.querySelectorAll('#path-table button')[%d].click()"
+    steps = "[...document.querySelectorAll('#annotated tr')].map((r) => r.querySelector('.step').textContent)"
+    marked = "[...document.querySelectorAll('#annotated tr')].map((r) => r.classList.contains('on'))"
+    b.evaluate(pick % 0)
+    b.wait("document.querySelectorAll('#annotated tr').length === 3")
+    assert b.evaluate(steps) == ["1", "1 3 4", ""], b.evaluate(steps)
+    assert b.evaluate(marked) == [True, True, False]
+    assert b.evaluate("document.querySelector('#annotated details').open") is True
+    b.evaluate(pick % 1)
+    assert b.evaluate(marked) == [False, False, False]
+    b.evaluate(pick % 0)
+    b.evaluate(pick % 0)
+    assert b.evaluate(steps) == ["", "", ""]
+    assert b.evaluate("document.querySelectorAll('#path-table [aria-pressed=true]').length") == 0
+    check_quiet(b)
+    b.open(pages["small"])
+    assert b.evaluate("document.querySelector('#paths').hidden") is True
 
 
 def test_narrow(b, pages):
