@@ -475,8 +475,13 @@ struct side {
 static bool side_open(struct side *s, const struct arguments *a, const char *phase, struct err *e)
 {
     *s = (struct side){ .profile = open_profile(a->input, e) };
+    struct symbols_options names = a->symbols;
+    /* The page says where paths lead. */
+    if (s->profile && a->html && s->profile->counts && s->profile->counts->paths &&
+        names.detail == SYMBOLS_FUNCTIONS)
+        names.detail = SYMBOLS_LINES;
     if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)))
-        s->symbols = symbols_load_with(s->profile, &a->symbols, e);
+        s->symbols = symbols_load_with(s->profile, &names, e);
     if (s->symbols)
         s->view = view_build(s->profile, s->symbols, &a->view, e);
     return s->view != NULL;
