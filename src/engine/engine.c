@@ -60,15 +60,26 @@ static bool fsgsbase_as(void)
     return false;
 }
 
-/* A quarter of what the program's limit on address space leaves is not missed. */
-static uint64_t cache_size_as(const struct engine_config *config)
+/* No more than a small share of the program's limit on address space. */
+static uint64_t within_limit_as(uint64_t size, uint64_t share)
 {
-    uint64_t size = config->cache_size ? config->cache_size : CACHE_DEFAULT;
     struct rlimit limit = { 0 };
     if (!sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0) &&
-        limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur / 16)
-        size = limit.rlim_cur / 16;
+        limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur / share)
+        size = limit.rlim_cur / share;
+    return size;
+}
+
+static uint64_t cache_size_as(const struct engine_config *config)
+{
+    uint64_t size = within_limit_as(config->cache_size ? config->cache_size : CACHE_DEFAULT, 16);
     return (size + CACHE_SEGMENT - 1) & ~(uint64_t)(CACHE_SEGMENT - 1);
+}
+
+/* Of each thread. */
+static uint64_t counter_space_as(void)
+{
+    return (within_limit_as(COUNTER_SPACE, 512) + 65535) & ~UINT64_C(65535);
 }
 
 static uint32_t glue_one(struct engine *e, struct emit *to, uint32_t entry)
@@ -110,7 +121,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
-    e->counter_space = config->tool ? COUNTER_SPACE : 0;
+    e->counter_space = config->tool ? counter_space_as() : 0;
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
         glue_make_as(e);

@@ -127,14 +127,14 @@ static void child_registers(struct engine_thread *child, const struct engine_thr
 }
 
 /* The child runs on our memory. */
-static long clone_shared(struct engine_thread *t, const struct clone_request *request,
-                         uint64_t mask)
+static enum engine_action clone_shared(struct engine_thread *t, const struct clone_request *request,
+                                       uint64_t mask)
 {
     const struct whole_thread *w = whole_thread_as(t);
     whole_reap_as();
     struct whole_thread *child = whole_thread_make_as(0);
-    if (!child)
-        return -EAGAIN;
+    if (!child) /* that is not the program's concern: its call succeeds, natively */
+        return leave(t, STOP_NO_MEMORY);
     child_registers(child->t, t, request->stack);
     whole_mask_as(child->t, mask);
     child->actions = w->actions;
@@ -149,7 +149,7 @@ static long clone_shared(struct engine_thread *t, const struct clone_request *re
     long result = whole_clone_as(t->gpr, child->t);
     if (failed(result) || request->flags & CLONE_VFORK)
         whole_thread_free_as(child);
-    return result;
+    return done(t, result);
 }
 
 /* In the child of a fork, its only thread. False: it must go native. */
@@ -192,7 +192,7 @@ static enum engine_action call_clone(struct engine_thread *t)
     if (!t->mask_changed)
         whole_mask_as(t, mask);
     if (request.flags & CLONE_VM)
-        return done(t, clone_shared(t, &request, t->mask));
+        return clone_shared(t, &request, t->mask);
     return clone_copied(t, &request);
 }
 

@@ -28,8 +28,9 @@ def signals():
 def storms():
     """Many signals, whatever code of the engine they interrupt."""
     for tool in TOOLS:
-        same([target("together")], tool)
-        same([target("order")], tool)
+        if tool in ("null", "edges", "calls"):
+            same([target("together")], tool)
+            same([target("order")], tool)
         r = same([target("storm"), "10000"], tool)
         expect(b"wrong 0" in r.profiled.stdout, r.profiled.stdout.decode())
 
@@ -39,6 +40,8 @@ def threads():
         same([target(name)])
     same([target("crowd")], "blocks")
     same([target("family")], "blocks")
+    # What the engine needs for each thread leaves the program its address space.
+    same(["sh", "-c", f"ulimit -v 2000000; exec {target('crowd')}"], "blocks")
 
 
 def code():

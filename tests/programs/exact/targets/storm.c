@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     struct itimerval first = {.it_value.tv_usec = 100};
     setitimer(ITIMER_REAL, &first, NULL);
     int rounds = argc > 2 ? atoi(argv[2]) : 0; /* 0: until there were enough signals */
-    for (int i = 0; rounds ? i < rounds : arrivals < 400; i++)
+    for (int i = 0; rounds ? i < rounds : arrivals < 200; i++)
         if (turn(count) != 4 * count)
             printf("%llu turns went wrong\n", (unsigned long long)count);
     stop = 1;
