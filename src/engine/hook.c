@@ -4,6 +4,7 @@
 #include "engine/ring.h"
 #include "engine/translate.h"
 #include "sigsafe/key.h"
+#include "sigsafe/sys.h"
 
 enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL };
 
@@ -148,13 +149,27 @@ static bool windows_grow_as(struct engine *e, uint32_t ids)
 {
     if (ids <= e->window_ids)
         return true;
-    e->window_ids = UINT32_MAX;
+    uint32_t all = UINT32_MAX;
     for (struct engine_thread *t = e->threads; t; t = t->link) {
         if (!counts_window_grow_as(e->config.spool, &t->window, ids))
             return false;
-        if (t->window.mapped < e->window_ids)
-            e->window_ids = t->window.mapped;
+        if (t->window.mapped < all)
+            all = t->window.mapped;
     }
+    e->window_ids = all;
+    return true;
+}
+
+/* The collector has been told that storage runs short, but on a busy machine it takes its time. A whole run can
+ * wait for it, now and then; a burst cannot. */
+static bool storage_wait_as(struct engine *e)
+{
+    enum { WAITS = 500, NANOSECONDS = 1000000 };
+    static const uint64_t pause[2] = { 0, NANOSECONDS };
+    if (e->config.budget || e->storage_waits == WAITS)
+        return false;
+    e->storage_waits++;
+    sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
     return true;
 }
 
@@ -162,8 +177,14 @@ static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thin
 {
     if (!e->config.counts)
         return e->counters < e->counter_space / sizeof(uint64_t) ? e->counters++ : COUNTS_NONE;
-    uint32_t id = counts_thing_as(e->config.spool, e->config.counts, thing);
-    return id != COUNTS_NONE && windows_grow_as(e, id + 1) ? id : COUNTS_NONE;
+    uint32_t id;
+    do
+        id = counts_thing_as(e->config.spool, e->config.counts, thing);
+    while (id == COUNTS_NONE && storage_wait_as(e));
+    while (id != COUNTS_NONE && !windows_grow_as(e, id + 1))
+        if (!storage_wait_as(e))
+            return COUNTS_NONE;
+    return id;
 }
 
 uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)

@@ -69,6 +69,7 @@ struct engine {
     uint64_t counter_space;     /* bytes of each thread's counter window */
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
+    uint32_t storage_waits;     /* so often was the collector waited for */
     bool steals;                /* r15 of translated code is the tool's */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
