@@ -24,6 +24,7 @@
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
 #include "cli/record_finish.h"
+#include "cli/record_host.h"
 #include "cli/record_launch.h"
 #include "cli/record_live.h"
 #include "cli/record_options.h"
@@ -50,6 +51,7 @@ struct recording {
     struct record_tables tables;
     struct record_child child;
     struct record_attach attach; /* -p */
+    struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
     struct live_line line;
@@ -162,7 +164,8 @@ static bool start(struct recording *r, struct err *e)
     struct live_info live;
     struct record_live file;
     struct spool_header *h = spool_header(&r->spool.spool);
-    if (!live_describe_self(&live, r->spool.path, e))
+    if (!live_describe_self(&live, r->spool.path, e) ||
+        !record_values_start(&r->options.values, &r->host, &r->options.engine, &r->spool, &r->config, e))
         return false;
     h->config = r->config;
     h->collector_pid = getpid();
@@ -274,6 +277,7 @@ static uint64_t serve(struct recording *r)
         record_spool_extend(&r->spool, 0);
         record_tables_kick(&r->tables);
         subject_poll(r, now);
+        record_host_poll(&r->host);
         if (!record_signals_stop())
             hand_on_signals(r);
         if (recording_is_over(r, elapsed))
@@ -319,6 +323,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     if (!r->left)
         command_fail("record", &e);
     e = (struct err){0};
+    record_host_finish(&r->host);
     struct record_result result = {.argv = r->arguments,
                                    .output = r->output,
                                    .shown = r->shown,
@@ -358,6 +363,7 @@ static int run(struct recording *r)
     if (!r->options.quiet)
         say_notes((const char *)r->notes.data);
     if (!start(r, &e)) {
+        record_host_abandon(&r->host);
         record_spool_release(&r->spool, true);
         record_attach_end(&r->attach);
         return command_fail("record", &e);

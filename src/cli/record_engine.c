@@ -138,7 +138,7 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
                        "whole run; leave one of them out", sampled);
-    if (r->carrier == CARRIER_BURST && !r->length)
+    if (r->carrier == CARRIER_BURST && !r->length && r->tool != TOOL_VALUES)
         r->length = LENGTH_DEFAULT;
     return true;
 }

@@ -12,7 +12,7 @@ enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX 
 /* Values of options without a letter. */
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
-       OPT_SKIP, OPT_NO_TRAMPOLINE };
+       OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -48,6 +48,15 @@ static const struct row {
                             "observing (default 62): against the bias of interrupts"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
+    {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
+                                      "(penumbra/module.h); --tool values, latency and conflicts are\n"
+                                      "built in"},
+    {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module says)"},
+    {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in"},
+    {OPT_SUMMARY, "summary", "HOW", "keep the most frequent values by concise sampling (default) or in\n"
+                                    "top-N-value tables (tnv)"},
+    {OPT_REDACT, "redact", NULL, "keep of values only whether they repeat, of addresses only where in an\n"
+                                 "image, or in which kind of memory, they are"},
     {'q', "quiet", NULL, "no live line, no summary; errors only"},
     {'h', "help", NULL, "this text"},
 };
@@ -129,6 +138,7 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     case OPT_LENGTH: return record_engine_length(&o->engine, text, e);
     case OPT_SKIP: return record_engine_skip(&o->engine, text, e);
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
+    case OPT_EVERY: return record_values_every(&o->values, text, e);
     case 'F':
         o->frequency_given = true;
         if (!number_parse(text, number_counts, 1, RATE_MAX, "the rate (-F)", &value, e))
@@ -179,7 +189,13 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
     case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
-    case OPT_TOOL: return record_engine_tool(&o->engine, optarg, e);
+    case OPT_TOOL:
+        o->engine.tool_given = true;
+        return record_values_tool(&o->values, optarg) || record_engine_tool(&o->engine, optarg, e);
+    case OPT_MODULE: o->values.file = optarg; return true;
+    case OPT_SUMMARY: return record_values_summary(&o->values, optarg, e);
+    case OPT_BY_SITE: o->values.by_site = true; return true;
+    case OPT_REDACT: o->values.redact = true; return true;
     case OPT_SPOOL: o->spool_dir = optarg; return true;
     case 'q': o->quiet = true; return true;
     case 'h': o->help = true; return true;
@@ -285,5 +301,6 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
-    return record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);
+    return record_values_settle(&o->values, &o->engine, e) &&
+           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "cli/events.h"
 #include "cli/record_engine.h"
+#include "cli/record_values.h"
 
 struct record_options {
     const char *output;   /* NULL: not given */
@@ -25,6 +26,7 @@ struct record_options {
     uint64_t duration_ns; /* 0: until the program ends */
     uint32_t max_depth;
     struct record_engine engine;
+    struct record_values values;
     bool event_given;
     bool follow;
     bool randomize;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/spool_counts.h"
+#include "profile/spool_values.h"
 
 struct reader {
     struct spool_view view;
@@ -327,6 +328,22 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     return ok;
 }
 
+/* With the processes, which hotlists refer to. */
+static bool get_values(struct reader *r, const struct record_list *list)
+{
+    spool_ref *refs = calloc(list->count ? list->count : 1, sizeof *refs);
+    if (!refs)
+        return false;
+    for (uint32_t i = 0; i < list->count; i++)
+        refs[i] = spool_ref_of(&r->view.spool, list->records[i]);
+    struct spool_value_processes processes = {refs, list->count};
+    bool ok = spool_values_read(&r->view, &processes, &r->p->values);
+    free(refs);
+    if (ok && r->p->values && r->header->config.carrier != CARRIER_EXACT)
+        r->p->values->every = r->header->config.every ? r->header->config.every : 1;
+    return ok;
+}
+
 static bool get_processes(struct reader *r)
 {
     struct record_list list;
@@ -336,6 +353,7 @@ static bool get_processes(struct reader *r)
     ok = ok && r->p->processes;
     for (uint32_t i = 0; ok && i < list.count; i++)
         ok = get_process(r, list.records[i], &r->p->processes[i]);
+    ok = ok && get_values(r, &list);
     free(list.records);
     return ok;
 }
@@ -471,7 +489,8 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     r.p = profile_new();
     if (r.p && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
-        ok = !r.p->counts || resolve_counts(&r);
+        ok = (!r.p->counts || resolve_counts(&r)) &&
+             (!r.p->values || spool_values_resolve(&r.view, r.p->values, r.index_of));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

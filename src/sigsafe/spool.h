@@ -150,6 +150,9 @@ struct spool_header {
     uint32_t tuples_bell;    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is
                                 half full */
     uint32_t host;           /* atomic enum spool_host_state; collector and module host */
+    uint32_t values;         /* atomic spool_ref of a struct spool_values (profile/spool_values.h), the
+                                module host's; 0: none */
+    uint32_t reserved;
     struct spool_config config;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");

@@ -1,0 +1,122 @@
+/* `record --tool values`: what instructions compute, read and go to, and what is worth specializing for. */
+#include "modules/builtin.h"
+#include "x86/insn.h"
+
+enum kind {
+    KIND_RESULT, KIND_SOURCE, KIND_FLAGS, KIND_ADDRESS, KIND_LOADED, KIND_STORED, KIND_TAKEN, KIND_TARGET,
+    KIND_SYSTEM_CALL, KIND_RETURNED, KIND_FLOAT, KIND_DOUBLE, KIND_LOADED_FLOAT, KIND_LOADED_DOUBLE,
+    KIND_STORED_FLOAT, KIND_STORED_DOUBLE, KIND_DIVISOR, KIND_SHIFT,
+    KIND_ARGUMENT, /* six of them */
+    KINDS = KIND_ARGUMENT + 6
+};
+
+#define ARGUMENT(n) [KIND_ARGUMENT + (n) - 1] =                                                    \
+    { "argument " #n, PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_ARGUMENT, NULL }
+
+static const char *const taken_names[] = { "not taken", "taken", NULL };
+static const struct penumbra_kind kinds[KINDS] = {
+    [KIND_RESULT] = { "result", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_RESULT, NULL },
+    [KIND_SOURCE] = { "source", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_FLAGS] = { "flags", PENUMBRA_SHOW_HEX, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_ADDRESS] = { "address", PENUMBRA_SHOW_ADDRESS, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_LOADED] = { "loaded", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_LOADED, NULL },
+    [KIND_STORED] = { "stored", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_TAKEN] = { "branch", PENUMBRA_SHOW_NAME, PENUMBRA_ROLE_OTHER, taken_names },
+    [KIND_TARGET] = { "target", PENUMBRA_SHOW_CODE, PENUMBRA_ROLE_TARGET, NULL },
+    [KIND_SYSTEM_CALL] = { "system call", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_RETURNED] = { "returned", PENUMBRA_SHOW_SIGNED, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_FLOAT] = { "result float", PENUMBRA_SHOW_FLOAT, PENUMBRA_ROLE_RESULT, NULL },
+    [KIND_DOUBLE] = { "result double", PENUMBRA_SHOW_DOUBLE, PENUMBRA_ROLE_RESULT, NULL },
+    [KIND_LOADED_FLOAT] = { "loaded float", PENUMBRA_SHOW_FLOAT, PENUMBRA_ROLE_LOADED, NULL },
+    [KIND_LOADED_DOUBLE] = { "loaded double", PENUMBRA_SHOW_DOUBLE, PENUMBRA_ROLE_LOADED, NULL },
+    [KIND_STORED_FLOAT] = { "stored float", PENUMBRA_SHOW_FLOAT, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_STORED_DOUBLE] = { "stored double", PENUMBRA_SHOW_DOUBLE, PENUMBRA_ROLE_OTHER, NULL },
+    [KIND_DIVISOR] = { "divisor", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_DIVISOR, NULL },
+    [KIND_SHIFT] = { "shift count", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_SHIFT, NULL },
+    ARGUMENT(1), ARGUMENT(2), ARGUMENT(3), ARGUMENT(4), ARGUMENT(5), ARGUMENT(6),
+};
+
+/* Divisions need their divisor, shifts by a register their count; flags say nothing that results do not. */
+static uint32_t capture(const struct penumbra_opcode *opcode)
+{
+    uint32_t what = PENUMBRA_RESULT | PENUMBRA_LOADED | PENUMBRA_STORED | PENUMBRA_ADDRESS |
+                    PENUMBRA_TAKEN | PENUMBRA_TARGET | PENUMBRA_ARGUMENTS | PENUMBRA_SYSTEM_CALL;
+    (void)opcode;
+    return what | PENUMBRA_SOURCES;
+}
+
+static bool is_division(const struct x86_insn *i)
+{
+    return i->map == X86_MAP_ONE_BYTE && (i->opcode | 1) == 0xf7 && (i->reg & 7) >= 6;
+}
+
+static bool is_shift_by_cl(const struct x86_insn *i)
+{
+    return i->map == X86_MAP_ONE_BYTE && (i->opcode | 1) == 0xd3;
+}
+
+/* The operand that divides: in the register that the encoding names, or in memory. */
+static bool is_divisor(const struct x86_insn *insn, const struct penumbra_item *item)
+{
+    if (insn->access & X86_MEM)
+        return item->what == PENUMBRA_LOADED;
+    return item->what == PENUMBRA_SOURCES && item->reg == insn->base;
+}
+
+static uint32_t by_form(const struct penumbra_item *item, uint32_t integer, uint32_t one, uint32_t two)
+{
+    return item->form == PENUMBRA_FLOAT ? one : item->form == PENUMBRA_DOUBLE ? two : integer;
+}
+
+static uint32_t kind_of(const struct penumbra_item *item)
+{
+    switch (item->what) {
+    case PENUMBRA_RESULT: return by_form(item, KIND_RESULT, KIND_FLOAT, KIND_DOUBLE);
+    case PENUMBRA_LOADED: return by_form(item, KIND_LOADED, KIND_LOADED_FLOAT, KIND_LOADED_DOUBLE);
+    case PENUMBRA_STORED: return by_form(item, KIND_STORED, KIND_STORED_FLOAT, KIND_STORED_DOUBLE);
+    case PENUMBRA_FLAGS: return KIND_FLAGS;
+    case PENUMBRA_ADDRESS: return KIND_ADDRESS;
+    case PENUMBRA_TAKEN: return KIND_TAKEN;
+    case PENUMBRA_TARGET: return KIND_TARGET;
+    case PENUMBRA_SYSTEM_CALL:
+        return item->index == 0 ? KIND_SYSTEM_CALL : item->index == 7 ? KIND_RETURNED : KINDS;
+    default: return KINDS; /* sources are kept where they are divisors and the like */
+    }
+}
+
+static void show_item(struct penumbra_host *host, const struct penumbra_tuple *t,
+                      const struct x86_insn *insn, const struct penumbra_item *item)
+{
+    uint32_t kind = kind_of(item);
+    /* What a return goes to is its caller: the call path says that. */
+    if (kind < KINDS && !(kind == KIND_TARGET && insn->kind == X86_RET))
+        penumbra_emit(host, t->pc, kind, 0, item->value);
+    if (item->what == PENUMBRA_ARGUMENTS)
+        penumbra_emit(host, t->pc, KIND_ARGUMENT + item->index, t->return_address, item->value);
+    if (is_division(insn) && is_divisor(insn, item))
+        penumbra_emit(host, t->pc, KIND_DIVISOR, 0, item->value);
+    if (is_shift_by_cl(insn) && item->what == PENUMBRA_SOURCES && item->reg == X86_RCX)
+        penumbra_emit(host, t->pc, KIND_SHIFT, 0, item->value & 63);
+}
+
+static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct penumbra_tuple *t = &s->tuples[i];
+        struct x86_insn insn = { 0 };
+        if (!x86_decode_as(t->code, t->length, &insn))
+            continue;
+        for (uint32_t k = 0; k < t->count; k++)
+            show_item(host, t, &insn, &t->items[k]);
+    }
+}
+
+const struct penumbra_module module_values = {
+    .abi = PENUMBRA_MODULE_ABI,
+    .size = sizeof(struct penumbra_module),
+    .name = "values",
+    .kinds = kinds,
+    .kind_count = KINDS,
+    .capture = capture,
+    .sequence = sequence,
+};

@@ -1,0 +1,260 @@
+#include "profile/spool_values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "penumbra/module.h"
+
+enum { NAMES_MOST = 4096, FACTS_MOST = 64 };
+
+static bool get_names(struct spool_view *v, const struct spool_value_kind *from,
+                      struct profile_value_kind *to)
+{
+    uint32_t count = from->name_count;
+    const spool_ref *names =
+        count <= NAMES_MOST ? spool_at(&v->spool, from->names, count * sizeof *names) : NULL;
+    if (!count || !names) {
+        v->damage += count != 0;
+        return true;
+    }
+    to->names = calloc(count, sizeof *to->names);
+    if (!to->names)
+        return false;
+    for (; to->name_count < count; to->name_count++) {
+        to->names[to->name_count] = spool_view_string(v, names[to->name_count]);
+        if (!to->names[to->name_count])
+            return false;
+    }
+    return true;
+}
+
+static bool get_kinds(struct spool_view *v, const struct spool_values *s, struct profile_values *to)
+{
+    uint32_t count = s->kind_count;
+    const struct spool_value_kind *kinds =
+        count <= PENUMBRA_KINDS_MAX ? spool_at(&v->spool, s->kinds, count * sizeof *kinds) : NULL;
+    if (!kinds) {
+        v->damage++;
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        char *name = spool_view_string(v, kinds[i].name);
+        struct profile_value_kind *kind = name ? profile_values_add_kind(to, name) : NULL;
+        free(name);
+        if (!kind)
+            return false;
+        kind->format = kinds[i].format;
+        kind->role = kinds[i].role;
+        if (!get_names(v, &kinds[i], kind))
+            return false;
+    }
+    return true;
+}
+
+static bool get_facts(struct spool_view *v, const struct spool_values *s, struct profile_values *to)
+{
+    struct record_list list;
+    bool ok = spool_view_list(v, &s->facts, sizeof(struct spool_fact), &list);
+    for (uint32_t i = 0; ok && i < list.count && i < FACTS_MOST; i++) {
+        const struct spool_fact *fact = list.records[i];
+        char *name = spool_view_string(v, fact->name);
+        struct profile_fact *at = name ? profile_values_add_fact(to, name) : NULL;
+        free(name);
+        ok = at != NULL;
+        if (ok)
+            at->value = __atomic_load_n(&fact->value, __ATOMIC_RELAXED);
+    }
+    free(list.records);
+    return ok;
+}
+
+static bool get_texts(struct spool_view *v, const struct spool_values *s, struct profile_values *to)
+{
+    struct record_list list;
+    bool ok = spool_view_list(v, &s->texts, sizeof(struct spool_text), &list);
+    for (uint32_t i = 0; ok && i < list.count; i++) {
+        const struct spool_text *text = list.records[i];
+        if (text->kind >= to->kind_count) {
+            v->damage++;
+            continue;
+        }
+        char *copy = spool_view_string(v, text->text);
+        struct profile_text *at = copy ? profile_values_add_text(to, copy) : NULL;
+        free(copy);
+        ok = at != NULL;
+        if (ok) {
+            at->kind = text->kind;
+            at->value = (struct hotlist_value){.bits = text->bits, .space = text->space};
+        }
+    }
+    free(list.records);
+    return ok;
+}
+
+/* What it was when somebody read it: who adds to it may be killed anywhere. One more entry than there may be is
+ * thinned away, and one that is counted but not yet observed is. */
+static bool copy_list(struct hotlist *to, const struct hotlist *from, enum hotlist_kind kind)
+{
+    union {
+        struct hotlist list;
+        uint64_t room[(sizeof(struct hotlist) + (HOTLIST_TNV_MAX + 1) * sizeof(struct hotlist_entry)) / 8];
+    } copy;
+    struct hotlist *list = &copy.list;
+    struct hotlist_random r;
+    uint64_t sum = 0;
+    uint32_t count = __atomic_load_n(&from->count, __ATOMIC_RELAXED), kept = 0;
+    *list = (struct hotlist){.observed = __atomic_load_n(&from->observed, __ATOMIC_RELAXED),
+                             .steps = __atomic_load_n(&from->steps, __ATOMIC_RELAXED)};
+    if (count > hotlist_room(kind) || list->steps > HOTLIST_STEPS_MAX ||
+        list->observed > SPOOL_COUNT_MAX)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct hotlist_entry entry = from->entries[i];
+        if (!entry.count || entry.count > SPOOL_COUNT_MAX)
+            continue;
+        sum = add_saturated(sum, entry.count);
+        list->entries[kept++] = entry;
+    }
+    list->count = kept;
+    list->observed = sum > list->observed ? sum : list->observed;
+    hotlist_random_seed(&r, list->observed);
+    hotlist_merge(to, list, kind, &r);
+    return hotlist_check(to, kind);
+}
+
+static uint32_t process_of(const struct spool_value_processes *processes, spool_ref ref)
+{
+    for (uint32_t i = 0; i < processes->count; i++)
+        if (processes->refs[i] == ref)
+            return i;
+    return UINT32_MAX;
+}
+
+static uint32_t image_of(uint64_t key)
+{
+    unsigned image = key_image(key);
+    return image == 0 || image == KEY_IMAGE_PSEUDO ? PROFILE_IMAGE_NONE : image;
+}
+
+static bool get_hotlist(struct spool_view *v, const struct spool_value_processes *processes,
+                        const struct spool_hotlist *s, struct profile_values *to)
+{
+    enum hotlist_kind kind = (enum hotlist_kind)to->summary;
+    uint64_t key = s->key, site = s->site;
+    uint32_t process = s->process ? process_of(processes, s->process) : 0;
+    struct profile_hotlist *h = profile_values_add_hotlist(to, hotlist_most(kind) + hotlist_room(kind));
+    if (!h)
+        return false;
+    h->image = image_of(key);
+    h->offset = key_offset(key);
+    h->kind = s->kind;
+    h->site_image = site ? image_of(site) : PROFILE_IMAGE_PSEUDO;
+    h->site = key_offset(site);
+    h->process = process;
+    if (h->kind < to->kind_count && process != UINT32_MAX && copy_list(h->list, &s->list, kind))
+        return true;
+    v->damage++;
+    free(h->list);
+    to->hotlist_count--;
+    return true;
+}
+
+static bool get_hotlists(struct spool_view *v, const struct spool_value_processes *processes,
+                         const struct spool_values *s, struct profile_values *to)
+{
+    struct record_list list;
+    enum hotlist_kind kind = (enum hotlist_kind)to->summary;
+    bool ok = spool_view_list(v, &s->chunks, SPOOL_HOTLISTS_SIZE, &list);
+    for (uint32_t i = 0; ok && i < list.count; i++) {
+        const struct spool_hotlists *chunk = list.records[i];
+        uint32_t count = __atomic_load_n(&chunk->count, __ATOMIC_ACQUIRE);
+        const uint8_t *at = (const uint8_t *)(chunk + 1);
+        if (count > spool_hotlists_capacity(kind)) {
+            v->damage++;
+            continue;
+        }
+        for (uint32_t k = 0; ok && k < count; k++, at += spool_hotlist_size(kind))
+            ok = get_hotlist(v, processes, (const void *)at, to);
+    }
+    free(list.records);
+    return ok;
+}
+
+static bool get_all(struct spool_view *v, const struct spool_value_processes *processes,
+                    const struct spool_values *s, struct profile_values *to)
+{
+    to->summary = s->summary == HOTLIST_TNV ? HOTLIST_TNV : HOTLIST_CONCISE;
+    to->redacted = s->redacted != 0;
+    to->module_end = __atomic_load_n(&s->module_end, __ATOMIC_RELAXED);
+    to->module_detail = s->module_detail;
+    to->sequences = spool_view_count(v, &s->sequences);
+    to->tuples = spool_view_count(v, &s->tuples);
+    to->refused = spool_view_count(v, &s->refused);
+    return get_kinds(v, s, to) && get_facts(v, s, to) && get_texts(v, s, to) &&
+           get_hotlists(v, processes, s, to);
+}
+
+bool spool_values_read(struct spool_view *v, const struct spool_value_processes *processes,
+                       struct profile_values **out)
+{
+    spool_ref ref = __atomic_load_n(&spool_header(&v->spool)->values, __ATOMIC_ACQUIRE);
+    const struct spool_values *s = ref ? spool_view_visit(v, ref, sizeof *s) : NULL;
+    *out = NULL;
+    if (!s)
+        return true;
+    char *module = spool_view_string(v, s->module);
+    struct profile_values *values = module ? profile_values_new(module) : NULL;
+    free(module);
+    if (!values)
+        return false;
+    *out = values;
+    return get_all(v, processes, s, values);
+}
+
+/* False: there is no such image. */
+static bool resolve_image(uint32_t *image, const uint32_t *index_of)
+{
+    if (*image >= PROFILE_IMAGE_PSEUDO)
+        return true;
+    *image = *image <= KEY_IMAGE_MAX ? index_of[*image] : UINT32_MAX;
+    return *image != UINT32_MAX;
+}
+
+static bool resolve_space(uint32_t *space, const uint32_t *index_of)
+{
+    uint32_t image = *space - HOTLIST_IMAGE;
+    if (*space < HOTLIST_IMAGE)
+        return true;
+    bool known = resolve_image(&image, index_of) && image < PROFILE_IMAGE_PSEUDO;
+    *space = HOTLIST_IMAGE + image;
+    return known;
+}
+
+bool spool_values_resolve(struct spool_view *v, struct profile_values *values,
+                          const uint32_t *index_of)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < values->hotlist_count; i++) {
+        struct profile_hotlist *h = &values->hotlists[i];
+        bool known = resolve_image(&h->image, index_of) && resolve_image(&h->site_image, index_of);
+        for (uint32_t k = 0; k < h->list->count; k++)
+            known = resolve_space(&h->list->entries[k].space, index_of) && known;
+        if (known) {
+            values->hotlists[kept++] = *h;
+            continue;
+        }
+        v->damage++;
+        free(h->list);
+    }
+    values->hotlist_count = kept;
+    kept = 0;
+    for (uint32_t i = 0; i < values->text_count; i++) {
+        if (resolve_space(&values->texts[i].value.space, index_of))
+            values->texts[kept++] = values->texts[i];
+        else
+            free(values->texts[i].text);
+    }
+    values->text_count = kept;
+    return profile_values_settle(values);
+}
