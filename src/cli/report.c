@@ -21,6 +21,7 @@
 #include "report/html.h"
 #include "report/ranks.h"
 #include "report/report.h"
+#include "report/values.h"
 
 enum {
     THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, HTML_PATHS = 200,
@@ -38,6 +39,7 @@ enum view_flag {
     SHOW_CALLS = 128,
     SHOW_IMBALANCE = 256,
     SHOW_PATHS = 512,
+    SHOW_SEMI_INVARIANT = 1024,
 };
 
 struct arguments {
@@ -72,6 +74,7 @@ static const char usage[] =
     "      --by-process       one row a process\n"
     "      --by-image         one row a program or library\n"
     "      --imbalance        how evenly the ranks of a parallel program share each calling context\n"
+    "      --semi-invariant   of sampled values: what is worth specializing for, by expected gain\n"
     "      --by-phase         one row a phase that the program named\n"
     "      --lines            source lines instead of functions\n"
     "What is shown\n"
@@ -104,6 +107,7 @@ enum option_value {
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
     OPTION_PATHS,
+    OPTION_SEMI_INVARIANT,
 };
 
 static const struct option options[] = {
@@ -112,6 +116,7 @@ static const struct option options[] = {
     { "bottom-up", no_argument, NULL, OPTION_BOTTOM_UP },
     { "calls", no_argument, NULL, OPTION_CALLS },
     { "paths", no_argument, NULL, OPTION_PATHS },
+    { "semi-invariant", no_argument, NULL, OPTION_SEMI_INVARIANT },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -165,6 +170,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_BY_PROCESS: a->show |= SHOW_PROCESSES; return true;
     case OPTION_BY_IMAGE: a->show |= SHOW_IMAGES; return true;
     case OPTION_IMBALANCE: a->show |= SHOW_IMBALANCE; return true;
+    case OPTION_SEMI_INVARIANT: a->show |= SHOW_SEMI_INVARIANT; return true;
     case OPTION_BY_PHASE: a->show |= SHOW_PHASES; return true;
     case OPTION_PHASE: a->phase = optarg; return true;
     case OPTION_VERSUS: a->versus = optarg; return true;
@@ -338,6 +344,18 @@ static bool print_imbalance(FILE *out, const struct view *v, const struct argume
     return ranks != NULL;
 }
 
+static bool print_semi_invariant(FILE *out, const struct view *v, const struct arguments *a,
+                                 const struct report_style *style, struct err *e)
+{
+    if (!v->profile->values)
+        return err_set(e, ERR_USAGE, "this profile has no values; record some with --tool values");
+    struct value_reader *r = value_reader_new(v, &a->symbols);
+    bool ok = r ? report_semi_invariant(out, r, style, e)
+                : err_set(e, ERR_INTERNAL, "out of memory");
+    value_reader_free(r);
+    return ok;
+}
+
 static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
                         const struct report_style *style, struct err *e)
 {
@@ -365,6 +383,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = report_paths(out, v, style, e);
     if (ok && (show & SHOW_IMBALANCE))
         fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
+    if (ok && (show & SHOW_SEMI_INVARIANT))
+        fputc('\n', out), ok = print_semi_invariant(out, v, a, style, e);
     if (show & SHOW_TREE)
         fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
     if (ok && (show & SHOW_BOTTOM_UP))
@@ -406,10 +426,13 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
     struct annotated annotated = { .count = 0 };
     if (a->html && a->symbols.detail != SYMBOLS_QUICK)
         annotated_make(&annotated, v->profile, v->symbols, &a->symbols);
+    struct value_reader *values = a->html ? NULL : value_reader_new(v, &a->symbols);
+    json_options.values = values;
     json_options.ranks = ranks;
     json_options.annotated = annotated.list;
     json_options.annotated_count = annotated.count;
     bool ok = report_json(json, v, &json_options, e);
+    value_reader_free(values);
     annotated_free(&annotated);
     ranks_free(ranks);
     return ok;

@@ -88,8 +88,8 @@ static void show_item(struct penumbra_host *host, const struct penumbra_tuple *t
                       const struct x86_insn *insn, const struct penumbra_item *item)
 {
     uint32_t kind = kind_of(item);
-    /* What a return goes to is its caller: the call path says that. */
-    if (kind < KINDS && !(kind == KIND_TARGET && insn->kind == X86_RET))
+    /* What a return reads and goes to is its caller: the call path says that. */
+    if (kind < KINDS && insn->kind != X86_RET)
         penumbra_emit(host, t->pc, kind, 0, item->value);
     if (item->what == PENUMBRA_ARGUMENTS)
         penumbra_emit(host, t->pc, KIND_ARGUMENT + item->index, t->return_address, item->value);

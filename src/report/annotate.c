@@ -75,8 +75,27 @@ static uint32_t keep_counted(const struct view *v, bool *chosen)
     return counted ? counted : all;
 }
 
-static bool find_function(const struct view *v, const char *pattern, struct place *out,
-                          struct err *e)
+/* A function of which nothing but values was sampled is in no tree. */
+static bool find_observed(const struct view *v, const char *pattern,
+                          const struct symbols_options *options, struct place *out)
+{
+    const struct profile_values *values = v->profile->values;
+    struct value_reader *r = value_reader_new(v, options);
+    bool found = false;
+    for (uint32_t i = 0; r && !found && i < values->hotlist_count; i++) {
+        char name[NAME_SIZE];
+        value_function(r, values->hotlists[i].image, values->hotlists[i].offset, name, sizeof name);
+        size_t length = strcspn(name, "(");
+        found = name[0] && (strcmp(name, pattern) == 0 ||
+                            (strlen(pattern) == length && !memcmp(name, pattern, length)));
+        *out = (struct place){values->hotlists[i].image, values->hotlists[i].offset};
+    }
+    value_reader_free(r);
+    return found;
+}
+
+static bool find_function(const struct view *v, const char *pattern,
+                          const struct symbols_options *options, struct place *out, struct err *e)
 {
     uint32_t count = 0, at = 0;
     if (find_place(v, pattern, out))
@@ -85,6 +104,10 @@ static bool find_function(const struct view *v, const char *pattern, struct plac
     if (!chosen)
         return false;
     count = keep_counted(v, chosen);
+    if (!count && find_observed(v, pattern, options, out)) {
+        free(chosen);
+        return true;
+    }
     for (uint32_t i = 0; i < v->function_count; i++)
         at = chosen[i] ? i : at;
     bool ok = count == 1;
@@ -296,6 +319,10 @@ struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t
         f.end = f.start + ANNOTATION_BYTES_MAX;
         a->cut = true;
     }
+    if (ok) {
+        a->image_index = image;
+        a->values = value_reader_new(v, options);
+    }
     ok = ok && fill(a, v, image, code, &f, e);
     code_close(code);
     if (ok)
@@ -308,7 +335,7 @@ struct annotation *annotate(const struct view *v, const char *pattern,
                             const struct symbols_options *options, struct err *e)
 {
     struct place place;
-    return find_function(v, pattern, &place, e)
+    return find_function(v, pattern, options, &place, e)
                ? annotate_place(v, place.image, place.address, options, e) : NULL;
 }
 
@@ -322,5 +349,6 @@ void annotation_free(struct annotation *a)
     free(a->function);
     free(a->image);
     sources_free(a->sources);
+    value_reader_free(a->values);
     free(a);
 }

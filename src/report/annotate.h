@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "report/json.h"
 #include "report/report.h"
+#include "report/values.h"
 
 #define ANNOTATION_BYTES_MAX (1u << 22) /* a longer function is cut here */
 
@@ -35,6 +36,8 @@ struct annotation {
     struct annotation_line *lines;
     uint32_t line_count;
     struct sources *sources;
+    struct value_reader *values; /* NULL: the profile has none */
+    uint32_t image_index;
 };
 
 /* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset", any

@@ -74,6 +74,8 @@ static void write_line(FILE *out, const struct annotation *a, uint32_t i, uint64
         write_source(out, l, style, source);
     }
     fputc('\n', out);
+    if (a->values)
+        value_lines(out, a->values, a->image_index, l->address, COUNT + 2 + 7 + 2 + 8 + 4);
 }
 
 void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style)
@@ -131,6 +133,10 @@ void annotation_json(struct json *j, const struct annotation *a)
         if (l->is_branch) {
             json_key_u64(j, "left", l->left);
             json_key_u64(j, "taken", l->taken);
+        }
+        if (a->values) {
+            json_key(j, "values");
+            value_json_at(j, a->values, a->image_index, l->address);
         }
         json_close(j, '}');
     }

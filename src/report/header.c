@@ -8,6 +8,7 @@
 #include "report/counted.h"
 #include "report/paths.h"
 #include "report/text.h"
+#include "report/values.h"
 
 enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
 
@@ -257,6 +258,10 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     if (!is_exact(v->profile)) {
         write_losses(out, &totals, bursts ? bursts : totals.weight, style);
         write_cost(out, v->profile, &totals, style);
+    }
+    if (v->profile->values) {
+        field(out, style, "values");
+        report_values_header(out, v->profile->values);
     }
     write_lines(out, style, "note", v->profile->notes);
     write_lines(out, style, "warning", symbols_warnings(v->symbols));

@@ -40,6 +40,7 @@ void report_processes(FILE *out, const struct view *v, const struct report_style
 
 struct ranks;
 struct annotation; /* report/annotate.h */
+struct value_reader;
 
 struct report_json_options {
     bool ci;
@@ -52,6 +53,7 @@ struct report_json_options {
     uint32_t paths;  /* paths, the hottest ones; 0: all */
     struct annotation *const *annotated; /* functions shown instruction by instruction */
     uint32_t annotated_count;
+    struct value_reader *values; /* NULL: none are shown (report/values.h) */
 };
 
 bool report_json(struct buf *out, const struct view *v,

@@ -13,6 +13,7 @@
 #include "report/loads.h"
 #include "report/paths.h"
 #include "report/ranks.h"
+#include "report/values.h"
 #include "base/saturate.h"
 
 static void write_lines(struct json *j, const char *key, const char *text)
@@ -397,6 +398,8 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (v->profile->counts)
         counted_json(&j, v, options->blocks);
+    if (options->values)
+        value_json(&j, options->values);
     if (!loads_json(&j, v, e))
         return false;
     if (v->profile->counts)

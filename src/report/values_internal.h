@@ -1,0 +1,35 @@
+/* Shared between values*.c. Context and ownership: values.h. */
+#ifndef PENUMBRA_REPORT_VALUES_INTERNAL_H
+#define PENUMBRA_REPORT_VALUES_INTERNAL_H
+
+#include "report/values.h"
+#include "symbols/code.h"
+
+struct value_reader {
+    const struct view *view;
+    const struct profile_values *values;
+    struct symbols_options options;
+    struct code **codes; /* by image; NULL: it cannot be read */
+    bool *tried;
+    struct sampled {
+        uint32_t image;
+        uint64_t offset, self;
+    } *sampled; /* by image and offset; after value_samples */
+    size_t sampled_count;
+    uint64_t samples; /* all of them; 0: none were taken, so that time is not known */
+};
+
+/* NULL: it cannot be read, or there is no such image. */
+struct code *value_code(struct value_reader *r, uint32_t image);
+/* The instruction, or "". */
+void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size);
+
+/* Kind, site, times observed, p, invariance, values, to the line's end. */
+void value_hotlist(FILE *out, struct value_reader *r, const struct profile_hotlist *h);
+
+/* Collects samples. False without memory. */
+bool value_samples(struct value_reader *r);
+/* Samples in [lo, hi) of an image. */
+uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t lo, uint64_t hi);
+
+#endif

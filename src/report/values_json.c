@@ -1,0 +1,110 @@
+#include <stdlib.h>
+
+#include "penumbra/module.h"
+#include "report/values_internal.h"
+
+enum { PLACE_SIZE = 256 };
+
+static void write_place(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset)
+{
+    char function[PLACE_SIZE], assembly[PLACE_SIZE];
+    bool known = image < r->view->profile->image_count;
+    value_function(r, image, offset, function, sizeof function);
+    value_assembly(r, image, offset, assembly, sizeof assembly);
+    json_key_string(j, "image", known ? symbols_image_name(r->view->symbols, image) : "");
+    json_key_address(j, "offset", offset);
+    json_key_string(j, "function", function);
+    json_key_string(j, "asm", assembly);
+}
+
+static void write_site(struct json *j, struct value_reader *r, const struct profile_hotlist *h)
+{
+    char site[PLACE_SIZE];
+    if (h->site_image == PROFILE_IMAGE_PSEUDO)
+        return;
+    value_place(r, h->site_image, h->site, site, sizeof site);
+    json_key_string(j, "site", site);
+}
+
+static void write_values(struct json *j, struct value_reader *r, const struct profile_hotlist *h)
+{
+    char text[VALUE_TEXT_SIZE];
+    json_key_string(j, "kind", r->values->kinds[h->kind].name);
+    write_site(j, r, h);
+    json_key_u64(j, "observed", h->list->observed);
+    json_key_double(j, "p", hotlist_probability(h->list));
+    json_key_double(j, "invariance", hotlist_invariance(h->list));
+    json_key(j, "values");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < h->list->count; i++) {
+        const struct hotlist_entry *entry = &h->list->entries[i];
+        value_text(r, h->kind, entry, text, sizeof text);
+        json_open(j, '{');
+        json_key_address(j, "value", entry->bits);
+        json_key_double(j, "share", hotlist_share(h->list, entry));
+        json_key_string(j, "text", text);
+        if (entry->space >= HOTLIST_IMAGE)
+            json_key_string(j, "in", symbols_image_name(r->view->symbols, entry->space - HOTLIST_IMAGE));
+        else if (entry->space != HOTLIST_PLAIN)
+            json_key_string(j, "in", entry->space == HOTLIST_HASH ? "[hash]" : "[region]");
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static bool has_role(const struct value_reader *r, const struct profile_hotlist *h, uint32_t role)
+{
+    return r->values->kinds[h->kind].role == role;
+}
+
+void value_json_at(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset)
+{
+    struct values_range range = profile_values_at(r->values, image, offset);
+    json_open(j, '[');
+    for (uint32_t i = 0; i < range.count; i++) {
+        json_open(j, '{');
+        write_values(j, r, &r->values->hotlists[range.first + i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void write_summary(struct json *j, const struct profile_values *v)
+{
+    json_key(j, "values");
+    json_open(j, '{');
+    json_key_string(j, "module", v->module);
+    json_key_string(j, "summary", v->summary == HOTLIST_TNV ? "tnv" : "concise");
+    json_key(j, "redacted");
+    json_bool(j, v->redacted);
+    json_key_string(j, "end", profile_module_end_sentence(v->module_end));
+    json_key_u64(j, "every", v->every);
+    json_key_u64(j, "sequences", v->sequences);
+    json_key_u64(j, "instructions", v->tuples);
+    json_key_u64(j, "lost", v->lost);
+    json_key_u64(j, "refused", v->refused);
+    json_key(j, "numbers");
+    json_open(j, '{');
+    for (uint32_t i = 0; i < v->fact_count; i++)
+        json_key_u64(j, v->facts[i].name, v->facts[i].value);
+    json_close(j, '}');
+    json_close(j, '}');
+}
+
+void value_json(struct json *j, struct value_reader *r)
+{
+    const struct profile_values *v = r->values;
+    write_summary(j, v);
+    json_key(j, "instructions");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < v->hotlist_count; i++) {
+        if (has_role(r, &v->hotlists[i], PENUMBRA_ROLE_CONFLICT) ||
+            has_role(r, &v->hotlists[i], PENUMBRA_ROLE_LATENCY))
+            continue;
+        json_open(j, '{');
+        write_place(j, r, v->hotlists[i].image, v->hotlists[i].offset);
+        write_values(j, r, &v->hotlists[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}

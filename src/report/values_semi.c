@@ -1,0 +1,176 @@
+#include <stdlib.h>
+
+#include "base/saturate.h"
+#include "penumbra/module.h"
+#include "report/text.h"
+#include "report/values_internal.h"
+
+enum { PLACE_SIZE = 256 };
+
+/* ---- time, by samples ---- */
+
+static int compare_sampled(const void *a, const void *b)
+{
+    const struct sampled *x = a, *y = b;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+bool value_samples(struct value_reader *r)
+{
+    const struct profile *p = r->view->profile;
+    size_t nodes = 0;
+    for (uint32_t t = 0; t < p->thread_count; t++)
+        nodes += p->threads[t].node_count;
+    r->sampled = calloc(nodes + 1, sizeof *r->sampled);
+    if (!r->sampled)
+        return false;
+    for (uint32_t t = 0; t < p->thread_count; t++)
+        for (uint32_t i = 0; i < p->threads[t].node_count; i++) {
+            const struct profile_node *n = &p->threads[t].nodes[i];
+            r->samples = add_saturated(r->samples, n->self);
+            if (n->self)
+                r->sampled[r->sampled_count++] = (struct sampled){ n->image, n->offset, n->self };
+        }
+    qsort(r->sampled, r->sampled_count, sizeof *r->sampled, compare_sampled);
+    return true;
+}
+
+uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t lo, uint64_t hi)
+{
+    const struct sampled first = { image, lo, 0 };
+    size_t from = 0, to = r->sampled_count;
+    uint64_t sum = 0;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (compare_sampled(&r->sampled[middle], &first) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from < r->sampled_count && r->sampled[from].image == image && r->sampled[from].offset < hi; from++)
+        sum = add_saturated(sum, r->sampled[from].self);
+    return sum;
+}
+
+/* ---- semi-invariant ---- */
+
+struct candidate {
+    const struct profile_hotlist *hotlist;
+    double share; /* of all time: of the instruction, or for an argument of calls from there */
+    double gain;
+};
+
+static bool is_worth(uint32_t role)
+{
+    return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET);
+}
+
+/* How often the instruction of a hotlist was observed: its most observed kind, all sites together. */
+static uint64_t observed_at(const struct profile_values *v, uint32_t image, uint64_t offset)
+{
+    struct values_range range = profile_values_at(v, image, offset);
+    uint64_t of_kind[PENUMBRA_KINDS_MAX] = { 0 }, most = 0;
+    for (uint32_t i = 0; i < range.count; i++) {
+        const struct profile_hotlist *h = &v->hotlists[range.first + i];
+        uint64_t *sum = &of_kind[h->kind % PENUMBRA_KINDS_MAX];
+        *sum += h->list->observed;
+        most = *sum > most ? *sum : most;
+    }
+    return most;
+}
+
+/* Observations of the function around a place; hotlists are sorted, so it is one run of them. */
+static uint64_t observed_in(struct value_reader *r, const struct profile_hotlist *at)
+{
+    const struct profile_values *v = r->values;
+    struct code_function f;
+    struct code *code = value_code(r, at->image);
+    if (!code || !code_function(code, at->offset, &f))
+        return observed_at(v, at->image, at->offset);
+    uint64_t sum = 0, last = UINT64_MAX;
+    for (const struct profile_hotlist *h = at; h < v->hotlists + v->hotlist_count; h++) {
+        if (h->image != at->image || h->offset >= f.end)
+            break;
+        if (h->offset != last)
+            sum += observed_at(v, h->image, h->offset);
+        last = h->offset;
+    }
+    return sum;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->gain != y->gain)
+        return x->gain > y->gain ? -1 : 1;
+    return x->hotlist < y->hotlist ? -1 : x->hotlist > y->hotlist;
+}
+
+/* Of all samples, or where there are none, of all instructions that were observed: what the instruction of a
+ * hotlist has, or for an argument its whole function when it is called from that site. */
+static double share_of(struct value_reader *r, const struct profile_hotlist *h)
+{
+    const struct profile_values *v = r->values;
+    bool argument = v->kinds[h->kind].role == PENUMBRA_ROLE_ARGUMENT;
+    uint64_t here = observed_at(v, h->image, h->offset);
+    struct code_function f = { .start = h->offset, .end = h->offset + 1 };
+    struct code *code = argument ? value_code(r, h->image) : NULL;
+    if (code && !code_function(code, h->offset, &f))
+        f = (struct code_function){ .start = h->offset, .end = h->offset + 1 };
+    double share = r->samples ? (double)value_samples_in(r, h->image, f.start, f.end) / (double)r->samples
+                   : argument ? (double)observed_in(r, h) / (double)v->tuples
+                              : (double)here / (double)v->tuples;
+    if (argument)
+        share *= here ? (double)h->list->observed / (double)here : 0;
+    return share < 1 ? share : 1;
+}
+
+static uint32_t find_candidates(struct value_reader *r, struct candidate *to)
+{
+    const struct profile_values *v = r->values;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < v->hotlist_count; i++) {
+        const struct profile_hotlist *h = &v->hotlists[i];
+        if (!is_worth(v->kinds[h->kind].role) || !h->list->observed || !v->tuples)
+            continue;
+        double share = share_of(r, h);
+        to[count++] = (struct candidate){ h, share, share * hotlist_invariance(h->list) };
+    }
+    qsort(to, count, sizeof *to, compare_candidates);
+    return count;
+}
+
+bool report_semi_invariant(FILE *out, struct value_reader *r, const struct report_style *style,
+                           struct err *e)
+{
+    struct candidate *list = calloc(r->values->hotlist_count + 1u, sizeof *list);
+    if (!list || (!r->sampled && !value_samples(r))) {
+        free(list);
+        return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
+    }
+    uint32_t count = find_candidates(r, list);
+    fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance\n\n",
+            r->samples ? "time" : "instructions");
+    fprintf(out, "%7s  %7s  %7s  %s\n", "gain", "share", "invar.", "place: kind, values");
+    for (uint32_t i = 0; i < count && (!style->limit || i < style->limit); i++) {
+        const struct profile_hotlist *h = list[i].hotlist;
+        char place[PLACE_SIZE], assembly[128];
+        if (list[i].gain * 100 < style->min)
+            break;
+        value_place(r, h->image, h->offset, place, sizeof place);
+        value_assembly(r, h->image, h->offset, assembly, sizeof assembly);
+        fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", list[i].gain * 100, list[i].share * 100,
+                hotlist_invariance(h->list) * 100);
+        text_name(out, place, 0);
+        fputs(assembly[0] ? "  " : "", out);
+        text_name(out, assembly, 0);
+        fprintf(out, "\n%*s", 27, "");
+        value_hotlist(out, r, h);
+    }
+    if (!count)
+        fputs("(no arguments, divisors, shift counts, indirect targets or loads were observed)\n", out);
+    free(list);
+    return true;
+}
