@@ -209,6 +209,8 @@ void host_free(struct penumbra_host *host)
         return;
     for (uint32_t i = 0; i < host->process_count; i++)
         free_process(host->processes[i]);
+    for (uint32_t i = 0; i < host->ring_count; i++)
+        free(host->rings[i].calls);
     free(host->processes);
     free(host->rings);
     free(host->table.slots);

@@ -76,7 +76,17 @@ struct spool_hotlist *host_table_find(struct penumbra_host *host, uint64_t key, 
 
 /* ---- the host ---- */
 
+/* The return addresses of the procedures that a thread goes through. What it returns to, beyond where it was seen
+ * first, is not known. */
+enum { HOST_CALLS_MAX = 256 };
+struct host_calls {
+    uint64_t returns[HOST_CALLS_MAX];
+    uint32_t depth, beyond; /* calls that are in returns, and calls that had no room there */
+    uint64_t now; /* 0: not known */
+};
+
 struct host_ring {
+    struct host_calls *calls; /* at the end of its last sequence */
     struct tuple_ring *ring;
     struct host_process *process;
     const struct spool_tuples *tuples;

@@ -8,7 +8,6 @@ enum {
     PROCESSES_MOST = 1 << 20,
     RINGS_MOST = 1 << 16,
     AT_ONCE = 256, /* sequences of one ring before the next one's turn */
-    CALLS_MOST = 64,
 };
 
 /* ---- which rings there are ---- */
@@ -74,8 +73,12 @@ static void find_rings(struct penumbra_host *host, struct host_process *p)
         if (!rings)
             return;
         host->rings = rings;
+        struct host_calls *calls = calloc(1, sizeof *calls);
+        if (!calls)
+            return;
         host_allow(host, ring, sizeof *ring);
-        rings[host->ring_count++] = (struct host_ring){.ring = ring, .process = p, .tuples = tuples};
+        rings[host->ring_count++] =
+            (struct host_ring){.calls = calls, .ring = ring, .process = p, .tuples = tuples};
         ref = ring->next;
     }
 }
@@ -107,22 +110,17 @@ static const struct host_insn *find_insn(struct penumbra_host *host, const struc
     return insn;
 }
 
-/* The return addresses of the procedures that a sequence goes through. What it returns to, beyond where it
- * began, is not known. */
-struct calls {
-    uint64_t returns[CALLS_MOST];
-    uint32_t depth;
-    uint64_t now;
-};
-
-static void follow(struct calls *c, const struct host_insn *insn)
+static void follow(struct host_calls *c, const struct host_insn *insn)
 {
     if (insn->kind == X86_CALL || insn->kind == X86_CALL_INDIRECT) {
-        if (c->depth < CALLS_MOST)
+        if (c->depth < HOST_CALLS_MAX)
             c->returns[c->depth++] = c->now;
+        else
+            c->beyond++;
         c->now = insn->record.address + insn->record.length;
     } else if (insn->kind == X86_RET) {
-        c->now = c->depth ? c->returns[--c->depth] : 0;
+        c->now = !c->beyond && c->depth ? c->returns[--c->depth] : 0;
+        c->beyond -= c->beyond > 0;
     }
 }
 
@@ -137,8 +135,12 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
                   uint32_t count, struct shown *shown)
 {
     const struct tuple_sequence *head = (const void *)words;
-    struct calls calls = {.now = head->return_address};
+    struct host_calls *calls = from->calls;
     uint32_t items = 0, at = TUPLE_SEQUENCE_WORDS;
+    if (!(head->flags & TUPLE_CONTINUES)) {
+        calls->depth = calls->beyond = 0;
+        calls->now = head->return_address;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const struct tuple_head *tuple = (const void *)&words[at];
         const struct host_insn *insn = find_insn(host, from, tuple->id);
@@ -153,14 +155,14 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
             .pc = address,
             .code = insn->record.bytes,
             .length = insn->record.length,
-            .return_address = calls.now,
+            .return_address = calls->now,
             .called = tuple->flags & TUPLE_ARGUMENTS ? 1 : 0,
             .items = &shown->items[items],
         };
         t->count = host_insn_items(insn, tuple, &words[at + 1], &shown->items[items]);
         items += t->count;
         at += 1u + tuple->count;
-        follow(&calls, insn);
+        follow(calls, insn);
     }
     return true;
 }

@@ -1,0 +1,187 @@
+"""Values as they are reported: programs whose values are known, under --exact, so that nothing is left to
+chance; modules that misbehave; redaction; the tutorial."""
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
+
+SOURCE = os.environ["SOURCE"]
+BAD = target("values_bad.so")
+EXACT = ["--exact", "--tool", "values"]
+
+
+def hotlists(recording, function, kind):
+    return [i for i in recording.report["instructions"]
+            if i["function"] == function and i["kind"] == kind]
+
+
+def shares(hotlist):
+    return {v["text"]: v["share"] for v in hotlist["values"]}
+
+
+def near(found, wanted):
+    expect(set(found) == set(wanted) and all(abs(found[k] - wanted[k]) < 0.05 for k in wanted),
+           f"{found}, not {wanted}")
+
+
+def known():
+    recording = Recording([target("values_known"), "1000"], EXACT)
+    report = recording.report
+    expect(report["values"]["end"] == "the module saw all there was", report["values"]["end"])
+    expect(report["values"]["lost"] == 0, "sequences were lost")
+    divisor, = hotlists(recording, "divide", "divisor")
+    near(shares(divisor), {"0xa (10)": 0.97, "7": 0.03})
+    expect(divisor["observed"] == 1000 and divisor["p"] == 1, f"{divisor}")
+    expect(abs(divisor["invariance"] - 0.97) < 1e-6, "invariance")
+    expect("div" in divisor["asm"], divisor["asm"])
+    count, = hotlists(recording, "shift", "shift count")
+    near(shares(count), {"3": 0.7, "5": 0.3})
+    loaded = hotlists(recording, "load", "loaded")[0]
+    near({v["value"]: v["share"] for v in loaded["values"]}, {"0x5ec2e75e5ec2e75e": 1})
+    near(shares(hotlists(recording, "multiply", "loaded double")[0]), {"1.5": 1})
+    near(shares(hotlists(recording, "call", "target")[0]), {"circle_area": 0.9, "square_area": 0.1})
+    argument = hotlists(recording, "length", "argument 1")[0]
+    near(shares(argument), {'"a constant string"': 1})
+    expect(argument["site"].startswith("main"), argument["site"])
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0", recording.file]).stdout.decode()
+    for wanted in ("divisor", "shift count", "target", "loaded", "argument 1 from main"):
+        expect(wanted in text, f"{wanted} is not in:\n{text}")
+    text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
+    expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%", text), text)
+
+
+def tables():
+    recording = Recording([target("values_known"), "1000"], EXACT + ["--summary", "tnv"])
+    expect(recording.report["values"]["summary"] == "tnv", "not tables")
+    near(shares(hotlists(recording, "divide", "divisor")[0]), {"0xa (10)": 0.97, "7": 0.03})
+
+
+def bursts():
+    recording = Recording([target("values_known"), "3000000"], ["--tool", "values", "-F", "5000"])
+    values = recording.report["values"]
+    expect(values["every"] == 2 and values["sequences"] > 0, f"{values}")
+    expect(recording.report["instructions"], "nothing was observed")
+    by_site = Recording([target("values_known"), "3000000"], ["--tool", "values", "--by-site", "-F", "5000"])
+    expect(any("site" in i for i in by_site.report["instructions"]), "no sites")
+
+
+def merged():
+    recording = Recording([target("values_known"), "1000"], EXACT)
+    other = Recording([target("values_known"), "1000"], EXACT)
+    both = os.path.join(recording.folder.name, "both.pnb")
+    result = run([PENUMBRA, "merge", "-o", both, recording.file, other.file])
+    expect(result.returncode == 0, result.stderr.decode())
+    recording.file = both
+    recording.report = recording.json([])
+    divisor, = hotlists(recording, "divide", "divisor")
+    expect(divisor["observed"] == 2000, f"{divisor}")
+    near(shares(divisor), {"0xa (10)": 0.97, "7": 0.03})
+
+
+def redact():
+    recording = Recording([target("values_known"), "1000"], EXACT + ["--redact"])
+    expect(stat.S_IMODE(os.stat(recording.file).st_mode) == 0o600, "others may read it")
+    divisor, = hotlists(recording, "divide", "divisor")
+    expect(sorted(round(v["share"], 2) for v in divisor["values"]) == [0.03, 0.97], f"{divisor}")
+    for i in recording.report["instructions"]:
+        for v in i["values"]:
+            expect("in" in v or i["kind"] == "branch", f"a value as it is: {i}")
+    expect("5ec2e75e5ec2e75e" not in str(recording.report), "the secret")
+    text = run([PENUMBRA, "annotate", recording.file, "load"]).stdout.decode()
+    expect("5ec2e75e5ec2e75e" not in text, "the secret")
+    again = Recording([target("values_known"), "1000"], EXACT + ["--redact"])
+    expect(hotlists(again, "divide", "divisor")[0]["values"][0]["value"] != divisor["values"][0]["value"],
+           "the key is the same each time")
+
+
+def record_bad(wrong, options=("--exact",)):
+    folder = tempfile.TemporaryDirectory()
+    file = os.path.join(folder.name, "out.pnb")
+    command = [target("values_known"), "30000"]
+    native = run(command)
+    result = run([PENUMBRA, "record", "-q", "-o", file, *options, "--module", BAD, "--", *command],
+                 env={**os.environ, "WRONG": wrong})
+    return folder, file, native, result
+
+
+def dropped(wrong, said):
+    folder, file, native, result = record_bad(wrong)
+    expect(result.stdout == native.stdout and result.returncode == 0, f"the program noticed: {result}")
+    expect(said in result.stderr.decode(), result.stderr.decode())
+    report = run([PENUMBRA, "report", file]).stdout.decode()
+    expect("was dropped" in report and "the answer 42" in report, report)
+    folder.cleanup()
+
+
+def crash():
+    dropped("crash", "crashed (signal 11")
+    dropped("scribble", "crashed (signal")
+    dropped("exit", "ended its process")
+
+
+def hang():
+    dropped("hang", "did not return from a callback")
+
+
+def refused():
+    for wrong, said in (("begin", "says that it cannot run"), ("capture", "while it was loaded")):
+        folder, file, _, result = record_bad(wrong)
+        expect(result.returncode not in (0, 1) and said in result.stderr.decode(), f"{result}")
+        expect(not os.path.exists(file) and not result.stdout, "the program ran")
+        folder.cleanup()
+    for file, said in ((target("values_known"), "cannot load"), ("/nonexistent.so", "cannot load")):
+        result = run([PENUMBRA, "record", "--module", file, "--", "true"])
+        expect(result.returncode != 0 and said in result.stderr.decode(), f"{result}")
+
+
+def good():
+    """The same module, when nothing is wrong."""
+    folder, file, native, result = record_bad("nothing")
+    expect(result.stdout == native.stdout and not result.stderr, f"{result}")
+    report = run([PENUMBRA, "report", file]).stdout.decode()
+    expect("was dropped" not in report, report)
+    folder.cleanup()
+
+
+def killed():
+    """What was counted when the collector and the program are killed is recovered. The ring is much smaller than
+    what the program does before it says so, so that most of it has been looked at."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "out.pnb")
+        process = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *EXACT, "--",
+                                    target("values_known"), "30000", "stay"], stdout=subprocess.PIPE,
+                                   start_new_session=True)
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        result = run([PENUMBRA, "recover", file])
+        expect(result.returncode == 0, result.stderr.decode())
+        text = run([PENUMBRA, "annotate", file, "divide"]).stdout.decode()
+        expect("divisor" in text, text)
+
+
+def tutorial():
+    with open(os.path.join(SOURCE, "docs", "module-tutorial.md"), encoding="utf-8") as page:
+        code = re.search(r"```c\n(.*?)```", page.read(), re.S).group(1)
+    expect(code.count("\n") < 60, "it is longer than it says")
+    with tempfile.TemporaryDirectory() as folder:
+        source, module = os.path.join(folder, "targets.c"), os.path.join(folder, "targets.so")
+        with open(source, "w", encoding="utf-8") as out:
+            out.write(code)
+        built = run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
+                     "-I", os.path.join(SOURCE, "include"), "-o", module, source])
+        expect(built.returncode == 0, built.stderr.decode())
+        recording = Recording([target("values_known"), "1000"], ["--exact", "--module", module])
+        found = hotlists(recording, "call", "call target")
+        near(shares(found[0]), {"circle_area": 0.9, "square_area": 0.1})
+        expect(found[0]["observed"] == 1000, f"{found}")
+
+
+main({name: function for name, function in globals().items()
+      if callable(function) and getattr(function, "__module__", None) == "__main__"})
