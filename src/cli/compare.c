@@ -24,9 +24,10 @@ static const char usage[] =
     "samples. docs/compare.md says how each number is computed.\n"
     "\n"
     "Options\n"
-    "      --by KIND          what is compared: function, path (calling contexts), call, block, edge\n"
-    "                         or acyclic (the paths of record --tool paths); default: the finest of\n"
-    "                         acyclic, edge, block, path that both profiles have\n"
+    "      --by KIND          what is compared: function, path (calling contexts), call, block, edge,\n"
+    "                         acyclic (the paths of record --tool paths) or instruction (of sampled\n"
+    "                         values); default: the finest of instruction, acyclic, edge, block,\n"
+    "                         path that both profiles have\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
@@ -54,7 +55,8 @@ static bool set_by(struct arguments *a, const char *name, struct err *e)
     }
     if (s.best)
         return err_set(e, ERR_USAGE, "--by %s: did you mean %s?", name, s.best);
-    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge or acyclic", name);
+    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge, acyclic or instruction",
+                   name);
 }
 
 static bool bad_option(int answer, char **argv, struct err *e)
@@ -104,6 +106,8 @@ static bool has_tree(const struct profile *p)
 static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
     const struct profile_counts *x = a->counts, *y = b->counts;
+    if (a->values && b->values && a->values->hotlist_count && b->values->hotlist_count)
+        return COMPARE_INSTRUCTION;
     if (x && y && x->paths && y->paths && x->paths->count && y->paths->count)
         return COMPARE_ACYCLIC;
     if (x && y && x->edge_count && y->edge_count)

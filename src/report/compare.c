@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/calls.h"
+#include "report/compare_values.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -31,8 +32,8 @@ enum { PERFECT, SAMPLED };
 
 const char *compare_by_name(unsigned by)
 {
-    static const char *const names[COMPARE_KINDS] = {"function", "path",  "call",
-                                                     "block",    "edge", "acyclic"};
+    static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
+                                                     "edge", "acyclic", "instruction"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -322,6 +323,18 @@ static struct compare_calls expensive_calls(const struct items *items)
     return all;
 }
 
+/* Instructions whose values were observed, by how often they were. */
+static void add_instructions(struct items *items, const struct identities *ids, const struct view *v,
+                             unsigned side)
+{
+    const struct profile_values *values = v->profile->values;
+    for (uint32_t i = 0, next = 0; values && i < values->hotlist_count; i = next) {
+        const struct profile_hotlist *h = &values->hotlists[i];
+        double observed = (double)compare_observed(values, i, &next);
+        add_item(items, (struct item){.a = image_id(ids, side, h->image), .b = h->offset}, side, observed);
+    }
+}
+
 static bool collect(struct items *items, const struct identities *ids,
                     const struct view *const views[2], enum compare_by by)
 {
@@ -337,6 +350,7 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_BLOCK: add_blocks(items, ids, views[side], side); break;
         case COMPARE_EDGE: add_edges(items, ids, views[side], side); break;
         case COMPARE_ACYCLIC: add_acyclic(items, ids, views[side], side); break;
+        case COMPARE_INSTRUCTION: add_instructions(items, ids, views[side], side); break;
         default: add_functions(items, ids, views[side], side); break;
         }
     free(paths.keys);
@@ -373,6 +387,15 @@ static bool identified(const struct view *const views[2], enum compare_by by,
     return ok;
 }
 
+static bool find_diff_top(const struct view *const views[2], double *out, struct err *e)
+{
+    const struct profile_values *const values[2] = {views[0]->profile->values, views[1]->profile->values};
+    struct identities ids = {{NULL, NULL}, {NULL, NULL}};
+    bool ok = identify(views, COMPARE_INSTRUCTION, &ids) && compare_diff_top(values, ids.images, out);
+    identities_free(&ids);
+    return ok || err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+}
+
 static bool has_kind(const struct view *v, enum compare_by by)
 {
     const struct profile_counts *c = v->profile->counts;
@@ -380,7 +403,9 @@ static bool has_kind(const struct view *v, enum compare_by by)
            : by == COMPARE_EDGE ? c && c->edge_count
            : by == COMPARE_CALL ? calls_known(v)
            : by == COMPARE_ACYCLIC ? c && c->paths && c->paths->count
-                                : v->samples > 0;
+           : by == COMPARE_INSTRUCTION
+               ? v->profile->values && v->profile->values->hotlist_count
+               : v->samples > 0;
 }
 
 static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
@@ -390,6 +415,7 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_CALL] = "s; record with trampolines counts them, or record --exact --tool calls",
         [COMPARE_EDGE] = "; record --exact (or --carrier burst) --tool edges counts them",
         [COMPARE_ACYCLIC] = "; record --exact (or --carrier burst) --tool paths counts them",
+        [COMPARE_INSTRUCTION] = "s; record --tool values observes them",
     };
     if (has_kind(v, by))
         return true;
@@ -401,13 +427,15 @@ bool compare_views(const struct view *perfect, const struct view *sampled, enum 
                    struct comparison *out, struct err *e)
 {
     const struct view *const views[2] = {perfect, sampled};
-    struct compare_metrics functions = {0};
+    struct compare_metrics functions = {.distortion = -1};
     *out = (struct comparison){.by = by};
     if (!check_kind(perfect, "perfect", by, e) || !check_kind(sampled, "sampled", by, e))
         return false;
+    bool sampled_both = has_kind(perfect, COMPARE_FUNCTION) && has_kind(sampled, COMPARE_FUNCTION);
     bool ok = identified(views, by, &out->metrics, &out->calls, e) &&
-              identified(views, COMPARE_FUNCTION, &functions, NULL, e);
-    out->distortion = ok ? functions.distortion : 0;
+              (!sampled_both || identified(views, COMPARE_FUNCTION, &functions, NULL, e)) &&
+              find_diff_top(views, &out->diff_top, e);
+    out->distortion = functions.distortion;
     return ok;
 }
 
@@ -451,11 +479,17 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
                "the same, of the hottest that make 90% of the perfect profile");
     write_line(out, "weight match", m->weight_match,
                "of the weight of the top 5% is in the sampled profile's top");
-    fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
+    if (c->diff_top < 0)
+        fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
+    else
+        write_line(out, "diff-top", c->diff_top, "mean difference of the most frequent result's share");
     if (c->by == COMPARE_CALL)
         write_line(out, "expensive", c->calls.agreement,
                    "of the calls agree, where one takes two samples or more");
-    write_line(out, "distortion", c->distortion, "sum of the differences over functions");
+    if (c->distortion < 0)
+        fprintf(out, "%-13s %8s  no functions were sampled\n", "distortion", "-");
+    else
+        write_line(out, "distortion", c->distortion, "sum of the differences over functions");
 }
 
 void report_comparison_json(struct buf *out, const struct comparison *c, const struct view *perfect,
@@ -469,8 +503,9 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
     json_key_double(&j, "overlap", 100 * m->overlap);
     json_key_double(&j, "overlap_90", 100 * m->overlap_90);
     json_key_double(&j, "weight_match", 100 * m->weight_match);
-    json_key_double(&j, "diff_top", 0.0 / 0.0); /* null: no values were profiled */
-    json_key_double(&j, "distortion", 100 * c->distortion);
+    /* null: no values were profiled, no functions sampled */
+    json_key_double(&j, "diff_top", c->diff_top < 0 ? 0.0 / 0.0 : 100 * c->diff_top);
+    json_key_double(&j, "distortion", c->distortion < 0 ? 0.0 / 0.0 : 100 * c->distortion);
     if (c->by == COMPARE_CALL) {
         json_key(&j, "expensive");
         json_open(&j, '{');

@@ -20,6 +20,7 @@ enum compare_by {
     COMPARE_BLOCK,
     COMPARE_EDGE,
     COMPARE_ACYCLIC, /* interprocedural acyclic paths */
+    COMPARE_INSTRUCTION, /* of sampled values */
     COMPARE_KINDS
 };
 
@@ -36,7 +37,8 @@ const char *compare_by_name(unsigned by);
 struct comparison {
     enum compare_by by;
     struct compare_metrics metrics;
-    double distortion; /* over functions, whatever `by` is */
+    double distortion; /* over functions, whatever `by` is; negative: there are none to compare */
+    double diff_top;   /* of values; negative: not both have any */
     struct compare_calls calls; /* by COMPARE_CALL */
 };
 

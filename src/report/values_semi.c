@@ -2,6 +2,7 @@
 
 #include "base/saturate.h"
 #include "penumbra/module.h"
+#include "report/compare_values.h"
 #include "report/text.h"
 #include "report/values_internal.h"
 
@@ -67,18 +68,10 @@ static bool is_worth(uint32_t role)
     return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET);
 }
 
-/* How often the instruction of a hotlist was observed: its most observed kind, all sites together. */
 static uint64_t observed_at(const struct profile_values *v, uint32_t image, uint64_t offset)
 {
-    struct values_range range = profile_values_at(v, image, offset);
-    uint64_t of_kind[PENUMBRA_KINDS_MAX] = { 0 }, most = 0;
-    for (uint32_t i = 0; i < range.count; i++) {
-        const struct profile_hotlist *h = &v->hotlists[range.first + i];
-        uint64_t *sum = &of_kind[h->kind % PENUMBRA_KINDS_MAX];
-        *sum += h->list->observed;
-        most = *sum > most ? *sum : most;
-    }
-    return most;
+    uint32_t next;
+    return compare_observed(v, profile_values_at(v, image, offset).first, &next);
 }
 
 /* Observations of the function around a place; hotlists are sorted, so it is one run of them. */
