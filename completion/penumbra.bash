@@ -80,6 +80,7 @@ _penumbra() {
     case $prev in
     -e | --event) _penumbra_words "$(_penumbra_section "$penumbra" Events "$command")" ;;
     --carrier) _penumbra_words "handler burst exact" ;;
+    --summary) _penumbra_words "concise tnv" ;;
     --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
     -f | --format) _penumbra_words "pprof folded callgrind" ;;
     *)

@@ -97,6 +97,7 @@ void record_options_help(FILE *to)
         fprintf(to, "  %-24s %s%s\n", profile_tool_name(i), profile_tool_sentence(i),
                 profile_tool_carriers(i) == 1u << CARRIER_EXACT ? " (--exact only)" :
                 i == TOOL_STACKS ? " (the default)" : "");
+    record_values_help(to);
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
             "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");

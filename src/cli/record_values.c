@@ -10,6 +10,12 @@
 /* The paper's: four instructions at every second trigger. */
 enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 
+void record_values_help(FILE *to)
+{
+    fprintf(to, "  %-24s %s\n  %-24s %s\n", "latency", "which level of the memory hierarchy each load comes from",
+            "conflicts", "pairs of a store and a load that may delay each other");
+}
+
 bool record_values_tool(struct record_values *v, const char *name)
 {
     const struct penumbra_module *module = module_builtin(name);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "cli/record_engine.h"
@@ -21,6 +22,9 @@ struct record_values {
     bool summary_given;
     enum hotlist_kind summary;
 };
+
+/* The tools that are modules, but for `values`, which is one of the engine's. */
+void record_values_help(FILE *to);
 
 /* Whether --tool NAME is a module; then it is chosen. */
 bool record_values_tool(struct record_values *v, const char *name);
