@@ -13,34 +13,34 @@
 
 #include "sigsafe/sys.h"
 
-enum { RUNS = 21, ITERATIONS = 200000, LATE = 4096 };
+enum { RUNS = 21, ITERATIONS = 200000 };
 
-/* Two pages and more, for accesses at offsets of choice. */
+/* Pages, for accesses at offsets of choice. */
 static struct {
     _Alignas(4096) unsigned char bytes[4 * 4096];
-    _Alignas(4096) uint32_t late[LATE]; /* where the store of `order` goes */
 } data;
 
 #define AT(name) ".globl " name "\n" name ":\n"
 
-/* The store's address comes from memory and through a multiplication; the load's is known before. */
-__attribute__((noipa)) static void order(uint64_t n, uint64_t unused)
+/* The store's address comes out of multiplications (a generator of random numbers), the load's is known before.
+ * In conflict one store in eight, without a pattern, goes to what is loaded. */
+__attribute__((noipa)) static void order(uint64_t n, uint64_t apart)
 {
-    (void)unused;
-    __asm__ volatile("1:  movl (%[late],%%rcx,4), %%edx\n"
-                     "    imulq $1, %%rdx, %%rdx\n"
-                     "    imulq $1, %%rdx, %%rdx\n"
-                     "    imulq $1, %%rdx, %%rdx\n"
-                     AT("order_store") "    movq %%rax, (%[at],%%rdx)\n"
-                     AT("order_load") "    movq (%[at]), %%rax\n"
+    __asm__ volatile("    movabsq $0x5851f42d4c957f2d, %%rsi\n"
+                     "    movl $1, %%ecx\n"
+                     "1:  imulq %%rsi, %%rcx\n"
+                     "    addq $1, %%rcx\n"
+                     "    movq %%rcx, %%rdx\n"
+                     "    shrq $40, %%rdx\n"
+                     "    andl $448, %%edx\n"
+                     AT("order_store") "    movq %%rax, (%[to],%%rdx)\n"
+                     AT("order_load") "    movq (%[from]), %%rax\n"
                      "    leaq 1(%%rax), %%rax\n"
-                     "    incl %%ecx\n"
-                     "    andl %[size], %%ecx\n"
                      "    subq $1, %[n]\n"
                      "    jnz 1b\n"
                      : [n] "+r"(n)
-                     : [late] "r"(data.late), [at] "r"(data.bytes), [size] "i"(LATE - 1)
-                     : "rax", "rcx", "rdx", "cc", "memory");
+                     : [to] "r"(data.bytes + (apart ? 1024 : 0)), [from] "r"(data.bytes)
+                     : "rax", "rcx", "rdx", "rsi", "cc", "memory");
 }
 
 /* The load reads the store's bytes and, in conflict, four more. */
@@ -108,23 +108,9 @@ static const struct kind {
 } kinds[] = { { "order", order }, { "size", size }, { "synonym", synonym }, { "split", split }, { "page", page } };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Where the stores of `order` go: in conflict one in eight to what is loaded, without a pattern; else
- * beside it. */
-static void late_fill(uint64_t apart)
-{
-    uint64_t random = 88172645463325252u;
-    for (int i = 0; i < LATE; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        data.late[i] = !apart && random % 8 == 0 ? 0 : 256 + (uint32_t)(random >> 32) % 8 * 64;
-    }
-}
-
 static void run(const struct kind *k, uint64_t n, uint64_t apart)
 {
     memset(data.bytes, 0, sizeof data.bytes);
-    late_fill(apart);
     k->run(n, apart);
 }
 
@@ -137,7 +123,6 @@ static int compare(const void *a, const void *b)
 static double ticks_of(const struct kind *k, uint64_t apart)
 {
     memset(data.bytes, 0, sizeof data.bytes);
-    late_fill(apart);
     uint64_t begin = sys_ticks_as();
     k->run(ITERATIONS, apart);
     return (double)(sys_ticks_as() - begin) / ITERATIONS;

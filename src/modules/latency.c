@@ -16,6 +16,7 @@ const struct hierarchy *module_hierarchy(bool *measured, struct err *err)
     if (!hierarchy_measure(&known, err))
         return NULL;
     *measured = true;
+    hierarchy_save(&known, NULL); /* if it cannot be remembered it is measured again */
     return &known;
 }
 
