@@ -165,6 +165,7 @@ static bool start(struct recording *r, struct err *e)
     struct record_live file;
     struct spool_header *h = spool_header(&r->spool.spool);
     if (!live_describe_self(&live, r->spool.path, e) ||
+        !record_values_calibrate(&r->options.values, r->options.quiet, e) ||
         !record_values_start(&r->options.values, &r->host, &r->options.engine, &r->spool, &r->config, e))
         return false;
     h->config = r->config;

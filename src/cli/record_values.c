@@ -1,5 +1,6 @@
 #include "cli/record_values.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -62,6 +63,18 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
         return err_set(e, ERR_USAGE, "at most %d instructions are observed one after the other (--length)",
                        TUPLE_LENGTH_MAX);
     return true;
+}
+
+bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e)
+{
+    bool measured;
+    if (!v->name || strcmp(v->name, module_latency.name) != 0)
+        return true;
+    const struct hierarchy *h = module_hierarchy(&measured, e);
+    if (h && measured && !quiet)
+        fprintf(stderr, "penumbra: measured this machine's memory hierarchy first, because it was not known "
+                        "yet; penumbra calibrate --show\n");
+    return h;
 }
 
 bool record_values_start(const struct record_values *v, struct record_host *host,

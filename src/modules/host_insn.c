@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "modules/builtin.h"
 #include "modules/host_internal.h"
 #include "x86/operands.h"
 
@@ -74,6 +75,15 @@ static uint32_t put_lanes(const struct host_insn *insn, const struct tuple_value
     return count;
 }
 
+/* A load's ticks without those that measuring takes. */
+static uint64_t latency_of(uint64_t ticks)
+{
+    bool measured;
+    const struct hierarchy *h = module_hierarchy(&measured, NULL);
+    uint64_t cost = h ? h->cost : 0;
+    return ticks > cost ? ticks - cost : 0;
+}
+
 static uint32_t put_value(const struct host_insn *insn, const struct tuple_value *v, uint64_t value,
                           struct penumbra_item *out)
 {
@@ -87,7 +97,7 @@ static uint32_t put_value(const struct host_insn *insn, const struct tuple_value
         .index = memory ? v->index / 2 : v->index,
         .reg = v->reg,
         .bytes = v->bytes,
-        .value = value,
+        .value = v->what == TUPLE_LATENCY ? latency_of(value) : value,
     };
     return 1;
 }
