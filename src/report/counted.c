@@ -213,11 +213,13 @@ static void json_totals(struct json *j, const struct view *v)
     double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
     json_key_string(j, "carrier", c->carrier);
     json_key_string(j, "tool", c->tool);
-    json_key(j, "instructions");
-    if (c->counted)
-        json_u64(j, c->instructions);
-    else
-        json_double(j, NAN);
+    if (!v->profile->values) { /* then it is what was observed of them */
+        json_key(j, "instructions");
+        if (c->counted)
+            json_u64(j, c->instructions);
+        else
+            json_double(j, NAN);
+    }
     json_key(j, "slowdown");
     json_double(j, slowdown > 0 ? slowdown : NAN);
     json_key(j, "stopped");

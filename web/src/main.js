@@ -66,7 +66,7 @@ function reasons(counts) {
 function showEngine(data) {
   if (!data.carrier) return false;
   addFact("Engine", `${data.carrier}, ${data.tool}`, "Carrier and tool");
-  if (data.instructions !== null) addFact("Instructions", format.count(data.instructions));
+  if (typeof data.instructions === "number") addFact("Instructions", format.count(data.instructions));
   addFact(
     "Slowdown",
     data.slowdown ? `${data.slowdown.toFixed(2)} times` : "not known",
