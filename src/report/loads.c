@@ -50,10 +50,12 @@ static void load_add(struct loads *l, const struct profile_values *values,
 {
     struct load_place at = place_of(h);
     const struct profile_value_kind *kind = &values->kinds[h->kind];
-    struct load *load = l->load_count ? &l->loads[l->load_count - 1] : NULL;
-    if (!load || place_compare(&load->at, &at) != 0) {
-        load = &l->loads[l->load_count++];
+    struct load *load = &l->loads[l->load_count];
+    if (l->load_count && !place_compare(&load[-1].at, &at)) {
+        load--;
+    } else {
         *load = (struct load){ .at = at, .p = 1 };
+        l->load_count++;
     }
     l->level_names = kind->names;
     l->level_count = kind->name_count < LOAD_LEVELS_MAX ? kind->name_count : LOAD_LEVELS_MAX;
@@ -139,7 +141,7 @@ static void conflicts_join(struct loads *l)
 
 /* ---- all ---- */
 
-static bool room_make(struct loads *l, const struct profile_values *values)
+static void room_make(struct loads *l, const struct profile_values *values)
 {
     size_t loads = 1, conflicts = 1;
     for (uint32_t i = 0; i < values->hotlist_count; i++) {
@@ -149,14 +151,15 @@ static bool room_make(struct loads *l, const struct profile_values *values)
     }
     l->loads = calloc(loads, sizeof *l->loads);
     l->conflicts = calloc(conflicts, sizeof *l->conflicts);
-    return l->loads && l->conflicts;
 }
 
 struct loads *loads_of(const struct view *v, struct err *e)
 {
     const struct profile_values *values = values_of(v);
     struct loads *l = calloc(1, sizeof *l);
-    if (!l || (values && !room_make(l, values))) {
+    if (l && values)
+        room_make(l, values);
+    if (!l || (values && (!l->loads || !l->conflicts))) {
         loads_free(l);
         err_set(e, ERR_INTERNAL, "loads cannot be listed: out of memory");
         return NULL;
