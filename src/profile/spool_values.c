@@ -5,6 +5,8 @@
 
 #include "base/saturate.h"
 #include "penumbra/module.h"
+#include "sigsafe/spool_counts.h"
+#include "sigsafe/tuples.h"
 
 enum { NAMES_MOST = 4096, FACTS_MOST = 64 };
 
@@ -181,6 +183,51 @@ static bool get_hotlists(struct spool_view *v, const struct spool_value_processe
     return ok;
 }
 
+/* A burst in which nothing was observed is no loss. */
+static uint64_t sum_drops(struct spool_view *v, const uint64_t dropped[TUPLE_DROP_COUNT])
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < TUPLE_DROP_COUNT; i++)
+        if (i != TUPLE_DROP_EMPTY)
+            sum = add_saturated(sum, spool_view_count(v, &dropped[i]));
+    return sum;
+}
+
+/* Sequences of one process that were not published; *published: those that were. */
+static bool get_lost(struct spool_view *v, spool_ref process, uint64_t *published, uint64_t *lost)
+{
+    const struct spool_process *p = spool_at(&v->spool, process, sizeof *p);
+    spool_ref at = p ? __atomic_load_n(&p->counts, __ATOMIC_ACQUIRE) : 0;
+    const struct spool_counts *counts = at ? spool_at(&v->spool, at, sizeof *counts) : NULL;
+    at = counts ? __atomic_load_n(&counts->tuples, __ATOMIC_ACQUIRE) : 0;
+    const struct spool_tuples *tuples = at ? spool_view_visit(v, at, sizeof *tuples) : NULL;
+    struct record_list list = {0};
+    if (!tuples)
+        return true;
+    bool ok = spool_view_list(v, &tuples->rings, sizeof(struct tuple_ring), &list);
+    *lost = add_saturated(*lost, sum_drops(v, tuples->dropped));
+    for (uint32_t i = 0; ok && i < list.count; i++) {
+        const struct tuple_ring *ring = list.records[i];
+        *lost = add_saturated(*lost, sum_drops(v, ring->dropped));
+        *published = add_saturated(*published, spool_view_count(v, &ring->sequences));
+    }
+    free(list.records);
+    return ok;
+}
+
+/* What the module did not see of what was published is lost too. */
+static bool get_all_lost(struct spool_view *v, const struct spool_value_processes *processes,
+                         struct profile_values *to)
+{
+    uint64_t published = 0;
+    for (uint32_t i = 0; i < processes->count; i++)
+        if (!get_lost(v, processes->refs[i], &published, &to->lost))
+            return false;
+    if (published > to->sequences)
+        to->lost = add_saturated(to->lost, published - to->sequences);
+    return true;
+}
+
 static bool get_all(struct spool_view *v, const struct spool_value_processes *processes,
                     const struct spool_values *s, struct profile_values *to)
 {
@@ -192,7 +239,7 @@ static bool get_all(struct spool_view *v, const struct spool_value_processes *pr
     to->tuples = spool_view_count(v, &s->tuples);
     to->refused = spool_view_count(v, &s->refused);
     return get_kinds(v, s, to) && get_facts(v, s, to) && get_texts(v, s, to) &&
-           get_hotlists(v, processes, s, to);
+           get_hotlists(v, processes, s, to) && get_all_lost(v, processes, to);
 }
 
 bool spool_values_read(struct spool_view *v, const struct spool_value_processes *processes,
