@@ -7,8 +7,8 @@ sys.path.insert(0, os.environ["HARNESS"])
 from harness import Recording, expect, main, run, target  # noqa: E402
 
 KINDS = {"order": "order", "size": "size", "synonym": "synonym", "split": "split", "page": "split"}
-ROUNDS = {"order": 60_000_000, "size": 15_000_000, "synonym": 40_000_000, "split": 60_000_000,
-          "page": 4_000_000}
+ROUNDS = {"order": 100_000_000, "size": 15_000_000, "synonym": 40_000_000, "split": 200_000_000,
+          "page": 12_000_000}
 
 
 def symbol(path, name):
@@ -68,7 +68,7 @@ def latency():
     machine; the long test (SOAK in the environment) asks for that."""
     load = chased(16 << 10, 400_000_000)
     expect(load and load["observed"] > 0, f"not observed: {load}")
-    expect(abs(sum(load["latency"].values()) - 1) < 1e-6, f"shares of {load}")
+    expect(abs(sum(load["latency"].values()) - 1) < 1e-4, f"shares of {load}")
     if not os.environ.get("SOAK"):
         return
     expect(levels_of(load["latency"]).get("L1", 0) > 0.5, f"16 kB: {load}")
