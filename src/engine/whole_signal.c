@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "engine/state.h"
+#include "engine/probe.h"
 #include "engine/whole_internal.h"
 #include "sigsafe/sys.h"
 
@@ -546,6 +547,8 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
     if (place == PLACE_BETWEEN || place == PLACE_INSIDE) {
         if (step)
             return; /* on to its next instruction */
+        if (fault && engine_probe_fault_as(gregs))
+            return;
         if (fault)
             die_as(number); /* ours, and so an error: at once rather than over and over */
         else

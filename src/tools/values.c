@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "engine/probe.h"
 #include "sigsafe/key.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
@@ -214,38 +215,30 @@ static uint64_t address_of(const struct engine_thread *t, const struct tuple_mem
     return m->segment ? sum + fs_base() : sum;
 }
 
-static uint64_t memory_read(uint64_t address, unsigned bytes)
-{
-    const uint8_t *from = (const uint8_t *)address;
-    uint64_t value = 0;
-    if (bytes == 8)
-        return ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)(const void *)from)->v;
-    for (unsigned i = 0; i < bytes; i++)
-        value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
-
-/* `pc`: the next instruction's address. */
-static uint64_t value_of(const struct engine_thread *t, const struct tuple_cursor *c,
-                         const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc)
+/* `pc`: the next instruction's address. False: memory is gone that was there a moment ago. */
+static bool value_of(const struct engine_thread *t, const struct tuple_cursor *c,
+                     const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc, uint64_t *to)
 {
     uint64_t vector[2];
     switch (v->what) {
-    case TUPLE_FLAGS: return t->rflags & FLAGS_SHOWN;
-    case TUPLE_ADDRESS: return c->address[v->index / 2];
-    case TUPLE_TAKEN: return pc == r->target;
-    case TUPLE_TARGET: return pc;
-    case TUPLE_LATENCY: return t->time;
+    case TUPLE_FLAGS: *to = t->rflags & FLAGS_SHOWN; return true;
+    case TUPLE_ADDRESS: *to = c->address[v->index / 2]; return true;
+    case TUPLE_TAKEN: *to = pc == r->target; return true;
+    case TUPLE_TARGET: *to = pc; return true;
+    case TUPLE_LATENCY: *to = t->time; return t->time != (uint64_t)UNTIMED;
     case TUPLE_LOADED: case TUPLE_STORED:
         if (v->reg >= 16)
-            return memory_read(c->address[v->index / 2] + (v->index & 1u) * 8, v->bytes);
+            return engine_probe_as(c->address[v->index / 2] + (v->index & 1u) * 8, v->bytes, to);
         break;
     default: break;
     }
-    if (v->reg < 16)
-        return narrowed(t->gpr[v->reg], v->bytes);
+    if (v->reg < 16) {
+        *to = narrowed(t->gpr[v->reg], v->bytes);
+        return true;
+    }
     vector_read_as(v->reg - 16u, vector);
-    return narrowed(vector[v->index & 1], v->bytes);
+    *to = narrowed(vector[v->index & 1], v->bytes);
+    return true;
 }
 
 /* ---- sequences ---- */
@@ -380,10 +373,8 @@ static void tuple_complete_as(struct engine_thread *t, struct tuple_ring *ring, 
     c->open = 0;
     bool over = !(r->flags & TUPLE_INSN_SYSCALL) || pc == r->address + r->length;
     for (unsigned i = r->before; over && i < r->count; i++) {
-        const struct tuple_value *v = &r->values[i];
-        if (v->what == TUPLE_LATENCY && t->time == (uint64_t)UNTIMED)
+        if (!value_of(t, c, r, &r->values[i], pc, word(t, ring, c->at)))
             break;
-        *word(t, ring, c->at) = value_of(t, c, r, v, pc);
         c->at += 8;
         head->count++;
     }
@@ -427,7 +418,7 @@ static void tuple_open_as(struct engine_thread *t, struct tuple_ring *ring, uint
     for (unsigned i = 0; i < r->memories; i++)
         c->address[i] = address_of(t, &r->memory[i]);
     for (unsigned i = 0; i < r->before; i++) {
-        *word(t, ring, c->at) = value_of(t, c, r, &r->values[i], pc);
+        value_of(t, c, r, &r->values[i], pc, word(t, ring, c->at));
         c->at += 8;
         head->count++;
     }
@@ -473,9 +464,9 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     (void)data;
     if (!values.capture)
         return;
-    for (uint32_t i = 0; i < block->count; i++) {
+    uint64_t pc = block->pc; /* block->code may be a copy */
+    for (uint32_t i = 0; i < block->count; pc += block->insns[i++].length) {
         const struct x86_insn *insn = &block->insns[i];
-        uint64_t pc = (uint64_t)(uintptr_t)block->code[i];
         hook_call_as(h, HOOK_BEFORE, i, before_as,
                      pc | (uint64_t)insn->length << LENGTH_SHIFT |
                          (uint64_t)(insn->kind == X86_SYSCALL) << SYSCALL_SHIFT);

@@ -89,7 +89,9 @@ static bool is_there(const struct x86_insn *insn, const struct x86_memory *m)
     bool whole = !(m->access & X86_MEM_CONDITIONAL) && m->size && insn->kind != X86_STRING_REP;
     bool enter = insn->map == X86_MAP_ONE_BYTE && insn->opcode == OPCODE_ENTER &&
                  insn->encoding == X86_LEGACY;
-    return whole && !enter;
+    /* bt and kin with a register: the bit may be far from the operand's address. */
+    bool bit = insn->map == X86_MAP_0F && insn->encoding == X86_LEGACY && (insn->opcode & 0xe7) == 0xa3;
+    return whole && !enter && !bit;
 }
 
 static void words_add(struct tuple_insn *r, enum tuple_what what, unsigned operand, unsigned size)

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "engine/engine.h"
+#include "engine/probe.h"
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/burst_draw.h"
@@ -336,6 +337,8 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
         faults_requeue_as(signal, info);
         return true;
     }
+    if (engine_probe_fault_as(u->uc_mcontext.gregs))
+        return true;
     struct engine_progress progress = {0, 0};
     engine_progress_as(t->burst.engine, (uint64_t)u->uc_mcontext.gregs[REG_RIP], &progress);
     enum engine_place place = engine_recover_as(t->burst.engine, u->uc_mcontext.gregs);

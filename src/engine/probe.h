@@ -1,0 +1,19 @@
+/* Reading memory of the program that another thread may be taking away at this moment: hooks that look at
+ * what an instruction has just accessed.
+ *
+ * Context: hooks; engine_probe_fault_as: the carriers' handlers of SIGSEGV and SIGBUS.
+ * Ownership: none. */
+#ifndef PENUMBRA_ENGINE_PROBE_H
+#define PENUMBRA_ENGINE_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ucontext.h>
+
+/* The little-endian integer of `bytes` (1 to 8) bytes there. False: it cannot be read. */
+bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value);
+
+/* A fault in the context gregs: true if it was engine_probe_as's, which then goes on and answers false. */
+bool engine_probe_fault_as(greg_t *gregs);
+
+#endif
