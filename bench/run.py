@@ -9,6 +9,7 @@
     bench/run.py calls [--rounds 3]            call-intensive programs beside gprof and uftrace
     bench/run.py depth [--rounds 3]            overhead by depth of the stack, beside perf
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
+    bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -42,6 +43,8 @@ import suite  # noqa: E402
 import tables  # noqa: E402
 import translator_tables  # noqa: E402
 import translators  # noqa: E402
+import values  # noqa: E402
+import values_tables  # noqa: E402
 
 
 def names(ap, text, known):
@@ -57,7 +60,7 @@ def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
                     choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
-                             "conflicts", "latency", "tables", "all"])
+                             "conflicts", "latency", "values", "tables", "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
@@ -88,9 +91,12 @@ COMMANDS = {
     "depth": [depth.run],
     "conflicts": [conflicts.run],
     "latency": [latency.run],
-    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run],
+    "values": [values.run],
+    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
+               values_tables.run],
     "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            conflicts.run, latency.run, tables.run, translator_tables.run, calls_tables.run, latconf_tables.run],
+            conflicts.run, latency.run, values.run, tables.run, translator_tables.run, calls_tables.run,
+            latconf_tables.run, values_tables.run],
 }
 
 

@@ -1,0 +1,52 @@
+"""docs/results/values.md: what observing values costs, by what is observed, and how much of it."""
+import statistics
+
+import overhead
+import store
+import tables
+import values
+
+TITLES = {"null": "null check", "penumbra": "call paths only", "values": "values",
+          "values-context": "values with context", "conflicts": "conflicts",
+          "conflicts-context": "conflicts with context"}
+
+
+def medians(entries, name):
+    """The median overhead of each program, in percent."""
+    return [statistics.median(overhead.percent(e["rounds"], name)) for e in entries.values()]
+
+
+def row(entries, title, name):
+    over = [m - p for m, p in zip(medians(entries, name), medians(entries, "penumbra"))]
+    return [title, tables.shown(statistics.mean(medians(entries, name)), 2), tables.shown(statistics.mean(over), 2),
+            f"{min(over):.2f}..{max(over):.2f}"]
+
+
+def part_table(entries, rows):
+    heads = ["what", "average slowdown, %", "over call paths, points", "least..most"]
+    return tables.table(heads, [row(entries, title, name) for title, name in rows])
+
+
+def run(a, say):
+    data = store.load("values")
+    if not data:
+        return
+    text = tables.head_lines("What observing values costs", ["bench/run.py values"],
+                             [e for part in data.values() for e in part.values()])
+    text += (f"\nTable 2 of Burrows et al., at {values.HZ} triggers a second. CPU time of the program over a native copy of "
+             "the same round; each program's median, averaged over the programs. The null check says what difference means "
+             "nothing.\n\n")
+    if "options" in data:
+        text += f"(a) What is observed ({', '.join(data['options'])}; bursts of 4 instructions at every second trigger)\n\n"
+        text += part_table(data["options"], [(t, n) for n, t in TITLES.items()])
+    if "lengths" in data:
+        text += f"\n(b) Length of the bursts, at every second trigger ({', '.join(data['lengths'])})\n\n"
+        text += part_table(data["lengths"], [(f"{n} instructions, 1/{k}", values.burst_name(n, k))
+                                             for n, k in values.LENGTHS])
+    if "same" in data:
+        text += f"\n(c) The same number of observed instructions a trigger, 2 ({', '.join(data['same'])})\n\n"
+        text += part_table(data["same"], [(f"{n} instructions, 1/{k}", values.burst_name(n, k))
+                                          for n, k in values.SAME])
+    tables.write("values.md", text)
+    tables.write_json("values.json", data)
+    say("docs/results/values.md")
