@@ -9,7 +9,7 @@
 #include "engine/switch.h"
 #include "sigsafe/sys.h"
 
-enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = 64 << 10, LEAVE_SIZE = 48 };
+enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = ENGINE_T_STACK_SIZE, LEAVE_SIZE = 48 };
 
 /* The way to native code, with registers that are all the program's but rdi. */
 struct leave {

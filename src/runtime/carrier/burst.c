@@ -19,7 +19,7 @@
 /* What the kernel's rt_sigframe has of a ucontext: its mask is 8 bytes. */
 enum { CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8, CONTEXT_ROOM = 320 };
 enum { XSAVE_HEADER = 512, XSAVE_HEADER_BYTES = 64, XSAVE_LEAST = 576, XSAVE_MOST = 24 << 10 };
-enum { EFLAGS_TF = 0x100, GUARD = 4096 };
+enum { EFLAGS_TF = 0x100 };
 _Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0, "the xsave area is aligned");
 
 /* burst_leave.S */
@@ -61,7 +61,7 @@ struct frame {
 static struct frame *frame_of(const struct engine_thread *e)
 {
     /* The far end of the engine's stack: the dispatcher does not come near it. */
-    return (struct frame *)(void *)(e->mapping + GUARD);
+    return (struct frame *)(uintptr_t)(e->stack_top - ENGINE_T_STACK_SIZE);
 }
 
 static ucontext_t *context_of(struct frame *f)

@@ -25,6 +25,11 @@ def faults():
     expect(not recording.report["stopped"].get("gs-in-use"), "the program does not use GS")
 
 
+def pairs():
+    """More call sites than the engine looks up: their returns are kept with the thread (engine/pairs.h)."""
+    had_bursts(record([target("burst_pairs"), "300"], tool="null", length="100000..300000", rate="2000"))
+
+
 def looks():
     had_bursts(record([target("burst_looks"), "300000"]))
 
