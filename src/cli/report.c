@@ -17,6 +17,7 @@
 #include "report/counted.h"
 #include "report/loads.h"
 #include "report/paths.h"
+#include "report/streams.h"
 #include "report/expand.h"
 #include "report/html.h"
 #include "report/ranks.h"
@@ -40,6 +41,7 @@ enum view_flag {
     SHOW_IMBALANCE = 256,
     SHOW_PATHS = 512,
     SHOW_SEMI_INVARIANT = 1024,
+    SHOW_STREAMS = 2048,
 };
 
 struct arguments {
@@ -68,6 +70,8 @@ static const char usage[] =
     "      --bottom-up        functions by their own samples, each with its callers\n"
     "      --calls            functions of few expensive calls, and of many cheap ones\n"
     "      --paths            hot paths through the program (record --tool paths)\n"
+    "      --streams          loads and stores, and the strides of their addresses (record --tool\n"
+    "                         streams)\n"
     "      --callers FUNC     who called FUNC (a name, or a regular expression)\n"
     "      --callees FUNC     what FUNC called\n"
     "      --by-thread        one row a thread\n"
@@ -106,8 +110,7 @@ enum option_value {
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
-    OPTION_PATHS,
-    OPTION_SEMI_INVARIANT,
+    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT,
 };
 
 static const struct option options[] = {
@@ -117,6 +120,7 @@ static const struct option options[] = {
     { "calls", no_argument, NULL, OPTION_CALLS },
     { "paths", no_argument, NULL, OPTION_PATHS },
     { "semi-invariant", no_argument, NULL, OPTION_SEMI_INVARIANT },
+    { "streams", no_argument, NULL, OPTION_STREAMS },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -164,6 +168,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_BOTTOM_UP: a->show |= SHOW_BOTTOM_UP; return true;
     case OPTION_CALLS: a->show |= SHOW_CALLS; return true;
     case OPTION_PATHS: a->show |= SHOW_PATHS; return true;
+    case OPTION_STREAMS: a->show |= SHOW_STREAMS; return true;
     case OPTION_CALLERS: a->callers = optarg; return true;
     case OPTION_CALLEES: a->callees = optarg; return true;
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
@@ -256,7 +261,8 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
                                      " another command");
     if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
         return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
-    if (a->symbols.detail == SYMBOLS_FUNCTIONS && (a->view.lines || a->show & SHOW_PATHS))
+    if (a->symbols.detail == SYMBOLS_FUNCTIONS && 
+        (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
     return true;
@@ -381,6 +387,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = report_calls(out, v, style, e);
     if (ok && (show & SHOW_PATHS))
         fputc('\n', out), ok = report_paths(out, v, style, e);
+    if (ok && (show & SHOW_STREAMS))
+        fputc('\n', out), ok = report_streams(out, v, style, e);
     if (ok && (show & SHOW_IMBALANCE))
         fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
     if (ok && (show & SHOW_SEMI_INVARIANT))

@@ -46,6 +46,7 @@ static const char *known_name(uint32_t type)
         [SECTION_HOTLISTS] = "hotlists",
         [SECTION_TEXTS] = "texts",
         [SECTION_PATHS] = "paths",
+        [SECTION_STREAMS] = "streams",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

@@ -56,6 +56,7 @@ enum section_type {
     SECTION_HOTLISTS = 33,
     SECTION_TEXTS = 34,
     SECTION_PATHS = 40,
+    SECTION_STREAMS = 41,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -86,6 +86,7 @@ void profile_counts_free(struct profile_counts *c)
     free(c->blocks);
     free(c->edges);
     profile_paths_free(c->paths);
+    profile_streams_free(c->streams);
     free(c);
 }
 
@@ -179,6 +180,8 @@ bool profile_counts_settle(struct profile_counts *c)
     bool ok = new_index && settle_blocks(c, new_index) &&
               (!c->paths || profile_paths_settle(c->paths, new_index));
     settle_edges(c);
+    if (c->streams)
+        profile_streams_settle(c->streams);
     free(new_index);
     return ok;
 }
@@ -198,6 +201,11 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
         into->paths = profile_paths_new();
     if (from->paths &&
         (!into->paths || !profile_paths_append(into->paths, from->paths, into->block_count)))
+        return false;
+    if (from->streams && !into->streams)
+        into->streams = profile_streams_new();
+    if (from->streams && (!into->streams || !profile_streams_append(into->streams, from->streams,
+                                                                    image_of, first_process)))
         return false;
     size_t blocks = (size_t)into->block_count + from->block_count;
     size_t edges = (size_t)into->edge_count + from->edge_count;

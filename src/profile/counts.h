@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "profile/paths.h"
+#include "profile/streams.h"
 #include "sigsafe/reasons.h"
 #include "sigsafe/spool_counts.h"
 
@@ -49,12 +50,13 @@ struct profile_counts {
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
     struct profile_paths *paths;  /* NULL: none were observed */
+    struct profile_streams *streams; /* the same */
 };
 
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
 void profile_counts_free(struct profile_counts *c);
 
-/* Sorts blocks, edges and paths, and makes one record of equal ones. False without memory. */
+/* Sorts blocks, edges, paths and streams, and makes one record of equal ones. False without memory. */
 bool profile_counts_settle(struct profile_counts *c);
 
 /* Adds `from` to `into`. image_of[i]: the index in `into`'s profile of image i of `from`'s;

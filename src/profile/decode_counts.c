@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "profile/frames.h"
 #include "profile/sections_paths.h"
+#include "profile/sections_streams.h"
 
 static uint64_t get_u64(struct cursor *c, const char *what)
 {
@@ -145,7 +146,7 @@ bool sections_counts_get(struct decoder *d)
 {
     if (!d->file.known[SECTION_COUNTS].offset)
         return true;
-    return get_head(d) && get_blocks(d) && get_edges(d) && section_paths_get(d) &&
+    return get_head(d) && get_blocks(d) && get_edges(d) && section_paths_get(d) && section_streams_get(d) &&
            (profile_counts_settle(d->p->counts) ||
             err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name));
 }

@@ -9,6 +9,7 @@
 #include "profile/sections.h"
 #include "profile/sections_counts.h"
 #include "profile/sections_paths.h"
+#include "profile/sections_streams.h"
 #include "profile/sections_values.h"
 
 static void put_string(struct buf *b, const char *s)
@@ -271,7 +272,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 4 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 5 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
@@ -308,6 +309,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         count += SECTIONS_COUNTS;
         if (p->counts->paths)
             section_paths_put(&s[count++], p->counts->paths);
+        if (p->counts->streams)
+            section_streams_put(&s[count++], p->counts->streams);
     }
     if (p->values) {
         sections_values_put(&s[count], p->values);

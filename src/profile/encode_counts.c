@@ -4,6 +4,7 @@
 
 #include "profile/frames.h"
 #include "profile/sections_paths.h"
+#include "profile/sections_streams.h"
 
 static void put_string(struct buf *b, const char *s)
 {
@@ -131,8 +132,9 @@ static bool edges_good(const struct profile *p, const struct profile_counts *c)
 bool sections_counts_check(const struct profile *p, struct err *e)
 {
     if (!p->counts || (blocks_good(p, p->counts) && edges_good(p, p->counts) &&
-                       section_paths_good(p->counts)))
+                       section_paths_good(p->counts) &&
+                       section_streams_good(p, p->counts->streams)))
         return true;
-    return err_set(e, ERR_INTERNAL, "the profile cannot be written: a block or an edge is of no image "
-                   "or process, or a path of no block, or out of order");
+    return err_set(e, ERR_INTERNAL, "the profile cannot be written: a block, edge or stream is of no "
+                   "image or process, or a path of no block, or out of order");
 }

@@ -4,6 +4,7 @@
 
 #include "base/saturate.h"
 #include "profile/spool_paths.h"
+#include "profile/spool_streams.h"
 
 /* The chunks of one process's things, newest first: what an id means is in the first one that
  * begins at or below it. */
@@ -279,6 +280,45 @@ static bool get_paths(struct reader *q, const struct spool_counts *record)
     return ok;
 }
 
+/* ---- streams ---- */
+
+static bool add_stream(struct reader *q, const struct spool_thing *t, const struct spool_stream *s)
+{
+    struct profile_stream stream = {.image = image_of(t->key), .process = q->process,
+                                    .offset = key_offset(t->key), .bytes = t->bytes,
+                                    .kind = t->instructions, .count = s->count,
+                                    .span = s->hi > s->lo ? s->hi - s->lo : 0, .runs = s->runs,
+                                    .same_line = s->same_line, .others = s->others};
+    for (unsigned i = 0; i < STREAM_STRIDES; i++) {
+        stream.strides[i] = s->strides[i];
+        stream.times[i] = s->times[i];
+    }
+    return profile_streams_add(q->to->streams, &stream);
+}
+
+static bool stream_row(void *data, uint32_t id, const struct spool_stream *s)
+{
+    struct reader *q = data;
+    struct spool_thing thing;
+    bool known = get_thing(q, id, &thing) && s->count <= COUNTER_MAX;
+    if (known && is_block(&thing))
+        return add_block(q, &thing, s->count);
+    if (known && thing.kind == THING_ACCESS && thing.instructions <= STREAM_UPDATE)
+        return add_stream(q, &thing, s);
+    q->r->view->damage++;
+    return true;
+}
+
+static bool get_streams(struct reader *q, const struct spool_counts *record)
+{
+    if (!__atomic_load_n(&record->streams, __ATOMIC_ACQUIRE))
+        return true;
+    if (!q->to->streams)
+        q->to->streams = profile_streams_new();
+    return q->to->streams && spool_streams_read(q->r->view, record, &q->r->streams, stream_row, q,
+                                                &q->to->streams->missed);
+}
+
 static uint64_t to_ns(const struct spool_counts_reader *r, const uint64_t *ticks)
 {
     uint64_t hz = r->tsc_hz;
@@ -314,7 +354,8 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t pr
         return true;
     get_totals(r, record, to);
     bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
-              get_windows(&q, record) && get_paths(&q, record);
+              get_windows(&q, record) && get_paths(&q, record) &&
+              get_streams(&q, record);
     free(q.block_of);
     free(q.chunks.list);
     free(q.chunks.first);

@@ -7,6 +7,7 @@
 
 #include "profile/spool_view.h"
 #include "sigsafe/spool_paths.h"
+#include "sigsafe/spool_streams.h"
 
 /* Zeroed but for what spool_counts_reader sets; lives as long as one spool is read. */
 struct spool_counts_reader {
@@ -15,6 +16,7 @@ struct spool_counts_reader {
     uint64_t steps;    /* chunks that may still be looked at */
     uint64_t counters; /* counters that may still be looked at */
     uint64_t paths;    /* entries of tables of paths, likewise */
+    uint64_t streams;  /* rows of streams, likewise */
     uint32_t block_capacity, edge_capacity; /* of the profile_counts that grow */
 };
 
@@ -23,7 +25,8 @@ static inline struct spool_counts_reader spool_counts_reader(struct spool_view *
     return (struct spool_counts_reader){.view = v, .tsc_hz = tsc_hz,
                                         .steps = v->spool.mapped / SPOOL_UNIT,
                                         .counters = v->spool.mapped / sizeof(uint64_t),
-                                        .paths = v->spool.mapped / sizeof(struct spool_path)};
+                                        .paths = v->spool.mapped / sizeof(struct spool_path),
+                                        .streams = v->spool.mapped / sizeof(struct spool_stream)};
 }
 
 /* Adds one process's counts. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records

@@ -444,6 +444,8 @@ static bool resolve_counts(struct reader *r)
         c->edges[i].from_image = resolve(r, c->edges[i].from_image);
         c->edges[i].to_image = resolve(r, c->edges[i].to_image);
     }
+    for (uint32_t i = 0; c->streams && i < c->streams->count; i++)
+        c->streams->list[i].image = resolve(r, c->streams->list[i].image);
     return profile_counts_settle(c);
 }
 

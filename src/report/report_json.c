@@ -12,6 +12,7 @@
 #include "report/json.h"
 #include "report/loads.h"
 #include "report/paths.h"
+#include "report/streams.h"
 #include "report/ranks.h"
 #include "report/values.h"
 #include "base/saturate.h"
@@ -404,6 +405,8 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (v->profile->counts)
         paths_json(&j, v, options->paths);
+    if (v->profile->counts)
+        streams_json(&j, v, options->paths);
     if (options->annotated_count)
         write_annotated(&j, options);
     if (!options->flat)

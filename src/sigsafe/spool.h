@@ -85,7 +85,8 @@ enum carrier_kind {
     X(TOOL_EDGES, "edges", TOOL_TRANSLATED, "blocks, and transfers of control between them")       \
     X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")                  \
     X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")              \
-    X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")
+    X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")         \
+    X(TOOL_STREAMS, "streams", TOOL_TRANSLATED, "strides and spans of each load and store")
 
 enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
 #define TOOL_ENUMERATOR(id, name, carriers, what) id,

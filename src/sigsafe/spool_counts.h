@@ -40,6 +40,8 @@ enum thing_kind {
     THING_NONE = 0, /* an id whose record was never completed */
     THING_BLOCK,    /* straight-line code, counted at its entry */
     THING_EDGE,     /* a transfer of control between two places */
+    THING_ACCESS,   /* a memory operand of an instruction: `bytes` of memory, `instructions` is
+                       an enum stream_kind (spool_streams.h) */
 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */
@@ -125,6 +127,8 @@ struct spool_counts {
     uint64_t dispatches, dispatch_ticks; /* entries into the dispatcher; translation included */
     uint32_t tuples;  /* atomic spool_ref of a struct spool_tuples (tuples.h); 0: none */
     uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
+    uint32_t streams; /* the same: spool_streams.h */
+    uint32_t reserved;
 };
 
 /* A thread's counters in its own address space. */

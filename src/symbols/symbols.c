@@ -88,6 +88,11 @@ static bool counted_collect(struct symbols *s, const struct profile_counts *c)
         struct bucket *to = bucket_of(s, c->edges[i].process, c->edges[i].to_image);
         ok = (!from || bucket_add(from, c->edges[i].from)) && (!to || bucket_add(to, c->edges[i].to));
     }
+    for (uint32_t i = 0; ok && c->streams && i < c->streams->count; i++) {
+        const struct profile_stream *stream = &c->streams->list[i];
+        struct bucket *b = bucket_of(s, stream->process, stream->image);
+        ok = !b || bucket_add(b, stream->offset);
+    }
     return ok;
 }
 

@@ -6,7 +6,7 @@
 
 static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks, &tool_edges,
                                             &tool_calls, &tool_path,  &tool_results,
-                                            &tool_paths };
+                                            &tool_paths, &tool_streams };
 
 static bool equal(const char *a, const char *b)
 {
@@ -31,6 +31,7 @@ const struct tool *tool_of_kind(uint32_t kind)
         [TOOL_NULL] = &tool_null,     [TOOL_COUNT] = &tool_count, [TOOL_BLOCKS] = &tool_blocks,
         [TOOL_EDGES] = &tool_edges,   [TOOL_CALLS] = &tool_calls, [TOOL_PATHS] = &tool_paths,
         [TOOL_VALUES] = &tool_values,
+        [TOOL_STREAMS] = &tool_streams,
     };
     return kind < TOOL_KIND_COUNT ? kinds[kind] : NULL;
 }

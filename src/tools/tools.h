@@ -14,6 +14,7 @@ extern const struct tool tool_blocks;  /* executions of each block */
 extern const struct tool tool_edges;   /* executions of each transfer of control */
 extern const struct tool tool_calls;   /* calls in their calling context */
 extern const struct tool tool_paths;   /* interprocedural acyclic paths */
+extern const struct tool tool_streams; /* strides and spans of each load and store */
 extern const struct tool tool_path;    /* block numbers into a ring (bench) */
 extern const struct tool tool_results; /* every general-register result into a ring (bench) */
 

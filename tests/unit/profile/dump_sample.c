@@ -163,6 +163,20 @@ static void print_paths(const struct profile_paths *p)
     }
 }
 
+static void print_streams(const struct profile_streams *s)
+{
+    printf("streams\t%" PRIu64 "\n", s->missed);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct profile_stream *at = &s->list[i];
+        printf("stream\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+               "\t%" PRIu64 "\t%" PRIu64, image_number(at->image), at->process, at->offset, at->kind,
+               at->bytes, at->count, at->span, at->runs, at->same_line, at->others);
+        for (unsigned k = 0; k < STREAM_STRIDES; k++)
+            printf("\t%" PRId64 "\t%" PRIu64, at->strides[k], at->times[k]);
+        printf("\n");
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -191,6 +205,7 @@ int main(int argc, char **argv)
     print_counted(p->counts);
     print_values(p->values);
     print_paths(p->counts->paths);
+    print_streams(p->counts->streams);
     free(data);
     profile_free(p);
     return 0;

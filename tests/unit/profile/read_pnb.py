@@ -11,7 +11,7 @@ import zlib
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
          16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges",
-         32: "values", 33: "hotlists", 34: "texts", 40: "paths"}
+         32: "values", 33: "hotlists", 34: "texts", 40: "paths", 41: "streams"}
 MASK = (1 << 64) - 1
 
 
@@ -289,6 +289,21 @@ def read_paths(c, blocks):
     c.end()
 
 
+def read_streams(c):
+    show("streams", c.u())
+    n = c.u()
+    images = running(c.us(n), [0] * n)
+    processes = c.us(n)
+    offsets = running(c.us(n), list(zip(images, processes)))
+    columns = [images, processes, offsets] + [c.us(n) for _ in range(7)]
+    for _ in range(4):
+        columns.append([c.s() for _ in range(n)])
+        columns.append(c.us(n))
+    c.end()
+    for row in zip(*columns):
+        show("stream", *row)
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -313,6 +328,7 @@ def main():
     read_hotlists(sections[33])
     read_texts(sections[34])
     read_paths(sections[40], blocks)
+    read_streams(sections[41])
 
 
 if __name__ == "__main__":

@@ -148,6 +148,29 @@ static struct profile_paths *sample_paths(uint32_t blocks, uint64_t *state)
     return p;
 }
 
+static struct profile_streams *sample_streams(uint64_t *state)
+{
+    struct profile_streams *s = profile_streams_new();
+    for (uint32_t i = 0; i < 70; i++) {
+        struct profile_stream stream = {
+            .image = (uint32_t)sample_random(state, 4), .offset = 0x1000 + sample_random(state, 40),
+            .bytes = 1u << i % 7, .kind = 1 + i % 3, .count = sample_random(state, 100000),
+            .span = sample_random(state, UINT64_C(1) << i % 60), .runs = i, .same_line = 3 * i,
+            .others = sample_random(state, 50)};
+        if (stream.image == 3) {
+            stream.image = PROFILE_IMAGE_NONE;
+            stream.process = i % 3;
+        }
+        for (unsigned k = 0; k < i % (STREAM_STRIDES + 1); k++) {
+            stream.strides[k] = (int64_t)sample_random(state, 400) - 200;
+            stream.times[k] = 1000 - k;
+        }
+        profile_streams_add(s, &stream);
+    }
+    s->missed = sample_random(state, 1000);
+    return s;
+}
+
 /* Some share their image, some their offset; code without an image is of one process. */
 static struct profile_counts *sample_engine(uint64_t *state)
 {
@@ -187,6 +210,7 @@ static struct profile_counts *sample_engine(uint64_t *state)
         g->process = g->to_image == PROFILE_IMAGE_NONE ? 2 : 0;
     }
     c->paths = sample_paths(c->block_count, state);
+    c->streams = sample_streams(state);
     profile_counts_settle(c);
     return c;
 }
@@ -386,6 +410,30 @@ static const char *paths_difference(const struct profile_paths *a, const struct 
     return "";
 }
 
+static const char *streams_difference(const struct profile_streams *a,
+                                      const struct profile_streams *b)
+{
+    if (!a || !b)
+        return a == b ? "" : "streams";
+    SAME(count);
+    SAME(missed);
+    for (uint32_t i = 0; i < a->count; i++) {
+        SAME(list[i].image);
+        SAME(list[i].process);
+        SAME(list[i].offset);
+        SAME(list[i].bytes);
+        SAME(list[i].kind);
+        SAME(list[i].count);
+        SAME(list[i].span);
+        SAME(list[i].runs);
+        SAME(list[i].same_line);
+        SAME(list[i].others);
+        SAME_ARRAY(list[i].strides);
+        SAME_ARRAY(list[i].times);
+    }
+    return "";
+}
+
 static const char *counts_difference(const struct profile_counts *a,
                                      const struct profile_counts *b)
 {
@@ -426,7 +474,8 @@ static const char *counts_difference(const struct profile_counts *a,
         SAME(edges[i].to);
         SAME(edges[i].count);
     }
-    return paths_difference(a->paths, b->paths);
+    const char *d = paths_difference(a->paths, b->paths);
+    return *d ? d : streams_difference(a->streams, b->streams);
 }
 
 const char *sample_difference(const struct profile *a, const struct profile *b)
