@@ -8,10 +8,10 @@ from harness import Recording, expect, main, run, target  # noqa: E402
 KNOWN = target("paths_known")
 
 
-def labels():
+def labels(binary=KNOWN):
     """Offset to name of the labels that blocks begin at; of several names, the first."""
     names = {}
-    for line in run(["nm", KNOWN]).stdout.decode().splitlines():
+    for line in run(["nm", binary]).stdout.decode().splitlines():
         parts = line.split()
         if len(parts) == 3 and parts[1] in "tT":
             names.setdefault(int(parts[0], 16), parts[2])
@@ -174,5 +174,24 @@ def merged():
     sums_agree(one)
 
 
+def streams():
+    """Loads and stores of known strides. The first round is in another block: a stream of its own."""
+    rounds, binary = 5000, target("paths_strides")
+    recording = Recording([binary, str(rounds)], ["--exact", "--tool", "streams"])
+    names = labels(binary)
+    found = {names[int(s["offset"], 16)]: s for s in recording.report["streams"]
+             if s["image"] == os.path.basename(binary) and int(s["offset"], 16) in names}
+    for name, kind, size, stride, span in (("upwards", "load", 8, 24, 24 * (rounds - 2)),
+                                           ("downwards", "store", 4, -8, 8 * (rounds - 2)),
+                                           ("again", "update", 8, 0, 0)):
+        s = found[name]
+        expect((s["kind"], s["bytes"], s["count"], s["span"]) == (kind, size, rounds, span), s)
+        expect(s["strides"] == [{"stride": stride, "count": rounds - 2}], s)
+        expect(s["runs"] == 1 and s["others"] == 0, s)
+    expect(found["again"]["same_line"] == rounds - 2, found["again"])
+    out = run([os.environ["PENUMBRA"], "report", "--streams", recording.file]).stdout.decode()
+    expect("+24 100%" in out and "-8 100%" in out, f"{out:.3000}")
+
+
 main({f.__name__: f for f in (diamond, calls, jumps, recursion, threads, forks, signals, killed, many,
-                              bursts, merged)})
+                              bursts, merged, streams)})
