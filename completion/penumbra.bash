@@ -79,8 +79,9 @@ _penumbra() {
     [ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
     case $prev in
     -e | --event) _penumbra_words "$(_penumbra_section "$penumbra" Events "$command")" ;;
-    --carrier) _penumbra_words "handler burst exact" ;;
+    --carrier) _penumbra_words "handler burst shadow exact" ;;
     --summary) _penumbra_words "concise tnv" ;;
+    --code-cache) _penumbra_words "on off" ;;
     --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
     -f | --format) _penumbra_words "pprof folded callgrind" ;;
     *)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/open_profile.h"
+#include "cli/process_runs.h"
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
 #include "cli/record_finish.h"
@@ -30,6 +32,7 @@
 #include "cli/record_options.h"
 #include "cli/record_probe.h"
 #include "cli/record_rank.h"
+#include "cli/record_shadows.h"
 #include "cli/record_signals.h"
 #include "cli/record_spool.h"
 #include "cli/record_tables.h"
@@ -104,6 +107,10 @@ static void settle_config(struct recording *r)
     r->config.length_least = o->engine.length_least;
     r->config.skip = o->engine.skip;
     r->config.native_ns = o->engine.native_ns;
+    r->config.load_milli = o->engine.load_milli;
+    r->config.shadow_flags = o->engine.shadow_flags;
+    r->config.shadow_memory = o->engine.shadow_memory;
+    sched_getaffinity(0, sizeof r->config.cpus, (cpu_set_t *)(void *)r->config.cpus);
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
@@ -145,6 +152,8 @@ static bool prepare(struct recording *r, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     settle_config(r);
     record_calibrate(&r->config);
+    if (r->config.carrier == CARRIER_SHADOW && r->config.budget_ppm)
+        record_calibrate_copies(&r->config);
     return record_spool_create(&r->spool, r->options.spool_dir, r->output, e);
 }
 
@@ -189,21 +198,6 @@ static bool start(struct recording *r, struct err *e)
     if (!record_tables_start(&r->tables, &r->spool, &warning) && !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
     return true;
-}
-
-/* A process that has exited but was not waited for still has its number. */
-static bool process_runs(int32_t pid)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    size_t n = fread(line, 1, sizeof line - 1, f);
-    fclose(f);
-    line[n] = '\0';
-    const char *end = strrchr(line, ')');
-    return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
 #define ALONE_LEAST_NS UINT64_C(300000000)
@@ -279,6 +273,7 @@ static uint64_t serve(struct recording *r)
         record_tables_kick(&r->tables);
         subject_poll(r, now);
         record_host_poll(&r->host);
+        record_shadows_poll(s);
         if (!record_signals_stop())
             hand_on_signals(r);
         if (recording_is_over(r, elapsed))
@@ -297,6 +292,7 @@ static void wait_for_program(struct recording *r)
     for (;;) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
         record_child_poll(&r->child, now_ns());
+        record_shadows_poll(s);
         if (r->child.ended)
             return;
         hand_on_signals(r);
@@ -323,6 +319,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     r->left = !r->options.pid || record_attach_leave(&r->attach, &r->spool, &e);
     if (!r->left)
         command_fail("record", &e);
+    record_shadows_end(&r->spool.spool);
     e = (struct err){0};
     record_host_finish(&r->host);
     struct record_result result = {.argv = r->arguments,

@@ -5,11 +5,14 @@
  * return; the median of some hundred of them is robust against whatever else the machine does. */
 #include "cli/record_probe.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,4 +121,47 @@ void record_calibrate(struct spool_config *config)
         double median = (double)g.ticks[middle];
         config->delivery_ns = (uint32_t)(median * 1e9 / (double)config->tsc_hz);
     }
+}
+
+/* The median over a few forks, of the mean over some pages: the first write to each after the fork. */
+static uint32_t copy_once(volatile char *pages, size_t count, size_t size)
+{
+    int ends[2];
+    char byte;
+    if (pipe(ends))
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) != 0); /* until the parent has closed its end */
+    }
+    uint64_t start = monotonic_ns();
+    for (size_t i = 0; i < count; i++)
+        pages[i * size]++;
+    uint64_t passed = monotonic_ns() - start;
+    close(ends[0]);
+    close(ends[1]);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 ? (uint32_t)(passed / count) : 0;
+}
+
+void record_calibrate_copies(struct spool_config *config)
+{
+    enum { PAGES = 256, PAGE = 4096, FORKS = 5 };
+    uint64_t costs[FORKS];
+    char *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    config->cow_ns = 1000; /* as good a guess as any */
+    if (pages == MAP_FAILED)
+        return;
+    madvise(pages, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++)
+        pages[i * PAGE] = 1;
+    for (unsigned i = 0; i < FORKS; i++)
+        costs[i] = copy_once(pages, PAGES, PAGE);
+    munmap(pages, (size_t)PAGES * PAGE);
+    qsort(costs, FORKS, sizeof costs[0], compare);
+    if (costs[FORKS / 2])
+        config->cow_ns = (uint32_t)costs[FORKS / 2];
 }

@@ -7,7 +7,9 @@
 #include "cli/suggest.h"
 #include "profile/counts.h"
 
-enum { LENGTH_DEFAULT = 1000 };
+enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000,
+       LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8 };
+#define SHADOW_MEMORY (UINT64_C(512) << 20)
 enum { SKIP_DEFAULT = 62, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
 
@@ -35,8 +37,9 @@ static bool find(const char *what, const char *name, const char *const *names, u
 
 bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
 {
-    static const char *const names[] = {"handler", "burst", "exact"};
-    static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_EXACT};
+    static const char *const names[] = {"handler", "burst", "shadow", "exact"};
+    static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_SHADOW,
+                                        CARRIER_EXACT};
     uint32_t at = 0;
     if (!find("carrier (--carrier)", name, names, sizeof names / sizeof *names, &at, e))
         return false;
@@ -80,6 +83,26 @@ bool record_engine_skip(struct record_engine *r, const char *text, struct err *e
         return false;
     r->skip = (uint32_t)value;
     r->skip_given = true;
+    return true;
+}
+
+bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 1000, LENGTH_MAX,
+                      "the instructions of a shadow (--sample-size)", &value, e))
+        return false;
+    r->sample_size = (uint64_t)value;
+    return true;
+}
+
+bool record_engine_load(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0.001, LOAD_MOST, "the active shadows (--load)", &value,
+                      e))
+        return false;
+    r->load_milli = (uint32_t)(value * 1000 + 0.5);
     return true;
 }
 
@@ -132,6 +155,18 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
                        "it with penumbra record");
     if (r->length && r->carrier != CARRIER_BURST)
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
+    bool shadow = r->carrier == CARRIER_SHADOW;
+    if ((r->sample_size || r->load_milli || r->shadow_flags) && !shadow)
+        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow",
+                       r->sample_size ? "--sample-size" : r->load_milli ? "--load"
+                       : r->shadow_flags & SHADOW_COLD ? "--code-cache" : "--skip-shared-writes");
+    if (shadow) {
+        /* Within a budget long, rare shadows observe most. */
+        r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
+        r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
+        r->shadow_memory = SHADOW_MEMORY;
+        return true;
+    }
     if (r->native_ns && !exact)
         return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
                        "their profile as what they cost");

@@ -20,12 +20,19 @@ struct record_engine {
     uint64_t native_ns; /* --baseline; 0: not given */
     uint32_t skip;      /* most instructions that a burst skips first */
     bool skip_given;
+    uint32_t load_milli; /* shadows active on average, in thousandths; 0: not given */
+    uint32_t shadow_flags;
+    uint64_t sample_size; /* instructions of a shadow; 0: not given */
+    uint64_t shadow_memory;
+    bool budgeted; /* --budget was given */
 };
 
 bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_skip(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_load(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that

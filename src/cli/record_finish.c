@@ -96,6 +96,8 @@ static void put_amount(struct buf *b, const struct profile *p, const struct prof
         buf_puts(b, "a whole run");
     else if (is_exact(p))
         put_count(b, p->counts->instructions, "instruction", "instructions");
+    else if (p->shadows)
+        put_count(b, p->shadows->started, "shadow", "shadows");
     else if (p->counts && p->counts->bursts)
         put_count(b, p->counts->bursts, "burst", "bursts");
     else
@@ -107,7 +109,7 @@ static void say(const struct record_result *r, const struct profile *p)
     struct profile_totals t;
     struct buf b = {0};
     profile_totals(p, &t);
-    if (!t.taken && !(p->counts && (p->counts->bursts || p->counts->translated)))
+    if (!t.taken && !p->shadows && !(p->counts && (p->counts->bursts || p->counts->translated)))
         put_reason(&b, p, &t);
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
@@ -177,6 +179,9 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
                    arm_error_text(first_arm_error(p)));
     put_trampolines(&b, s);
     put_unfollowed(&b, s);
+    if (p->shadows && !p->shadows->started && p->shadows->declined[DECLINE_BUDGET])
+        buf_puts(&b, "the budget allowed no shadow: forking this program takes too long for it, or it "
+                     "ended too soon (--carrier burst observes it in place)\n");
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

@@ -7,12 +7,13 @@
 #include "cli/suggest.h"
 #include "profile/counts.h"
 
-enum { RATE_DEFAULT = 997, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
+enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
 /* Values of options without a letter. */
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
-       OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT };
+       OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
+       OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -40,12 +41,19 @@ static const struct row {
                                 "FILE)"},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
                                "as --carrier exact"},
-    {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, exact"},
+    {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
+                                    "exact"},
     {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
                           "LEAST..MOST: any number between them, anew for each"},
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
                             "observing (default 62): against the bias of interrupts"},
+    {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; with --budget 100M)"},
+    {OPT_LOAD, "load", "L", "shadows that are active on average (default 0.5; with\n"
+                             "--budget 1, as far as it allows)"},
+    {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
+                                                  "shared memory, instead of ending there"},
+    {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
     {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
@@ -138,6 +146,8 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     switch (option) {
     case OPT_LENGTH: return record_engine_length(&o->engine, text, e);
     case OPT_SKIP: return record_engine_skip(&o->engine, text, e);
+    case OPT_SAMPLE_SIZE: return record_engine_sample_size(&o->engine, text, e);
+    case OPT_LOAD: return record_engine_load(&o->engine, text, e);
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case OPT_EVERY: return record_values_every(&o->values, text, e);
     case 'F':
@@ -171,6 +181,15 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     }
 }
 
+static bool code_cache(struct record_options *o, const char *text, struct err *e)
+{
+    if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0)
+        return err_set(e, ERR_USAGE, "the code cache (--code-cache) is on or off, not \"%s\"", text);
+    if (strcmp(text, "off") == 0)
+        o->engine.shadow_flags |= SHADOW_COLD;
+    return true;
+}
+
 static bool take_option(struct record_options *o, int option, struct err *e)
 {
     switch (option) {
@@ -197,6 +216,8 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_SUMMARY: return record_values_summary(&o->values, optarg, e);
     case OPT_BY_SITE: o->values.by_site = true; return true;
     case OPT_REDACT: o->values.redact = true; return true;
+    case OPT_SKIP_SHARED: o->engine.shadow_flags |= SHADOW_SKIP_SHARED; return true;
+    case OPT_CODE_CACHE: return code_cache(o, optarg, e);
     case OPT_SPOOL: o->spool_dir = optarg; return true;
     case 'q': o->quiet = true; return true;
     case 'h': o->help = true; return true;
@@ -220,6 +241,8 @@ static bool settle_period(struct record_options *o, struct err *e)
                        "-F is for time (-e cpu, -e wall); for %s give a period with -c, "
                        "or none for one sample every %lu",
                        o->event->name, (unsigned long)o->event->period);
+    if (o->engine.carrier == CARRIER_SHADOW && !o->frequency_given)
+        o->frequency = RATE_SHADOW;
     if (!o->period_text) {
         o->period = time ? UINT64_C(1000000000) / o->frequency : o->event->period;
         return true;
@@ -302,6 +325,7 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
+    o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);
 }

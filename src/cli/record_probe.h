@@ -22,5 +22,7 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
 
 /* Fills tsc_hz and delivery_ns. Takes about 20 ms. */
 void record_calibrate(struct spool_config *config);
+/* Fills in cow_ns: what writing to a page costs that a forked process shares. */
+void record_calibrate_copies(struct spool_config *config);
 
 #endif

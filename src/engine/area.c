@@ -26,7 +26,8 @@ static void align_huge_as(struct area *a)
 bool area_map_as(struct area *a, uint64_t size, unsigned how)
 {
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
-    long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_LOW ? MAP_32BIT : 0);
+    long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
+                 (how & AREA_LOW ? MAP_32BIT : 0);
     if (how & AREA_HUGE)
         size += HUGE;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, prot, flags, -1, 0);

@@ -20,11 +20,22 @@ struct area {
     uint64_t ready; /* bytes from base that have been populated */
 };
 
-enum { AREA_PLAIN = 0, AREA_CODE = 1, AREA_LOW = 2 /* below 2 GB */, AREA_HUGE = 4 };
+enum {
+    AREA_PLAIN = 0,
+    AREA_CODE = 1,
+    AREA_LOW = 2, /* below 2 GB */
+    AREA_HUGE = 4,
+    AREA_SHARED = 8, /* with the processes that are forked later */
+};
 
 /* Reserves `size` bytes; false without address space. */
 bool area_map_as(struct area *a, uint64_t size, unsigned how);
 void area_unmap_as(struct area *a);
+
+static inline bool area_holds(const struct area *a, uint64_t address)
+{
+    return address - (uint64_t)(uintptr_t)a->base < a->size;
+}
 
 /* Asks the kernel for the memory of [from, to), where it is able to give much at once. Never fails:
  * what is not populated is faulted in when it is touched. */

@@ -8,17 +8,17 @@ enum {
     SPANS_AT_ONCE = 4096,
 };
 
-bool blocks_map_as(struct blocks *b, uint64_t cache_size)
+bool blocks_map_as(struct blocks *b, uint64_t cache_size, unsigned how)
 {
     uint64_t most = cache_size / CODE_PER_BLOCK;
     uint64_t slots = SLOTS_FIRST;
     while (slots < 2 * most)
         slots *= 2;
     *b = (struct blocks){ .used = 1, .exits_used = 1, .spans_used = 1, .mask = SLOTS_FIRST - 1 };
-    if (area_map_as(&b->blocks, most * sizeof(struct block), AREA_PLAIN) &&
-        area_map_as(&b->exits, most * 2 * sizeof(struct exit), AREA_PLAIN) &&
-        area_map_as(&b->spans, most * 4 * sizeof(struct span), AREA_PLAIN) &&
-        area_map_as(&b->slots, slots * sizeof(struct slot), AREA_PLAIN) &&
+    if (area_map_as(&b->blocks, most * sizeof(struct block), how) &&
+        area_map_as(&b->exits, most * 2 * sizeof(struct exit), how) &&
+        area_map_as(&b->spans, most * 4 * sizeof(struct span), how) &&
+        area_map_as(&b->slots, slots * sizeof(struct slot), how) &&
         area_need_as(&b->slots, SLOTS_FIRST * sizeof(struct slot)))
         return true;
     blocks_unmap_as(b);

@@ -95,7 +95,8 @@ struct blocks {
     uint32_t taken; /* slots, those of dead blocks included */
 };
 
-bool blocks_map_as(struct blocks *b, uint64_t cache_size);
+/* how: as cache_map_as. */
+bool blocks_map_as(struct blocks *b, uint64_t cache_size, unsigned how);
 void blocks_unmap_as(struct blocks *b);
 
 /* Room for a few blocks with all that belongs to them. */

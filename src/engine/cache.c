@@ -2,10 +2,10 @@
 
 enum { POPULATE_HOT = 64 << 10, POPULATE_COLD = 32 << 10, MARGIN = 4096 };
 
-bool cache_map_as(struct cache *c, uint64_t size)
+bool cache_map_as(struct cache *c, uint64_t size, unsigned how)
 {
     *c = (struct cache){ 0 };
-    if (!area_map_as(&c->area, size, AREA_CODE | AREA_HUGE))
+    if (!area_map_as(&c->area, size, AREA_CODE | AREA_HUGE | how))
         return false;
     c->cold = CACHE_SEGMENT;
     c->cold_ready = CACHE_SEGMENT;

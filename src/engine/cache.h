@@ -24,7 +24,8 @@ struct cache {
     uint32_t hot_ready, cold_ready; /* populated: up to, down to */
 };
 
-bool cache_map_as(struct cache *c, uint64_t size);
+/* how: AREA_SHARED, or AREA_PLAIN. */
+bool cache_map_as(struct cache *c, uint64_t size, unsigned how);
 void cache_unmap_as(struct cache *c);
 
 /* Room for `bytes` of hot and cold code together, in one segment; false when the cache is full. */

@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "engine/hook.h"
 #include "engine/lookup.h"
@@ -28,10 +29,29 @@ bool engine_lock_try_as(struct engine *e)
                                        __ATOMIC_RELAXED);
 }
 
+/* Between processes: one that is killed never gives the lock back, and nobody holds it for long. */
+enum { LOOK_NS = 20000000, LOOKS = 100 };
+
+static void lock_shared_as(struct engine *e)
+{
+    const struct timespec pause = { 0, LOOK_NS };
+    if (engine_lock_try_as(e))
+        return;
+    for (uint32_t looks = 0; __atomic_exchange_n(&e->lock, 2, __ATOMIC_ACQUIRE); looks++) {
+        if (looks == LOOKS)
+            e->config.lost();
+        sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAIT, 2, (long)&pause, 0, 0);
+    }
+}
+
 /* A futex: waits where another thread translates. No handler waits for it, since handlers of threads
  * that are in the dispatcher only leave a note (docs/engine.md). */
 void engine_lock_as(struct engine *e)
 {
+    if (e->config.shared) {
+        lock_shared_as(e);
+        return;
+    }
     if (engine_lock_try_as(e))
         return;
     while (__atomic_exchange_n(&e->lock, 2, __ATOMIC_ACQUIRE))
@@ -40,8 +60,9 @@ void engine_lock_as(struct engine *e)
 
 void engine_unlock_as(struct engine *e)
 {
+    long private = e->config.shared ? 0 : FUTEX_PRIVATE_FLAG;
     if (__atomic_exchange_n(&e->lock, 0, __ATOMIC_RELEASE) == 2)
-        sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0, 0);
+        sys_call6_as(SYS_futex, (long)&e->lock, FUTEX_WAKE | private, 1, 0, 0, 0);
 }
 
 /* Whether the kernel lets user mode set GS by an instruction: AT_HWCAP2. */
@@ -103,8 +124,8 @@ static void glue_make_as(struct engine *e)
 static bool map_as(struct engine *e, uint64_t size)
 {
     for (; size >= CACHE_LEAST; size /= 2) {
-        if (cache_map_as(&e->cache, size)) {
-            if (blocks_map_as(&e->blocks, size))
+        if (cache_map_as(&e->cache, size, engine_sharing(e))) {
+            if (blocks_map_as(&e->blocks, size, engine_sharing(e)))
                 return true;
             cache_unmap_as(&e->cache);
         }
@@ -116,7 +137,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
 {
     struct area own;
     *why = STOP_NO_MEMORY;
-    if (!area_map_as(&own, sizeof(struct engine), AREA_PLAIN))
+    if (!area_map_as(&own, sizeof(struct engine), config->shared ? AREA_SHARED : AREA_PLAIN))
         return NULL;
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
@@ -160,6 +181,15 @@ bool engine_translate_as(struct engine *e, uint64_t rip)
                 translate_as(e, (struct request){ .pc = rip }, &why);
     engine_unlock_as(e);
     return made;
+}
+
+bool engine_holds_as(const struct engine *e, uint64_t address)
+{
+    struct area own = { .base = (uint8_t *)(uintptr_t)e, .size = sizeof(struct engine) };
+    return area_holds(&own, address) || area_holds(&e->cache.area, address) ||
+           area_holds(&e->blocks.blocks, address) || area_holds(&e->blocks.exits, address) ||
+           area_holds(&e->blocks.spans, address) || area_holds(&e->blocks.slots, address) ||
+           area_holds(&e->table_area, address);
 }
 
 struct engine_figures engine_figures_as(const struct engine *e)

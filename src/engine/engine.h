@@ -65,6 +65,12 @@ struct engine_config {
     bool paired;             /* calls and returns are paired from the start (engine/pairs.h), not only
                                 when there are many */
     bool single_thread;      /* only one thread will ever run: allows patching in place */
+    /* The engine, its code and its records are shared by the maker and all processes that it forks
+     * afterwards, each of which may make one thread (engine_thread_share_as). None of these may leave
+     * to native code. */
+    bool shared;
+    /* shared: the lock's owner seems to have died; what it was changing is of no use. Does not return. */
+    void (*lost)(void);
 };
 
 /* NULL: *why says what could not be had (STOP_NO_MEMORY, STOP_GS). */
@@ -74,6 +80,13 @@ void engine_free_as(struct engine *e);
 /* A thread area, for the thread `tid`; NULL without memory, for counters too. Any thread may make it
  * for another; with tid 0, t->window.record->tid is to be set when it is known. */
 struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid);
+/* Of a shared engine: this process's only thread. Counters of ids that another process has given out are
+ * mapped when they are first counted in: before, the window has no access (engine_window_fault_as). window:
+ * whose counts it adds to, or NULL: a new one. */
+struct engine_thread *engine_thread_share_as(struct engine *e, int32_t tid,
+                                             struct spool_window *window);
+/* Of a shared engine: the process ends. */
+void engine_thread_finish_as(struct engine_thread *t);
 /* Not while the thread runs translated code, nor on the area's own stack. */
 void engine_thread_free_as(struct engine_thread *t);
 
@@ -98,6 +111,12 @@ void engine_release_as(struct engine_thread *t);
  * is full, before system_call and before stopped; a carrier does it when the thread's run ends in
  * another way. Not while the thread runs translated code. */
 void engine_flush_as(struct engine_thread *t, bool ends);
+
+/* shared: a fault at `address` of t's counter window, where none are mapped yet: maps them. False: it is
+ * another address, or there is no more room. */
+bool engine_window_fault_as(struct engine_thread *t, uint64_t address);
+/* The address belongs to what is shared. */
+bool engine_holds_as(const struct engine *e, uint64_t address);
 
 /* GS base of the calling thread. */
 uint64_t engine_gs_as(const struct engine *e);

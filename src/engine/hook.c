@@ -147,7 +147,7 @@ bool hook_is_sampled(const struct engine_thread *t)
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {
-    if (ids <= e->window_ids)
+    if (ids <= e->window_ids || e->config.shared)
         return true;
     uint32_t all = UINT32_MAX;
     for (struct engine_thread *t = e->threads; t; t = t->link) {

@@ -112,7 +112,12 @@ uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
 /* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */
 bool hook_is_sampled(const struct engine_thread *t);
 
-enum { TOOL_STEALS_R15 = 1 }; /* struct tool.flags */
+/* struct tool.flags */
+enum {
+    TOOL_STEALS_R15 = 1,
+    TOOL_SHARED = 2, /* all that its hooks need is in their arguments, in counters, in the spool and in the
+                        thread: code that one process has made may run in another (engine_config.shared) */
+};
 
 struct tool {
     const char *name;

@@ -4,7 +4,7 @@ enum { ENTRY_ROOM = 256, COLD_SIZE = 10 + 4 + 5 };
 
 bool lookup_map_as(struct engine *e)
 {
-    if (!area_map_as(&e->table_area, LOOKUP_SIZE * sizeof(uint64_t), AREA_LOW))
+    if (!area_map_as(&e->table_area, LOOKUP_SIZE * sizeof(uint64_t), AREA_LOW | engine_sharing(e)))
         return false;
     area_populate_as(&e->table_area, 0, e->table_area.size);
     e->table = (uint64_t *)(void *)e->table_area.base;

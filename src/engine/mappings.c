@@ -1,14 +1,7 @@
 #include "engine/mappings.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-
 #include "sigsafe/sys.h"
-
-struct mapping {
-    uint64_t lo, hi;
-    bool readable, writable, executable, shared;
-};
 
 /* PROCMAP_QUERY of Linux 6.11 (include/uapi/linux/fs.h). */
 struct query {
@@ -80,26 +73,60 @@ static bool read_character(struct reader *r, char c)
     }
 }
 
-static bool search_as(long fd, uint64_t address, struct mapping *out)
+static bool read_all_as(long fd, mapping_function *each, void *data)
 {
     static char text[4096];
     struct reader r = {0};
     long n;
     while ((n = sys_call3_as(SYS_read, fd, (long)text, sizeof text)) > 0)
         for (long i = 0; i < n; i++)
-            if (read_character(&r, text[i]) && address >= r.m.lo && address < r.m.hi) {
-                *out = r.m;
-                return true;
-            }
+            if (read_character(&r, text[i]) && !each(data, &r.m))
+                return false;
+    return n == 0;
+}
+
+struct search {
+    uint64_t address;
+    struct mapping *out;
+};
+
+static bool is_elsewhere(void *data, const struct mapping *m)
+{
+    const struct search *s = data;
+    if (s->address < m->lo || s->address >= m->hi)
+        return true;
+    *s->out = *m;
     return false;
+}
+
+static bool search_as(long fd, uint64_t address, struct mapping *out)
+{
+    struct search s = {address, out};
+    *out = (struct mapping){0};
+    read_all_as(fd, is_elsewhere, &s);
+    return out->hi != 0;
+}
+
+static long open_as(void)
+{
+    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0,
+                        0);
+}
+
+bool mappings_each_as(mapping_function *each, void *data)
+{
+    long fd = open_as();
+    bool all = fd >= 0 && read_all_as(fd, each, data);
+    if (fd >= 0)
+        sys_call3_as(SYS_close, fd, 0, 0);
+    return all;
 }
 
 struct trust_range mappings_trust_as(uint64_t address)
 {
     struct mapping m;
     struct trust_range nothing = {address, address + 1, TRUST_NONE};
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0,
-                           0);
+    long fd = open_as();
     if (fd < 0)
         return nothing;
     bool found = query_as(fd, address, &m) || search_as(fd, address, &m);

@@ -10,7 +10,20 @@
 #ifndef PENUMBRA_ENGINE_MAPPINGS_H
 #define PENUMBRA_ENGINE_MAPPINGS_H
 
+#include <stdbool.h>
+
 #include "engine/trust.h"
+
+struct mapping {
+    uint64_t lo, hi;
+    bool readable, writable, executable, shared;
+};
+
+/* Called for each mapping of the process, in order, until it answers false. It may change the one that it
+ * is given. */
+typedef bool mapping_function(void *data, const struct mapping *m);
+/* False: not all were seen. */
+bool mappings_each_as(mapping_function *each, void *data);
 
 struct trust_range mappings_trust_as(uint64_t address);
 

@@ -83,6 +83,12 @@ struct engine {
     struct hooks hooks;
 };
 
+/* How its areas are mapped. */
+static inline unsigned engine_sharing(const struct engine *e)
+{
+    return e->config.shared ? AREA_SHARED : AREA_PLAIN;
+}
+
 void engine_lock_as(struct engine *e);
 bool engine_lock_try_as(struct engine *e);
 void engine_unlock_as(struct engine *e);

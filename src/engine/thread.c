@@ -64,7 +64,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;
     t->hook_entry = (uint64_t)(uintptr_t)engine_hook;
     t->hook_indirect_entry = (uint64_t)(uintptr_t)engine_hook_indirect;
-    if (leave_make_as(e, t) && (!e->steals || ring_make_as(t)))
+    if ((e->config.shared || leave_make_as(e, t)) && (!e->steals || ring_make_as(t)))
         return t;
     engine_area_unmap_as(t);
     return NULL;
@@ -74,6 +74,48 @@ void engine_area_unmap_as(struct engine_thread *t)
 {
     ring_unmap_as(t);
     sys_call3_as(SYS_munmap, (long)t->mapping, (long)t->mapping_size, 0);
+}
+
+/* Of a shared engine: one thread a process, in none of the engine's lists. No access before counters are
+ * mapped, so that the first count faults. */
+static bool window_share_as(struct engine *e, struct engine_thread *t, int32_t tid,
+                            struct spool_window *window)
+{
+    const struct engine_config *c = &e->config;
+    uint64_t *base = hook_counter(t, 0);
+    uint32_t capacity = (uint32_t)(e->counter_space / sizeof *base);
+    if (!c->counts || !capacity)
+        return true;
+    sys_call3_as(SYS_mprotect, (long)base, (long)e->counter_space, PROT_NONE);
+    if (window)
+        return counts_window_resume_as(c->spool, &t->window, window, base, capacity, tid);
+    return counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid);
+}
+
+bool engine_window_fault_as(struct engine_thread *t, uint64_t address)
+{
+    uint64_t at = (address - (uint64_t)(uintptr_t)t->window.base) / sizeof *t->window.base;
+    return t->engine->config.shared && t->window.record && at < t->window.capacity &&
+           at >= t->window.mapped &&
+           counts_window_grow_as(t->engine->config.spool, &t->window, (uint32_t)at + 1);
+}
+
+struct engine_thread *engine_thread_share_as(struct engine *e, int32_t tid,
+                                             struct spool_window *window)
+{
+    const struct engine_config *c = &e->config;
+    struct engine_thread *t = area_make_as(e);
+    if (!t || !window_share_as(e, t, tid, window))
+        return NULL;
+    return !c->tool || !c->tool->thread_begin || c->tool->thread_begin(c->tool_data, t) ? t : NULL;
+}
+
+void engine_thread_finish_as(struct engine_thread *t)
+{
+    const struct engine_config *c = &t->engine->config;
+    engine_flush_as(t, true);
+    if (c->tool && c->tool->thread_end)
+        c->tool->thread_end(c->tool_data, t);
 }
 
 /* Counters for all ids that have been given out, from now on with those of the other threads. */

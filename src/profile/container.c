@@ -47,6 +47,7 @@ static const char *known_name(uint32_t type)
         [SECTION_TEXTS] = "texts",
         [SECTION_PATHS] = "paths",
         [SECTION_STREAMS] = "streams",
+        [SECTION_SHADOWS] = "shadows",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

@@ -57,6 +57,7 @@ enum section_type {
     SECTION_TEXTS = 34,
     SECTION_PATHS = 40,
     SECTION_STREAMS = 41,
+    SECTION_SHADOWS = 44,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -7,6 +7,7 @@
 #include "profile/container.h"
 #include "profile/frames.h"
 #include "profile/sections.h"
+#include "profile/section_shadows.h"
 #include "profile/sections_counts.h"
 #include "profile/sections_paths.h"
 #include "profile/sections_streams.h"
@@ -304,6 +305,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_phases_put(&s[count++], p);
     if (section_heap_needed(p))
         section_heap_put(&s[count++], p);
+    if (p->shadows)
+        section_shadows_put(&s[count++], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;

@@ -223,6 +223,8 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
     free(phase_of);
     if (!ok)
         return out_of_memory(e);
+    if (into->shadows && from->shadows)
+        profile_shadows_add(into->shadows, from->shadows);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         into->drops[i] += from->drops[i];
     merge_times(into, from, first_process, first_thread);

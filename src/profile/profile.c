@@ -47,6 +47,7 @@ void profile_free(struct profile *p)
     free(p->phases);
     profile_counts_free(p->counts);
     profile_values_free(p->values);
+    free(p->shadows);
     free(p->images);
     free(p->processes);
     free(p->threads);

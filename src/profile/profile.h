@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "profile/counts.h"
 #include "profile/values.h"
+#include "profile/shadows.h"
 #include "sigsafe/key.h"
 #include "sigsafe/reasons.h"
 
@@ -137,6 +138,7 @@ struct profile {
     uint32_t phase_count;
     struct profile_counts *counts; /* NULL: nothing ran under the engine */
     struct profile_values *values; /* NULL: none were sampled */
+    struct profile_shadows *shadows; /* NULL: there were none to be */
 };
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/spool_counts.h"
+#include "profile/spool_shadows.h"
 #include "profile/spool_values.h"
 
 struct reader {
@@ -136,7 +137,12 @@ static bool get_carrier(struct reader *r, const struct spool_config *c)
         return false;
     r->p->counts->length = c->carrier == CARRIER_EXACT ? 0 : c->length;
     r->p->counts->native_ns = c->native_ns;
-    return true;
+    if (c->carrier != CARRIER_SHADOW)
+        return true;
+    r->p->shadows = calloc(1, sizeof *r->p->shadows);
+    if (r->p->shadows)
+        r->p->shadows->load_milli = c->load_milli;
+    return r->p->shadows;
 }
 
 static bool get_header(struct reader *r)
@@ -323,6 +329,9 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     if (ok && r->p->counts)
         ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), index,
                                r->p->counts);
+    if (ok && r->p->shadows)
+        ok = spool_shadows_read(&r->view, __atomic_load_n(&s->shadows, __ATOMIC_ACQUIRE),
+                                r->header->config.tsc_hz, r->p->shadows);
     free(maps.records);
     free(threads.records);
     return ok;

@@ -7,8 +7,8 @@ struct walk {
     uint64_t ticks;
 };
 
-_Static_assert(sizeof(struct spool_process) <= sizeof(struct spool_thread),
-               "a process is the smallest record that is walked over");
+_Static_assert(sizeof(struct spool_thread) <= sizeof(struct spool_process),
+               "a thread is the smallest record that is walked over");
 
 static const void *next_record(struct walk *w, const spool_ref *link, uint64_t size)
 {
@@ -59,7 +59,7 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
     struct walk w = {.used = *s};
     if (next < w.used.mapped)
         w.used.mapped = next;
-    w.steps = w.used.mapped / sizeof(struct spool_process);
+    w.steps = w.used.mapped / sizeof(struct spool_thread);
     *out = (struct profile_totals){0};
     *processes = *threads = 0;
     add_drops(out, h->drops);

@@ -89,7 +89,7 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
 static void write_work(FILE *out, const struct profile_counts *c, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
-    if (c->bursts || c->length) {
+    if (c->bursts || (c->length && strcmp(c->carrier, "shadow") != 0)) {
         field(out, style, "bursts");
         fprintf(out, "%s of %s instructions: %s executed", text_count(a, c->bursts),
                 text_count(b, c->length), text_count(d, c->burst_instructions));

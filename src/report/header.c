@@ -7,6 +7,7 @@
 #include "profile/phases.h"
 #include "report/counted.h"
 #include "report/paths.h"
+#include "report/shadowed.h"
 #include "report/text.h"
 #include "report/values.h"
 
@@ -250,6 +251,8 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     if (counts)
         counted_header(out, v, style);
     paths_header(out, v, style);
+    if (v->profile->shadows)
+        shadowed_header(out, v, style);
     if (!is_exact(v->profile) && !bursts)
         write_samples(out, v, &totals, style);
     if (view_has_heap(v))

@@ -14,6 +14,7 @@
 #include "report/paths.h"
 #include "report/streams.h"
 #include "report/ranks.h"
+#include "report/shadowed.h"
 #include "report/values.h"
 #include "base/saturate.h"
 
@@ -407,6 +408,8 @@ bool report_json(struct buf *out, const struct view *v,
         paths_json(&j, v, options->paths);
     if (v->profile->counts)
         streams_json(&j, v, options->paths);
+    if (v->profile->shadows)
+        shadowed_json(&j, v);
     if (options->annotated_count)
         write_annotated(&j, options);
     if (!options->flat)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/shadow.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -104,6 +105,7 @@ void process_end_as(void)
     if (process_foreign_as())
         return;
     struct rt_thread *t = self_get();
+    shadow_program_ends_as();
     if (sync_family && t)
         sync_family->end(t);
     if (t)
@@ -154,6 +156,7 @@ void process_fork_child(void)
     environment_fork_child();
     trampoline_fork_child(t);
     burst_fork_child();
+    shadow_forget();
     if (!rt.process)
         return;
     if (rt_exact_as())
@@ -215,6 +218,7 @@ struct signals_lent process_before_exec(void)
         thread_settle_as(t);
     }
     trigger_pause_discovery_as();
+    shadow_program_ends_as();
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
     return signals_lend();

@@ -161,6 +161,12 @@ static inline bool rt_burst_as(void)
     return rt.process && rt.config->carrier == CARRIER_BURST;
 }
 
+/* True where samples are shadows (carrier/shadow.h). */
+static inline bool rt_shadow_as(void)
+{
+    return rt.process && rt.config->carrier == CARRIER_SHADOW;
+}
+
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)
 {

@@ -56,6 +56,34 @@
     X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
     X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")
 
+/* How a shadow ended (docs/shadow.md). */
+#define END_REASONS(X)                                                                             \
+    X(END_COMPLETE, "complete", "it ran all the instructions asked for")                           \
+    X(END_EXIT, "exit", "the program's code ended the process")                                    \
+    X(END_INPUT, "input", "it wanted what can be read only once")                                  \
+    X(END_SYSTEM_CALL, "system-call", "a system call that must not be executed twice")             \
+    X(END_WAIT, "wait", "it waited for another thread or process")                                 \
+    X(END_SIGNAL, "signal", "it sent itself a signal, or returned from a handler")                 \
+    X(END_SHARED_WRITE, "shared-write", "it wrote to memory that others see")                      \
+    X(END_FAULT, "fault", "an instruction faulted")                                                \
+    X(END_ENGINE, "engine", "the engine could not go on (see why it stopped)")                     \
+    X(END_MEMORY, "memory", "it had changed as much memory as a shadow may")                       \
+    X(END_CACHE_LOST, "cache-lost", "the code cache was left half changed")                        \
+    X(END_SETUP, "setup", "it could not be made safe")                                             \
+    X(END_PROGRAM, "program-ended", "the program or the recording had ended")                      \
+    X(END_KILLED, "killed", "it was killed from outside")
+
+/* Why a trigger made no shadow. */
+#define DECLINE_REASONS(X)                                                                         \
+    X(DECLINE_LOAD, "load", "enough shadows are active")                                           \
+    X(DECLINE_BUDGET, "budget", "the budget does not allow one yet")                               \
+    X(DECLINE_BUSY, "busy", "another thread was making one")                                       \
+    X(DECLINE_SEATS, "seats", "too many shadows are active or not yet buried")                     \
+    X(DECLINE_FORK, "fork", "the kernel refused")                                                  \
+    X(DECLINE_COLLECTOR, "collector", "there is nobody to look after it")                          \
+    X(DECLINE_MEMORY, "memory", "there was no memory for its records")                             \
+    X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")
+
 /* Why a process runs without trampolines (docs/trampoline.md says how each is found). */
 #define TRAMPOLINE_STATES(X)                                                                       \
     X(TRAMPOLINE_NOT_ASKED, "off", "they were not asked for")                                      \
@@ -90,6 +118,8 @@ enum unfollowed { UNFOLLOWED_REASONS(REASON_ENUMERATOR) UNFOLLOWED_COUNT };
 enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT };
 enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT };
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
+enum shadow_end { END_REASONS(REASON_ENUMERATOR) END_COUNT };
+enum shadow_decline { DECLINE_REASONS(REASON_ENUMERATOR) DECLINE_COUNT };
 #undef REASON_ENUMERATOR
 
 #endif

@@ -37,12 +37,13 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 8u
+#define SPOOL_VERSION 9u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
 #define SPOOL_ENV "PENUMBRA_SPOOL"
 #define SPOOL_PATH_MAX 1024
+#define SPOOL_CPUS 1024
 #define SPOOL_BUILD_ID_MAX 32
 
 enum trigger_kind {
@@ -122,6 +123,17 @@ struct spool_config {
     uint32_t value_context; /* bits of enum penumbra_context */
     uint32_t every;         /* one of so many triggers begins a burst; 0 is 1 */
     uint32_t skip;          /* most instructions between the interrupted one and the first observed */
+    uint32_t load_milli;    /* shadows: how many are to be active on average, in thousandths */
+    uint32_t shadow_flags;  /* SHADOW_* */
+    uint64_t shadow_memory; /* bytes that a shadow may change */
+    uint32_t cow_ns;        /* of a write to a page that is shared with a shadow, calibrated */
+    uint32_t shadow_reserved;
+    uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
+};
+
+enum {
+    SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
+    SHADOW_COLD = 2,          /* no shadow uses what another has translated */
 };
 
 /* Who consumes the tuples. */
@@ -153,6 +165,10 @@ struct spool_header {
     uint32_t host;           /* atomic enum spool_host_state; collector and module host */
     uint32_t values;         /* atomic spool_ref of a struct spool_values (profile/spool_values.h), the
                                 module host's; 0: none */
+    /* spool_shadow.h */
+    int64_t load_area;       /* atomic */
+    uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
+    uint32_t shadows_active; /* atomic */
     uint32_t reserved;
     struct spool_config config;
 };
@@ -203,6 +219,8 @@ struct spool_process {
     uint32_t trampoline; /* atomic enum trampoline_state */
     spool_ref command;  /* spool_string: arguments separated by NUL */
     uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
+    uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
+    uint32_t reserved;
     char name[16];
     uint64_t drops[DROP_COUNT];
     struct spool_heap heap;

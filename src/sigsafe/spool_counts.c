@@ -110,6 +110,35 @@ bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struc
     return true;
 }
 
+/* Puts a piece's counters where the window has them. */
+static bool piece_map_as(const struct spool *s, const struct counts_window *w,
+                         const struct spool_piece *piece)
+{
+    uint64_t size = piece->count * sizeof *w->base;
+    long to = (long)(w->base + piece->first);
+    const void *pages = spool_at(s, piece->counters, size);
+    return pages && piece->first <= w->capacity && piece->count <= w->capacity - piece->first &&
+           sys_call6_as(SYS_mremap, (long)pages, 0, (long)size, MREMAP_MAYMOVE | MREMAP_FIXED, to,
+                        0) == to;
+}
+
+bool counts_window_resume_as(const struct spool *s, struct counts_window *w,
+                             struct spool_window *record, uint64_t *base, uint32_t capacity,
+                             int32_t tid)
+{
+    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity};
+    record->tid = tid;
+    spool_ref ref = __atomic_load_n(&record->pieces, __ATOMIC_ACQUIRE);
+    const struct spool_piece *piece;
+    for (; (piece = spool_at(s, ref, sizeof *piece)); ref = piece->next) {
+        if (!piece_map_as(s, w, piece))
+            return false;
+        if (w->mapped < piece->first + piece->count)
+            w->mapped = piece->first + piece->count;
+    }
+    return true;
+}
+
 /* Whole pieces for the ids [w->mapped, ids), in one system call. */
 bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint32_t ids)
 {
@@ -125,13 +154,11 @@ bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint3
     uint64_t *pages = piece ? spool_alloc_pages_as(s, size) : NULL;
     if (!pages)
         return false;
-    long to = (long)(w->base + w->mapped);
-    if (sys_call6_as(SYS_mremap, (long)pages, 0, (long)size, MREMAP_MAYMOVE | MREMAP_FIXED, to, 0)
-        != to)
-        return false;
     piece->counters = spool_ref_of(s, pages);
     piece->first = w->mapped;
     piece->count = count;
+    if (!piece_map_as(s, w, piece))
+        return false;
     spool_push_as(s, &w->record->pieces, piece);
     w->mapped += count;
     return true;

@@ -158,6 +158,12 @@ uint32_t counts_ids_as(const struct spool *s, const struct spool_counts *c);
 bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struct counts_window *w,
                             uint64_t *base, uint32_t capacity, int32_t tid);
 
+/* The same over a window that somebody who is gone has counted in: its counters go on. False: the kernel
+ * refuses. */
+bool counts_window_resume_as(const struct spool *s, struct counts_window *w,
+                             struct spool_window *record, uint64_t *base, uint32_t capacity,
+                             int32_t tid);
+
 /* Makes the counters of all ids below `ids` (and some more) usable. Code that counts must not be
  * reachable by a thread whose window does not cover it: grow every thread's window first. False: the
  * spool or the reserved space is full, or the kernel refuses; what was mapped stays. Makes a system

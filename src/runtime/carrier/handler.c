@@ -5,6 +5,7 @@
 #include "runtime/attach.h"
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/interrupted.h"
+#include "runtime/carrier/shadow.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
@@ -179,12 +180,12 @@ static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
     return here > t->unwind.stack_lo + ABOVE ? here - t->unwind.stack_lo - ABOVE : 0;
 }
 
-/* Bursts take no call path: what is charged is counted as unattributed time is. Short ones that
+/* Bursts and shadows take no call path: what is charged is counted as unattributed time is. Short bursts that
  * observe values do: what is invariant matters where time is spent. */
 static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
                          struct trigger_charge charge)
 {
-    if (rt.config->tool == TOOL_VALUES) {
+    if (rt.config->tool == TOOL_VALUES && rt_burst_as()) {
         uint64_t taken = t->record->taken;
         sample_take_as(t, regs, charge);
         return t->record->taken != taken;
@@ -196,7 +197,7 @@ static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
     return charge.weight != 0;
 }
 
-/* True if a burst is to begin. */
+/* True if a burst or a shadow is to begin. */
 static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
@@ -211,7 +212,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
         t->record->drops[DROP_LATE] += charge.weight;
     } else if (stack_left(t, u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
-    } else if (rt_burst_as()) {
+    } else if (rt_burst_as() || rt_shadow_as()) {
         taken = burst_due_as(t, &regs, charge);
     } else {
         sample_take_as(t, &regs, charge);
@@ -221,7 +222,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     return taken;
 }
 
-/* True if a burst is to begin in the interrupted context. */
+/* True if a burst or a shadow is to begin in the interrupted context. */
 static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun)
 {
@@ -259,9 +260,11 @@ void handler_as(int signal, siginfo_t *info, void *context)
     }
     uint32_t slot = (uint32_t)value;
     struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
-    bool burst = signal_take(t, slot, context, ticks, late, overrun);
+    bool due = signal_take(t, slot, context, ticks, late, overrun);
     if (!rt_quiet_as())
         interrupted_repair_as(context);
-    if (burst)
+    if (due && rt_shadow_as())
+        shadow_take_as(t, context);
+    else if (due)
         burst_take_as(t, context, ticks);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/trigger/trigger.h"
@@ -20,6 +21,7 @@ EXPORT int dlclose(void *handle)
     if (rt_running_as() && !rt_quiet_as()) {
         images_refresh();
         burst_images_changed();
+        shadow_images_changed();
     }
     return result;
 }

@@ -1,0 +1,88 @@
+#include "cli/record_shadows.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cli/process_runs.h"
+#include "sigsafe/spool_shadow.h"
+
+static uint32_t load(const uint32_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void bury(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
+                 enum shadow_end how)
+{
+    if (shadow_leave_as(spool_header(s), seat, now_ns()))
+        __atomic_fetch_add(&of->ended[how], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
+}
+
+/* What is in the seat came from the program, which can write there: only a child of ours is killed. The
+ * program itself is one too, but it is never TAKEN for long: waiting for it here would lose its status. */
+static void seat_look(const struct spool *s, const struct spool_process *p,
+                      struct spool_shadows *of, struct spool_seat *seat, bool over)
+{
+    int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
+    uint32_t state = load(&seat->state);
+    if (state == SEAT_FREE || pid <= 0 || pid == p->pid ||
+        __atomic_load_n(&seat->guard, __ATOMIC_RELAXED))
+        return;
+    enum shadow_end how = over ? END_PROGRAM : END_KILLED;
+    pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
+    if (found == 0 && over) {
+        kill(pid, SIGKILL);
+        while ((found = waitpid(pid, NULL, __WALL)) < 0 && errno == EINTR)
+            continue;
+    }
+    if (found == pid)
+        bury(s, of, seat, how);
+}
+
+static void look(const struct spool *s, const struct spool_process *p, bool over)
+{
+    struct spool_shadows *of = spool_at(s, load(&p->shadows), sizeof *of);
+    bool taken = false;
+    for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
+        taken |= load(&of->seats[i].state) == SEAT_TAKEN;
+    over |= taken && !process_runs(p->pid);
+    for (unsigned i = 0; of && i < SHADOW_SEATS; i++)
+        seat_look(s, p, of, &of->seats[i], over);
+}
+
+static void each(const struct spool *s, bool over)
+{
+    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
+    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
+        const struct spool_process *p = spool_at(s, ref, sizeof *p);
+        if (!p)
+            return;
+        look(s, p, over);
+        ref = p->next;
+    }
+}
+
+void record_shadows_poll(const struct spool *s)
+{
+    if (spool_header(s)->config.carrier == CARRIER_SHADOW)
+        each(s, false);
+}
+
+void record_shadows_end(const struct spool *s)
+{
+    if (spool_header(s)->config.carrier == CARRIER_SHADOW)
+        each(s, true);
+}

@@ -1,0 +1,118 @@
+#include "profile/section_shadows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "profile/shadows.h"
+
+/* The plain numbers, in the order of the file. */
+enum { NUMBERS = 12 };
+
+static void numbers_of(struct profile_shadows *s, uint64_t *numbers[NUMBERS])
+{
+    uint64_t *const all[NUMBERS] = {
+        &s->load_milli, &s->started,  &s->instructions,  &s->skipped_writes,
+        &s->cpu_ns,     &s->run_ns,   &s->faults,        &s->pause_ns,
+        &s->faults_before, &s->cpu_before_ns, &s->faults_after, &s->cpu_after_ns,
+    };
+    memcpy(numbers, all, sizeof all);
+}
+
+static void put_string(struct buf *b, const char *s)
+{
+    buf_put_uleb(b, strlen(s));
+    buf_puts(b, s);
+}
+
+static void put_named(struct buf *b, const uint64_t *counts, unsigned count,
+                      const char *(*name_of)(unsigned))
+{
+    buf_put_uleb(b, count);
+    for (unsigned i = 0; i < count; i++) {
+        put_string(b, name_of(i));
+        buf_put_uleb(b, counts[i]);
+    }
+}
+
+void section_shadows_put(struct section_out *out, const struct profile_shadows *s)
+{
+    struct buf *b = &out->raw;
+    struct profile_shadows copy = *s;
+    uint64_t *numbers[NUMBERS];
+    unsigned calls = 0;
+    out->type = SECTION_SHADOWS;
+    out->optional = true;
+    numbers_of(&copy, numbers);
+    for (unsigned i = 0; i < NUMBERS; i++)
+        buf_put_uleb(b, *numbers[i]);
+    put_named(b, s->ended, END_COUNT, profile_end_name);
+    put_named(b, s->declined, DECLINE_COUNT, profile_decline_name);
+    buf_put_uleb(b, SHADOW_PAUSES);
+    for (unsigned i = 0; i < SHADOW_PAUSES; i++)
+        buf_put_uleb(b, s->pauses[i]);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        calls += s->calls[i] != 0;
+    buf_put_uleb(b, calls);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        if (s->calls[i]) {
+            buf_put_uleb(b, i);
+            buf_put_uleb(b, s->calls[i]);
+            buf_put_uleb(b, s->calls_ended[i]);
+        }
+}
+
+/* Names that this version does not know count as the last reason of all: for what they say, a newer one is
+ * needed, but no shadow is lost. */
+static void get_named(struct cursor *c, uint64_t *counts, unsigned known,
+                      const char *(*name_of)(unsigned), unsigned other)
+{
+    uint32_t n = (uint32_t)cursor_uleb(c, REASONS_MAX, "a number of names up to 64");
+    for (uint32_t i = 0; i < n && !c->failed; i++) {
+        char *name = cursor_string(c, "a name");
+        uint64_t count = cursor_uleb(c, UINT64_MAX, "a count");
+        unsigned k = 0;
+        while (name && k < known && strcmp(name, name_of(k)) != 0)
+            k++;
+        k = k < known ? k : other;
+        counts[k] = add_saturated(counts[k], count);
+        free(name);
+    }
+}
+
+static void get_all(struct cursor *c, struct profile_shadows *s)
+{
+    uint64_t *numbers[NUMBERS];
+    numbers_of(s, numbers);
+    for (unsigned i = 0; i < NUMBERS; i++)
+        *numbers[i] = cursor_uleb(c, UINT64_MAX, "a number about shadows");
+    get_named(c, s->ended, END_COUNT, profile_end_name, END_ENGINE);
+    get_named(c, s->declined, DECLINE_COUNT, profile_decline_name, DECLINE_MEMORY);
+    uint64_t pauses = cursor_uleb(c, SHADOW_PAUSES, "a number of pauses up to 160");
+    for (uint64_t i = 0; i < pauses && !c->failed; i++)
+        s->pauses[i] = cursor_uleb(c, UINT64_MAX, "a number of pauses");
+    uint64_t calls = cursor_uleb(c, SHADOW_CALLS, "a number of system calls up to 512");
+    for (uint64_t i = 0; i < calls && !c->failed; i++) {
+        uint64_t number = cursor_uleb(c, SHADOW_CALLS - 1, "a system call's number below 512");
+        s->calls[number] = cursor_uleb(c, UINT64_MAX, "how often a system call was met");
+        s->calls_ended[number] = cursor_uleb(c, UINT64_MAX, "how often it ended a shadow");
+    }
+}
+
+bool section_shadows_get(struct decoder *d)
+{
+    struct cursor c;
+    if (!d->file.known[SECTION_SHADOWS].offset)
+        return true;
+    if (!decode_open(d, SECTION_SHADOWS, &c))
+        return false;
+    d->p->shadows = calloc(1, sizeof *d->p->shadows);
+    if (!d->p->shadows) {
+        free((void *)(uintptr_t)c.data);
+        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+    }
+    get_all(&c, d->p->shadows);
+    bool ok = cursor_end(&c);
+    free((void *)(uintptr_t)c.data);
+    return ok;
+}

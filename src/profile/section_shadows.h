@@ -1,0 +1,14 @@
+/* The optional section of a profile file about shadows (docs/format.md).
+ *
+ * Context: ordinary code.
+ * Ownership: the caller's buffers and decoder. */
+#ifndef PENUMBRA_PROFILE_SECTION_SHADOWS_H
+#define PENUMBRA_PROFILE_SECTION_SHADOWS_H
+
+#include "profile/decode.h"
+
+void section_shadows_put(struct section_out *out, const struct profile_shadows *s);
+/* Reads it, if it is there. */
+bool section_shadows_get(struct decoder *d);
+
+#endif

@@ -1,0 +1,125 @@
+#include "profile/shadows.h"
+
+#include <stddef.h>
+
+#include "base/saturate.h"
+
+#define REASON_NAME(id, name, sentence) [id] = {name, sentence},
+
+struct reason {
+    const char *name, *sentence;
+};
+
+static const struct reason ends[END_COUNT] = {END_REASONS(REASON_NAME)};
+static const struct reason declines[DECLINE_COUNT] = {DECLINE_REASONS(REASON_NAME)};
+
+#define CALL(number, name, group, how, reason) [number] = {#name, reason, CALL_##group},
+static const struct call {
+    const char *name, *reason;
+    enum call_group group;
+} calls[SHADOW_CALLS] = {
+#include "sigsafe/shadow_calls.inc"
+};
+#undef CALL
+
+const char *profile_end_name(unsigned end)
+{
+    return end < END_COUNT ? ends[end].name : "?";
+}
+
+const char *profile_end_sentence(unsigned end)
+{
+    return end < END_COUNT ? ends[end].sentence : "?";
+}
+
+const char *profile_decline_name(unsigned decline)
+{
+    return decline < DECLINE_COUNT ? declines[decline].name : "?";
+}
+
+const char *profile_decline_sentence(unsigned decline)
+{
+    return decline < DECLINE_COUNT ? declines[decline].sentence : "?";
+}
+
+const char *profile_group_name(unsigned group)
+{
+    static const char *const names[CALL_GROUPS] = {"benign", "output", "input", "miscellaneous",
+                                                   "unsafe"};
+    return group < CALL_GROUPS ? names[group] : "?";
+}
+
+const char *profile_call_name(unsigned number)
+{
+    return number < SHADOW_CALLS ? calls[number].name : NULL;
+}
+
+enum call_group profile_call_group(unsigned number)
+{
+    return number < SHADOW_CALLS && calls[number].name ? calls[number].group : CALL_UNSAFE;
+}
+
+const char *profile_call_reason(unsigned number)
+{
+    return number < SHADOW_CALLS && calls[number].name ? calls[number].reason : "it is not known";
+}
+
+static void add(uint64_t *into, const uint64_t *from, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        into[i] = add_saturated(into[i], from[i]);
+}
+
+void profile_shadows_add(struct profile_shadows *into, const struct profile_shadows *from)
+{
+    if (!into->load_milli)
+        into->load_milli = from->load_milli;
+    add(&into->started, &from->started, 1);
+    add(into->ended, from->ended, END_COUNT);
+    add(into->declined, from->declined, DECLINE_COUNT);
+    add(&into->instructions, &from->instructions, 1);
+    add(&into->skipped_writes, &from->skipped_writes, 1);
+    add(&into->cpu_ns, &from->cpu_ns, 1);
+    add(&into->run_ns, &from->run_ns, 1);
+    add(&into->faults, &from->faults, 1);
+    add(&into->pause_ns, &from->pause_ns, 1);
+    add(into->pauses, from->pauses, SHADOW_PAUSES);
+    add(&into->faults_before, &from->faults_before, 1);
+    add(&into->cpu_before_ns, &from->cpu_before_ns, 1);
+    add(&into->faults_after, &from->faults_after, 1);
+    add(&into->cpu_after_ns, &from->cpu_after_ns, 1);
+    add(into->calls, from->calls, SHADOW_CALLS);
+    add(into->calls_ended, from->calls_ended, SHADOW_CALLS);
+}
+
+uint64_t profile_shadows_pause_ns(const struct profile_shadows *s)
+{
+    uint64_t all = 0, below = 0;
+    for (unsigned i = 0; i < SHADOW_PAUSES; i++)
+        all = add_saturated(all, s->pauses[i]);
+    for (unsigned i = 0; i < SHADOW_PAUSES; i++) {
+        below = add_saturated(below, s->pauses[i]);
+        if (all && below >= all / 2 + all % 2)
+            return shadow_bucket_ns(i);
+    }
+    return 0;
+}
+
+uint64_t profile_shadows_cow_faults(const struct profile_shadows *s)
+{
+    double rate = s->cpu_before_ns ? (double)s->faults_before / (double)s->cpu_before_ns : 0;
+    double own = rate * (double)s->cpu_after_ns;
+    return (double)s->faults_after > own ? s->faults_after - (uint64_t)own : 0;
+}
+
+struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s, uint64_t cpu_ns)
+{
+    struct shadow_coverage c = {0, 0, 0};
+    if (!cpu_ns)
+        return c;
+    double share = (double)s->run_ns / (double)cpu_ns;
+    c.high = share < 1 ? share : 1;
+    c.low = share / SHADOW_SLOWEST < 1 ? share / SHADOW_SLOWEST : 1;
+    c.estimate = share / SHADOW_USUAL < 1 ? share / SHADOW_USUAL : 1;
+    return c;
+}

@@ -1,0 +1,64 @@
+/* What became of the shadows of a recording (docs/shadow.md): sums over all processes.
+ *
+ * Context: ordinary code.
+ * Ownership: a struct profile owns its shadows. */
+#ifndef PENUMBRA_PROFILE_SHADOWS_H
+#define PENUMBRA_PROFILE_SHADOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/reasons.h"
+#include "sigsafe/spool_shadow.h"
+
+/* The groups of system calls, as in "Shadow Profiling", section 3.2. */
+enum call_group { CALL_BENIGN, CALL_OUTPUT, CALL_INPUT, CALL_MISC, CALL_UNSAFE, CALL_GROUPS };
+
+struct profile_shadows {
+    uint64_t load_milli;     /* asked for */
+    uint64_t started;
+    uint64_t ended[END_COUNT];
+    uint64_t declined[DECLINE_COUNT];
+    uint64_t instructions;   /* executed in shadows */
+    uint64_t skipped_writes; /* to shared memory */
+    uint64_t cpu_ns, run_ns; /* of shadows; of these: running the program's code */
+    uint64_t faults;         /* page faults in shadows */
+    uint64_t pause_ns;       /* of the program, in forks */
+    uint64_t pauses[SHADOW_PAUSES];
+    uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork */
+    uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
+    uint64_t calls[SHADOW_CALLS], calls_ended[SHADOW_CALLS];
+};
+
+/* Adds up; both are of one load, or what is merged has none. */
+void profile_shadows_add(struct profile_shadows *into, const struct profile_shadows *from);
+
+/* The pause that half of the forks stayed below. */
+uint64_t profile_shadows_pause_ns(const struct profile_shadows *s);
+
+/* Page faults of the program that it would not have had: what it had after the first fork, without what it
+ * would have had at the rate before. */
+uint64_t profile_shadows_cow_faults(const struct profile_shadows *s);
+
+/* The share of the program's instructions that was observed, and its bounds.
+ *
+ * The program's instructions are not counted, but its CPU time is. Under the engine an instruction takes at
+ * least as long as natively, usually some three times, hardly ever more than eight times (translation
+ * included); natively the shadows' instructions would have taken that part of the shadows' CPU time. */
+enum { SHADOW_USUAL = 3, SHADOW_SLOWEST = 8 };
+struct shadow_coverage {
+    double estimate, low, high;
+};
+struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s, uint64_t cpu_ns);
+
+/* Names by enumerator; "?" out of range. Of system calls by number: NULL if it has none. */
+const char *profile_end_name(unsigned end);
+const char *profile_end_sentence(unsigned end);
+const char *profile_decline_name(unsigned decline);
+const char *profile_decline_sentence(unsigned decline);
+const char *profile_group_name(unsigned group);
+const char *profile_call_name(unsigned number);
+enum call_group profile_call_group(unsigned number);
+const char *profile_call_reason(unsigned number);
+
+#endif

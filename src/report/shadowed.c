@@ -1,0 +1,162 @@
+#include "report/shadowed.h"
+
+#include <math.h>
+
+#include "base/saturate.h"
+#include "report/text.h"
+
+enum { FIELD = 10 };
+
+static void field(FILE *out, const struct report_style *style, const char *name)
+{
+    text_colour(out, style, TEXT_BOLD);
+    fprintf(out, "%-*s", FIELD, name);
+    text_colour(out, style, TEXT_PLAIN);
+}
+
+static uint64_t sum(const uint64_t *counts, unsigned count)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < count; i++)
+        all = add_saturated(all, counts[i]);
+    return all;
+}
+
+static struct shadow_coverage coverage(const struct view *v)
+{
+    struct profile_totals totals;
+    profile_totals(v->profile, &totals);
+    return profile_shadows_coverage(v->profile->shadows, totals.cpu_ns);
+}
+
+/* ---- text ---- */
+
+static void write_ends(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile_shadows *s = v->profile->shadows;
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+    field(out, style, "shadows");
+    fprintf(out, "%s of %s instructions at load %g: %s executed\n", text_count(a, s->started),
+            text_count(b, v->profile->counts ? v->profile->counts->length : 0),
+            (double)s->load_milli / 1000, text_count(c, s->instructions));
+    for (unsigned i = 0; i < END_COUNT; i++)
+        if (s->ended[i])
+            fprintf(out, "%*s%10s  %s: %s\n", FIELD, "", text_count(a, s->ended[i]),
+                    profile_end_name(i), profile_end_sentence(i));
+    for (unsigned i = 0; i < DECLINE_COUNT; i++)
+        if (s->declined[i] && i != DECLINE_LOAD)
+            fprintf(out, "%*s%10s  not made, %s: %s\n", FIELD, "", text_count(a, s->declined[i]),
+                    profile_decline_name(i), profile_decline_sentence(i));
+}
+
+static void write_coverage(FILE *out, const struct view *v, const struct report_style *style)
+{
+    struct shadow_coverage c = coverage(v);
+    field(out, style, "coverage");
+    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by the shadows' CPU "
+                 "time)\n", 100 * c.estimate, 100 * c.low, 100 * c.high);
+}
+
+static void write_cost(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
+    field(out, style, "forks");
+    fprintf(out, "half of them within %s, all in %s; %s page faults more than before the first\n",
+            text_duration(a, (double)profile_shadows_pause_ns(s)),
+            text_duration(b, (double)s->pause_ns), text_count(c, profile_shadows_cow_faults(s)));
+    field(out, style, "elsewhere");
+    fprintf(out, "%s of CPU time in shadows, %s page faults\n",
+            text_duration(a, (double)s->cpu_ns), text_count(d, s->faults));
+}
+
+static void write_calls(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t groups[CALL_GROUPS] = {0}, all = sum(s->calls, SHADOW_CALLS);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++) {
+        enum call_group group = profile_call_group(i);
+        groups[group] = add_saturated(groups[group], s->calls[i]);
+    }
+    field(out, style, "calls");
+    fprintf(out, "%s system calls", text_count(number, all));
+    for (unsigned i = 0; all && i < CALL_GROUPS; i++)
+        fprintf(out, "%s %.0f%% %s", i ? "," : ":", text_share(groups[i], all), profile_group_name(i));
+    fputc('\n', out);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        if (s->calls_ended[i])
+            fprintf(out, "%*s%10s  ended at %s: %s\n", FIELD, "",
+                    text_count(number, s->calls_ended[i]),
+                    profile_call_name(i) ? profile_call_name(i) : "an unknown call",
+                    profile_call_reason(i));
+}
+
+void shadowed_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    const struct profile_shadows *s = v->profile->shadows;
+    write_ends(out, v, style);
+    write_coverage(out, v, style);
+    write_cost(out, s, style);
+    write_calls(out, s, style);
+}
+
+/* ---- JSON ---- */
+
+static void json_counts(struct json *j, const char *key, const uint64_t *counts, unsigned count,
+                        const char *(*name_of)(unsigned))
+{
+    json_key(j, key);
+    json_open(j, '{');
+    for (unsigned i = 0; i < count; i++)
+        json_key_u64(j, name_of(i), counts[i]);
+    json_close(j, '}');
+}
+
+static void json_calls(struct json *j, const struct profile_shadows *s)
+{
+    json_key(j, "syscalls");
+    json_open(j, '{');
+    for (unsigned group = 0; group < CALL_GROUPS; group++) {
+        json_key(j, profile_group_name(group));
+        json_open(j, '{');
+        for (unsigned i = 0; i < SHADOW_CALLS; i++)
+            if (s->calls[i] && profile_call_group(i) == group)
+                json_key_u64(j, profile_call_name(i) ? profile_call_name(i) : "unknown", s->calls[i]);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+void shadowed_json(struct json *j, const struct view *v)
+{
+    const struct profile_shadows *s = v->profile->shadows;
+    struct shadow_coverage c = coverage(v);
+    json_key(j, "shadows");
+    json_open(j, '{');
+    json_key(j, "load");
+    json_double(j, (double)s->load_milli / 1000);
+    json_key_u64(j, "started", s->started);
+    json_key_u64(j, "completed", s->ended[END_COMPLETE]);
+    json_counts(j, "ended", s->ended, END_COUNT, profile_end_name);
+    json_counts(j, "declined", s->declined, DECLINE_COUNT, profile_decline_name);
+    json_key_u64(j, "instructions", s->instructions);
+    json_key_u64(j, "skipped_writes", s->skipped_writes);
+    json_key(j, "coverage");
+    json_double(j, c.estimate);
+    json_key(j, "coverage_bounds");
+    json_open(j, '[');
+    json_double(j, c.low);
+    json_double(j, c.high);
+    json_close(j, ']');
+    json_key(j, "fork_us");
+    json_double(j, s->started ? (double)profile_shadows_pause_ns(s) / 1000 : NAN);
+    json_key_u64(j, "cow_faults", profile_shadows_cow_faults(s));
+    json_key(j, "cost");
+    json_open(j, '{');
+    json_key_u64(j, "fork_ns", s->pause_ns);
+    json_key_u64(j, "shadow_cpu_ns", s->cpu_ns);
+    json_key_u64(j, "shadow_run_ns", s->run_ns);
+    json_key_u64(j, "shadow_faults", s->faults);
+    json_close(j, '}');
+    json_close(j, '}');
+    json_calls(j, s);
+}

@@ -1,0 +1,326 @@
+#include "runtime/carrier/shadow.h"
+
+#include <asm-generic/errno-base.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "engine/engine.h"
+#include "engine/hook.h"
+#include "runtime/carrier/translated.h"
+#include "runtime/thread.h"
+#include "sigsafe/spool_counts.h"
+#include "sigsafe/spool_shadow.h"
+#include "sigsafe/sys.h"
+#include "tools/tools.h"
+
+/* Of the program, at some time. */
+struct usage {
+    uint64_t faults, cpu_ns, pages;
+};
+
+static struct {
+    uint32_t busy;                /* atomic: a thread is at it */
+    uint32_t retired;             /* atomic: the engine knows code that has gone */
+    struct spool_shadows *record; /* NULL: not made yet */
+    struct spool_counts *counts;
+    struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
+    struct usage last;            /* at the last fork */
+    uint64_t pause_ns;            /* CPU time of the last fork */
+} monitor;
+
+/* ---- records ---- */
+
+static bool records_need_as(void)
+{
+    if (!monitor.record) {
+        monitor.record = spool_alloc_as(&rt.spool, sizeof *monitor.record);
+        if (monitor.record)
+            __atomic_store_n(&rt.process->shadows, spool_ref_of(&rt.spool, monitor.record),
+                             __ATOMIC_RELEASE);
+    }
+    if (!monitor.counts)
+        monitor.counts = counts_begin_as(&rt.spool, rt.process);
+    return monitor.record && monitor.counts;
+}
+
+/* What a tool keeps outside of the spool and of the code is not there in another process. */
+static bool shares_code(void)
+{
+    const struct tool *tool = tool_of_kind(rt.config->tool);
+    return !(rt.config->shadow_flags & SHADOW_COLD) && tool && tool->flags & TOOL_SHARED;
+}
+
+static void engine_drop_as(void)
+{
+    if (monitor.engine)
+        engine_free_as(monitor.engine);
+    monitor.engine = NULL;
+}
+
+static bool engine_need_as(void)
+{
+    struct engine_config config;
+    enum stop_reason why = STOP_COUNT;
+    bool lost = __atomic_exchange_n(&monitor.record->cache_lost, 0, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&monitor.retired, 0, __ATOMIC_ACQUIRE) || lost)
+        engine_drop_as();
+    if (monitor.engine || !shares_code())
+        return true;
+    shadow_engine_config(&config, monitor.counts);
+    monitor.engine = engine_make_as(&config, &why);
+    return monitor.engine;
+}
+
+static struct spool_seat *seat_take_as(void)
+{
+    for (uint32_t i = 0; i < SHADOW_SEATS; i++) {
+        struct spool_seat *seat = &monitor.record->seats[i];
+        uint32_t nobody = SEAT_FREE;
+        if (__atomic_load_n(&seat->state, __ATOMIC_ACQUIRE) != SEAT_FREE)
+            continue;
+        __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
+        if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
+                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        __atomic_fetch_add(&spool_header(&rt.spool)->shadows_active, 1, __ATOMIC_RELAXED);
+        return seat;
+    }
+    return NULL;
+}
+
+/* ---- what it costs ---- */
+
+static void pause_note(uint64_t ticks)
+{
+    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    __atomic_fetch_add(&monitor.record->pause_ticks, ticks, __ATOMIC_RELAXED);
+    if (per_us)
+        __atomic_fetch_add(&monitor.record->pauses[shadow_bucket(ticks * 1000u / per_us)], 1,
+                           __ATOMIC_RELAXED);
+}
+
+static uint64_t time_ns(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static bool usage_look_as(struct usage *u)
+{
+    struct rusage usage;
+    if (sys_call3_as(SYS_getrusage, RUSAGE_SELF, (long)&usage, 0) != 0)
+        return false;
+    u->faults = (uint64_t)usage.ru_minflt;
+    u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
+    u->pages = (uint64_t)usage.ru_maxrss / 4;
+    return true;
+}
+
+/* The program's page faults until the first fork, and since then. */
+static void usage_note(const struct usage *now)
+{
+    struct spool_shadows *r = monitor.record;
+    monitor.last = *now;
+    if (!r->started) {
+        r->faults_before = now->faults;
+        r->cpu_before_ns = now->cpu_ns;
+        return;
+    }
+    r->faults_after = now->faults - r->faults_before;
+    r->cpu_after_ns = now->cpu_ns - r->cpu_before_ns;
+}
+
+/* What the last fork has cost so far: its pause, and page faults above the rate that there was before the
+ * first one. Before the first, what it will cost: by the memory that has to be described anew. */
+static uint64_t cost_ns(const struct usage *now)
+{
+    enum { FORK_NS = 100000, PAGE_NS = 60 };
+    const struct spool_shadows *r = monitor.record;
+    if (!r->started)
+        return FORK_NS + now->pages * PAGE_NS;
+    uint64_t faults = now->faults - monitor.last.faults;
+    uint64_t per_ms = r->faults_before * 1000000u / (r->cpu_before_ns + 1);
+    uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000000u * per_ms;
+    return monitor.pause_ns + (faults > own ? faults - own : 0) * rt.config->cow_ns;
+}
+
+/* Has the program run for long enough since the last fork that what that cost is within the budget? The fork
+ * that comes is expected to cost as much. */
+static bool budget_allows(const struct usage *now)
+{
+    uint64_t ppm = rt.config->budget_ppm;
+    uint64_t since = now->cpu_ns - monitor.last.cpu_ns;
+    return !ppm || cost_ns(now) <= since / 1000u * ppm / 1000u;
+}
+
+/* ---- the fork ---- */
+
+static bool failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+/* Where the collector is the program's parent it is the shadow's too, and buries it; the program never was
+ * its parent, so neither wait nor times tell. */
+static long fork_direct_as(struct shadow_start *start)
+{
+    start->parent = start->ppid;
+    return sys_call6_as(SYS_clone, CLONE_PARENT, 0, 0, 0, 0, 0);
+}
+
+/* The guard's life: it makes the shadow, waits for its end, and sees that its seat is left. Its children are
+ * buried by the kernel, with all their time. Returns in the shadow. */
+static void guard_as(struct shadow_start *start)
+{
+    const uint64_t ignore[4] = {(uint64_t)(uintptr_t)SIG_IGN};
+    enum { KERNEL_SET = 8 };
+    start->parent = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    __atomic_store_n(&start->seat->guard, start->parent, __ATOMIC_RELAXED);
+    sys_call6_as(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    sys_call6_as(SYS_rt_sigaction, SIGCHLD, (long)ignore, 0, KERNEL_SET, 0, 0);
+    long pid = sys_call3_as(SYS_getppid, 0, 0, 0) == start->pid
+                   ? sys_call6_as(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0)
+                   : -1;
+    if (pid == 0)
+        return;
+    sys_call3_as(SYS_close_range, 0, UINT32_MAX, 0);
+    if (pid > 0)
+        sys_call6_as(SYS_wait4, pid, 0, 0, 0, 0, 0);
+    if (shadow_leave_as(spool_header(&rt.spool), start->seat, thread_monotonic_ns_as()))
+        __atomic_fetch_add(&start->record->ended[END_KILLED], 1, __ATOMIC_RELAXED);
+    for (;;)
+        sys_call3_as(SYS_exit_group, 0, 0, 0);
+}
+
+/* Elsewhere a guard stands between: a child in no sense of wait, and hardly any time is spent in it. */
+static long fork_guarded_as(struct shadow_start *start)
+{
+    long pid = sys_call6_as(SYS_clone, 0, 0, 0, 0, 0, 0);
+    if (pid == 0)
+        guard_as(start);
+    return pid;
+}
+
+/* Buries guards whose work is done, or, at the end, all of them. */
+static void guards_look_as(bool all)
+{
+    for (uint32_t i = 0; i < SHADOW_SEATS; i++) {
+        struct spool_seat *seat = &monitor.record->seats[i];
+        int32_t guard = __atomic_load_n(&seat->guard, __ATOMIC_RELAXED);
+        if (guard <= 0 || __atomic_load_n(&seat->state, __ATOMIC_ACQUIRE) == SEAT_FREE)
+            continue;
+        if (all)
+            sys_call3_as(SYS_kill, guard, SIGKILL, 0);
+        long found = sys_call6_as(SYS_wait4, guard, 0, (long)__WCLONE | (all ? 0 : WNOHANG), 0, 0, 0);
+        if (found == 0)
+            continue;
+        if (shadow_leave_as(spool_header(&rt.spool), seat, thread_monotonic_ns_as()))
+            __atomic_fetch_add(&monitor.record->ended[all ? END_PROGRAM : END_KILLED], 1,
+                               __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
+    }
+}
+
+/* Returns twice. */
+static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
+                    const struct usage *now)
+{
+    struct spool_header *h = spool_header(&rt.spool);
+    struct shadow_start start = {.context = u,
+                                 .engine = monitor.engine,
+                                 .counts = monitor.counts,
+                                 .record = monitor.record,
+                                 .seat = seat,
+                                 .pid = rt.pid,
+                                 .tid = t->tid,
+                                 .ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0)};
+    bool direct = start.ppid == h->collector_pid;
+    uint64_t begin = sys_ticks_as(), cpu = thread_cpu_ns_as();
+    long pid = direct ? fork_direct_as(&start) : fork_guarded_as(&start);
+    if (pid == 0) {
+        shadow_begin_as(&start);
+        return;
+    }
+    pause_note(sys_ticks_as() - begin);
+    monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
+    if (failed(pid)) {
+        shadow_leave_as(h, seat, thread_monotonic_ns_as());
+        __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&monitor.record->declined[DECLINE_FORK], 1, __ATOMIC_RELAXED);
+        return;
+    }
+    __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
+    usage_note(now);
+    monitor.record->started++;
+}
+
+/* A killed collector leaves the program as it is, which is to be left alone from then on. */
+static bool collector_lives_as(void)
+{
+    int32_t collector = spool_header(&rt.spool)->collector_pid;
+    return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
+}
+
+/* DECLINE_COUNT: none. */
+static enum shadow_decline refusal_as(struct usage *now)
+{
+    if (rt_quiet_as())
+        return DECLINE_SANDBOX;
+    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
+        return DECLINE_LOAD;
+    if (!usage_look_as(now) || !budget_allows(now))
+        return DECLINE_BUDGET;
+    if (!collector_lives_as())
+        return DECLINE_COLLECTOR;
+    return engine_need_as() ? DECLINE_COUNT : DECLINE_MEMORY;
+}
+
+static void consider_as(struct rt_thread *t, ucontext_t *u)
+{
+    guards_look_as(false);
+    struct usage now;
+    enum shadow_decline why = refusal_as(&now);
+    struct spool_seat *seat = why == DECLINE_COUNT ? seat_take_as() : NULL;
+    if (seat)
+        fork_as(t, u, seat, &now);
+    else
+        __atomic_fetch_add(&monitor.record->declined[why == DECLINE_COUNT ? DECLINE_SEATS : why], 1,
+                           __ATOMIC_RELAXED);
+}
+
+void shadow_take_as(struct rt_thread *t, ucontext_t *u)
+{
+    if (__atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (records_need_as())
+        consider_as(t, u);
+    __atomic_store_n(&monitor.busy, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- what changes ---- */
+
+/* Shadows may be running in it: theirs stays, and ours is replaced at the next trigger. */
+void shadow_images_changed(void)
+{
+    __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
+}
+
+void shadow_program_ends_as(void)
+{
+    if (monitor.record && rt_shadow_as() && !rt_quiet_as())
+        guards_look_as(true);
+}
+
+void shadow_forget(void)
+{
+    engine_drop_as();
+    monitor.record = NULL;
+    monitor.counts = NULL;
+    monitor.last = (struct usage){0};
+    monitor.retired = 0;
+    monitor.busy = 0;
+}

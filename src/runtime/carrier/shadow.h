@@ -1,0 +1,49 @@
+/* The carrier `shadow`: at a trigger a copy of the process is forked, which goes on under the engine from the
+ * interrupted instruction, for as many instructions as were asked for, and ends. The program goes on
+ * natively. docs/shadow.md has the design.
+ *
+ *      trigger ──> monitor ──fork──> shadow: parts from all that others see, runs, counts, ends
+ *                     │
+ *                     └──return──> program
+ *
+ * Context: _as functions: signal handlers of the thread concerned.
+ * Ownership: one engine a process, made at the first trigger and shared with its shadows; records are
+ * the spool's. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_H
+#define PENUMBRA_RUNTIME_CARRIER_SHADOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "runtime/runtime.h"
+
+/* A trigger's handler, about to return to the interrupted context u. In the program: makes a shadow, or
+ * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. */
+void shadow_take_as(struct rt_thread *t, ucontext_t *u);
+
+/* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
+void shadow_images_changed(void);
+/* In a fork child, where nothing is left of the parent's engine, and around an attach: begins anew. */
+void shadow_forget(void);
+/* The process ends, or another image takes its place: no child of its own is left that is a shadow's. */
+void shadow_program_ends_as(void);
+
+/* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the shadow's;
+ * engine: the one that is shared, or NULL: it makes its own. False: never. */
+struct shadow_start {
+    ucontext_t *context;
+    struct engine *engine;
+    struct spool_counts *counts;
+    struct spool_shadows *record;
+    struct spool_seat *seat;
+    int32_t pid, tid, ppid; /* of the program's thread */
+    int32_t parent;         /* the shadow's */
+};
+void shadow_begin_as(const struct shadow_start *start);
+
+/* The engine's configuration. */
+struct engine_config;
+void shadow_engine_config(struct engine_config *config, struct spool_counts *counts);
+
+#endif

@@ -1,0 +1,226 @@
+#include "runtime/carrier/shadow_self.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "sigsafe/sys.h"
+
+/* What is known of a descriptor. */
+struct file {
+    uint8_t kind; /* enum shadow_file */
+    bool written;
+    uint32_t flags;
+};
+
+enum { MOST = 1 << 20, SPARE = 256, TEXT = 4096, NAME_AT = 19 };
+
+static struct {
+    struct file *at;
+    uint64_t count;
+} files;
+
+static bool failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+static struct file *file_at(uint64_t fd)
+{
+    return fd < files.count ? &files.at[fd] : NULL;
+}
+
+/* ---- asking about what there is ---- */
+
+static long folder_open_as(void)
+{
+    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                        0, 0, 0);
+}
+
+/* The number that a folder entry is named by; -1: "." and "..". */
+static long entry_number(const uint8_t *entry)
+{
+    long number = -1;
+    for (const uint8_t *c = entry + NAME_AT; *c >= '0' && *c <= '9'; c++)
+        number = (number < 0 ? 0 : number * 10) + (*c - '0');
+    return number;
+}
+
+/* Calls back with each open descriptor. False: the list could not be read. */
+static bool each_as(void (*function)(long fd, void *data), void *data)
+{
+    static uint8_t text[TEXT] __attribute__((aligned(8)));
+    long folder = folder_open_as(), n = folder;
+    while (!failed(n) && (n = sys_call3_as(SYS_getdents64, folder, (long)text, TEXT)) > 0)
+        for (long i = 0; i < n; i += *(const uint16_t *)(const void *)(text + i + 16)) {
+            long number = entry_number(text + i);
+            if (number >= 0 && number != folder)
+                function(number, data);
+        }
+    if (!failed(folder))
+        sys_call3_as(SYS_close, folder, 0, 0);
+    return n == 0;
+}
+
+static void greatest(long fd, void *data)
+{
+    long *most = data;
+    if (fd > *most && fd < MOST)
+        *most = fd;
+}
+
+static enum shadow_file kind_of(uint32_t mode, uint32_t flags)
+{
+    if (flags & O_PATH)
+        return FILE_OTHER;
+    switch (mode & S_IFMT) {
+    case S_IFREG: return (flags & O_ACCMODE) == O_WRONLY ? FILE_UNREADABLE : FILE_REGULAR;
+    case S_IFDIR: return FILE_FOLDER;
+    case S_IFIFO: return FILE_PIPE;
+    case S_IFSOCK: return FILE_SOCKET;
+    case S_IFCHR:
+    case S_IFBLK: return FILE_DEVICE;
+    default: return FILE_OTHER; /* eventfd, epoll, ...: no file at all */
+    }
+}
+
+/* ---- parting ---- */
+
+/* "/proc/self/fd/N" */
+static void name_make(char *name, long fd)
+{
+    static const char folder[] = "/proc/self/fd/";
+    char digits[20];
+    unsigned n = 0, at = 0;
+    for (; folder[at]; at++)
+        name[at] = folder[at];
+    do
+        digits[n++] = (char)('0' + fd % 10);
+    while (fd /= 10);
+    while (n)
+        name[at++] = digits[--n];
+    name[at] = 0;
+}
+
+/* A description of the same file: a private one, at the same position; or its name alone. */
+static long describe_as(long fd, enum shadow_file kind, uint32_t flags)
+{
+    char name[40];
+    name_make(name, fd);
+    bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER;
+    long how = reads ? O_RDONLY | O_CLOEXEC | (long)(flags & (O_DIRECTORY | O_NOATIME | O_DIRECT))
+                     : O_PATH | O_CLOEXEC;
+    long made = sys_call6_as(SYS_openat, AT_FDCWD, (long)name, how, 0, 0, 0);
+    if (failed(made) || !reads)
+        return made;
+    long position = sys_call3_as(SYS_lseek, fd, 0, SEEK_CUR);
+    if (!failed(position))
+        sys_call3_as(SYS_lseek, made, position, SEEK_SET);
+    return made;
+}
+
+/* From here on fd leads to nothing that the program has open. */
+static void part(long fd, void *data)
+{
+    struct stat status;
+    (void)data;
+    long flags = sys_call3_as(SYS_fcntl, fd, F_GETFL, 0);
+    long closes = sys_call3_as(SYS_fcntl, fd, F_GETFD, 0);
+    struct file *file = file_at((uint64_t)fd);
+    if (!file || failed(flags) || failed(sys_call3_as(SYS_fstat, fd, (long)&status, 0))) {
+        sys_call3_as(SYS_close, fd, 0, 0);
+        return;
+    }
+    enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
+    long made = describe_as(fd, kind, (uint32_t)flags);
+    if (failed(made) && kind == FILE_REGULAR) /* it may not be opened again */
+        made = describe_as(fd, kind = FILE_UNREADABLE, (uint32_t)flags);
+    if (failed(made) ||
+        failed(sys_call3_as(SYS_dup3, made, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
+        sys_call3_as(SYS_close, fd, 0, 0);
+    else
+        *file = (struct file){.kind = (uint8_t)kind, .flags = (uint32_t)flags};
+    if (!failed(made))
+        sys_call3_as(SYS_close, made, 0, 0);
+}
+
+/* What is made while the list is read has the numbers of the gaps, and is gone again before it is come to,
+ * or is closed as unknown. */
+bool shadow_files_part_as(void)
+{
+    long most = -1;
+    if (!each_as(greatest, &most))
+        return false;
+    files.count = (uint64_t)most + 1 + SPARE;
+    long at = sys_call6_as(SYS_mmap, 0, (long)(files.count * sizeof *files.at),
+                           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (failed(at))
+        return false;
+    files.at = (struct file *)at;
+    if (!each_as(part, NULL))
+        return false;
+    /* Another thread of the program may have opened one that the list did not have. */
+    return !failed(sys_call3_as(SYS_close_range, (long)files.count, UINT32_MAX, 0));
+}
+
+/* ---- afterwards ---- */
+
+enum shadow_file shadow_file_of(uint64_t fd)
+{
+    const struct file *file = file_at(fd);
+    return file ? (enum shadow_file)file->kind : FILE_UNKNOWN;
+}
+
+uint32_t shadow_file_flags(uint64_t fd)
+{
+    const struct file *file = file_at(fd);
+    return file ? file->flags : 0;
+}
+
+void shadow_file_set_flags(uint64_t fd, uint32_t flags)
+{
+    struct file *file = file_at(fd);
+    if (file)
+        file->flags = flags;
+}
+
+bool shadow_file_written(uint64_t fd)
+{
+    const struct file *file = file_at(fd);
+    return !file || file->written;
+}
+
+/* A file that was written to without having been opened for reading has no position of its own here; nobody
+ * can ask for it. */
+void shadow_file_write_as(uint64_t fd, uint64_t size, bool position)
+{
+    struct file *file = file_at(fd);
+    if (!file)
+        return;
+    file->written = true;
+    if (position && file->kind == FILE_REGULAR)
+        sys_call3_as(SYS_lseek, (long)fd, (long)size, SEEK_CUR);
+}
+
+void shadow_file_copy(uint64_t from, uint64_t to)
+{
+    const struct file *a = file_at(from);
+    struct file *b = file_at(to);
+    if (a && b)
+        *b = *a;
+}
+
+void shadow_file_close(uint64_t first, uint64_t last)
+{
+    for (uint64_t fd = first; fd <= last && fd < files.count; fd++)
+        files.at[fd] = (struct file){0};
+}
+
+void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags)
+{
+    struct file *file = file_at(fd);
+    if (file)
+        *file = (struct file){.kind = folder ? FILE_FOLDER : FILE_REGULAR, .flags = flags};
+}

@@ -1,0 +1,338 @@
+/* A shadow from its first instruction to its last. */
+#include <asm-generic/errno-base.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "engine/recover.h"
+#include "runtime/carrier/burst_code.h"
+#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_self.h"
+#include "runtime/carrier/translated.h"
+#include "runtime/thread.h"
+#include "sigsafe/spool_counts.h"
+#include "sigsafe/sys.h"
+#include "tools/tools.h"
+#include "x86/insn.h"
+
+/* The shadow looks about itself after so many instructions. */
+enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, KERNEL_SET = 8, PAGE = 4096 };
+#define SA_RESTORER_BIT UINT64_C(0x04000000)
+
+struct shadow_self shadow_self;
+
+static const int faults[SHADOW_FAULTS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+
+int shadow_fault_index(int signal)
+{
+    for (int i = 0; i < SHADOW_FAULTS; i++)
+        if (faults[i] == signal)
+            return i;
+    return -1;
+}
+
+static uint64_t faults_mask(void)
+{
+    uint64_t mask = 0;
+    for (int i = 0; i < SHADOW_FAULTS; i++)
+        mask |= UINT64_C(1) << (faults[i] - 1);
+    return mask;
+}
+
+/* ---- the end ---- */
+
+static uint64_t page_faults_as(void)
+{
+    struct rusage usage;
+    if (sys_call3_as(SYS_getrusage, RUSAGE_SELF, (long)&usage, 0) != 0)
+        return 0;
+    return (uint64_t)usage.ru_minflt;
+}
+
+static uint64_t cpu_ns_as(void)
+{
+    struct timespec now = {0, 0};
+    sys_call3_as(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&now, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void figures_add(uint64_t not_run)
+{
+    struct shadow_self *self = &shadow_self;
+    struct spool_shadows *r = self->record;
+    __atomic_fetch_add(&r->run_ns, cpu_ns_as() - self->begun_ns, __ATOMIC_RELAXED);
+    uint64_t ran = self->sliced - (uint64_t)self->thread->budget - not_run;
+    engine_thread_finish_as(self->thread);
+    if (!self->cold)
+        translated_figures_as(self->counts, self->thread);
+    __atomic_fetch_add(&r->instructions, ran, __ATOMIC_RELAXED);
+}
+
+_Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
+{
+    struct shadow_self *self = &shadow_self;
+    struct spool_shadows *r = self->record;
+    if (self->thread)
+        figures_add(not_run);
+    __atomic_fetch_add(&r->cpu_ns, cpu_ns_as(), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&r->faults, page_faults_as(), __ATOMIC_RELAXED);
+    if (shadow_leave_as(spool_header(&rt.spool), self->seat, thread_monotonic_ns_as()))
+        __atomic_fetch_add(&r->ended[why], 1, __ATOMIC_RELAXED);
+    for (;;)
+        sys_call3_as(SYS_exit_group, 0, 0, 0);
+}
+
+_Noreturn void shadow_end_as(enum shadow_end why)
+{
+    shadow_end_early_as(why, 0);
+}
+
+static void cache_lost(void)
+{
+    /* A mark that the monitor looks for: its next shadows get another engine. */
+    __atomic_store_n(&shadow_self.record->cache_lost, 1, __ATOMIC_RELAXED);
+    shadow_self.thread = NULL;
+    shadow_end_as(END_CACHE_LOST);
+}
+
+/* ---- what the engine asks ---- */
+
+/* Interposed functions, which the shadow executes as part of the program, find no recording; what concerns
+ * images does. */
+static struct trust_range trust_as(void *carrier, uint64_t address)
+{
+    rt.process = shadow_self.process;
+    struct trust_range range = burst_code_trust_as(carrier, address);
+    rt.process = NULL;
+    return range;
+}
+
+static uint64_t key_as(void *carrier, uint64_t address)
+{
+    rt.process = shadow_self.process;
+    uint64_t key = translated_key_as(carrier, address);
+    rt.process = NULL;
+    return key;
+}
+
+static bool program_lives_as(void)
+{
+    return __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING &&
+           sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
+}
+
+/* A slice is over. */
+static void look_about_as(void)
+{
+    uint64_t most = rt.config->shadow_memory;
+    if (!program_lives_as())
+        shadow_end_as(END_PROGRAM);
+    if (most && page_faults_as() > most / PAGE)
+        shadow_end_as(END_MEMORY);
+}
+
+static void slice_begin(struct engine_thread *t)
+{
+    uint64_t slice = shadow_self.left < SLICE ? shadow_self.left : SLICE;
+    shadow_self.left -= slice;
+    shadow_self.sliced += slice;
+    t->budget = (int64_t)slice;
+}
+
+static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
+{
+    if (why == STOP_BUDGET && shadow_self.left) {
+        look_about_as();
+        slice_begin(t);
+        return ENGINE_CONTINUE;
+    }
+    __atomic_fetch_add(&shadow_self.counts->stopped[why], 1, __ATOMIC_RELAXED);
+    shadow_end_as(why == STOP_BUDGET ? END_COMPLETE : END_ENGINE);
+}
+
+static enum engine_action signals_as(struct engine_thread *t)
+{
+    t->pending = 0; /* all are blocked */
+    return ENGINE_CONTINUE;
+}
+
+static const struct engine_carrier carrier = {
+    .trust = trust_as,
+    .system_call = shadow_call_as,
+    .stopped = stopped_as,
+    .signals = signals_as,
+    .key = key_as,
+};
+
+void shadow_engine_config(struct engine_config *config, struct spool_counts *counts)
+{
+    *config = (struct engine_config){.carrier = &carrier,
+                                     .tool = tool_of_kind(rt.config->tool),
+                                     .spool = &rt.spool,
+                                     .counts = counts,
+                                     .budget = true,
+                                     .shared = true,
+                                     .lost = cache_lost};
+}
+
+/* ---- faults ---- */
+
+/* Goes on behind the instruction that would have written to what others see. */
+static bool skip_as(ucontext_t *u)
+{
+    enum { LONGEST = 15 };
+    greg_t *gregs = u->uc_mcontext.gregs;
+    enum engine_place place = engine_recover_as(shadow_self.thread, gregs);
+    struct x86_insn insn;
+    if (place != PLACE_BOUNDARY && place != PLACE_CORE)
+        return false;
+    unsigned length = x86_decode_as((const uint8_t *)gregs[REG_RIP], LONGEST, &insn);
+    if (!length || insn.kind != X86_ORDINARY)
+        return false;
+    gregs[REG_RIP] += length;
+    engine_redirect_as(shadow_self.thread, gregs);
+    return true;
+}
+
+static uint64_t not_run_as(const ucontext_t *u)
+{
+    struct engine_progress progress = {0, 0};
+    engine_progress_as(shadow_self.thread, (uint64_t)u->uc_mcontext.gregs[REG_RIP], &progress);
+    return progress.total - progress.done;
+}
+
+static void fault_as(int signal, siginfo_t *info, void *context)
+{
+    ucontext_t *u = context;
+    uint64_t address = (uint64_t)info->si_addr;
+    if (!shadow_self.thread)
+        shadow_end_as(END_SETUP);
+    if (signal == SIGSEGV && engine_window_fault_as(shadow_self.thread, address))
+        return;
+    uint64_t not_run = not_run_as(u);
+    if (signal != SIGSEGV || info->si_code != SEGV_ACCERR ||
+        !shadow_memory_is_shared(address, address + 1))
+        shadow_end_early_as(END_FAULT, not_run);
+    if (!(rt.config->shadow_flags & SHADOW_SKIP_SHARED) || !skip_as(u))
+        shadow_end_early_as(END_SHARED_WRITE, not_run);
+    __atomic_fetch_add(&shadow_self.record->skipped_writes, 1, __ATOMIC_RELAXED);
+}
+
+static void faults_take_as(ucontext_t *u, long stack)
+{
+    struct shadow_action ours = {.handler = (uint64_t)(uintptr_t)fault_as,
+                                 .flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER_BIT,
+                                 .restorer = (uint64_t)(uintptr_t)shadow_restorer,
+                                 .mask = 0};
+    for (int i = 0; i < SHADOW_FAULTS; i++)
+        sys_call6_as(SYS_rt_sigaction, faults[i], (long)&ours, (long)&shadow_self.actions[i],
+                     KERNEL_SET, 0, 0);
+    uint64_t *mask = (uint64_t *)(void *)&u->uc_sigmask;
+    shadow_self.mask = *mask;
+    shadow_self.stack = u->uc_stack;
+    *mask = ~faults_mask();
+    u->uc_stack = (stack_t){.ss_sp = (void *)stack, .ss_size = HANDLER_STACK};
+}
+
+/* ---- the beginning ---- */
+
+static void file_write_as(const char *path, const char *text, uint64_t size)
+{
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return;
+    sys_call3_as(SYS_write, fd, (long)text, (long)size);
+    sys_call3_as(SYS_close, fd, 0, 0);
+}
+
+/* The first to be killed, the last to be scheduled, in nobody's terminal, and never dumped. */
+static void humble_as(void)
+{
+    static const char score[] = "1000";
+    int32_t priority = 0;
+    file_write_as("/proc/self/oom_score_adj", score, sizeof score - 1);
+    sys_call6_as(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
+    sys_call3_as(SYS_setsid, 0, 0, 0);
+    sys_call3_as(SYS_sched_setaffinity, 0, sizeof rt.config->cpus, (long)rt.config->cpus);
+    sys_call3_as(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority);
+}
+
+static void self_describe_as(const struct shadow_start *start)
+{
+    struct shadow_self *self = &shadow_self;
+    self->record = start->record;
+    self->seat = start->seat;
+    self->counts = start->counts;
+    self->engine = start->engine;
+    self->process = rt.process;
+    self->cold = !start->engine;
+    self->pid = start->pid;
+    self->tid = start->tid;
+    self->ppid = start->ppid;
+    self->group = (int32_t)sys_call3_as(SYS_getpgid, 0, 0, 0);
+    self->session = (int32_t)sys_call3_as(SYS_getsid, 0, 0, 0);
+    __atomic_store_n(&self->seat->pid, (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0),
+                     __ATOMIC_RELAXED);
+    rt.process = NULL;
+}
+
+static void die_with_parent_as(int32_t parent)
+{
+    sys_call6_as(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    if (sys_call3_as(SYS_getppid, 0, 0, 0) != parent)
+        shadow_end_as(END_PROGRAM);
+}
+
+/* Where the window of whoever sat here before goes on. */
+static bool area_make_as(const struct shadow_start *start)
+{
+    struct shadow_self *self = &shadow_self;
+    struct spool_window *window = NULL;
+    int32_t tid = start->seat->pid;
+    if (start->seat->window)
+        window = spool_at(&rt.spool, start->seat->window, sizeof *window);
+    self->thread = engine_thread_share_as(self->engine, tid, window);
+    if (!self->thread)
+        return false;
+    if (!window && self->thread->window.record)
+        start->seat->window = spool_ref_of(&rt.spool, self->thread->window.record);
+    self->thread->carrier = self;
+    return true;
+}
+
+static bool engine_need_as(struct shadow_self *self)
+{
+    struct engine_config config;
+    enum stop_reason why;
+    if (self->engine)
+        return true;
+    shadow_engine_config(&config, self->counts);
+    self->engine = engine_make_as(&config, &why);
+    return self->engine;
+}
+
+void shadow_begin_as(const struct shadow_start *start)
+{
+    struct shadow_self *self = &shadow_self;
+    enum { EFLAGS_TF = 0x100 };
+    self_describe_as(start);
+    die_with_parent_as(start->parent);
+    if (!shadow_files_part_as())
+        shadow_end_as(END_SETUP);
+    humble_as();
+    long stack = sys_call6_as(SYS_mmap, 0, HANDLER_STACK, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if ((stack < 0 && stack > -4096) || !engine_need_as(self) || !shadow_memory_part_as() ||
+        start->context->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF || engine_gs_as(self->engine) ||
+        !area_make_as(start))
+        shadow_end_as(END_SETUP);
+    faults_take_as(start->context, stack);
+    self->left = rt.config->length;
+    slice_begin(self->thread);
+    self->begun_ns = cpu_ns_as();
+    engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);
+}

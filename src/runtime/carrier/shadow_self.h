@@ -1,0 +1,97 @@
+/* Inside a shadow: the state of the copy that runs under the engine, for the files that make it up.
+ *
+ *      shadow_run.c     begins, runs, ends
+ *      shadow_files.c   its descriptors: none leads to what the program has open
+ *      shadow_memory.c  its mappings: none that others see can be written to
+ *      shadow_calls.c   its system calls
+ *
+ * Context: a shadow, its only thread; general registers only.
+ * Ownership: everything ends with the process. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_SELF_H
+#define PENUMBRA_RUNTIME_CARRIER_SHADOW_SELF_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "sigsafe/spool_shadow.h"
+
+enum { SHADOW_FAULTS = 5 }; /* signals that a shadow has handlers of its own for */
+
+/* The kernel's struct sigaction. */
+struct shadow_action {
+    uint64_t handler, flags, restorer, mask;
+};
+
+struct shadow_self {
+    struct spool_shadows *record;
+    struct spool_seat *seat;
+    struct spool_counts *counts;
+    struct spool_process *process;
+    struct engine *engine;
+    struct engine_thread *thread;
+    /* What the program is told that it is. */
+    int32_t pid, tid, ppid, group, session;
+    uint64_t mask;
+    stack_t stack;
+    struct shadow_action actions[SHADOW_FAULTS];
+    uint64_t left;         /* instructions that are to run after the current slice */
+    uint64_t sliced;       /* instructions of the slices so far, the current one included */
+    uint64_t yields;       /* in a row */
+    uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
+    bool cold;             /* nobody else uses its engine */
+};
+
+extern struct shadow_self shadow_self;
+
+/* The end of the shadow. not_run: instructions that were counted but not executed. */
+_Noreturn void shadow_end_as(enum shadow_end why);
+_Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run);
+
+/* ---- descriptors ---- */
+
+enum shadow_file {
+    FILE_UNKNOWN,   /* closed, or not made private */
+    FILE_REGULAR,   /* a description of its own, at the program's position */
+    FILE_FOLDER,    /* likewise */
+    FILE_UNREADABLE, /* a regular file, not open for reading: a name without a description */
+    FILE_PIPE,      /* what follows: likewise names */
+    FILE_SOCKET,
+    FILE_DEVICE,    /* terminals among them */
+    FILE_OTHER,
+};
+
+/* Gives each descriptor of the process a description of its own, or none. False: it could not be done. */
+bool shadow_files_part_as(void);
+enum shadow_file shadow_file_of(uint64_t fd);
+uint32_t shadow_file_flags(uint64_t fd);  /* as fcntl(F_GETFL) said */
+void shadow_file_set_flags(uint64_t fd, uint32_t flags);
+bool shadow_file_written(uint64_t fd);    /* it would have been: its contents are not what they seem */
+/* `size` bytes are taken as written; position: whether they move it. */
+void shadow_file_write_as(uint64_t fd, uint64_t size, bool position);
+void shadow_file_copy(uint64_t from, uint64_t to);
+void shadow_file_close(uint64_t first, uint64_t last);
+/* A descriptor of an own description was opened. */
+void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags);
+
+/* ---- memory ---- */
+
+/* Takes write access to shared mappings away. False: it could not be done. */
+bool shadow_memory_part_as(void);
+/* Some of it is in [lo, hi). */
+bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
+
+/* ---- system calls ---- */
+
+/* struct engine_carrier.system_call */
+enum engine_action shadow_call_as(struct engine_thread *t);
+
+/* ---- the program's code ---- */
+
+/* rt_sigaction's restorer (shadow_entry.S). */
+void shadow_restorer(void);
+/* The place of a signal in shadow_self.actions, or -1. */
+int shadow_fault_index(int signal);
+
+#endif

@@ -1,0 +1,43 @@
+#include "sigsafe/spool_shadow.h"
+
+enum { UNIT = 1000 };
+#define LONGEST_NS INT64_C(10000000000)
+#define CREDIT_NS INT64_C(1000000000)
+
+/* Adds the time since the last call, with as many shadows as are active now: to be called before their
+ * number changes. */
+static void account_as(struct spool_header *h, uint64_t now_ns)
+{
+    int64_t load = h->config.load_milli;
+    int64_t active = __atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED);
+    uint64_t last = __atomic_load_n(&h->load_ns, __ATOMIC_RELAXED);
+    if (now_ns > last && __atomic_compare_exchange_n(&h->load_ns, &last, now_ns, false,
+                                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        int64_t passed = (int64_t)(now_ns - last);
+        int64_t more = (passed < LONGEST_NS ? passed : LONGEST_NS) / UNIT * (active * UNIT - load);
+        int64_t area = __atomic_add_fetch(&h->load_area, last ? more : 0, __ATOMIC_RELAXED);
+        /* A program that waits for long does not save its share up. */
+        if (area < -CREDIT_NS / UNIT * load)
+            __atomic_store_n(&h->load_area, -CREDIT_NS / UNIT * load, __ATOMIC_RELAXED);
+    }
+}
+
+bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns)
+{
+    int64_t load = h->config.load_milli;
+    int64_t active = __atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED);
+    account_as(h, now_ns);
+    return __atomic_load_n(&h->load_area, __ATOMIC_RELAXED) < 0 &&
+           active < (load + UNIT - 1) / UNIT;
+}
+
+bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns)
+{
+    uint32_t taken = SEAT_TAKEN;
+    if (!__atomic_compare_exchange_n(&seat->state, &taken, SEAT_LEFT, false, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED))
+        return false;
+    account_as(h, now_ns);
+    __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
+    return true;
+}

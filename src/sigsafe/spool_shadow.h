@@ -1,0 +1,80 @@
+/* Shadows in the spool: who runs, how each ended, what it observed and what it cost.
+ *
+ *      spool_process.shadows ─> spool_shadows
+ *                                ├ seats[16]     one for each shadow that runs at a time
+ *                                │   └ window ─> the counters that whoever sits here adds to
+ *                                └ sums over all shadows that the process has had
+ *
+ * A shadow counts where the one before it in the same seat has counted, so that the spool does not grow
+ * with their number. A seat goes FREE -> TAKEN (the monitor, before the fork) -> LEFT (the shadow, when it
+ * ends; or its parent, if it was killed) -> FREE (when nothing is left of the process: the collector, or the
+ * monitor where the parent is a guard).
+ *
+ * Context: the program's signal handlers, shadows, the collector. All fields are atomic.
+ * Ownership: records live in the spool and are never freed. */
+#ifndef PENUMBRA_SIGSAFE_SPOOL_SHADOW_H
+#define PENUMBRA_SIGSAFE_SPOOL_SHADOW_H
+
+#include "sigsafe/spool.h"
+
+enum {
+    SHADOW_SEATS = 16,
+    SHADOW_CALLS = 512,  /* system calls by number; the last one stands for all above */
+    SHADOW_PAUSES = 160, /* buckets of pauses: 4 for each power of two of nanoseconds */
+};
+
+enum seat_state { SEAT_FREE = 0, SEAT_TAKEN = 1, SEAT_LEFT = 2 };
+
+struct spool_seat {
+    uint32_t state;   /* enum seat_state */
+    int32_t pid;      /* of the shadow; 0: not known yet */
+    spool_ref window; /* struct spool_window */
+    int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
+};
+
+struct spool_shadows {
+    struct spool_seat seats[SHADOW_SEATS];
+    uint32_t cache_lost; /* a shadow found the code that they share unusable */
+    uint32_t reserved;
+    uint64_t started;
+    uint64_t ended[END_COUNT];
+    uint64_t declined[DECLINE_COUNT]; /* triggers at which none was forked */
+    uint64_t instructions; /* executed in shadows */
+    uint64_t skipped_writes; /* instructions that would have written to shared memory */
+    uint64_t cpu_ns;       /* of shadows */
+    uint64_t run_ns;       /* of this: running the program's code */
+    uint64_t faults;       /* page faults in shadows */
+    uint64_t pause_ticks;  /* of the program, in forks */
+    uint64_t pauses[SHADOW_PAUSES];
+    uint64_t faults_before, cpu_before_ns; /* minor faults and CPU time of the program until the first
+                                              fork; ... */
+    uint64_t faults_after, cpu_after_ns;   /* ... and from then to the last one */
+    uint64_t calls[SHADOW_CALLS];       /* system calls met, by number */
+    uint64_t calls_ended[SHADOW_CALLS]; /* of these: so many ended a shadow */
+};
+
+/* The bucket of a pause; and about how long the pauses in it are. */
+static inline uint32_t shadow_bucket(uint64_t ns)
+{
+    if (ns < 4)
+        return 0;
+    uint32_t log = 63 - (uint32_t)__builtin_clzll(ns);
+    uint32_t bucket = log * 4 + (uint32_t)(ns >> (log - 2) & 3);
+    return bucket < SHADOW_PAUSES ? bucket : SHADOW_PAUSES - 1;
+}
+
+static inline uint64_t shadow_bucket_ns(uint32_t bucket)
+{
+    uint32_t log = bucket / 4;
+    return log < 2 ? 0 : (UINT64_C(1) << log) + ((uint64_t)(bucket % 4 * 2 + 1) << log) / 8;
+}
+
+/* The running average of shadows that are active, over all processes of the recording, as an area: what it
+ * is above `load_milli` / 1000, times nanoseconds. now_ns: CLOCK_MONOTONIC. True: it is below,
+ * and one more does not exceed the load rounded up. */
+bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns);
+
+/* The shadow in the seat is gone. False: somebody else has seen to it. */
+bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,341 @@
+"""The carrier shadow: programs of which copies run under the engine do what they do natively, and nobody sees
+the copies. Nothing here depends on how many shadows there were, but that there were some."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target  # noqa: E402
+
+SHADOW = ["--carrier", "shadow", "--load", "2", "-F", "500"]
+
+
+def record(command, *options, size="1M", stdin=None, some=True):
+    recording = Recording(command, [*SHADOW, "--sample-size", size, *options], stdin=stdin)
+    shadows = recording.report["shadows"]
+    expect(not some or shadows["started"] > 0, f"there was no shadow: {shadows}")
+    expect(sum(shadows["ended"].values()) == shadows["started"],
+           f"not all shadows have ended, or some twice: {shadows}")
+    return recording
+
+
+def processes(name):
+    """The running processes of this command."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+                stat = f.read()
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                command = f.read().split(b"\0")[0].decode(errors="replace")
+        except OSError:
+            continue
+        if command == name and stat.rpartition(")")[2].split()[0] not in "ZX":
+            found.append(int(pid))
+    return found
+
+
+def vanish(name):
+    """Waits until no process of this command runs."""
+    end = time.monotonic() + PATIENCE
+    while processes(name):
+        expect(time.monotonic() < end, f"{name} goes on running: {processes(name)}")
+        time.sleep(0.05)
+
+
+def private(name):
+    """A copy of the target under a name that nothing else has."""
+    folder = os.path.join(os.environ["TARGETS"], f"copies-{os.getpid()}")
+    os.makedirs(folder, exist_ok=True)
+    copy = os.path.join(folder, name)
+    shutil.copy(target(name), copy)
+    return copy
+
+
+def begin(command, file, *options):
+    """A recording that has begun to make shadows: the collector and the program's process."""
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, *options, "--", *command],
+                                 stdout=subprocess.DEVNULL)
+    end = time.monotonic() + PATIENCE
+    while True:
+        there = processes(command[0])
+        if len(there) > 1:
+            break
+        expect(collector.poll() is None and time.monotonic() < end, f"no shadow came: {there}")
+        time.sleep(0.01)
+    program = next(pid for pid in there if is_child(pid, collector.pid) and session(pid) == os.getsid(0))
+    return collector, program
+
+
+def fields(pid):
+    with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+        return f.read().rpartition(")")[2].split()
+
+
+def is_child(pid, parent):
+    try:
+        return int(fields(pid)[1]) == parent
+    except OSError:
+        return False
+
+
+def session(pid):
+    """A shadow has a session of its own."""
+    try:
+        return int(fields(pid)[3])
+    except OSError:
+        return -1
+
+
+def report_of(file):
+    result = run([PENUMBRA, "report", "--json", "--quick", file])
+    expect(result.returncode == 0, f"report failed: {result.stderr.decode()}")
+    return json.loads(result.stdout)
+
+
+def bytes_once():
+    calls = record([target("shadow_bytes")], size="10M").report["syscalls"]
+    expect(calls["output"].get("write", 0) + calls["input"].get("read", 0) > 0, f"no call was met: {calls}")
+
+
+def ring():
+    for option in ([], ["--no-follow"]):
+        ended = record([target("shadow_ring"), "20000"], *option).report["shadows"]["ended"]
+        expect(ended["shared-write"] > 0, f"no shadow met shared memory: {ended}")
+
+
+def skip():
+    shadows = record([target("shadow_ring"), "20000"], "--skip-shared-writes", "--no-follow").report["shadows"]
+    expect(shadows["skipped_writes"] > 0, f"nothing was skipped: {shadows}")
+    expect(shadows["ended"]["shared-write"] == 0, f"a write was not skipped: {shadows}")
+
+
+def family():
+    """Without --no-follow forked processes have shadows too; what they are told is the same."""
+    record([target("shadow_family")])
+    record([target("shadow_family")], "--no-follow")
+
+
+def threads():
+    for tool in ("blocks", "edges"):
+        record([target("shadow_threads")], "--tool", tool)
+
+
+def complete():
+    """Without system calls all that a shadow is asked for is what it does."""
+    for size in (1000, 12345, 5000000):
+        report = record([target("shadow_steady"), "3000"], "--tool", "count", size=str(size)).report
+        shadows = report["shadows"]
+        whole = shadows["ended"]["complete"]
+        ends = {name for name, count in shadows["ended"].items() if count}
+        expect(ends <= {"complete", "program-ended", "system-call", "exit", "fault"}, f"other ends: {ends}")
+        expect(whole > 0, f"none was complete: {shadows}")
+        least, most = whole * size, shadows["started"] * size
+        expect(least <= shadows["instructions"] <= most,
+               f"{shadows['instructions']} instructions in {whole} shadows of {size}")
+        expect(report["instructions"] >= whole * size, f"{report['instructions']} counted")
+        low, high = shadows["coverage_bounds"]
+        expect(0 <= low <= shadows["coverage"] <= high <= 1, f"coverage: {shadows}")
+
+
+def cold():
+    """The same without the common code cache, and with every tool."""
+    for options in (["--code-cache", "off"], ["--tool", "null"], ["--tool", "edges"]):
+        record([target("shadow_steady"), "2000"], *options)
+
+
+def kill_program():
+    for number in range(3):
+        name = private("shadow_steady")
+        file = name + ".pnb"
+        collector, program = begin([name, "0"], file, "--sample-size", "1G")
+        time.sleep(0.07 * number)
+        os.kill(program, signal.SIGKILL)
+        collector.wait(timeout=PATIENCE)
+        expect(collector.returncode == -signal.SIGKILL, f"ended with {collector.returncode}")
+        vanish(name)
+        shadows = report_of(file)["shadows"]
+        expect(sum(shadows["ended"].values()) == shadows["started"] > 0, f"{shadows}")
+        expect(shadows["ended"]["program-ended"] > 0, f"the shadow outlived its program: {shadows}")
+
+
+def kill_collector():
+    name = private("shadow_steady")
+    file = name + ".pnb"
+    collector, program = begin([name, "0"], file, "--sample-size", "1G")
+    collector.kill()
+    collector.wait(timeout=PATIENCE)
+    end = time.monotonic() + PATIENCE
+    while processes(name) != [program]:
+        expect(time.monotonic() < end, f"shadows live on: {processes(name)}")
+        time.sleep(0.05)
+    os.kill(program, signal.SIGKILL)
+    vanish(name)
+    result = run([PENUMBRA, "recover", file])
+    expect(result.returncode == 0, f"recover failed: {result.stderr.decode()}")
+    expect(report_of(file)["shadows"]["started"] > 0, "the shadows are lost")
+
+
+def kill_shadows():
+    name = private("shadow_steady")
+    file = name + ".pnb"
+    collector, program = begin([name, "0"], file, "--sample-size", "1G")
+    killed = 0
+    end = time.monotonic() + PATIENCE
+    while killed < 5:
+        expect(time.monotonic() < end, "no further shadow came")
+        for pid in processes(name):
+            if pid != program and session(pid) == pid:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+                except OSError:
+                    pass
+        time.sleep(0.02)
+    os.kill(program, signal.SIGTERM)
+    collector.wait(timeout=PATIENCE)
+    vanish(name)
+    shadows = report_of(file)["shadows"]
+    expect(shadows["ended"]["killed"] > 0, f"nobody noticed: {shadows}")
+    expect(sum(shadows["ended"].values()) == shadows["started"], f"{shadows}")
+
+
+def attach():
+    """A process that runs already, twice: it goes on, and nobody of ours is left behind."""
+    name = private("shadow_steady")
+    with subprocess.Popen([name, "0"], stdout=subprocess.DEVNULL) as program:
+        for number in range(2):
+            file = f"{name}-{number}.pnb"
+            end = time.monotonic() + PATIENCE
+            while True:
+                result = run([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--duration", "1", "-p",
+                              str(program.pid)])
+                expect(result.returncode == 0, f"attaching failed: {result.stderr.decode()}")
+                shadows = report_of(file)["shadows"]
+                if shadows["ended"]["complete"]:
+                    break
+                expect(time.monotonic() < end, f"there was no shadow: {shadows}")
+            expect(program.poll() is None, "the program has ended")
+            end = time.monotonic() + PATIENCE
+            while processes(name) != [program.pid]:
+                expect(time.monotonic() < end, f"shadows live on: {processes(name)}")
+                time.sleep(0.05)
+        program.kill()
+
+
+def budget():
+    """A budget that allows everything, and one that allows nothing."""
+    shadows = record([target("shadow_steady"), "3000"], "--budget", "50").report["shadows"]
+    expect(shadows["ended"]["complete"] > 0, f"{shadows}")
+    shadows = record([target("shadow_steady"), "300"], "--budget", "0.001", some=False).report["shadows"]
+    expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
+
+
+def call_table():
+    table = {}
+    with open(os.environ["CALLS"], encoding="utf-8") as f:
+        for row in re.finditer(r'^CALL\((\d+), (\w+), (\w+), (\w+), "([^"]+)"\)$', f.read(), re.M):
+            table[row[2]] = (int(row[1]), row[3], row[4])
+    return table
+
+
+def table():
+    """Every number once, and as the kernel's headers have it."""
+    ours = call_table()
+    numbers = [number for number, group, how in ours.values()]
+    expect(len(numbers) == len(set(numbers)) > 350, "a number is there twice")
+    found = 0
+    for header in ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"):
+        if not os.path.exists(header):
+            continue
+        with open(header, encoding="utf-8") as f:
+            for row in re.finditer(r"^#define __NR_(\w+)\s+(\d+)", f.read(), re.M):
+                found += 1
+                expect(row[1] not in ours or ours[row[1]][0] == int(row[2]), f"{row[1]} is {row[2]}")
+                expect(row[1] in ours or int(row[2]) > 462, f"{row[1]} is not in the table")
+        break
+    expect(found > 300 or not found, "the header was not understood")
+
+
+# What the engine and the shadow itself call.
+OWN = {"futex", "mmap", "munmap", "mprotect", "mremap", "madvise", "openat", "close", "read", "ioctl",
+       "getrusage", "clock_gettime", "kill", "exit_group", "rt_sigreturn", "getpid"}
+PASSIVE = {"RUN", "READ", "SEEK", "CLOSE", "DUP", "OPEN", "MMAP", "UNMAP", "PROTECT", "REMAP", "ADVISE",
+           "FCNTL", "ACTION", "PRCTL", "ARCH", "LIMIT", "SELF"}
+
+
+def audit():
+    """What strace sees of shadows: nothing that the table does not let them do."""
+    if not shutil.which("strace"):
+        print("no strace")
+        return
+    allowed = OWN | {name for name, (_, _, how) in call_table().items() if how in PASSIVE}
+    name = private("shadow_bytes")
+    file = name + ".pnb"
+    seen = set()
+    collector = subprocess.Popen([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size", "100M",
+                                  "--", name], stdout=subprocess.DEVNULL)
+    tracers = {}
+    while collector.poll() is None:
+        for pid in processes(name):
+            if pid not in tracers and session(pid) == pid:
+                log = f"{name}-{pid}.strace"
+                tracers[pid] = (subprocess.Popen(["strace", "-qq", "-o", log, "-p", str(pid)],
+                                                 stderr=subprocess.DEVNULL), log)
+        time.sleep(0.002)
+    for tracer, log in tracers.values():
+        tracer.wait(timeout=PATIENCE)
+        if not os.path.exists(log):
+            continue
+        with open(log, encoding="utf-8", errors="replace") as f:
+            for line in f:
+                call = re.match(r"(?:\d+\s+)?(\w+)\((.*)", line)
+                if not call:
+                    continue
+                seen.add(call[1])
+                expect(call[1] in allowed, f"a shadow called {line}")
+                expect(call[1] != "kill" or re.search(r", 0\)", line), f"a shadow called {line}")
+                expect(call[1] != "openat" or "O_WRONLY" not in line and "O_RDWR" not in line,
+                       f"a shadow called {line}")
+    print(f"{len(tracers)} shadows, seen: {sorted(seen)}")
+
+
+def programs():
+    text = "\n".join(str(i * 7919 % 100003) for i in range(60000)).encode()
+    count = "my %h; $h{$_ % 1000} += $_ for 1..600000; print $h{7}"
+    loop = "s=0; for ((i = 0; i < 40000; i++)); do ((s += i)); done; echo $s; echo a b | tr a-z A-Z"
+    commands = [
+        ["sort", "-n"], ["gzip", "-c"], ["xz", "-T2", "-1", "-c"], ["awk", "{s += $1 * $1} END {print s}"],
+        ["perl", "-e", count], ["bash", "-c", loop],
+        ["/usr/bin/python3", "-c", "print(sum(i * i for i in range(400000)))"],
+        ["lua", "-e", "s = 0 for i = 1, 3e6 do s = s + i % 7 end print(s)"],
+        ["node", "-e", "let s = 0; for (let i = 0; i < 1e7; i++) s = (s + i * i) % 1000003; console.log(s)"],
+        ["sqlite3", ":memory:", "with recursive c(x) as (select 1 union all select x + 1 from c where "
+                                "x < 200000) select sum(x * x % 7) from c"],
+    ]
+    ran = 0
+    for command in commands:
+        if shutil.which(command[0]):
+            record(command, stdin=text, some=False)
+            ran += 1
+    expect(ran > 3, "hardly a program is installed")
+
+
+def options():
+    for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
+                  ["--tool", "calls"], ["--length", "5"]):
+        result = run([PENUMBRA, "record", "--carrier", "shadow", *wrong, "--", "true"])
+        expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
+    for alone in (["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"]):
+        result = run([PENUMBRA, "record", *alone, "--", "true"])
+        expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")
+
+
+tests = {name: function for name, function in globals().items() if callable(function)}
+tests["bytes"] = bytes_once
+main(tests)

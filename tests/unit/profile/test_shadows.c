@@ -1,0 +1,206 @@
+/* Shadows: the account of their load, the record in the spool, the section of the file, what is made of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/merge.h"
+#include "profile/spool_read.h"
+#include "sample.h"
+#include "sigsafe/spool_shadow.h"
+
+#define MS UINT64_C(1000000)
+
+/* Triggers every 5 ms, shadows of 40 ms, forked whenever the account allows one: on average as many are active
+ * as were asked for, and never more than that rounded up. */
+static void check_load(uint32_t load_milli)
+{
+    struct spool_header h = {.config = {.load_milli = load_milli}};
+    uint64_t ends[16] = {0}, started = 0, steps = 40000;
+    for (uint64_t step = 1; step <= steps; step++) {
+        uint64_t now = step * 5 * MS;
+        for (unsigned i = 0; i < 16; i++)
+            if (ends[i] && ends[i] <= now) {
+                struct spool_seat seat = {.state = SEAT_TAKEN};
+                assert_true(shadow_leave_as(&h, &seat, ends[i]));
+                ends[i] = 0;
+            }
+        if (shadow_load_allows_as(&h, now)) {
+            unsigned i = 0;
+            while (ends[i])
+                i++;
+            ends[i] = now + 37 * MS;
+            h.shadows_active++;
+            started++;
+        }
+        assert_true(h.shadows_active <= (load_milli + 999) / 1000);
+    }
+    /* Above the load by no more than those that are active. */
+    assert_true(h.load_area <= (int64_t)(37 * MS * ((load_milli + 999) / 1000)));
+    double average = (double)started * 37 / (double)(steps * 5), load = load_milli / 1000.0;
+    assert_true(average > load * 0.85 && average < load * 1.01);
+}
+
+static void test_load(void **state)
+{
+    (void)state;
+    static const uint32_t loads[] = {62, 125, 250, 500, 1000, 1500, 2000, 8000};
+    for (unsigned i = 0; i < sizeof loads / sizeof *loads; i++)
+        check_load(loads[i]);
+}
+
+/* What a program does not use while it waits is not saved up for more than a second. */
+static void test_credit(void **state)
+{
+    (void)state;
+    struct spool_header h = {.config = {.load_milli = 500}};
+    assert_false(shadow_load_allows_as(&h, 1 * MS));
+    assert_true(shadow_load_allows_as(&h, 3600 * 1000 * MS));
+    h.shadows_active = 1;
+    uint64_t now = 3600 * 1000 * MS, end = now + 1100 * MS;
+    while (now < end)
+        assert_false(shadow_load_allows_as(&h, now += 5 * MS)); /* one is active: no second */
+    h.shadows_active = 0;
+    assert_false(shadow_load_allows_as(&h, now)); /* 1.1 s at 1, of which 0.5 were due: used up */
+}
+
+static void test_seats(void **state)
+{
+    (void)state;
+    struct spool_header h = {.shadows_active = 1};
+    struct spool_seat seat = {.state = SEAT_TAKEN};
+    assert_true(shadow_leave_as(&h, &seat, 1));
+    assert_int_equal(h.shadows_active, 0);
+    assert_int_equal(seat.state, SEAT_LEFT);
+    assert_false(shadow_leave_as(&h, &seat, 1)); /* whoever is second has nothing to do */
+    assert_int_equal(h.shadows_active, 0);
+}
+
+static void test_buckets(void **state)
+{
+    (void)state;
+    uint32_t last = 0;
+    for (uint64_t ns = 1; ns < UINT64_C(1) << 36; ns += ns / 16 + 1) {
+        uint32_t bucket = shadow_bucket(ns);
+        assert_true(bucket >= last && bucket < SHADOW_PAUSES);
+        last = bucket;
+        if (ns < 16)
+            continue;
+        double is = (double)shadow_bucket_ns(bucket) / (double)ns;
+        assert_true(is > 0.8 && is < 1.25);
+    }
+    assert_int_equal(shadow_bucket(UINT64_MAX), SHADOW_PAUSES - 1);
+}
+
+/* Every number another one. */
+static struct profile_shadows *filled(uint64_t from)
+{
+    struct profile_shadows *s = calloc(1, sizeof *s);
+    uint64_t *at = (uint64_t *)s;
+    for (size_t i = 0; i < sizeof *s / sizeof *at; i++)
+        at[i] = from + i * i;
+    return s;
+}
+
+static struct profile *read_again(const struct profile *p)
+{
+    struct err e = {0};
+    size_t size;
+    uint8_t *data = profile_encode(p, &size, &e);
+    assert_string_equal(e.message, "");
+    struct profile *q = profile_read_memory(data, size, "x", &e);
+    assert_string_equal(e.message, "");
+    free(data);
+    return q;
+}
+
+static void test_file(void **state)
+{
+    (void)state;
+    struct profile *p = sample_profile(1, 10, 1);
+    p->shadows = filled(3);
+    struct profile *q = read_again(p);
+    assert_non_null(q->shadows);
+    assert_memory_equal(p->shadows, q->shadows, sizeof *p->shadows);
+    struct err e = {0};
+    assert_true(profile_merge(p, q, &e));
+    for (unsigned i = 0; i < END_COUNT; i++)
+        assert_int_equal(p->shadows->ended[i], 2 * q->shadows->ended[i]);
+    assert_int_equal(p->shadows->load_milli, q->shadows->load_milli);
+    assert_int_equal(p->shadows->calls_ended[SHADOW_CALLS - 1],
+                     2 * q->shadows->calls_ended[SHADOW_CALLS - 1]);
+    profile_free(p);
+    profile_free(q);
+}
+
+static void test_spool(void **state)
+{
+    (void)state;
+    struct spool s = sample_spool_new(8 << 20);
+    spool_header(&s)->config.carrier = CARRIER_SHADOW;
+    spool_header(&s)->config.load_milli = 250;
+    spool_header(&s)->config.tsc_hz = 1000000000;
+    for (int i = 0; i < 2; i++) {
+        struct spool_process *process = sample_process(&s, 100 + i);
+        struct spool_shadows *r = spool_alloc_as(&s, sizeof *r);
+        r->started = 5;
+        r->ended[END_COMPLETE] = 4;
+        r->ended[END_KILLED] = 1;
+        r->calls[1] = 7;
+        r->pauses[shadow_bucket(100000)] = 5;
+        r->faults_before = 100;
+        r->cpu_before_ns = 10 * MS;
+        r->faults_after = 1000;
+        r->cpu_after_ns = 50 * MS;
+        r->run_ns = 30 * MS;
+        process->shadows = spool_ref_of(&s, r);
+    }
+    struct err e = {0};
+    uint64_t damage;
+    struct profile *p = profile_from_spool(&s, &damage, &e);
+    assert_non_null(p);
+    assert_int_equal(damage, 0);
+    assert_int_equal(p->shadows->load_milli, 250);
+    assert_int_equal(p->shadows->started, 10);
+    assert_int_equal(p->shadows->ended[END_KILLED], 2);
+    assert_int_equal(p->shadows->calls[1], 14);
+    assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
+                profile_shadows_pause_ns(p->shadows) < 125000);
+    /* 20 faults a ms before: 1,000 of the 2,000 since are the program's own. */
+    assert_in_range(profile_shadows_cow_faults(p->shadows), 995, 1005);
+    struct shadow_coverage c = profile_shadows_coverage(p->shadows, 600 * MS);
+    assert_true(c.low < c.estimate && c.estimate < c.high && c.high > 0.0999 && c.high < 0.1001);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
+/* Every call of the table has a name and a reason; what is not in it ends a shadow. */
+static void test_calls(void **state)
+{
+    (void)state;
+    unsigned named = 0;
+    for (unsigned i = 0; i < SHADOW_CALLS; i++) {
+        named += profile_call_name(i) != NULL;
+        assert_true(*profile_call_reason(i));
+        if (!profile_call_name(i))
+            assert_int_equal(profile_call_group(i), CALL_UNSAFE);
+    }
+    assert_true(named > 350);
+    assert_string_equal(profile_call_name(1), "write");
+    assert_int_equal(profile_call_group(1), CALL_OUTPUT);
+    assert_null(profile_call_name(SHADOW_CALLS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
+        cmocka_unit_test(test_buckets), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),
+        cmocka_unit_test(test_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
