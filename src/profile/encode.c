@@ -273,7 +273,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 5 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 6 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
