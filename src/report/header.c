@@ -167,9 +167,10 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     if (in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
-        fprintf(out, ": %s in the handler and %s signals of %s each",
+        fprintf(out, ": %s in the handler and %s signal%s of %s%s",
                 text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
-                text_duration(c, (double)p->delivery_ns));
+                t->deliveries == 1 ? "" : "s", text_duration(c, (double)p->delivery_ns),
+                t->deliveries == 1 ? "" : " each");
     if (p->budget_ppm)
         fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
     fputc('\n', out);
