@@ -126,6 +126,6 @@ int main(void)
         cmocka_unit_test(a_long_sequence),
         cmocka_unit_test(latency),
     };
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
