@@ -87,7 +87,9 @@ enum carrier_kind {
     X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")                  \
     X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")              \
     X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")         \
-    X(TOOL_STREAMS, "streams", TOOL_TRANSLATED, "strides and spans of each load and store")
+    X(TOOL_STREAMS, "streams", TOOL_TRANSLATED, "strides and spans of each load and store")        \
+    X(TOOL_PATH, "path", 1u << CARRIER_EXACT, "for measuring: each block, into a ring, unread")    \
+    X(TOOL_RESULTS, "results", 1u << CARRIER_EXACT, "for measuring: each result, the same")
 
 enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
 #define TOOL_ENUMERATOR(id, name, carriers, what) id,

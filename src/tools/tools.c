@@ -32,6 +32,7 @@ const struct tool *tool_of_kind(uint32_t kind)
         [TOOL_EDGES] = &tool_edges,   [TOOL_CALLS] = &tool_calls, [TOOL_PATHS] = &tool_paths,
         [TOOL_VALUES] = &tool_values,
         [TOOL_STREAMS] = &tool_streams,
+        [TOOL_PATH] = &tool_path,     [TOOL_RESULTS] = &tool_results,
     };
     return kind < TOOL_KIND_COUNT ? kinds[kind] : NULL;
 }
