@@ -414,17 +414,17 @@ static bool get_image(struct reader *r, const struct spool_image *s)
     return true;
 }
 
+enum { INDEX_OF_SIZE = (KEY_IMAGE_MAX + 1) * sizeof(uint32_t) };
+
 /* Read last, so that every image of a tree or a map that was seen is there. */
 static bool get_images(struct reader *r)
 {
     struct record_list list;
     bool ok = spool_view_list(&r->view, &r->header->images, sizeof(struct spool_image), &list);
-    r->index_of = malloc((KEY_IMAGE_MAX + 1) * sizeof *r->index_of);
     if (ok)
         r->p->images = calloc(list.count ? list.count : 1, sizeof *r->p->images);
-    ok = ok && r->index_of && r->p->images;
-    if (ok)
-        memset(r->index_of, 0xff, (KEY_IMAGE_MAX + 1) * sizeof *r->index_of);
+    ok = ok && r->p->images;
+    memset(r->index_of, 0xff, INDEX_OF_SIZE);
     for (uint32_t i = 0; ok && i < list.count; i++)
         ok = get_image(r, list.records[i]);
     free(list.records);
@@ -490,18 +490,21 @@ _Static_assert(PROFILE_IMAGE_NONE == UINT32_MAX, "an unknown image resolves to n
 
 struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, struct err *e)
 {
-    struct reader r = {0};
+    uint32_t *index_of = malloc(INDEX_OF_SIZE);
+    struct reader r = {.index_of = index_of};
     bool ok = false;
     if (damage)
         *damage = 0;
-    if (!spool_view_open(&r.view, s, e))
+    if (!spool_view_open(&r.view, s, e)) {
+        free(index_of);
         return NULL;
+    }
     r.header = spool_header(s);
     r.p = profile_new();
-    if (r.p && get_header(&r) && get_processes(&r) && get_images(&r)) {
+    if (r.p && index_of && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
         ok = (!r.p->counts || resolve_counts(&r)) &&
-             (!r.p->values || spool_values_resolve(&r.view, r.p->values, r.index_of));
+             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");
@@ -509,7 +512,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     }
     if (damage)
         *damage = r.view.damage;
-    free(r.index_of);
+    free(index_of);
     free(r.phase_of);
     spool_view_close(&r.view);
     return ok ? r.p : NULL;
