@@ -362,12 +362,21 @@ static bool print_semi_invariant(FILE *out, const struct view *v, const struct a
     return ok;
 }
 
+/* What is shown of a profile if nothing is asked for. */
+static unsigned default_views(const struct view *v)
+{
+    const struct profile_counts *c = v->profile->counts;
+    return (v->samples || !c ? SHOW_FLAT : 0) | (c && c->paths ? SHOW_PATHS : 0) |
+           (c && c->streams ? SHOW_STREAMS : 0) |
+           (v->profile->values && !v->samples ? SHOW_SEMI_INVARIANT : 0);
+}
+
 static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
                         const struct report_style *style, struct err *e)
 {
     unsigned show = a->show;
     if (!show && !a->callers && !a->callees)
-        show = SHOW_FLAT;
+        show = default_views(v);
     bool ok = true;
     if (show & SHOW_PROCESSES)
         fputc('\n', out), report_processes(out, v, style);
@@ -411,8 +420,8 @@ static bool print_text(FILE *out, const struct view *v, const struct arguments *
     if (!print_views(out, v, a, &style, e))
         return false;
     if (!a->show && !a->callers && !a->callees)
-        fputs("\nMore: --tree, --calls, --bottom-up, --callers FUNC, --by-thread, --by-image, --lines,"
-              " --html FILE\n", out);
+        fprintf(out, "\nMore: %s--tree, --calls, --bottom-up, --callers FUNC, --by-thread, --by-image, "
+                "--lines, --html FILE\n", v->profile->values ? "--semi-invariant, annotate, " : "");
     return true;
 }
 

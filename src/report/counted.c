@@ -174,15 +174,62 @@ static void write_block(FILE *out, const struct view *v, const struct report_sty
     fputc('\n', out);
 }
 
-bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
-                    struct err *e)
+static void write_edge(FILE *out, const struct view *v, const struct report_style *style,
+                       const struct profile_edge *edge, uint64_t all)
+{
+    char number[TEXT_NUMBER_SIZE], place[PLACE];
+    double share = text_share(edge->count, all);
+    text_colour_share(out, style, share);
+    fprintf(out, "%7.2f%%", share);
+    text_colour(out, style, TEXT_PLAIN);
+    fprintf(out, "  %*s  ", COUNT, text_count(number, edge->count));
+    snprintf(place, sizeof place, "+0x%llx -> ", (unsigned long long)edge->from);
+    text_name(out, symbols_image_name(v->symbols, edge->from_image), 0);
+    fputs(place, out);
+    snprintf(place, sizeof place, "+0x%llx  ", (unsigned long long)edge->to);
+    text_name(out, symbols_image_name(v->symbols, edge->to_image), 0);
+    fputs(place, out);
+    text_name(out, counted_function(v, edge->process, edge->from_image, edge->from), 0);
+    fputs(" -> ", out);
+    text_name(out, counted_function(v, edge->process, edge->to_image, edge->to), 0);
+    fputc('\n', out);
+}
+
+static bool write_edges(FILE *out, const struct view *v, const struct report_style *style,
+                        struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    struct ranked *order = calloc(c->edge_count, sizeof *order);
+    uint32_t limit = style->limit && style->limit < BLOCKS ? style->limit : BLOCKS, rows = 0;
+    uint64_t all = 0;
+    if (!order)
+        return err_set(e, ERR_INTERNAL, "cannot order the edges: out of memory");
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        order[i] = (struct ranked){c->edges[i].count, i};
+        all = add_saturated(all, c->edges[i].count);
+    }
+    qsort(order, c->edge_count, sizeof *order, compare_ranked);
+    fputc('\n', out);
+    text_colour(out, style, TEXT_DIM);
+    fprintf(out, "%8s  %*s  %s", "share", COUNT, "executions", "transfer of control");
+    text_colour(out, style, TEXT_PLAIN);
+    fputc('\n', out);
+    for (; rows < c->edge_count && rows < limit; rows++)
+        if (text_share(order[rows].executed, all) >= style->min)
+            write_edge(out, v, style, &c->edges[order[rows].index], all);
+        else
+            break;
+    if (rows < c->edge_count)
+        fprintf(out, "%u more not shown (--json has all)\n", c->edge_count - rows);
+    free(order);
+    return true;
+}
+
+static bool write_blocks(FILE *out, const struct view *v, const struct report_style *style,
+                         struct err *e)
 {
     const struct profile_counts *c = v->profile->counts;
     char heading[96];
-    if (c->classified)
-        write_classes(out, c, style);
-    if (!c->block_count)
-        return true;
     uint32_t *order = counted_order(c);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the blocks: out of memory");
@@ -201,6 +248,16 @@ bool counted_tables(FILE *out, const struct view *v, const struct report_style *
         fprintf(out, "%u more blocks not shown (--json has all)\n", c->block_count - rows);
     free(order);
     return true;
+}
+
+bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
+                    struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    if (c->classified)
+        write_classes(out, c, style);
+    return (!c->block_count || write_blocks(out, v, style, e)) &&
+           (!c->edge_count || write_edges(out, v, style, e));
 }
 
 /* ---- JSON ---- */

@@ -12,8 +12,8 @@
  * v->profile->counts. */
 void counted_header(FILE *out, const struct view *v, const struct report_style *style);
 
-/* Tables of instruction classes and of the blocks in which most instructions were executed, where
- * there are any. */
+/* Tables of instruction classes, of the blocks in which most instructions were executed, and of the most
+ * frequent transfers of control, where there are any. */
 bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
                     struct err *e);
 

@@ -248,19 +248,18 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     profile_totals(v->profile, &totals);
     write_recording(out, v->profile, style);
     const struct profile_counts *counts = v->profile->counts;
-    uint64_t bursts = counts ? counts->bursts : 0;
     if (counts)
         counted_header(out, v, style);
     paths_header(out, v, style);
     if (v->profile->shadows)
         shadowed_header(out, v, style);
-    if (!is_exact(v->profile) && !bursts)
+    if (!counts || (totals.taken && !counts->block_count))
         write_samples(out, v, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);
     if (!is_exact(v->profile)) {
-        write_losses(out, &totals, bursts ? bursts : totals.weight, style);
+        write_losses(out, &totals, counts && counts->bursts ? counts->bursts : totals.weight, style);
         write_cost(out, v->profile, &totals, style);
     }
     if (v->profile->values) {

@@ -2,11 +2,12 @@
 
 #include "base/saturate.h"
 #include "penumbra/module.h"
+#include "report/ci.h"
 #include "report/compare_values.h"
 #include "report/text.h"
 #include "report/values_internal.h"
 
-enum { PLACE_SIZE = 256 };
+enum { PLACE_SIZE = 256, KEPT_LEAST = 10 };
 
 /* ---- time, by samples ---- */
 
@@ -60,7 +61,7 @@ uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t
 struct candidate {
     const struct profile_hotlist *hotlist;
     double share; /* of all time: of the instruction, or for an argument of calls from there */
-    double gain;
+    double gain;  /* that times the invariance, at the lower end of its 95% interval */
 };
 
 static bool is_worth(uint32_t role)
@@ -120,7 +121,8 @@ static double share_of(struct value_reader *r, const struct profile_hotlist *h)
     return share < 1 ? share : 1;
 }
 
-static uint32_t find_candidates(struct value_reader *r, struct candidate *to)
+/* few: how many were observed too seldom to say anything. */
+static uint32_t find_candidates(struct value_reader *r, struct candidate *to, uint32_t *few)
 {
     const struct profile_values *v = r->values;
     uint32_t count = 0;
@@ -128,8 +130,13 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to)
         const struct profile_hotlist *h = &v->hotlists[i];
         if (!is_worth(v->kinds[h->kind].role) || !h->list->observed || !v->tuples)
             continue;
-        double share = share_of(r, h);
-        to[count++] = (struct candidate){ h, share, share * hotlist_invariance(h->list) };
+        double kept = (double)h->list->observed * hotlist_probability(h->list);
+        if (kept < KEPT_LEAST) {
+            ++*few;
+            continue;
+        }
+        double share = share_of(r, h), invariance = hotlist_invariance(h->list);
+        to[count++] = (struct candidate){ h, share, share * ci_wilson(invariance, kept).low };
     }
     qsort(to, count, sizeof *to, compare_candidates);
     return count;
@@ -143,9 +150,9 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
         free(list);
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
     }
-    uint32_t count = find_candidates(r, list);
-    fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance\n\n",
-            r->samples ? "time" : "instructions");
+    uint32_t few = 0, count = find_candidates(r, list, &few);
+    fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
+            "sure (the lower end of its 95%% interval)\n\n", r->samples ? "time" : "instructions");
     fprintf(out, "%7s  %7s  %7s  %s\n", "gain", "share", "invar.", "place: kind, values");
     for (uint32_t i = 0; i < count && (!style->limit || i < style->limit); i++) {
         const struct profile_hotlist *h = list[i].hotlist;
@@ -162,7 +169,10 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
         fprintf(out, "\n%*s", 27, "");
         value_hotlist(out, r, h);
     }
-    if (!count)
+    if (few)
+        fprintf(out, "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
+                few, KEPT_LEAST);
+    if (!count && !few)
         fputs("(no arguments, divisors, shift counts, indirect targets or loads were observed)\n", out);
     free(list);
     return true;
