@@ -11,6 +11,7 @@
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
     bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
+    bench/run.py startup                       what starting a program costs under each carrier
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -38,6 +39,7 @@ import pairs  # noqa: E402
 import prepare  # noqa: E402
 import profilers  # noqa: E402
 import stacks  # noqa: E402
+import startup  # noqa: E402
 import store  # noqa: E402
 import suite  # noqa: E402
 import tables  # noqa: E402
@@ -60,7 +62,8 @@ def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
                     choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
-                             "conflicts", "latency", "values", "tables", "all"])
+                             "conflicts", "latency", "values", "startup", "tables",
+                             "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
@@ -92,11 +95,12 @@ COMMANDS = {
     "conflicts": [conflicts.run],
     "latency": [latency.run],
     "values": [values.run],
+    "startup": [startup.run],
     "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
-               values_tables.run],
+               values_tables.run, startup.tables_run],
     "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            conflicts.run, latency.run, values.run, tables.run, translator_tables.run, calls_tables.run,
-            latconf_tables.run, values_tables.run],
+            conflicts.run, latency.run, values.run, startup.run, tables.run, translator_tables.run, calls_tables.run,
+            latconf_tables.run, values_tables.run, startup.tables_run],
 }
 
 

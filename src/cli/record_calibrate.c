@@ -19,7 +19,7 @@
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 20000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
-       GAPS_LEAST = 16, GAPS_MOST = 512 };
+       CLOCK_NS = 2000000, GAPS_LEAST = 16, GAPS_MOST = 512 };
 
 static volatile sig_atomic_t delivered;
 
@@ -86,7 +86,8 @@ static int open_clock(bool exclude_kernel)
     return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-void record_calibrate(struct spool_config *config)
+/* What one empty signal costs, in ticks; 0: not known. */
+static uint64_t delivery_ticks(const struct spool_config *config)
 {
     struct gaps g = {.count = 0};
     struct sigaction action = {.sa_handler = empty_handler, .sa_flags = SA_RESTART}, old_action;
@@ -96,31 +97,33 @@ void record_calibrate(struct spool_config *config)
     sigaddset(&set, number);
     sigaction(number, &action, &old_action);
     sigprocmask(SIG_UNBLOCK, &set, &old_set);
-
-    uint64_t start_ns = monotonic_ns(), start_ticks = sys_ticks_as();
     int fd = config->mechanism == MECHANISM_PERF ? open_clock(config->exclude_kernel) : -1;
-    collect_gaps(&g, fd < 0 ? number : 0, start_ns + CALIBRATION_NS);
+    collect_gaps(&g, fd < 0 ? number : 0, monotonic_ns() + CALIBRATION_NS);
     if (fd >= 0) {
         ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
         close(fd);
     }
+    sigprocmask(SIG_SETMASK, &old_set, NULL);
+    sigaction(number, &old_action, NULL);
+    if (!g.count)
+        return 0;
+    qsort(g.ticks, g.count, sizeof g.ticks[0], compare);
+    return g.ticks[g.count / 2];
+}
+
+void record_calibrate(struct spool_config *config)
+{
+    uint64_t start_ns = monotonic_ns(), start_ticks = sys_ticks_as();
+    uint64_t delivery = config->carrier == CARRIER_EXACT ? 0 : delivery_ticks(config);
     uint64_t ns, ticks;
-    /* The self-sent signals may have been enough early: the clock needs its time all the same. */
+    /* The signals may have been enough early: the clock needs its time all the same. */
     do {
         ns = monotonic_ns() - start_ns;
         ticks = sys_ticks_as() - start_ticks;
-    } while (ns < CALIBRATION_NS / 2);
-
-    sigprocmask(SIG_SETMASK, &old_set, NULL);
-    sigaction(number, &old_action, NULL);
+    } while (ns < CLOCK_NS);
     config->tsc_hz = (uint64_t)((double)ticks / (double)ns * 1e9);
-    config->delivery_ns = 0;
-    if (g.count && config->tsc_hz) {
-        qsort(g.ticks, g.count, sizeof g.ticks[0], compare);
-        unsigned middle = g.count / 2;
-        double median = (double)g.ticks[middle];
-        config->delivery_ns = (uint32_t)(median * 1e9 / (double)config->tsc_hz);
-    }
+    config->delivery_ns =
+        config->tsc_hz ? (uint32_t)((double)delivery * 1e9 / (double)config->tsc_hz) : 0;
 }
 
 /* The median over a few forks, of the mean over some pages: the first write to each after the fork. */
