@@ -146,7 +146,7 @@ static uint32_t copy_once(volatile char *pages, size_t count, size_t size)
     close(ends[1]);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
-    return child > 0 ? (uint32_t)(passed / count) : 0;
+    return child > 0 && count ? (uint32_t)(passed / count) : 0;
 }
 
 void record_calibrate_copies(struct spool_config *config)

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -384,6 +385,7 @@ class Terminal(Case):
     def start_on_terminal(self, *args):
         pid, self.master = pty.fork()
         if pid == 0:
+            termios.tcsetwinsize(0, (24, 132))  # room for drops in the live line
             command = self.command(*args)
             os.execv(command[0], command)
         self.addCleanup(os.close, self.master)
