@@ -18,7 +18,7 @@ int main(int argc, char **argv)
         FIVE(15, 16, 17, 18, 19)
     }
     for (uint64_t i = 5; i < n; i += n / 1000) /* hot: the path of 5 again and again */
-        for (uint64_t k = 0; k < 100; k++)
+        for (uint64_t k = 0; k < 10000; k++)
             sum += k ^ i;
     printf("%lu\n", sum);
     return 0;
