@@ -104,6 +104,13 @@ void buf_puts(struct buf *b, const char *string)
     buf_put(b, string, strlen(string));
 }
 
+void buf_put_string(struct buf *b, const char *string)
+{
+    size_t length = string ? strlen(string) : 0;
+    buf_put_uleb(b, length);
+    buf_put(b, string, length);
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;

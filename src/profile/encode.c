@@ -1,7 +1,6 @@
 #include "profile/encode.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "profile/container.h"
@@ -13,13 +12,6 @@
 #include "profile/sections_streams.h"
 #include "profile/sections_values.h"
 
-static void put_string(struct buf *b, const char *s)
-{
-    size_t n = s ? strlen(s) : 0;
-    buf_put_uleb(b, n);
-    buf_put(b, s, n);
-}
-
 static void put_counts(struct buf *b, const uint64_t *counts, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++)
@@ -28,21 +20,21 @@ static void put_counts(struct buf *b, const uint64_t *counts, unsigned first, un
 
 static void put_meta(struct buf *b, const struct profile *p)
 {
-    put_string(b, p->command);
-    put_string(b, p->trigger);
-    put_string(b, p->unit);
+    buf_put_string(b, p->command);
+    buf_put_string(b, p->trigger);
+    buf_put_string(b, p->unit);
     buf_put_uleb(b, p->period);
     buf_put_uleb(b, p->randomized);
     buf_put_uleb(b, p->budget_ppm);
     buf_put_uleb(b, p->delivery_ns);
     buf_put_uleb(b, p->start_realtime_ns);
     buf_put_uleb(b, p->duration_ns);
-    put_string(b, p->kernel);
-    put_string(b, p->cpu);
+    buf_put_string(b, p->kernel);
+    buf_put_string(b, p->cpu);
     buf_put_uleb(b, p->cpus);
     buf_put_uleb(b, p->recovered);
     buf_put_sleb(b, p->exit_status);
-    put_string(b, p->notes);
+    buf_put_string(b, p->notes);
     put_counts(b, p->drops, 0, DROP_COUNT);
 }
 
@@ -50,10 +42,10 @@ static void put_reasons(struct buf *b)
 {
     buf_put_uleb(b, DROP_COUNT);
     for (unsigned i = 0; i < DROP_COUNT; i++)
-        put_string(b, profile_drop_name(i));
+        buf_put_string(b, profile_drop_name(i));
     buf_put_uleb(b, TRUNC_COUNT - 1);
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
-        put_string(b, profile_truncation_name(i));
+        buf_put_string(b, profile_truncation_name(i));
 }
 
 static void put_images(struct buf *b, const struct profile *p)
@@ -61,7 +53,7 @@ static void put_images(struct buf *b, const struct profile *p)
     buf_put_uleb(b, p->image_count);
     for (uint32_t i = 0; i < p->image_count; i++) {
         const struct profile_image *m = &p->images[i];
-        put_string(b, m->path);
+        buf_put_string(b, m->path);
         buf_put_uleb(b, m->build_id_size);
         buf_put(b, m->build_id, m->build_id_size);
         buf_put_uleb(b, m->flags);
@@ -77,8 +69,8 @@ static void put_process(struct buf *b, const struct profile_process *r)
 {
     buf_put_sleb(b, r->pid);
     buf_put_sleb(b, r->ppid);
-    put_string(b, r->name);
-    put_string(b, r->command);
+    buf_put_string(b, r->name);
+    buf_put_string(b, r->command);
     buf_put_uleb(b, r->start_ns);
     buf_put_uleb(b, r->end_ns);
     buf_put_uleb(b, r->end);
@@ -104,7 +96,7 @@ static void put_process(struct buf *b, const struct profile_process *r)
     for (uint32_t i = 0; i < r->jit_count; i++) {
         buf_put_uleb(b, r->jit[i].address - last);
         buf_put_uleb(b, r->jit[i].size);
-        put_string(b, r->jit[i].name);
+        buf_put_string(b, r->jit[i].name);
         last = r->jit[i].address;
     }
 }
@@ -134,7 +126,7 @@ static void put_threads(struct buf *b, const struct profile *p)
         const struct profile_thread *t = &p->threads[i];
         buf_put_uleb(b, t->process);
         buf_put_sleb(b, t->tid);
-        put_string(b, t->name);
+        buf_put_string(b, t->name);
         buf_put_uleb(b, t->start_ns);
         buf_put_uleb(b, t->end_ns);
         buf_put_uleb(b, t->cpu_ns);

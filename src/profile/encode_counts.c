@@ -1,21 +1,13 @@
 #include "profile/sections_counts.h"
 
-#include <string.h>
-
 #include "profile/frames.h"
 #include "profile/sections_paths.h"
 #include "profile/sections_streams.h"
 
-static void put_string(struct buf *b, const char *s)
-{
-    buf_put_uleb(b, strlen(s));
-    buf_puts(b, s);
-}
-
 static void put_head(struct buf *b, const struct profile_counts *c)
 {
-    put_string(b, c->carrier);
-    put_string(b, c->tool);
+    buf_put_string(b, c->carrier);
+    buf_put_string(b, c->tool);
     buf_put_uleb(b, c->length);
     buf_put_uleb(b, c->native_ns);
     buf_put_uleb(b, c->counted);
@@ -30,12 +22,12 @@ static void put_head(struct buf *b, const struct profile_counts *c)
     buf_put_uleb(b, c->dispatch_ns);
     buf_put_uleb(b, STOP_COUNT);
     for (unsigned i = 0; i < STOP_COUNT; i++) {
-        put_string(b, profile_stop_name(i));
+        buf_put_string(b, profile_stop_name(i));
         buf_put_uleb(b, c->stopped[i]);
     }
     buf_put_uleb(b, c->classified ? CLASS_COUNT : 0);
     for (unsigned i = 0; c->classified && i < CLASS_COUNT; i++) {
-        put_string(b, profile_class_name(i));
+        buf_put_string(b, profile_class_name(i));
         buf_put_uleb(b, c->classes[i]);
     }
 }

@@ -1,18 +1,10 @@
 #include "profile/sections_values.h"
 
-#include <string.h>
-
 #include "profile/frames.h"
-
-static void put_string(struct buf *b, const char *s)
-{
-    buf_put_uleb(b, strlen(s));
-    buf_puts(b, s);
-}
 
 static void put_head(struct buf *b, const struct profile_values *v)
 {
-    put_string(b, v->module);
+    buf_put_string(b, v->module);
     buf_put_uleb(b, v->summary);
     buf_put_uleb(b, v->redacted);
     buf_put_uleb(b, v->module_end);
@@ -25,16 +17,16 @@ static void put_head(struct buf *b, const struct profile_values *v)
     buf_put_uleb(b, v->kind_count);
     for (uint32_t i = 0; i < v->kind_count; i++) {
         const struct profile_value_kind *kind = &v->kinds[i];
-        put_string(b, kind->name);
+        buf_put_string(b, kind->name);
         buf_put_uleb(b, kind->format);
         buf_put_uleb(b, kind->role);
         buf_put_uleb(b, kind->name_count);
         for (uint32_t k = 0; k < kind->name_count; k++)
-            put_string(b, kind->names[k]);
+            buf_put_string(b, kind->names[k]);
     }
     buf_put_uleb(b, v->fact_count);
     for (uint32_t i = 0; i < v->fact_count; i++) {
-        put_string(b, v->facts[i].name);
+        buf_put_string(b, v->facts[i].name);
         buf_put_uleb(b, v->facts[i].value);
     }
 }
@@ -88,7 +80,7 @@ static void put_texts(struct buf *b, const struct profile_values *v)
         buf_put_uleb(b, v->texts[i].kind);
         buf_put_uleb(b, v->texts[i].value.space);
         buf_put_uleb(b, v->texts[i].value.bits);
-        put_string(b, v->texts[i].text);
+        buf_put_string(b, v->texts[i].text);
     }
 }
 

@@ -19,18 +19,12 @@ static void numbers_of(struct profile_shadows *s, uint64_t *numbers[NUMBERS])
     memcpy(numbers, all, sizeof all);
 }
 
-static void put_string(struct buf *b, const char *s)
-{
-    buf_put_uleb(b, strlen(s));
-    buf_puts(b, s);
-}
-
 static void put_named(struct buf *b, const uint64_t *counts, unsigned count,
                       const char *(*name_of)(unsigned))
 {
     buf_put_uleb(b, count);
     for (unsigned i = 0; i < count; i++) {
-        put_string(b, name_of(i));
+        buf_put_string(b, name_of(i));
         buf_put_uleb(b, counts[i]);
     }
 }

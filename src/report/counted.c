@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "report/ranked.h"
 #include "report/text.h"
 
 enum { FIELD = 10, COUNT = 18, PLACE = 32, BLOCKS = 20 };
@@ -15,19 +16,6 @@ const char *counted_function(const struct view *v, uint32_t process, uint32_t im
     struct symbol_location where =
         symbols_find(v->symbols, &v->profile->processes[process], image, offset);
     return where.frames[where.count - 1].function;
-}
-
-struct ranked {
-    uint64_t executed;
-    uint32_t index;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->executed != y->executed)
-        return x->executed > y->executed ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static uint64_t executed(const struct profile_block *b)
@@ -151,9 +139,9 @@ static void write_classes(FILE *out, const struct profile_counts *c,
     qsort(order, CLASS_COUNT, sizeof *order, compare_ranked);
     fputc('\n', out);
     title(out, style, "class");
-    for (unsigned i = 0; i < CLASS_COUNT && order[i].executed; i++)
-        fprintf(out, "%7.2f%%  %*s  %s: %s\n", text_share(order[i].executed, all), COUNT,
-                text_count(number, order[i].executed), profile_class_name(order[i].index),
+    for (unsigned i = 0; i < CLASS_COUNT && order[i].value; i++)
+        fprintf(out, "%7.2f%%  %*s  %s: %s\n", text_share(order[i].value, all), COUNT,
+                text_count(number, order[i].value), profile_class_name(order[i].index),
                 profile_class_sentence(order[i].index));
 }
 
@@ -215,7 +203,7 @@ static bool write_edges(FILE *out, const struct view *v, const struct report_sty
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
     for (; rows < c->edge_count && rows < limit; rows++)
-        if (text_share(order[rows].executed, all) >= style->min)
+        if (text_share(order[rows].value, all) >= style->min)
             write_edge(out, v, style, &c->edges[order[rows].index], all);
         else
             break;

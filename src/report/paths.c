@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "report/ranked.h"
 #include "report/text.h"
 
 enum { FIELD = 10, ROWS = 20, STRETCHES = 12, FUNCTIONS = 8, WIDTH = 18 };
@@ -17,19 +18,6 @@ uint64_t path_instructions(const struct profile_counts *c, const struct profile_
     return sum;
 }
 
-struct ranked {
-    uint64_t executed;
-    uint32_t index;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->executed != y->executed)
-        return x->executed > y->executed ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
 uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
 {
     const struct profile_paths *p = c->paths;
@@ -39,7 +27,7 @@ uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
     for (uint32_t i = 0; list && i < p->count; i++) {
         list[i] = (struct ranked){
             multiply_saturated(p->paths[i].count, path_instructions(c, &p->paths[i])), i};
-        *all = add_saturated(*all, list[i].executed);
+        *all = add_saturated(*all, list[i].value);
     }
     if (list)
         qsort(list, p->count, sizeof *list, compare_ranked);

@@ -4,22 +4,10 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "report/ranked.h"
 #include "report/text.h"
 
 enum { ROWS = 40, WIDTH = 14 };
-
-struct ranked {
-    uint64_t count;
-    uint32_t index;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
 
 /* By accesses, most first: to free(); NULL without memory. */
 static struct ranked *order_make(const struct profile_streams *s, uint64_t *all)
@@ -102,7 +90,7 @@ bool report_streams(FILE *out, const struct view *v, const struct report_style *
     text_colour(out, style, TEXT_PLAIN);
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     for (; rows < s->count && rows < limit; rows++) {
-        double share = text_share(order[rows].count, all);
+        double share = text_share(order[rows].value, all);
         if (share < style->min)
             break;
         write_stream(out, v, &s->list[order[rows].index], share);

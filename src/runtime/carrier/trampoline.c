@@ -256,9 +256,12 @@ void trampoline_leave(struct rt_thread *t, uint64_t sp)
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp)
 {
+    bool used = enabled() && t->trampoline.allowed;
+    if (!used && !t->trampoline.set)
+        return; /* before any frame is looked at: without trampolines walks are whole stacks */
     if (leaving(t, walk) || walk->guessed)
         return;
-    if (!enabled() || !t->trampoline.allowed) {
+    if (!used) {
         trampoline_left_as(t, sp);
         return;
     }
