@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "runtime/images_internal.h"
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 enum { IMAGES_RING = 8, IMAGES_FIRST = 128 };
@@ -29,6 +30,7 @@ struct builder {
     uint32_t capacity;
 };
 
+SAMPLE_PATH
 const struct unwind_index *images_current_as(void)
 {
     return __atomic_load_n(&images.current, __ATOMIC_ACQUIRE);

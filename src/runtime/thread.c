@@ -8,6 +8,7 @@
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
@@ -179,6 +180,7 @@ static bool record_first_as(struct rt_thread *t)
     return true;
 }
 
+SAMPLE_PATH
 void thread_follow_phase_as(struct rt_thread *t)
 {
     uint32_t phase = __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE);
@@ -291,6 +293,7 @@ void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)
     t->unwind.stack_lo = size && size < hi ? hi - size : 0;
 }
 
+SAMPLE_PATH
 struct rt_thread *thread_at_as(uint32_t slot)
 {
     return slot < RT_SLOTS ? __atomic_load_n(&rt.slots[slot], __ATOMIC_ACQUIRE) : NULL;

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "sigsafe/sample_path.h"
+
 enum { FIRST_BLOCK = 4096, SECOND_BLOCK = 16384, LARGE_BLOCK = 65536 };
 
 /* Small programs and short-lived threads take one page; busy ones save allocations. */
@@ -29,6 +31,7 @@ static struct cct_node *node_make_as(struct cct_store *store, uint64_t key)
     return node;
 }
 
+SAMPLE_PATH
 spool_ref cct_child_as(struct cct_store *store, spool_ref parent, uint64_t key)
 {
     spool_ref *link = &cct_node_at(store->spool, parent)->child;

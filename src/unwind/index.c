@@ -1,5 +1,8 @@
 #include "unwind/unwind.h"
 
+#include "sigsafe/sample_path.h"
+
+SAMPLE_PATH
 const struct unwind_image *unwind_index_find_as(const struct unwind_index *index, uint64_t pc)
 {
     uint32_t low = 0, high = index->count; /* the answer, if any, is the last with lo <= pc */

@@ -2,10 +2,12 @@
 
 #include <asm-generic/errno-base.h>
 
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 enum { PAGE_SHIFT = 12 };
 
+SAMPLE_PATH
 void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread, uint64_t rsp)
 {
     m->low = 0;
@@ -33,6 +35,7 @@ static bool page_probe_as(struct unwind_memory *m, uint64_t page)
     return true;
 }
 
+SAMPLE_PATH
 bool unwind_memory_probe_as(struct unwind_memory *m, uint64_t address)
 {
     if (!m->pages_fresh) {

@@ -1,5 +1,6 @@
 #include "unwind/step.h"
 
+#include "sigsafe/sample_path.h"
 #include "unwind/table.h"
 
 /* The kernel's page of emulated system calls. Only called, never read. */
@@ -9,6 +10,7 @@
 /* Below this no process has code: a null pointer with an offset was called. */
 #define LOWEST_CODE UINT64_C(4096)
 
+SAMPLE_PATH
 static bool table_rule(const struct unwind_image *image, uint64_t pc, uint32_t *rule)
 {
     if (!image->table_ref)
@@ -61,6 +63,7 @@ static bool ends_before_restorer(struct step_state *s, const struct step_place *
     return step_is_restorer_as(s, rip);
 }
 
+SAMPLE_PATH
 void step_locate_as(struct step_state *s, struct step_place *place)
 {
     uint64_t rip = s->frame.regs.r[UNWIND_RIP];
@@ -145,6 +148,7 @@ static enum step_outcome apply_row(struct step_state *s, const struct step_place
 }
 
 /* By a packed rule: rsp, rbp and rip only. */
+SAMPLE_PATH
 static enum step_outcome apply_rule(struct step_state *s, uint32_t rule, struct step_result *result)
 {
     struct cfi_frame *f = &s->frame;
@@ -201,6 +205,7 @@ static enum step_outcome apply_none(struct step_state *s, const struct step_plac
     return outcome;
 }
 
+SAMPLE_PATH
 enum step_outcome step_apply_as(struct step_state *s, const struct step_place *place,
                                 struct step_result *result)
 {

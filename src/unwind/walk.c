@@ -7,6 +7,7 @@
  * where it is not, the walk begins again with the interpreter and all registers. */
 #include "unwind/unwind.h"
 
+#include "sigsafe/sample_path.h"
 #include "unwind/step.h"
 #include "unwind/table.h"
 
@@ -203,6 +204,7 @@ static void cache_clear(struct unwind_thread *thread, uint32_t generation)
     thread->generation = generation;
 }
 
+SAMPLE_PATH
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max)

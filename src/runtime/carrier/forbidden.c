@@ -2,6 +2,7 @@
 
 #include "runtime/carrier/trampoline.h"
 #include "runtime/image_symbols.h"
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 enum { RANGES_MAX = 128 };
@@ -70,6 +71,7 @@ static void range_add_as(uint64_t lo, uint64_t hi, enum forbidden what)
     __atomic_store_n(&range_count, n + 1, __ATOMIC_RELEASE);
 }
 
+SAMPLE_PATH
 enum forbidden forbidden_look_as(uint64_t key)
 {
     uint32_t n = __atomic_load_n(&range_count, __ATOMIC_ACQUIRE);

@@ -13,6 +13,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 /* siginfo of a perf event's SIGTRAP (asm-generic/siginfo.h, _sigfault._perf): after the signal,
@@ -81,6 +82,7 @@ static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
     return false;
 }
 
+SAMPLE_PATH
 void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
                     struct trigger_charge charge)
 {
@@ -249,6 +251,7 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
     return false;
 }
 
+SAMPLE_PATH
 void handler_as(int signal, siginfo_t *info, void *context)
 {
     uint64_t ticks = sys_ticks_as();

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 enum { SYSCALL_BYTES = 2, MOVE_BYTES = 5, EFLAGS_RF = 1 << 16, SIGNALS_LAST = 64 };
@@ -111,6 +112,7 @@ void interrupted_end_as(ucontext_t *u)
     r[REG_RIP] += SYSCALL_BYTES;
 }
 
+SAMPLE_PATH
 void interrupted_repair_as(ucontext_t *u)
 {
     greg_t *r = u->uc_mcontext.gregs;

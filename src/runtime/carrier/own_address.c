@@ -1,6 +1,7 @@
 #include "runtime/carrier/own_address.h"
 
 #include "runtime/carrier/forbidden.h"
+#include "sigsafe/sample_path.h"
 #include "unwind/cfi.h"
 #include "unwind/table.h"
 
@@ -117,6 +118,7 @@ static bool function_reads(const struct unwind_image *image, const struct cfi_fd
     return false;
 }
 
+SAMPLE_PATH
 bool own_address_read_as(const struct unwind_index *index, uint64_t key)
 {
     struct cfi_fde fde;

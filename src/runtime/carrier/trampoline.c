@@ -5,6 +5,7 @@
 #include "runtime/carrier/trampoline_layout.h"
 #include "runtime/images.h"
 #include "runtime/self.h"
+#include "sigsafe/sample_path.h"
 #include "unwind/memory.h"
 
 enum entry_state {
@@ -68,6 +69,7 @@ void trampoline_disable_as(enum trampoline_state why)
                                     __ATOMIC_RELAXED);
 }
 
+SAMPLE_PATH
 static bool enabled(void)
 {
     return rt_running_as() &&
@@ -174,11 +176,13 @@ static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
     return false;
 }
 
+SAMPLE_PATH
 bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *walk)
 {
     return (t->trampoline.set || walk->stopped_at) && leaving(t, walk);
 }
 
+SAMPLE_PATH
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept)
 {
     uint32_t entry = (uint32_t)((walk->stopped_at - entry_address(0)) / TRAMPOLINE_STRIDE);
@@ -253,6 +257,7 @@ void trampoline_leave(struct rt_thread *t, uint64_t sp)
     t->busy = 0;
 }
 
+SAMPLE_PATH
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp)
 {
@@ -325,6 +330,7 @@ void trampoline_fork_child(struct rt_thread *t)
 }
 
 /* Marks the next frame up that may be marked. */
+SAMPLE_PATH
 static void climb(struct rt_thread *t, uint32_t at)
 {
     for (uint32_t i = at - 1, n = 0; i >= 1 && n < SKIP_MAX; i--, n++) {
@@ -340,6 +346,7 @@ static void climb(struct rt_thread *t, uint32_t at)
 /* A marked procedure has returned. *slot: its return address was here; now the address behind the
  * entry's call is, and the true one must be when this function returns. */
 HIDDEN void trampoline_fire_as(uint64_t *slot);
+SAMPLE_PATH
 void trampoline_fire_as(uint64_t *slot)
 {
     uint32_t entry = (uint32_t)((*slot - entry_address(0)) / TRAMPOLINE_STRIDE);

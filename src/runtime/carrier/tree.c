@@ -1,6 +1,7 @@
 #include "runtime/carrier/tree.h"
 
 #include "sigsafe/cct_grow.h"
+#include "sigsafe/sample_path.h"
 
 static struct cct_node *node_at(spool_ref ref)
 {
@@ -17,6 +18,7 @@ static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t k
 }
 
 /* Makes memo[i] the child of memo[i - 1] with this key, and the memo's last element. */
+SAMPLE_PATH
 static bool memo_extend_as(struct rt_thread *t, uint32_t i, uint64_t key)
 {
     spool_ref node = child_find_as(t, t->memo[i - 1].node, key);
@@ -28,6 +30,7 @@ static bool memo_extend_as(struct rt_thread *t, uint32_t i, uint64_t key)
     return true;
 }
 
+SAMPLE_PATH
 bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t prefix,
                  uint64_t weight)
 {
@@ -56,6 +59,7 @@ bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t pr
     return true;
 }
 
+SAMPLE_PATH
 void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight)
 {
     if (!weight)

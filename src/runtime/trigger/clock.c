@@ -3,6 +3,7 @@
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
@@ -27,6 +28,7 @@ static uint64_t unpaused_ns(void)
     return now - phases_paused_ns_as(now);
 }
 
+SAMPLE_PATH
 uint64_t clock_now_as(const struct rt_thread *t)
 {
     switch (rt.config->trigger) {
@@ -200,6 +202,7 @@ uint64_t trigger_rest_as(struct rt_thread *t)
     return owed_take(t);
 }
 
+SAMPLE_PATH
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
                                         uint64_t pc)
 {
@@ -289,6 +292,7 @@ void trigger_burst_as(struct rt_thread *t, uint64_t ticks)
     t->record->cost_ticks += ticks < credible ? ticks : credible;
 }
 
+SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
