@@ -274,13 +274,15 @@ static void json_path(struct json *j, const struct view *v, const struct profile
 
 void paths_json(struct json *j, const struct view *v, uint32_t limit)
 {
-    const struct profile_paths *p = v->profile->counts->paths;
-    uint64_t all;
-    if (!p)
+    static const struct profile_paths none;
+    const struct profile_counts *c = v->profile->counts;
+    const struct profile_paths *p = c->paths ? c->paths : &none;
+    uint64_t all = 0;
+    if (!c->paths && strcmp(c->tool, "paths") != 0)
         return;
-    uint32_t *order = paths_order(v->profile->counts, &all);
+    uint32_t *order = c->paths ? paths_order(c, &all) : NULL;
     uint32_t rows = limit && limit < p->count ? limit : p->count;
-    j->out->failed |= !order;
+    j->out->failed |= c->paths && !order;
     json_key(j, "path_totals");
     json_open(j, '{');
     json_key_u64(j, "paths", p->count);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/saturate.h"
 #include "report/ranked.h"
@@ -135,13 +136,15 @@ static void json_stream(struct json *j, const struct view *v, const struct profi
 
 void streams_json(struct json *j, const struct view *v, uint32_t limit)
 {
-    const struct profile_streams *s = v->profile->counts->streams;
+    static const struct profile_streams none;
+    const struct profile_counts *c = v->profile->counts;
+    const struct profile_streams *s = c->streams ? c->streams : &none;
     uint64_t all;
-    if (!s)
+    if (!c->streams && strcmp(c->tool, "streams") != 0)
         return;
-    struct ranked *order = order_make(s, &all);
+    struct ranked *order = c->streams ? order_make(s, &all) : NULL;
     uint32_t rows = limit && limit < s->count ? limit : s->count;
-    j->out->failed |= !order;
+    j->out->failed |= c->streams && !order;
     json_key_u64(j, "streams_missed", s->missed);
     json_key(j, "streams");
     json_open(j, '[');

@@ -194,5 +194,12 @@ def streams():
     expect("+24 100%" in out and "-8 100%" in out, f"{out:.3000}")
 
 
+def empty():
+    """The documents have their keys also where nothing was observed."""
+    for tool in ("paths", "streams"):
+        recording = Recording(["true"], ["--carrier", "shadow", "--tool", tool, "-F", "1"])
+        expect(recording.report[tool] == [], recording.report.keys())
+
+
 main({f.__name__: f for f in (diamond, calls, jumps, recursion, threads, forks, signals, killed, many,
-                              bursts, merged, streams)})
+                              bursts, merged, streams, empty)})
