@@ -153,6 +153,24 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c)
     store.record->cut_instructions = 3;
 }
 
+void sample_streams_in(const struct spool *s, struct spool_counts *c)
+{
+    static struct stream_store store;
+    if (!streams_begin_as(&store, s, c, 7))
+        abort();
+    for (uint64_t i = 0; i < 20; i++) {
+        struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .bytes = 8,
+                                     .instructions = (uint16_t)(1 + i % 3), .kind = THING_ACCESS};
+        uint32_t id = counts_thing_as(s, c, &access);
+        struct spool_stream *row = id == COUNTS_NONE ? NULL : streams_row_as(&store, id);
+        if (!row)
+            abort();
+        for (uint64_t k = 0; k < 10 + i; k++)
+            stream_access_as(row, 0x10000 + k * 8 * i + k / 4);
+    }
+    store.record->missed = 3;
+}
+
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
 {
     struct spool s = sample_spool_new(size);
@@ -189,6 +207,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     spool_header(&s)->config.length = 1000;
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
+    sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;
     munmap(w.base, w.capacity * sizeof *w.base);
