@@ -11,6 +11,7 @@
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
     bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
+    bench/run.py engine [--rounds 3]           what the engine takes for a block, a dispatch, a burst
     bench/run.py startup                       what starting a program costs under each carrier
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -31,6 +32,7 @@ import calls_tables  # noqa: E402
 import conflicts  # noqa: E402
 import depth  # noqa: E402
 import distortion  # noqa: E402
+import engine  # noqa: E402
 import inputs  # noqa: E402
 import latconf_tables  # noqa: E402
 import latency  # noqa: E402
@@ -62,7 +64,7 @@ def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
                     choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
-                             "conflicts", "latency", "values", "startup", "tables",
+                             "conflicts", "latency", "values", "engine", "startup", "tables",
                              "all"])
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
@@ -95,12 +97,13 @@ COMMANDS = {
     "conflicts": [conflicts.run],
     "latency": [latency.run],
     "values": [values.run],
+    "engine": [engine.run],
     "startup": [startup.run],
     "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
-               values_tables.run, startup.tables_run],
+               values_tables.run, engine.tables_run, startup.tables_run],
     "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            conflicts.run, latency.run, values.run, startup.run, tables.run, translator_tables.run, calls_tables.run,
-            latconf_tables.run, values_tables.run, startup.tables_run],
+            conflicts.run, latency.run, values.run, engine.run, startup.run, tables.run, translator_tables.run, calls_tables.run,
+            latconf_tables.run, values_tables.run, engine.tables_run, startup.tables_run],
 }
 
 

@@ -55,7 +55,6 @@ static uint32_t enter_as(struct engine_thread *t, const struct block *block)
 /* The registers have come from translated code: r15 may be the tool's. */
 static void arrive(struct engine_thread *t)
 {
-    t->dispatches++;
     if (t->engine->steals) {
         t->ring = t->gpr[ENGINE_R15];
         t->gpr[ENGINE_R15] = t->stolen;
@@ -87,9 +86,21 @@ static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
     return action;
 }
 
+/* What was done since `begin` led to code: a dispatch. */
+static uint32_t dispatched(struct engine_thread *t, uint64_t begin, uint32_t action)
+{
+    uint64_t ticks = sys_ticks_as() - begin;
+    t->dispatches++;
+    t->dispatch_ticks += ticks;
+    if (action == ENGINE_CONTINUE)
+        engine_latency_as(t->engine, LATENCY_DISPATCH, ticks);
+    return action;
+}
+
 uint32_t engine_begin_as(struct engine_thread *t)
 {
-    return go_on_as(t, ENGINE_CONTINUE);
+    uint64_t begin = sys_ticks_as();
+    return dispatched(t, begin, go_on_as(t, ENGINE_CONTINUE));
 }
 
 uint32_t engine_lookup_as(struct engine_thread *t)
@@ -101,9 +112,7 @@ uint32_t engine_lookup_as(struct engine_thread *t)
     engine_lock_as(t->engine);
     struct block *block = block_need_as(t, true, &why);
     engine_unlock_as(t->engine);
-    uint32_t action = block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE);
-    t->dispatch_ticks += sys_ticks_as() - begin;
-    return action;
+    return dispatched(t, begin, block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE));
 }
 
 static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
@@ -130,8 +139,10 @@ static uint32_t tail_as(struct engine_thread *t, uint32_t number)
     struct request request = { .pc = t->rip, .stop_at = t->stop_at, .tail = (uint32_t)t->budget };
     engine_lock_as(e);
     struct block *block = block_find_as(&e->blocks, request.pc, request.tail);
-    if (!block)
+    if (!block) {
         block = translate_as(e, request, &why);
+        t->translated += block != NULL;
+    }
     engine_unlock_as(e);
     return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
 }
@@ -177,21 +188,26 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
 }
 
 /* What the carrier does for a system call is not the dispatcher's time. */
+static uint32_t call_take_as(struct engine_thread *t)
+{
+    engine_flush_as(t, false);
+    uint32_t action = t->engine->config.carrier->system_call(t);
+    if (action != ENGINE_CONTINUE)
+        return action;
+    uint64_t begin = sys_ticks_as();
+    return dispatched(t, begin, go_on_as(t, action));
+}
+
 uint32_t engine_dispatch_as(struct engine_thread *t)
 {
-    uint32_t number = t->exit, action = ENGINE_CONTINUE;
+    uint32_t number = t->exit;
     const struct exit *exit = exit_at(&t->engine->blocks, number);
     arrive(t);
     t->rip = exit->target;
-    bool is_call = exit->kind == EXIT_SYSCALL;
-    if (is_call) {
-        engine_flush_as(t, false);
-        action = t->engine->config.carrier->system_call(t);
-    }
+    if (exit->kind == EXIT_SYSCALL)
+        return call_take_as(t);
     uint64_t begin = sys_ticks_as();
-    action = is_call ? go_on_as(t, action) : exit_take_as(t, number, exit);
-    t->dispatch_ticks += sys_ticks_as() - begin;
-    return action;
+    return dispatched(t, begin, exit_take_as(t, number, exit));
 }
 
 uint32_t engine_signals_as(struct engine_thread *t)

@@ -133,6 +133,12 @@ static bool map_as(struct engine *e, uint64_t size)
     return false;
 }
 
+static uint64_t tick_ns(const struct spool *spool)
+{
+    uint64_t hz = spool ? spool_header(spool)->config.tsc_hz : 0;
+    return hz ? (UINT64_C(1000000000) << 32) / hz : 0;
+}
+
 struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why)
 {
     struct area own;
@@ -142,6 +148,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
+    e->tick_ns = tick_ns(config->spool);
     e->counter_space = config->tool ? counter_space_as() : 0;
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
@@ -198,6 +205,13 @@ struct engine_figures engine_figures_as(const struct engine *e)
     f.code_bytes = e->cache.hot;
     f.paired = e->paired;
     return f;
+}
+
+void engine_latency_as(const struct engine *e, enum latency_kind kind, uint64_t ticks)
+{
+    if (e->config.counts && e->tick_ns)
+        latency_add_as(&e->config.counts->latencies[kind],
+                       (uint64_t)((unsigned __int128)ticks * e->tick_ns >> 32));
 }
 
 void engine_fork_before_as(struct engine *e)

@@ -145,4 +145,8 @@ struct engine_figures {
 };
 struct engine_figures engine_figures_as(const struct engine *e);
 
+/* Adds to the distribution of what takes this long, in ticks of the time stamp counter. Nothing where
+ * there is no spool. */
+void engine_latency_as(const struct engine *e, enum latency_kind kind, uint64_t ticks);
+
 #endif

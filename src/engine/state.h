@@ -73,6 +73,7 @@ struct engine {
     bool steals;                /* r15 of translated code is the tool's */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
+    uint64_t tick_ns; /* nanoseconds a tick, times 2^32; 0: not known */
     struct engine_figures figures;
 
     /* The block that is being translated. */

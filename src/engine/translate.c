@@ -347,6 +347,14 @@ static void return_note(struct translation *x)
         x->returns[x->returns_count++] = x->next;
 }
 
+/* From when the block before was finished, or the request came: decoding and asking the tool included. */
+static void block_time(struct translation *x)
+{
+    uint64_t now = sys_ticks_as();
+    engine_latency_as(x->e, LATENCY_TRANSLATION, now - x->begun);
+    x->begun = now;
+}
+
 /* The decoded block, and the next few that it runs on to, one behind the other. */
 static void chain_emit_as(struct translation *x)
 {
@@ -355,13 +363,14 @@ static void chain_emit_as(struct translation *x)
         uint64_t on = block_emit_as(x, before);
         block_finish_as(x);
         return_note(x);
-        if (!on)
-            return;
-        if (!ahead_as(x, on, made)) {
+        bool more = on && ahead_as(x, on, made);
+        if (on && !more) {
             end_jump_as(x, on);
             block_finish_as(x);
-            return;
         }
+        block_time(x);
+        if (!more)
+            return;
         before = exit_make_as(x->e, x->number, EXIT_LINK, on);
     }
 }
@@ -426,7 +435,7 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
 {
     struct translation x;
     translation_begin(&x, e, &request);
-    uint64_t begin = sys_ticks_as();
+    uint64_t begin = x.begun = sys_ticks_as();
     pairs_consider_as(e);
     if (!consider_as(&x, request.pc)) {
         *why = x.why;

@@ -12,6 +12,7 @@
 struct translation {
     struct engine *e;
     struct emit hot;
+    uint64_t begun;       /* time stamp counter: when the block was (translate.c, block_time) */
     uint64_t stop_at;     /* no block crosses this address */
     /* The code that may be read: what `trust` said about it. */
     struct trust_range range;

@@ -42,6 +42,7 @@ static const char *known_name(uint32_t type)
         [SECTION_PHASES] = "phases",       [SECTION_HEAP] = "heap",
         [SECTION_COUNTS] = "counts",       [SECTION_BLOCKS] = "blocks",
         [SECTION_EDGES] = "edges",
+        [SECTION_LATENCIES] = "latencies",
         [SECTION_VALUES] = "values",
         [SECTION_HOTLISTS] = "hotlists",
         [SECTION_TEXTS] = "texts",

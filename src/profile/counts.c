@@ -233,6 +233,35 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
     return true;
 }
 
+static void add_latencies(struct latency *into, const struct latency *from)
+{
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        into[k].sum_ns = add_saturated(into[k].sum_ns, from[k].sum_ns);
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+            into[k].counts[i] = add_saturated(into[k].counts[i], from[k].counts[i]);
+    }
+}
+
+uint64_t profile_latency_count(const struct latency *l)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+        all = add_saturated(all, l->counts[i]);
+    return all;
+}
+
+double profile_latency_ns(const struct latency *l, double share)
+{
+    double rank = share * (double)profile_latency_count(l), before = 0;
+    for (uint32_t i = 0; i < LATENCY_BUCKETS; i++) {
+        double count = (double)l->counts[i], low = (double)latency_bucket_low(i);
+        if (count > 0 && before + count >= rank)
+            return low + (2 * ((double)latency_bucket_ns(i) - low)) * (rank - before) / count;
+        before += count;
+    }
+    return 0;
+}
+
 bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
                           const uint32_t *image_of, uint32_t first_process)
 {
@@ -247,6 +276,7 @@ bool profile_counts_merge(struct profile_counts *into, const struct profile_coun
         into->classes[i] = add_saturated(into->classes[i], from->classes[i]);
     for (unsigned i = 0; i < STOP_COUNT; i++)
         into->stopped[i] = add_saturated(into->stopped[i], from->stopped[i]);
+    add_latencies(into->latencies, from->latencies);
     struct { uint64_t *to; uint64_t add; } sums[] = {
         {&into->instructions, from->instructions},
         {&into->bursts, from->bursts},

@@ -45,6 +45,7 @@ struct profile_counts {
     uint64_t bursts, burst_instructions, burst_ns;
     uint64_t translated;   /* blocks */
     uint64_t code_bytes, translation_ns, dispatches, dispatch_ns;
+    struct latency latencies[LATENCY_KIND_COUNT];
     struct profile_block *blocks; /* by (image + 2, process, offset, bytes, instructions) */
     uint32_t block_count;
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
@@ -69,7 +70,14 @@ bool profile_counts_merge(struct profile_counts *into, const struct profile_coun
  * threads of the profile. */
 double profile_counts_slowdown(const struct profile_counts *c, uint64_t cpu_ns);
 
+/* The time that the share (0 to 1) of what is counted stayed below, in nanoseconds; within a bucket as if it were
+ * evenly spread. 0 if nothing is counted. */
+double profile_latency_ns(const struct latency *l, double share);
+uint64_t profile_latency_count(const struct latency *l);
+
 /* Names by enumerator; "?" out of range. */
+const char *profile_latency_name(unsigned kind);
+const char *profile_latency_sentence(unsigned kind);
 const char *profile_stop_name(unsigned stop);
 const char *profile_stop_sentence(unsigned stop);
 const char *profile_class_name(unsigned instruction_class);

@@ -142,11 +142,43 @@ static bool get_edges(struct decoder *d)
     return decode_close(&c);
 }
 
+static void get_latency(struct cursor *c, struct latency *to)
+{
+    to->sum_ns = add_saturated(to->sum_ns, get_u64(c, "a sum of times"));
+    uint32_t n = (uint32_t)cursor_uleb(c, LATENCY_BUCKETS, "a number of buckets up to 160");
+    for (uint32_t i = 0; i < n && !c->failed; i++) {
+        uint64_t *at = &to->counts[cursor_uleb(c, LATENCY_BUCKETS - 1, "a bucket below 160")];
+        *at = add_saturated(*at, get_u64(c, "a count"));
+    }
+}
+
+/* A kind that this version does not know is passed over: what it measures, this version does not say. */
+static bool get_latencies(struct decoder *d)
+{
+    struct cursor c;
+    if (!d->file.known[SECTION_LATENCIES].offset)
+        return true;
+    if (!decode_open(d, SECTION_LATENCIES, &c))
+        return false;
+    uint32_t n = (uint32_t)cursor_uleb(&c, REASONS_MAX, "a number of names up to 64");
+    for (uint32_t i = 0; i < n && !c.failed; i++) {
+        char *name = cursor_string(&c, "a name");
+        struct latency unknown = {0};
+        unsigned k = 0;
+        while (name && k < LATENCY_KIND_COUNT && strcmp(name, profile_latency_name(k)) != 0)
+            k++;
+        get_latency(&c, k < LATENCY_KIND_COUNT ? &d->p->counts->latencies[k] : &unknown);
+        free(name);
+    }
+    return decode_close(&c);
+}
+
 bool sections_counts_get(struct decoder *d)
 {
     if (!d->file.known[SECTION_COUNTS].offset)
         return true;
-    return get_head(d) && get_blocks(d) && get_edges(d) && section_paths_get(d) && section_streams_get(d) &&
+    return get_head(d) && get_blocks(d) && get_edges(d) && get_latencies(d) &&
+           section_paths_get(d) && section_streams_get(d) &&
            (profile_counts_settle(d->p->counts) ||
             err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name));
 }

@@ -80,14 +80,35 @@ static void put_edges(struct buf *b, const struct profile_counts *c)
         buf_put_uleb(b, at[i].count);
 }
 
+static void put_latencies(struct buf *b, const struct profile_counts *c)
+{
+    buf_put_uleb(b, LATENCY_KIND_COUNT);
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        const struct latency *l = &c->latencies[k];
+        uint32_t used = 0;
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+            used += l->counts[i] != 0;
+        buf_put_string(b, profile_latency_name(k));
+        buf_put_uleb(b, l->sum_ns);
+        buf_put_uleb(b, used);
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+            if (l->counts[i]) {
+                buf_put_uleb(b, i);
+                buf_put_uleb(b, l->counts[i]);
+            }
+    }
+}
+
 void sections_counts_put(struct section_out *out, const struct profile_counts *c)
 {
     out[0] = (struct section_out){.type = SECTION_COUNTS, .optional = true};
     out[1] = (struct section_out){.type = SECTION_BLOCKS, .optional = true};
     out[2] = (struct section_out){.type = SECTION_EDGES, .optional = true};
+    out[3] = (struct section_out){.type = SECTION_LATENCIES, .optional = true};
     put_head(&out[0].raw, c);
     put_blocks(&out[1].raw, c);
     put_edges(&out[2].raw, c);
+    put_latencies(&out[3].raw, c);
 }
 
 static bool image_exists(const struct profile *p, uint32_t image)

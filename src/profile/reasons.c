@@ -10,6 +10,18 @@ static const struct reason drops[DROP_COUNT] = {DROP_REASONS(REASON_NAME)};
 static const struct reason truncations[TRUNC_COUNT] = {
     [TRUNC_NONE] = {"none", "the stack is complete"}, TRUNCATION_REASONS(REASON_NAME)};
 
+static const struct reason latencies[LATENCY_KIND_COUNT] = {LATENCY_KINDS(REASON_NAME)};
+
+const char *profile_latency_name(unsigned kind)
+{
+    return kind < LATENCY_KIND_COUNT ? latencies[kind].name : "?";
+}
+
+const char *profile_latency_sentence(unsigned kind)
+{
+    return kind < LATENCY_KIND_COUNT ? latencies[kind].sentence : "?";
+}
+
 const char *profile_drop_name(unsigned drop)
 {
     return drop < DROP_COUNT ? drops[drop].name : "?";

@@ -8,7 +8,7 @@
 
 #include "profile/decode.h"
 
-enum { SECTIONS_COUNTS = 3 };
+enum { SECTIONS_COUNTS = 4 };
 
 /* Fills out[0 .. SECTIONS_COUNTS). The counts are settled. */
 void sections_counts_put(struct section_out *out, const struct profile_counts *c);

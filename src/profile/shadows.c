@@ -100,7 +100,7 @@ uint64_t profile_shadows_pause_ns(const struct profile_shadows *s)
     for (unsigned i = 0; i < SHADOW_PAUSES; i++) {
         below = add_saturated(below, s->pauses[i]);
         if (all && below >= all / 2 + all % 2)
-            return shadow_bucket_ns(i);
+            return latency_bucket_ns(i);
     }
     return 0;
 }

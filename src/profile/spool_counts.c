@@ -344,6 +344,16 @@ static void get_totals(const struct spool_counts_reader *r, const struct spool_c
     c->dispatch_ns = add_saturated(c->dispatch_ns, to_ns(r, &s->dispatch_ticks));
 }
 
+static void get_latencies(const struct spool_counts *s, struct profile_counts *c)
+{
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        struct latency *to = &c->latencies[k];
+        to->sum_ns = add_saturated(to->sum_ns, load(&s->latencies[k].sum_ns));
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+            to->counts[i] = add_saturated(to->counts[i], load(&s->latencies[k].counts[i]));
+    }
+}
+
 bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t process,
                        struct profile_counts *to)
 {
@@ -353,6 +363,7 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t pr
     if (!record)
         return true;
     get_totals(r, record, to);
+    get_latencies(record, to);
     bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
               get_windows(&q, record) && get_paths(&q, record) &&
               get_streams(&q, record);

@@ -97,6 +97,26 @@ static void write_work(FILE *out, const struct profile_counts *c, const struct r
     fputc('\n', out);
 }
 
+static void write_latencies(FILE *out, const struct profile_counts *c, const struct report_style *style)
+{
+    char n[TEXT_NUMBER_SIZE], half[TEXT_NUMBER_SIZE], most[TEXT_NUMBER_SIZE], all[TEXT_NUMBER_SIZE];
+    bool first = true;
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        const struct latency *l = &c->latencies[k];
+        uint64_t count = profile_latency_count(l);
+        if (!count)
+            continue;
+        field(out, style, first ? "latency" : "");
+        fprintf(out, "%s: median %s, p90 %s, p99 %s", profile_latency_name(k),
+                text_duration(half, profile_latency_ns(l, 0.5)),
+                text_duration(most, profile_latency_ns(l, 0.9)),
+                text_duration(all, profile_latency_ns(l, 0.99)));
+        fprintf(out, ", mean %s of %s (%s)\n", text_duration(half, (double)l->sum_ns / (double)count),
+                text_count(n, count), profile_latency_sentence(k));
+        first = false;
+    }
+}
+
 static void write_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
@@ -115,6 +135,7 @@ void counted_header(FILE *out, const struct view *v, const struct report_style *
 {
     write_engine(out, v, style);
     write_work(out, v->profile->counts, style);
+    write_latencies(out, v->profile->counts, style);
     write_stops(out, v->profile->counts, style);
 }
 
@@ -250,6 +271,32 @@ bool counted_tables(FILE *out, const struct view *v, const struct report_style *
 
 /* ---- JSON ---- */
 
+/* Kinds of which nothing was measured have only their count. */
+static void json_latencies(struct json *j, const struct profile_counts *c)
+{
+    static const struct { const char *key; double share; } quantiles[] = {
+        {"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}};
+    json_key(j, "latency");
+    json_open(j, '{');
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        const struct latency *l = &c->latencies[k];
+        uint64_t count = profile_latency_count(l);
+        json_key(j, profile_latency_name(k));
+        json_open(j, '{');
+        json_key_u64(j, "count", count);
+        for (unsigned i = 0; count && i < sizeof quantiles / sizeof *quantiles; i++) {
+            json_key(j, quantiles[i].key);
+            json_double(j, profile_latency_ns(l, quantiles[i].share));
+        }
+        if (count) {
+            json_key(j, "mean_ns");
+            json_double(j, (double)l->sum_ns / (double)count);
+        }
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
 static void json_totals(struct json *j, const struct view *v)
 {
     const struct profile_counts *c = v->profile->counts;
@@ -284,6 +331,7 @@ static void json_totals(struct json *j, const struct view *v)
     json_key_u64(j, "translation_ns", c->translation_ns);
     json_key_u64(j, "dispatches", c->dispatches);
     json_key_u64(j, "dispatch_ns", c->dispatch_ns);
+    json_latencies(j, c);
     json_close(j, '}');
     if (!c->classified)
         return;

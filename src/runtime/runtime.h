@@ -57,6 +57,7 @@ struct rt_burst {
     struct engine_thread *engine; /* NULL: not made yet */
     uint64_t mask;   /* the program's, while a burst runs */
     uint64_t begun;  /* time stamp counter at the handler's entry */
+    uint64_t translated;   /* dispatches of the thread that made code, before it */
     uint64_t counted_from; /* time stamp counter: what went before is in the thread's cost */
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */

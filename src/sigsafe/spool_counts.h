@@ -30,6 +30,7 @@
 #ifndef PENUMBRA_SIGSAFE_SPOOL_COUNTS_H
 #define PENUMBRA_SIGSAFE_SPOOL_COUNTS_H
 
+#include "sigsafe/latency.h"
 #include "sigsafe/spool.h"
 
 #define COUNTS_NONE UINT32_MAX
@@ -129,6 +130,7 @@ struct spool_counts {
     uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
     uint32_t streams; /* the same: spool_streams.h */
     uint32_t reserved;
+    struct latency latencies[LATENCY_KIND_COUNT];
 };
 
 /* A thread's counters in its own address space. */

@@ -15,12 +15,13 @@
 #ifndef PENUMBRA_SIGSAFE_SPOOL_SHADOW_H
 #define PENUMBRA_SIGSAFE_SPOOL_SHADOW_H
 
+#include "sigsafe/latency.h"
 #include "sigsafe/spool.h"
 
 enum {
     SHADOW_SEATS = 16,
     SHADOW_CALLS = 512,  /* system calls by number; the last one stands for all above */
-    SHADOW_PAUSES = 160, /* buckets of pauses: 4 for each power of two of nanoseconds */
+    SHADOW_PAUSES = LATENCY_BUCKETS,
 };
 
 enum seat_state { SEAT_FREE = 0, SEAT_TAKEN = 1, SEAT_LEFT = 2 };
@@ -52,22 +53,6 @@ struct spool_shadows {
     uint64_t calls[SHADOW_CALLS];       /* system calls met, by number */
     uint64_t calls_ended[SHADOW_CALLS]; /* of these: so many ended a shadow */
 };
-
-/* The bucket of a pause; and about how long the pauses in it are. */
-static inline uint32_t shadow_bucket(uint64_t ns)
-{
-    if (ns < 4)
-        return 0;
-    uint32_t log = 63 - (uint32_t)__builtin_clzll(ns);
-    uint32_t bucket = log * 4 + (uint32_t)(ns >> (log - 2) & 3);
-    return bucket < SHADOW_PAUSES ? bucket : SHADOW_PAUSES - 1;
-}
-
-static inline uint64_t shadow_bucket_ns(uint32_t bucket)
-{
-    uint32_t log = bucket / 4;
-    return log < 2 ? 0 : (UINT64_C(1) << log) + ((uint64_t)(bucket % 4 * 2 + 1) << log) / 8;
-}
 
 /* The running average of shadows that are active, over all processes of the recording, as an area: what it
  * is above `load_milli` / 1000, times nanoseconds. now_ns: CLOCK_MONOTONIC. True: it is below,

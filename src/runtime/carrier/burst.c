@@ -136,6 +136,8 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
     uint64_t now = sys_ticks_as();
     __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
+    engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
+                      now - t->burst.begun);
     if (rt.config->tool == TOOL_VALUES)
         trigger_burst_as(t, now - t->burst.counted_from);
     t->burst.active = false;
@@ -299,6 +301,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     t->burst.mask = *mask_of(u);
     t->burst.begun = ticks;
     t->burst.counted_from = began;
+    t->burst.translated = e->translated;
     t->burst.length = length_draw(t);
     t->burst.active = true;
     const struct tool *tool = tool_of_kind(rt.config->tool);

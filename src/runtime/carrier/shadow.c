@@ -99,7 +99,7 @@ static void pause_note(uint64_t ticks)
     uint64_t per_us = rt.config->tsc_hz / 1000000u;
     __atomic_fetch_add(&monitor.record->pause_ticks, ticks, __ATOMIC_RELAXED);
     if (per_us)
-        __atomic_fetch_add(&monitor.record->pauses[shadow_bucket(ticks * 1000u / per_us)], 1,
+        __atomic_fetch_add(&monitor.record->pauses[latency_bucket(ticks * 1000u / per_us)], 1,
                            __ATOMIC_RELAXED);
 }
 

@@ -54,6 +54,16 @@ def dies():
         expect(recording.native.returncode != 0, "it did not die")
 
 
+def timed(engine):
+    """Every block, dispatch and burst is in the distributions, once."""
+    latency = engine["latency"]
+    expect(latency["translation"]["count"] == engine["translated"], "a block's making is not timed")
+    expect(latency["dispatch"]["count"] <= engine["dispatches"], "more dispatches are timed than there were")
+    expect(latency["burst-warm"]["count"] + latency["burst-cold"]["count"] == engine["bursts"], "a burst is not timed")
+    for kind, figures in latency.items():
+        expect(not figures["count"] or 0 < figures["p50_ns"] <= figures["p90_ns"] <= figures["p99_ns"], f"{kind}: {figures}")
+
+
 def exact_length():
     """A loop without system calls: what the tool counted is bursts times length."""
     for length in ("1", "7", "32", "1000", "100000"):
@@ -62,6 +72,7 @@ def exact_length():
         whole = stops.get("budget", 0)
         bursts, ran = report["engine"]["bursts"], report["engine"]["burst_instructions"]
         early = bursts - whole
+        timed(report["engine"])
         expect(bursts > 0, "no burst was taken")
         expect(whole * int(length) <= ran <= bursts * int(length),
                f"{ran} instructions in {whole} bursts of {length}, {early} shorter ones")

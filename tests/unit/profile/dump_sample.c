@@ -98,6 +98,16 @@ static unsigned image_number(uint32_t image)
     return image + 2; /* PROFILE_IMAGE_NONE becomes 1 */
 }
 
+static void print_latencies(const struct profile_counts *c)
+{
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        printf("latency\t%s\t%" PRIu64 "\n", profile_latency_name(k), c->latencies[k].sum_ns);
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+            if (c->latencies[k].counts[i])
+                printf("took\t%u\t%" PRIu64 "\n", i, c->latencies[k].counts[i]);
+    }
+}
+
 static void print_counted(const struct profile_counts *c)
 {
     printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
@@ -120,6 +130,7 @@ static void print_counted(const struct profile_counts *c)
                image_number(g->from_image), image_number(g->to_image), g->process, g->from, g->to,
                g->count);
     }
+    print_latencies(c);
 }
 
 static void print_values(const struct profile_values *v)

@@ -10,7 +10,7 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges",
+         16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
          32: "values", 33: "hotlists", 34: "texts", 40: "paths", 41: "streams"}
 MASK = (1 << 64) - 1
 
@@ -203,6 +203,14 @@ def read_counts(c):
     c.end()
 
 
+def read_latencies(c):
+    for _ in range(c.u()):
+        show("latency", c.str(), c.u())
+        for _ in range(c.u()):
+            show("took", *c.us(2))
+    c.end()
+
+
 def running(steps, groups):
     """The values whose differences within each run of equal groups are the steps."""
     values = []
@@ -324,6 +332,7 @@ def main():
     read_counts(sections[24])
     blocks = read_blocks(sections[25])
     read_edges(sections[26])
+    read_latencies(sections[27])
     read_values(sections[32])
     read_hotlists(sections[33])
     read_texts(sections[34])

@@ -188,6 +188,9 @@ static struct profile_counts *sample_engine(uint64_t *state)
                            &c->code_bytes, &c->translation_ns, &c->dispatches, &c->dispatch_ns};
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
         *numbers[i] = sample_random(state, UINT64_C(1) << 33);
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++)
+        for (uint64_t i = 0; i < 20; i++)
+            latency_add_as(&c->latencies[k], sample_random(state, UINT64_C(1) << 2 * i));
     c->blocks = calloc(BLOCKS, sizeof *c->blocks);
     c->edges = calloc(EDGES, sizeof *c->edges);
     for (; c->block_count < BLOCKS; c->block_count++) {
@@ -456,6 +459,10 @@ static const char *counts_difference(const struct profile_counts *a,
     SAME(translation_ns);
     SAME(dispatches);
     SAME(dispatch_ns);
+    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
+        SAME(latencies[k].sum_ns);
+        SAME_ARRAY(latencies[k].counts);
+    }
     SAME(block_count);
     SAME(edge_count);
     for (uint32_t i = 0; i < a->block_count; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/counts.h"
 #include "profile/merge.h"
 #include "profile/spool_read.h"
 #include "sample.h"
@@ -85,15 +86,35 @@ static void test_buckets(void **state)
     (void)state;
     uint32_t last = 0;
     for (uint64_t ns = 1; ns < UINT64_C(1) << 36; ns += ns / 16 + 1) {
-        uint32_t bucket = shadow_bucket(ns);
+        uint32_t bucket = latency_bucket(ns);
         assert_true(bucket >= last && bucket < SHADOW_PAUSES);
         last = bucket;
         if (ns < 16)
             continue;
-        double is = (double)shadow_bucket_ns(bucket) / (double)ns;
+        double is = (double)latency_bucket_ns(bucket) / (double)ns;
         assert_true(is > 0.8 && is < 1.25);
     }
-    assert_int_equal(shadow_bucket(UINT64_MAX), SHADOW_PAUSES - 1);
+    assert_int_equal(latency_bucket(UINT64_MAX), SHADOW_PAUSES - 1);
+}
+
+static void test_quantiles(void **state)
+{
+    (void)state;
+    struct latency l = {0};
+    assert_true(profile_latency_count(&l) == 0 && profile_latency_ns(&l, 0.5) < 1);
+    for (uint64_t ns = 1; ns <= 10000; ns++)
+        latency_add_as(&l, ns);
+    assert_int_equal(profile_latency_count(&l), 10000);
+    assert_int_equal(l.sum_ns, 50005000);
+    const double shares[] = {0.01, 0.1, 0.5, 0.9, 0.99};
+    for (unsigned i = 0; i < sizeof shares / sizeof *shares; i++) {
+        double is = profile_latency_ns(&l, shares[i]) / (10000 * shares[i]);
+        assert_true(is > 0.9 && is < 1.1);
+    }
+    struct latency one = {0};
+    latency_add_as(&one, 1000); /* a single bucket: all quantiles are in it */
+    double low = profile_latency_ns(&one, 0), high = profile_latency_ns(&one, 1);
+    assert_true(low >= 896 && low <= 1000 && high >= 1000 && high <= 1024);
 }
 
 /* Every number another one. */
@@ -151,7 +172,7 @@ static void test_spool(void **state)
         r->ended[END_COMPLETE] = 4;
         r->ended[END_KILLED] = 1;
         r->calls[1] = 7;
-        r->pauses[shadow_bucket(100000)] = 5;
+        r->pauses[latency_bucket(100000)] = 5;
         r->faults_before = 100;
         r->cpu_before_ns = 10 * MS;
         r->faults_after = 1000;
@@ -199,7 +220,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
-        cmocka_unit_test(test_buckets), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),
+        cmocka_unit_test(test_buckets),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
