@@ -33,7 +33,7 @@ def recorded(a, program, *options):
             raise pairs.RoundError(f"{' '.join(command)} exited {done.returncode}: {done.stderr[-400:]}")
         report = json.loads(subprocess.run([a.tools.penumbra, "report", "--json", out], stdout=subprocess.PIPE,
                                            check=True).stdout)
-    return {**report["engine"], "cpu_ns": report["totals"]["cpu_ns"], "instructions": report["instructions"]}
+    return {**report["engine"], "cpu_ns": report["cpu_ns"], "instructions": report["instructions"]}
 
 
 def run(a, say):
