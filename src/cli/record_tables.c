@@ -13,8 +13,9 @@
 
 enum { TABLE_UNTRIED = 0, TABLE_MADE = 1, TABLE_IMPOSSIBLE = 2 };
 
-/* How long the end of a recording waits for a table in the making. */
-#define STOP_WAIT_NS 50000000
+/* How long the end of a recording waits for a table in the making, which nobody needs any more. One that
+ * takes longer ends with the process. */
+#define STOP_WAIT_NS 2000000
 
 /* The image's path, NUL-terminated, or "" (the spool is not to be trusted). */
 static void image_path(const struct spool *s, const struct spool_image *image, char *path,
