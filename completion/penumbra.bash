@@ -79,7 +79,7 @@ _penumbra() {
     [ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
     case $prev in
     -e | --event) _penumbra_words "$(_penumbra_section "$penumbra" Events "$command")" ;;
-    --carrier) _penumbra_words "handler burst shadow exact" ;;
+    --carrier) _penumbra_words "handler burst shadow exact auto" ;;
     --summary) _penumbra_words "concise tnv" ;;
     --code-cache) _penumbra_words "on off" ;;
     --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;

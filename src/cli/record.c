@@ -104,6 +104,7 @@ static void settle_config(struct recording *r)
                            r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
+    r->config.burst_length = o->engine.burst_length;
     r->config.length_least = o->engine.length_least;
     r->config.skip = o->engine.skip;
     r->config.native_ns = o->engine.native_ns;
@@ -152,7 +153,8 @@ static bool prepare(struct recording *r, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     settle_config(r);
     record_calibrate(&r->config);
-    if (r->config.carrier == CARRIER_SHADOW && r->config.budget_ppm)
+    if ((r->config.carrier == CARRIER_SHADOW || r->config.carrier == CARRIER_AUTO) &&
+        r->config.budget_ppm)
         record_calibrate_copies(&r->config);
     return record_spool_create(&r->spool, r->options.spool_dir, r->output, e);
 }

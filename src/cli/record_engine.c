@@ -37,9 +37,9 @@ static bool find(const char *what, const char *name, const char *const *names, u
 
 bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
 {
-    static const char *const names[] = {"handler", "burst", "shadow", "exact"};
+    static const char *const names[] = {"handler", "burst", "shadow", "exact", "auto"};
     static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_SHADOW,
-                                        CARRIER_EXACT};
+                                        CARRIER_EXACT, CARRIER_AUTO};
     uint32_t at = 0;
     if (!find("carrier (--carrier)", name, names, sizeof names / sizeof *names, &at, e))
         return false;
@@ -120,7 +120,9 @@ static bool tool_fits(const struct record_engine *r, struct err *e)
 {
     unsigned carriers = profile_tool_carriers(r->tool);
     const char *name = profile_tool_name(r->tool);
-    if (carriers >> r->carrier & 1)
+    unsigned needed = r->carrier == CARRIER_AUTO ? 1u << CARRIER_BURST | 1u << CARRIER_SHADOW
+                                                 : 1u << r->carrier;
+    if ((carriers & needed) == needed)
         return true;
     if (r->tool == TOOL_STACKS)
         return err_set(e, ERR_USAGE, "call paths (--tool stacks) are observed by the carrier handler; "
@@ -130,16 +132,45 @@ static bool tool_fits(const struct record_engine *r, struct err *e)
                        "add --exact for the whole run%s", name,
                        carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
     return err_set(e, ERR_USAGE, "the tool %s needs the whole run: what it counts begins before a %s; "
-                   "use --exact --tool %s", name, profile_carrier_name(r->carrier), name);
+                   "use --exact --tool %s", name,
+                   r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier), name);
+}
+
+/* Or may be. */
+static bool in_bursts(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_BURST || r->carrier == CARRIER_AUTO;
+}
+
+static bool in_shadows(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_SHADOW || r->carrier == CARRIER_AUTO;
 }
 
 static bool skip_settle(struct record_engine *r, struct err *e)
 {
-    bool fits = r->carrier == CARRIER_BURST && r->tool == TOOL_VALUES;
+    bool fits = in_bursts(r) && r->tool == TOOL_VALUES;
     if (r->skip_given && !fits)
         return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
     if (!r->skip_given && fits)
         r->skip = SKIP_DEFAULT;
+    return true;
+}
+
+/* What is about shadows. */
+static bool shadows_settle(struct record_engine *r, struct err *e)
+{
+    if ((r->sample_size || r->load_milli || r->shadow_flags) && !in_shadows(r))
+        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow",
+                       r->sample_size ? "--sample-size" : r->load_milli ? "--load"
+                       : r->shadow_flags & SHADOW_COLD ? "--code-cache" : "--skip-shared-writes");
+    if (!in_shadows(r))
+        return true;
+    /* Within a budget long, rare shadows observe most. */
+    r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
+    r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
+    r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
+    r->shadow_memory = SHADOW_MEMORY;
     return true;
 }
 
@@ -150,30 +181,19 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
         r->tool = r->carrier == CARRIER_HANDLER ? TOOL_STACKS : TOOL_BLOCKS;
     if (!tool_fits(r, e) || !skip_settle(r, e))
         return false;
-    if (r->carrier == CARRIER_BURST && attached)
+    if (in_bursts(r) && attached)
         return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
-                       "it with penumbra record");
-    if (r->length && r->carrier != CARRIER_BURST)
+                       "it with penumbra record%s",
+                       r->carrier == CARRIER_AUTO ? ", or choose --carrier shadow" : "");
+    if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
-    bool shadow = r->carrier == CARRIER_SHADOW;
-    if ((r->sample_size || r->load_milli || r->shadow_flags) && !shadow)
-        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow",
-                       r->sample_size ? "--sample-size" : r->load_milli ? "--load"
-                       : r->shadow_flags & SHADOW_COLD ? "--code-cache" : "--skip-shared-writes");
-    if (shadow) {
-        /* Within a budget long, rare shadows observe most. */
-        r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
-        r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
-        r->shadow_memory = SHADOW_MEMORY;
-        return true;
-    }
     if (r->native_ns && !exact)
         return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
                        "their profile as what they cost");
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
                        "whole run; leave one of them out", sampled);
-    if (r->carrier == CARRIER_BURST && !r->length && r->tool != TOOL_VALUES)
+    if (in_bursts(r) && !r->length && r->tool != TOOL_VALUES)
         r->length = LENGTH_DEFAULT;
-    return true;
+    return shadows_settle(r, e);
 }

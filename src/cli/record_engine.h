@@ -24,6 +24,7 @@ struct record_engine {
     uint32_t shadow_flags;
     uint64_t sample_size; /* instructions of a shadow; 0: not given */
     uint64_t shadow_memory;
+    uint64_t burst_length; /* carrier auto, once settled: as `length`, which is of a shadow then */
     bool budgeted; /* --budget was given */
 };
 

@@ -10,6 +10,7 @@
 #include "cli/live_line.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
+#include "sigsafe/shadow_place.h"
 
 static double total_cost_ns(const struct profile *p)
 {
@@ -92,16 +93,29 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
 /* What there is in it. */
 static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
+    uint64_t bursts = p->counts ? p->counts->bursts : 0;
     if (is_exact(p) && !p->counts->counted)
         buf_puts(b, "a whole run");
     else if (is_exact(p))
         put_count(b, p->counts->instructions, "instruction", "instructions");
-    else if (p->shadows)
+    else if (p->shadows && (p->shadows->started || !bursts))
         put_count(b, p->shadows->started, "shadow", "shadows");
-    else if (p->counts && p->counts->bursts)
-        put_count(b, p->counts->bursts, "burst", "bursts");
-    else
+    else if (!bursts)
         put_count(b, t->taken, "sample", "samples");
+    if (p->shadows && p->shadows->started && bursts)
+        buf_puts(b, ", ");
+    if (bursts)
+        put_count(b, bursts, "burst", "bursts");
+}
+
+/* Where `auto` has chosen bursts, and why: a line each. */
+static void put_places(struct buf *b, const struct profile *p, const char *before)
+{
+    for (unsigned i = 0; p->shadows && i < PLACE_COUNT; i++)
+        if (shadow_place_is_burst(i) && p->shadows->placed[i])
+            buf_printf(b, "%sbursts in place instead of shadows (decided %llu time%s): %s\n", before,
+                       (unsigned long long)p->shadows->placed[i],
+                       p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
 
 static void say(const struct record_result *r, const struct profile *p)
@@ -111,6 +125,7 @@ static void say(const struct record_result *r, const struct profile *p)
     profile_totals(p, &t);
     if (!t.taken && !p->shadows && !(p->counts && (p->counts->bursts || p->counts->translated)))
         put_reason(&b, p, &t);
+    put_places(&b, p, "penumbra: ");
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
@@ -179,7 +194,8 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
                    arm_error_text(first_arm_error(p)));
     put_trampolines(&b, s);
     put_unfollowed(&b, s);
-    if (p->shadows && !p->shadows->started && p->shadows->declined[DECLINE_BUDGET])
+    put_places(&b, p, "");
+    if (p->shadows && !p->shadows->started && !p->counts->bursts && p->shadows->declined[DECLINE_BUDGET])
         buf_puts(&b, "the budget allowed no shadow: forking this program takes too long for it, or it "
                      "ended too soon (--carrier burst observes it in place)\n");
     if (damage)

@@ -7,6 +7,7 @@
 #include "cli/suggest.h"
 #include "profile/counts.h"
 
+enum { BUDGET_AUTO_PPM = 10000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
 /* Values of options without a letter. */
@@ -29,7 +30,8 @@ static const struct row {
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
                               "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
                               "the same"},
-    {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time"},
+    {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
+                                 "bound; of --carrier auto 1)"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on"},
     {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},
@@ -42,7 +44,7 @@ static const struct row {
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
                                "as --carrier exact"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
-                                    "exact"},
+                                    "exact; auto: shadows, or bursts where forks cost too much"},
     {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
                           "LEAST..MOST: any number between them, anew for each"},
@@ -241,7 +243,8 @@ static bool settle_period(struct record_options *o, struct err *e)
                        "-F is for time (-e cpu, -e wall); for %s give a period with -c, "
                        "or none for one sample every %lu",
                        o->event->name, (unsigned long)o->event->period);
-    if (o->engine.carrier == CARRIER_SHADOW && !o->frequency_given)
+    if ((o->engine.carrier == CARRIER_SHADOW || o->engine.carrier == CARRIER_AUTO) &&
+        !o->frequency_given)
         o->frequency = RATE_SHADOW;
     if (!o->period_text) {
         o->period = time ? UINT64_C(1000000000) / o->frequency : o->event->period;
@@ -325,6 +328,8 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
+    if (o->engine.carrier == CARRIER_AUTO && !o->budget_ppm)
+        o->budget_ppm = BUDGET_AUTO_PPM;
     o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);

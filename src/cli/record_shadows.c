@@ -75,14 +75,20 @@ static void each(const struct spool *s, bool over)
     }
 }
 
+static bool there_may_be(const struct spool *s)
+{
+    uint32_t carrier = spool_header(s)->config.carrier;
+    return carrier == CARRIER_SHADOW || carrier == CARRIER_AUTO;
+}
+
 void record_shadows_poll(const struct spool *s)
 {
-    if (spool_header(s)->config.carrier == CARRIER_SHADOW)
+    if (there_may_be(s))
         each(s, false);
 }
 
 void record_shadows_end(const struct spool *s)
 {
-    if (spool_header(s)->config.carrier == CARRIER_SHADOW)
+    if (there_may_be(s))
         each(s, true);
 }

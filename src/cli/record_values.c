@@ -93,7 +93,10 @@ bool record_values_start(const struct record_values *v, struct record_host *host
     const struct spool_values *wants = host->values;
     uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;
     config->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
-    if (config->carrier != CARRIER_EXACT && !engine->length)
-        config->length = length ? length : LENGTH_DEFAULT;
+    length = length ? length : LENGTH_DEFAULT;
+    if (config->carrier == CARRIER_AUTO)
+        config->burst_length = engine->burst_length ? engine->burst_length : length;
+    else if (config->carrier != CARRIER_EXACT && !engine->length)
+        config->length = length;
     return true;
 }

@@ -144,6 +144,11 @@ bool hook_is_sampled(const struct engine_thread *t)
     return t->engine->config.budget;
 }
 
+bool hook_is_burst(const struct engine_thread *t)
+{
+    return t->engine->config.budget && !t->engine->config.shared;
+}
+
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {

@@ -111,6 +111,8 @@ struct spool_counts *hook_counts(const struct engine_thread *t);
 uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
 /* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */
 bool hook_is_sampled(const struct engine_thread *t);
+/* Of these, bursts: the thread goes on natively afterwards. */
+bool hook_is_burst(const struct engine_thread *t);
 
 /* struct tool.flags */
 enum {

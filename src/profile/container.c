@@ -49,6 +49,7 @@ static const char *known_name(uint32_t type)
         [SECTION_PATHS] = "paths",
         [SECTION_STREAMS] = "streams",
         [SECTION_SHADOWS] = "shadows",
+        [SECTION_PLACES] = "places",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

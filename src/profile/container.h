@@ -59,6 +59,7 @@ enum section_type {
     SECTION_PATHS = 40,
     SECTION_STREAMS = 41,
     SECTION_SHADOWS = 44,
+    SECTION_PLACES = 46,
     SECTION_TYPES /* one more than the last known type */
 };
 

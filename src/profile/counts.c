@@ -45,7 +45,8 @@ const char *profile_class_sentence(unsigned instruction_class)
 const char *profile_carrier_name(unsigned carrier)
 {
     static const char *const names[] = {[CARRIER_HANDLER] = "handler", [CARRIER_BURST] = "burst",
-                                        [CARRIER_SHADOW] = "shadow", [CARRIER_EXACT] = "exact"};
+                                        [CARRIER_SHADOW] = "shadow", [CARRIER_EXACT] = "exact",
+                                        [CARRIER_AUTO] = "auto"};
     return carrier < sizeof names / sizeof *names ? names[carrier] : NULL;
 }
 

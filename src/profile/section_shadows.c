@@ -93,20 +93,40 @@ static void get_all(struct cursor *c, struct profile_shadows *s)
     }
 }
 
-bool section_shadows_get(struct decoder *d)
+void section_places_put(struct section_out *out, const struct profile_shadows *s)
+{
+    out->type = SECTION_PLACES;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->burst_length);
+    put_named(&out->raw, s->placed, PLACE_COUNT, profile_place_name);
+}
+
+static void get_places(struct cursor *c, struct profile_shadows *s)
+{
+    s->burst_length = cursor_uleb(c, UINT64_MAX, "the length of bursts");
+    get_named(c, s->placed, PLACE_COUNT, profile_place_name, PLACE_UNDECIDED);
+}
+
+static bool get_section(struct decoder *d, enum section_type type,
+                        void (*get)(struct cursor *c, struct profile_shadows *s))
 {
     struct cursor c;
-    if (!d->file.known[SECTION_SHADOWS].offset)
+    if (!d->file.known[type].offset)
         return true;
-    if (!decode_open(d, SECTION_SHADOWS, &c))
+    if (!decode_open(d, type, &c))
         return false;
-    d->p->shadows = calloc(1, sizeof *d->p->shadows);
-    if (!d->p->shadows) {
-        free((void *)(uintptr_t)c.data);
-        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
-    }
-    get_all(&c, d->p->shadows);
+    get(&c, d->p->shadows);
     bool ok = cursor_end(&c);
     free((void *)(uintptr_t)c.data);
     return ok;
+}
+
+bool section_shadows_get(struct decoder *d)
+{
+    if (!d->file.known[SECTION_SHADOWS].offset)
+        return true;
+    d->p->shadows = calloc(1, sizeof *d->p->shadows);
+    if (!d->p->shadows)
+        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+    return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places);
 }

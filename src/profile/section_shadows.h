@@ -1,4 +1,4 @@
-/* The optional section of a profile file about shadows (docs/format.md).
+/* The optional sections of a profile file about shadows (docs/format.md).
  *
  * Context: ordinary code.
  * Ownership: the caller's buffers and decoder. */
@@ -8,7 +8,9 @@
 #include "profile/decode.h"
 
 void section_shadows_put(struct section_out *out, const struct profile_shadows *s);
-/* Reads it, if it is there. */
+/* Of the carrier `auto`. */
+void section_places_put(struct section_out *out, const struct profile_shadows *s);
+/* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 
 #endif

@@ -12,6 +12,7 @@ struct reason {
 
 static const struct reason ends[END_COUNT] = {END_REASONS(REASON_NAME)};
 static const struct reason declines[DECLINE_COUNT] = {DECLINE_REASONS(REASON_NAME)};
+static const struct reason places[PLACE_COUNT] = {PLACE_REASONS(REASON_NAME)};
 
 #define CALL(number, name, group, how, reason) [number] = {#name, reason, CALL_##group},
 static const struct call {
@@ -40,6 +41,16 @@ const char *profile_decline_name(unsigned decline)
 const char *profile_decline_sentence(unsigned decline)
 {
     return decline < DECLINE_COUNT ? declines[decline].sentence : "?";
+}
+
+const char *profile_place_name(unsigned place)
+{
+    return place < PLACE_COUNT ? places[place].name : "?";
+}
+
+const char *profile_place_sentence(unsigned place)
+{
+    return place < PLACE_COUNT ? places[place].sentence : "?";
 }
 
 const char *profile_group_name(unsigned group)
@@ -74,6 +85,9 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
 {
     if (!into->load_milli)
         into->load_milli = from->load_milli;
+    if (!into->burst_length)
+        into->burst_length = from->burst_length;
+    add(into->placed, from->placed, PLACE_COUNT);
     add(&into->started, &from->started, 1);
     add(into->ended, from->ended, END_COUNT);
     add(into->declined, from->declined, DECLINE_COUNT);

@@ -28,6 +28,10 @@ struct profile_shadows {
     uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork */
     uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
     uint64_t calls[SHADOW_CALLS], calls_ended[SHADOW_CALLS];
+    /* Of the carrier `auto`: a burst's instructions (0: another carrier), and how often it was decided where a
+     * process is observed. */
+    uint64_t burst_length;
+    uint64_t placed[PLACE_COUNT];
 };
 
 /* Adds up; both are of one load, or what is merged has none. */
@@ -56,6 +60,8 @@ const char *profile_end_name(unsigned end);
 const char *profile_end_sentence(unsigned end);
 const char *profile_decline_name(unsigned decline);
 const char *profile_decline_sentence(unsigned decline);
+const char *profile_place_name(unsigned place);
+const char *profile_place_sentence(unsigned place);
 const char *profile_group_name(unsigned group);
 const char *profile_call_name(unsigned number);
 enum call_group profile_call_group(unsigned number);

@@ -137,12 +137,14 @@ static bool get_carrier(struct reader *r, const struct spool_config *c)
         return false;
     r->p->counts->length = c->carrier == CARRIER_EXACT ? 0 : c->length;
     r->p->counts->native_ns = c->native_ns;
-    if (c->carrier != CARRIER_SHADOW)
+    if (c->carrier != CARRIER_SHADOW && c->carrier != CARRIER_AUTO)
         return true;
     r->p->shadows = calloc(1, sizeof *r->p->shadows);
-    if (r->p->shadows)
-        r->p->shadows->load_milli = c->load_milli;
-    return r->p->shadows;
+    if (!r->p->shadows)
+        return false;
+    r->p->shadows->load_milli = c->load_milli;
+    r->p->shadows->burst_length = c->carrier == CARRIER_AUTO ? c->burst_length : 0;
+    return true;
 }
 
 static bool get_header(struct reader *r)

@@ -22,6 +22,8 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
         s->ended[i] = load(&r->ended[i]);
     for (unsigned i = 0; i < DECLINE_COUNT; i++)
         s->declined[i] = load(&r->declined[i]);
+    for (unsigned i = 0; i < PLACE_COUNT; i++)
+        s->placed[i] = load(&r->placed[i]);
     s->instructions = load(&r->instructions);
     s->skipped_writes = load(&r->skipped_writes);
     s->cpu_ns = load(&r->cpu_ns);

@@ -74,13 +74,15 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
         fputs("not known (record --baseline TIME says what the program takes natively)\n", out);
 }
 
-static void write_work(FILE *out, const struct profile_counts *c, const struct report_style *style)
+static void write_work(FILE *out, const struct profile_counts *c, const struct profile_shadows *shadows,
+                       const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
-    if (c->bursts || (c->length && strcmp(c->carrier, "shadow") != 0)) {
+    uint64_t length = shadows ? shadows->burst_length : c->length;
+    if (c->bursts || (length && !shadows)) {
         field(out, style, "bursts");
         fprintf(out, "%s of %s instructions: %s executed", text_count(a, c->bursts),
-                text_count(b, c->length), text_count(d, c->burst_instructions));
+                text_count(b, length), text_count(d, c->burst_instructions));
         if (c->bursts)
             fprintf(out, ", %s each in the mean",
                     text_duration(a, (double)c->burst_ns / (double)c->bursts));
@@ -134,7 +136,7 @@ static void write_stops(FILE *out, const struct profile_counts *c, const struct 
 void counted_header(FILE *out, const struct view *v, const struct report_style *style)
 {
     write_engine(out, v, style);
-    write_work(out, v->profile->counts, style);
+    write_work(out, v->profile->counts, v->profile->shadows, style);
     write_latencies(out, v->profile->counts, style);
     write_stops(out, v->profile->counts, style);
 }

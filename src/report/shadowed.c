@@ -4,6 +4,7 @@
 
 #include "base/saturate.h"
 #include "report/text.h"
+#include "sigsafe/shadow_place.h"
 
 enum { FIELD = 10 };
 
@@ -47,6 +48,20 @@ static void write_ends(FILE *out, const struct view *v, const struct report_styl
         if (s->declined[i] && i != DECLINE_LOAD)
             fprintf(out, "%*s%10s  not made, %s: %s\n", FIELD, "", text_count(a, s->declined[i]),
                     profile_decline_name(i), profile_decline_sentence(i));
+}
+
+static void write_places(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    if (!s->burst_length)
+        return;
+    field(out, style, "decided");
+    fputs("where processes are observed\n", out);
+    for (unsigned i = 0; i < PLACE_COUNT; i++)
+        if (s->placed[i])
+            fprintf(out, "%*s%10s  %s%s: %s\n", FIELD, "", text_count(number, s->placed[i]),
+                    shadow_place_is_burst(i) ? "bursts in place, " : "", profile_place_name(i),
+                    profile_place_sentence(i));
 }
 
 static void write_coverage(FILE *out, const struct view *v, const struct report_style *style)
@@ -93,6 +108,7 @@ static void write_calls(FILE *out, const struct profile_shadows *s, const struct
 void shadowed_header(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile_shadows *s = v->profile->shadows;
+    write_places(out, s, style);
     write_ends(out, v, style);
     write_coverage(out, v, style);
     write_cost(out, s, style);
@@ -138,6 +154,10 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key_u64(j, "completed", s->ended[END_COMPLETE]);
     json_counts(j, "ended", s->ended, END_COUNT, profile_end_name);
     json_counts(j, "declined", s->declined, DECLINE_COUNT, profile_decline_name);
+    if (s->burst_length) {
+        json_key_u64(j, "burst_length", s->burst_length);
+        json_counts(j, "placed", s->placed, PLACE_COUNT, profile_place_name);
+    }
     json_key_u64(j, "instructions", s->instructions);
     json_key_u64(j, "skipped_writes", s->skipped_writes);
     json_key(j, "coverage");

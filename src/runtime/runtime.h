@@ -156,16 +156,18 @@ static inline bool rt_exact_as(void)
     return rt.process && rt.config->carrier == CARRIER_EXACT;
 }
 
-/* True where samples are bursts under the engine (carrier/burst.h). */
+/* True where samples may be bursts under the engine (carrier/burst.h). */
 static inline bool rt_burst_as(void)
 {
-    return rt.process && rt.config->carrier == CARRIER_BURST;
+    return rt.process &&
+           (rt.config->carrier == CARRIER_BURST || rt.config->carrier == CARRIER_AUTO);
 }
 
-/* True where samples are shadows (carrier/shadow.h). */
+/* True where samples may be shadows (carrier/shadow.h). With CARRIER_AUTO they may be either. */
 static inline bool rt_shadow_as(void)
 {
-    return rt.process && rt.config->carrier == CARRIER_SHADOW;
+    return rt.process &&
+           (rt.config->carrier == CARRIER_SHADOW || rt.config->carrier == CARRIER_AUTO);
 }
 
 /* True if sampling goes on in this process. */

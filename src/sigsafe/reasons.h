@@ -84,6 +84,17 @@
     X(DECLINE_MEMORY, "memory", "there was no memory for its records")                             \
     X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")
 
+/* With the carrier `auto`: where the observed code of a process runs, and why there. Those behind
+ * PLACE_SHADOWS are bursts in place. */
+#define PLACE_REASONS(X)                                                                           \
+    X(PLACE_UNDECIDED, "undecided", "no trigger came")                                             \
+    X(PLACE_SHADOWS, "shadows", "the budget has room for forks")                                   \
+    X(PLACE_MEMORY, "memory", "one fork of so much memory would take more than the budget allows") \
+    X(PLACE_COST, "cost", "one fork was measured to cost more than the budget allows")             \
+    X(PLACE_PROCESSORS, "processors", "there is one processor, which the program needs")           \
+    X(PLACE_REFUSED, "refused", "the kernel refused to fork")                                      \
+    X(PLACE_UNFIT, "unfit", "most shadows ended by a fault")
+
 /* Why a process runs without trampolines (docs/trampoline.md says how each is found). */
 #define TRAMPOLINE_STATES(X)                                                                       \
     X(TRAMPOLINE_NOT_ASKED, "off", "they were not asked for")                                      \
@@ -119,6 +130,7 @@ enum truncation { TRUNC_NONE, TRUNCATION_REASONS(REASON_ENUMERATOR) TRUNC_COUNT 
 enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT };
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 enum shadow_end { END_REASONS(REASON_ENUMERATOR) END_COUNT };
+enum shadow_place { PLACE_REASONS(REASON_ENUMERATOR) PLACE_COUNT };
 enum shadow_decline { DECLINE_REASONS(REASON_ENUMERATOR) DECLINE_COUNT };
 #undef REASON_ENUMERATOR
 

@@ -75,6 +75,7 @@ enum carrier_kind {
     CARRIER_BURST,   /* the next instructions of the program run under the engine */
     CARRIER_SHADOW,  /* they run in a copy of the process */
     CARRIER_EXACT,   /* the whole run is under the engine */
+    CARRIER_AUTO,    /* shadows where they are affordable, else bursts: each process decides */
 };
 
 /* X(enumerator, name in options and --json, the carriers that it runs under, what it observes) */
@@ -131,6 +132,7 @@ struct spool_config {
     uint32_t cow_ns;        /* of a write to a page that is shared with a shadow, calibrated */
     uint32_t shadow_reserved;
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
+    uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
 };
 
 enum {

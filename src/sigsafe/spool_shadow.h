@@ -36,7 +36,8 @@ struct spool_seat {
 struct spool_shadows {
     struct spool_seat seats[SHADOW_SEATS];
     uint32_t cache_lost; /* a shadow found the code that they share unusable */
-    uint32_t reserved;
+    uint32_t place;      /* atomic enum shadow_place: of CARRIER_AUTO, what holds now */
+    uint64_t placed[PLACE_COUNT]; /* times that it was decided so */
     uint64_t started;
     uint64_t ended[END_COUNT];
     uint64_t declined[DECLINE_COUNT]; /* triggers at which none was forked */

@@ -98,11 +98,6 @@ static bool process_ready_as(const struct spool *s, struct spool_counts *counts)
     return ready;
 }
 
-static bool is_burst(void)
-{
-    return values.config->carrier == CARRIER_BURST;
-}
-
 /* The thread is observed if there is room for its ring. */
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
@@ -127,7 +122,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     ring->counts = (uint64_t)(uintptr_t)counts;
     ring->cursor.at = ring->cursor.open = ring->cursor.skip = 0;
     ring->cursor.called = ring->cursor.continues = 0;
-    ring->cursor.total = is_burst() ? 0 : UINT64_MAX;
+    ring->cursor.total = hook_is_burst(t) ? 0 : UINT64_MAX;
     return true;
 }
 
@@ -289,10 +284,10 @@ static bool room_find_as(const struct engine_thread *t, struct tuple_ring *ring,
     bool there = tuples_reserve_as(hook_spool(t), ring, words);
     if (there)
         ring->cursor.lost = 0;
-    else if (!is_burst() && !ring->cursor.lost)
+    else if (!hook_is_burst(t) && !ring->cursor.lost)
         there = room_wait_as(t, ring, words);
     if (!there)
-        ring->dropped[is_burst() ? TUPLE_DROP_RING_FULL : TUPLE_DROP_GONE]++;
+        ring->dropped[hook_is_burst(t) ? TUPLE_DROP_RING_FULL : TUPLE_DROP_GONE]++;
     return there;
 }
 
@@ -300,11 +295,11 @@ static bool room_find_as(const struct engine_thread *t, struct tuple_ring *ring,
 static bool sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc)
 {
     struct tuple_cursor *c = &ring->cursor;
-    uint32_t most = is_burst() ? TUPLE_LENGTH_MAX : SEQUENCE_WHOLE;
+    uint32_t most = hook_is_burst(t) ? TUPLE_LENGTH_MAX : SEQUENCE_WHOLE;
     c->left = c->total < most ? (uint32_t)c->total : most;
     if (!room_find_as(t, ring, TUPLE_SEQUENCE_WORDS + c->left * TUPLE_WORDS_MAX)) {
         c->skip = c->left; /* those are not seen */
-        c->total = is_burst() ? 0 : c->total;
+        c->total = hook_is_burst(t) ? 0 : c->total;
         c->continues = 0;
         c->counted = 1;
         return false;
@@ -320,7 +315,7 @@ static bool sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
     s->ticks = sys_ticks_as();
     s->return_address = context ? hook_caller_as(t, pc) : 0;
     s->context = s->return_address ? hook_key_late_as(t, s->return_address - 1) : 0;
-    s->every = is_burst() && config->every ? config->every : 1;
+    s->every = hook_is_burst(t) && config->every ? config->every : 1;
     s->skipped = c->skipped;
     c->at = c->begin + sizeof *s;
     c->open = 0;
@@ -442,7 +437,7 @@ static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value
         return;
     }
     /* A system call may take long, or never come back: what was seen before it is not to wait. */
-    bool leaves = argument >> SYSCALL_SHIFT && !is_burst();
+    bool leaves = argument >> SYSCALL_SHIFT && !hook_is_burst(t);
     if (c->at && (!c->left || leaves))
         sequence_end_as(t, ring);
     if (c->total && (c->at || sequence_begin_as(t, ring, pc)))

@@ -138,7 +138,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
     engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
                       now - t->burst.begun);
-    if (rt.config->tool == TOOL_VALUES)
+    if (rt.config->tool == TOOL_VALUES || rt.config->carrier == CARRIER_AUTO)
         trigger_burst_as(t, now - t->burst.counted_from);
     t->burst.active = false;
 }
@@ -189,7 +189,7 @@ static void engine_make_once_as(void)
     enum stop_reason why;
     if (__atomic_exchange_n(&burst.making, 1, __ATOMIC_ACQUIRE))
         return;
-    burst.counts = counts_begin_as(&rt.spool, rt.process);
+    burst.counts = translated_counts_as();
     const struct engine_config config = {.carrier = &carrier,
                                          .tool = tool_of_kind(rt.config->tool),
                                          .spool = &rt.spool,
@@ -250,7 +250,8 @@ static uint64_t *random_of(struct rt_thread *t)
 
 static uint64_t length_draw(struct rt_thread *t)
 {
-    uint64_t least = rt.config->length_least, most = rt.config->length;
+    const struct spool_config *c = rt.config;
+    uint64_t least = c->length_least, most = c->carrier == CARRIER_AUTO ? c->burst_length : c->length;
     return !least || least >= most ? most : least + burst_draw(random_of(t), most - least);
 }
 
@@ -400,6 +401,11 @@ void burst_memory_writable(uint64_t lo, uint64_t hi)
 {
     if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE) && !rt_quiet_as())
         burst_code_written(lo, hi, gone);
+}
+
+void burst_shadow_begins_as(void)
+{
+    __atomic_store_n(&burst.engine, NULL, __ATOMIC_RELAXED);
 }
 
 void burst_fork_child(void)

@@ -38,6 +38,8 @@ void burst_thread_end_as(struct rt_thread *t);
 void burst_images_changed(void);
 /* Ordinary code: the program may write to [lo, hi) from now on; what was translated of it is forgotten. */
 void burst_memory_writable(uint64_t lo, uint64_t hi);
+/* In a shadow, which is not to wait for the lock of an engine that threads of the program were in. */
+void burst_shadow_begins_as(void);
 /* In a fork child: nothing is left of the parent's engine. */
 void burst_fork_child(void);
 

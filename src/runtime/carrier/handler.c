@@ -187,7 +187,8 @@ static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
                          struct trigger_charge charge)
 {
-    if (rt.config->tool == TOOL_VALUES && rt_burst_as()) {
+    if (rt.config->tool == TOOL_VALUES && rt_burst_as() &&
+        (!rt_shadow_as() || shadow_in_place_as())) {
         uint64_t taken = t->record->taken;
         sample_take_as(t, regs, charge);
         return t->record->taken != taken;
@@ -267,7 +268,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     if (!rt_quiet_as())
         interrupted_repair_as(context);
     if (due && rt_shadow_as())
-        shadow_take_as(t, context);
-    else if (due)
+        due = !shadow_take_as(t, context);
+    if (due && rt_burst_as())
         burst_take_as(t, context, ticks);
 }

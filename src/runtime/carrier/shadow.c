@@ -1,6 +1,7 @@
 #include "runtime/carrier/shadow.h"
 
 #include <asm-generic/errno-base.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 #include "engine/hook.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/thread.h"
+#include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/spool_shadow.h"
 #include "sigsafe/sys.h"
@@ -29,6 +31,11 @@ static struct {
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct usage last;            /* at the last fork */
     uint64_t pause_ns;            /* CPU time of the last fork */
+    /* Of the carrier `auto`. */
+    uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
+    uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
+    uint64_t fork_ns;             /* what that fork cost, as far as it is known */
+    uint64_t refused;             /* forks in a row */
 } monitor;
 
 /* ---- records ---- */
@@ -42,7 +49,7 @@ static bool records_need_as(void)
                              __ATOMIC_RELEASE);
     }
     if (!monitor.counts)
-        monitor.counts = counts_begin_as(&rt.spool, rt.process);
+        monitor.counts = translated_counts_as();
     return monitor.record && monitor.counts;
 }
 
@@ -115,7 +122,7 @@ static bool usage_look_as(struct usage *u)
         return false;
     u->faults = (uint64_t)usage.ru_minflt;
     u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
-    u->pages = (uint64_t)usage.ru_maxrss / 4;
+    u->pages = rt.config->carrier == CARRIER_AUTO ? monitor.pages : (uint64_t)usage.ru_maxrss / 4;
     return true;
 }
 
@@ -137,14 +144,16 @@ static void usage_note(const struct usage *now)
  * first one. Before the first, what it will cost: by the memory that has to be described anew. */
 static uint64_t cost_ns(const struct usage *now)
 {
-    enum { FORK_NS = 100000, PAGE_NS = 60 };
     const struct spool_shadows *r = monitor.record;
     if (!r->started)
-        return FORK_NS + now->pages * PAGE_NS;
+        return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
     uint64_t faults = now->faults - monitor.last.faults;
     uint64_t per_ms = r->faults_before * 1000000u / (r->cpu_before_ns + 1);
     uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000000u * per_ms;
-    return monitor.pause_ns + (faults > own ? faults - own : 0) * rt.config->cow_ns;
+    uint64_t copied = faults > own ? faults - own : 0;
+    if (monitor.fork_pages && copied > monitor.fork_pages) /* there were no more to copy */
+        copied = monitor.fork_pages;
+    return monitor.pause_ns + copied * rt.config->cow_ns;
 }
 
 /* Has the program run for long enough since the last fork that what that cost is within the budget? The fork
@@ -251,8 +260,11 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         shadow_leave_as(h, seat, thread_monotonic_ns_as());
         __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
         __atomic_fetch_add(&monitor.record->declined[DECLINE_FORK], 1, __ATOMIC_RELAXED);
+        monitor.refused++;
         return;
     }
+    monitor.refused = 0;
+    monitor.fork_pages = monitor.pages;
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
     usage_note(now);
     monitor.record->started++;
@@ -292,13 +304,86 @@ static void consider_as(struct rt_thread *t, ucontext_t *u)
                            __ATOMIC_RELAXED);
 }
 
-void shadow_take_as(struct rt_thread *t, ucontext_t *u)
+/* ---- the carrier `auto` ---- */
+
+/* Memory in use that is no file's: the second and third number of /proc/self/statm. The most that there ever
+ * was, which is cheaper to ask for, survives exec. */
+static uint64_t pages_in_use_as(void)
+{
+    char text[128];
+    uint64_t numbers[3] = {0};
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (failed(fd))
+        return monitor.pages;
+    long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    for (long i = 0, at = 0; i < n && at < 3; i++) {
+        if (text[i] >= '0' && text[i] <= '9')
+            numbers[at] = numbers[at] * 10 + (uint64_t)(text[i] - '0');
+        else
+            at++;
+    }
+    return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
+}
+
+static uint32_t processors(void)
+{
+    uint32_t count = 0;
+    for (unsigned i = 0; i < SPOOL_CPUS / 64; i++)
+        for (uint64_t set = rt.config->cpus[i]; set; set &= set - 1)
+            count++;
+    return count;
+}
+
+/* The decision holds for an eighth of a second. */
+static void place_look_as(void)
+{
+    enum { LOOKS = 8 };
+    struct spool_shadows *r = monitor.record;
+    uint64_t ticks = sys_ticks_as();
+    struct usage now;
+    if ((monitor.looked_ticks && ticks - monitor.looked_ticks < rt.config->tsc_hz / LOOKS) ||
+        !usage_look_as(&now))
+        return;
+    monitor.looked_ticks = ticks;
+    monitor.pages = now.pages = pages_in_use_as();
+    if (!shadow_place_is_burst(r->place)) /* what happens in place is not the last fork's cost */
+        monitor.fork_ns = cost_ns(&now);
+    struct place_facts facts = {.budget_ppm = rt.config->budget_ppm,
+                                .pages = now.pages,
+                                .fork_pages = monitor.fork_pages,
+                                .fork_ns = monitor.fork_ns,
+                                .refused = monitor.refused,
+                                .faulted = r->ended[END_FAULT],
+                                .processors = processors()};
+    for (unsigned i = 0; i < END_COUNT; i++)
+        facts.ended += r->ended[i];
+    enum shadow_place place = shadow_place_choose(&facts, r->place);
+    if (place != r->place)
+        r->placed[place]++;
+    __atomic_store_n(&r->place, place, __ATOMIC_RELAXED);
+}
+
+bool shadow_in_place_as(void)
+{
+    return rt.config->carrier == CARRIER_AUTO && monitor.record &&
+           shadow_place_is_burst(__atomic_load_n(&monitor.record->place, __ATOMIC_RELAXED));
+}
+
+bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
 {
     if (__atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE))
-        return;
-    if (records_need_as())
+        return !shadow_in_place_as();
+    bool ready = records_need_as();
+    if (ready && rt.config->carrier == CARRIER_AUTO && !rt_quiet_as())
+        place_look_as();
+    bool in_place = shadow_in_place_as();
+    if (in_place && !rt_quiet_as())
+        guards_look_as(false);
+    else if (ready)
         consider_as(t, u);
     __atomic_store_n(&monitor.busy, 0, __ATOMIC_RELEASE);
+    return !in_place;
 }
 
 /* ---- what changes ---- */
@@ -321,6 +406,7 @@ void shadow_forget(void)
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = (struct usage){0};
+    monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.retired = 0;
     monitor.busy = 0;
 }

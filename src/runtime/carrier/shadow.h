@@ -19,8 +19,11 @@
 #include "runtime/runtime.h"
 
 /* A trigger's handler, about to return to the interrupted context u. In the program: makes a shadow, or
- * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. */
-void shadow_take_as(struct rt_thread *t, ucontext_t *u);
+ * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. False: the
+ * carrier is `auto`, and this process is to be observed by bursts in place (sigsafe/shadow_place.h). */
+bool shadow_take_as(struct rt_thread *t, ucontext_t *u);
+/* That was the last decision. */
+bool shadow_in_place_as(void);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
 void shadow_images_changed(void);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/recover.h"
+#include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_self.h"
@@ -320,6 +321,7 @@ void shadow_begin_as(const struct shadow_start *start)
     struct shadow_self *self = &shadow_self;
     enum { EFLAGS_TF = 0x100 };
     self_describe_as(start);
+    burst_shadow_begins_as();
     die_with_parent_as(start->parent);
     if (!shadow_files_part_as())
         shadow_end_as(END_SETUP);

@@ -24,6 +24,13 @@ uint64_t translated_key_as(void *carrier, uint64_t address)
     return image ? key_make(image->number, address - image->bias) : key_make(0, address);
 }
 
+struct spool_counts *translated_counts_as(void)
+{
+    spool_ref ref = __atomic_load_n(&rt.process->counts, __ATOMIC_ACQUIRE);
+    struct spool_counts *there = spool_at(&rt.spool, ref, sizeof *there);
+    return there ? there : counts_begin_as(&rt.spool, rt.process);
+}
+
 void translated_figures_as(struct spool_counts *counts, struct engine_thread *t)
 {
     struct engine_figures f = engine_figures_as(t->engine);

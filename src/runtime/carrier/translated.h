@@ -14,6 +14,10 @@ const struct unwind_image *translated_image_as(uint64_t address);
 /* struct engine_carrier.key. */
 uint64_t translated_key_as(void *carrier, uint64_t address);
 
+/* The process's counts, made at the first call; NULL: no room. Not by two threads at once where there are
+ * none yet. */
+struct spool_counts *translated_counts_as(void);
+
 /* Adds what the engine did for this thread since the last time to the process's record. */
 void translated_figures_as(struct spool_counts *counts, struct engine_thread *t);
 

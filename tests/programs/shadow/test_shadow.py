@@ -236,6 +236,33 @@ def budget():
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
 
 
+def text_report(recording):
+    return run([PENUMBRA, "report", "--quick", recording.file]).stdout.decode()
+
+
+def auto():
+    """Shadows where they are affordable; where one fork takes more than the budget, bursts, and that is said."""
+    options = ["--carrier", "auto", "-F", "1000", "--sample-size", "1M", "--load", "2"]
+    few = len(os.sched_getaffinity(0)) < 2
+    recording = Recording([target("shadow_heap"), "1", "400"], options)
+    small, shadows = recording.report, recording.report["shadows"]
+    expect("budget 1%" in text_report(recording), f"another budget than 1%: {text_report(recording)}")
+    expect(small["carrier"] == "auto" and shadows["burst_length"] == 1000, f"{small['carrier']}: {shadows}")
+    expect(few or shadows["started"] > 0 and shadows["placed"]["shadows"] > 0, f"no shadow: {shadows}")
+    expect(few or small["engine"]["bursts"] == 0, f"bursts where shadows are affordable: {shadows}")
+    command, options = [target("shadow_heap"), "128", "1000"], [*options, "--budget", "0.01%"]
+    large = Recording(command, [*options, "--tool", "paths"])
+    shadows = large.report["shadows"]
+    expect(shadows["started"] == 0 and shadows["placed"]["processors" if few else "memory"] > 0, f"{shadows}")
+    expect(large.report["engine"]["bursts"] > 0, f"there was no burst: {large.report['engine']}")
+    expect("bursts in place" in "".join(large.report["notes"]), f"no note: {large.report['notes']}")
+    expect("bursts in place" in text_report(large), "the report does not say so")
+    result = run([PENUMBRA, "record", "-o", large.file, *options, "--tool", "values", "--", *command])
+    expect(result.returncode == 0 and result.stderr.count(b"bursts in place") == 1,
+           f"it is not said once at the end: {result.stderr.decode()}")
+    expect(large.json([])["engine"]["bursts"] > 0, "there was no burst that observes values")
+
+
 def call_table():
     table = {}
     with open(os.environ["CALLS"], encoding="utf-8") as f:
@@ -331,6 +358,10 @@ def options():
                   ["--tool", "calls"], ["--length", "5"]):
         result = run([PENUMBRA, "record", "--carrier", "shadow", *wrong, "--", "true"])
         expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
+    for wrong in (["--tool", "calls"], ["--tool", "stacks"], ["-p", str(os.getpid())]):
+        result = run([PENUMBRA, "record", "--carrier", "auto", *wrong] + (["true"] if wrong[0] != "-p" else []))
+        expect(result.returncode == 2 and (b"burst" in result.stderr or b"exact" in result.stderr),
+               f"{wrong} was taken: {result.stderr.decode()}")
     for alone in (["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"]):
         result = run([PENUMBRA, "record", *alone, "--", "true"])
         expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")

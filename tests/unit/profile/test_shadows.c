@@ -12,6 +12,7 @@
 #include "profile/merge.h"
 #include "profile/spool_read.h"
 #include "sample.h"
+#include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_shadow.h"
 
 #define MS UINT64_C(1000000)
@@ -117,6 +118,39 @@ static void test_quantiles(void **state)
     assert_true(low >= 896 && low <= 1000 && high >= 1000 && high <= 1024);
 }
 
+/* Where the carrier auto observes a process. */
+static void test_place(void **state)
+{
+    (void)state;
+    struct place_facts f = {.budget_ppm = 10000, .pages = 25000, .processors = 2};
+    assert_int_equal(shadow_place_choose(&f, PLACE_UNDECIDED), PLACE_SHADOWS);
+    f.pages = 8 << 18; /* 8 GB: 126 ms */
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_MEMORY);
+    f.pages = 1 << 20; /* 63 ms: no, once it was too much; but else yes */
+    assert_int_equal(shadow_place_choose(&f, PLACE_MEMORY), PLACE_MEMORY);
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_SHADOWS);
+    f.fork_pages = 1 << 18; /* measured: four times as much would be 80 ms, eight times 160 */
+    f.fork_ns = 20 * MS;
+    assert_in_range(shadow_fork_ns(&f), 79 * MS, 80 * MS);
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_SHADOWS);
+    f.pages *= 2;
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_COST);
+    f.pages /= 8;
+    assert_int_equal(shadow_place_choose(&f, PLACE_COST), PLACE_SHADOWS);
+    f.refused = 3;
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_REFUSED);
+    f.refused = 0;
+    f.ended = 20;
+    f.faulted = 10;
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_SHADOWS);
+    f.faulted = 11;
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_UNFIT);
+    f.processors = 1;
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_PROCESSORS);
+    assert_false(shadow_place_is_burst(PLACE_SHADOWS));
+    assert_true(shadow_place_is_burst(PLACE_MEMORY));
+}
+
 /* Every number another one. */
 static struct profile_shadows *filled(uint64_t from)
 {
@@ -219,6 +253,7 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_place),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),

@@ -1,0 +1,40 @@
+/* The carrier `auto`: is a process observed in shadows, or by bursts in place?
+ *
+ * A fork is affordable if it costs no more than the budget of PLACE_WINDOW_S seconds. Before the first one that
+ * is predicted from the memory in use; afterwards it is what the last one cost, more or less as the memory has
+ * grown or shrunk since. What has once been too much must be half as much to be tried again.
+ *
+ * Context: any; pure.
+ * Ownership: none. */
+#ifndef PENUMBRA_SIGSAFE_SHADOW_PLACE_H
+#define PENUMBRA_SIGSAFE_SHADOW_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/reasons.h"
+
+enum { PLACE_WINDOW_S = 10 };
+
+struct place_facts {
+    uint64_t budget_ppm;
+    uint64_t pages;      /* of memory that a fork has to describe anew */
+    uint64_t fork_pages; /* the same at the last fork; 0: there was none */
+    uint64_t fork_ns;    /* what that one cost, its copies of pages included */
+    uint64_t refused;    /* forks in a row that the kernel refused */
+    uint64_t ended;      /* shadows */
+    uint64_t faulted;    /* of these, by a fault */
+    uint32_t processors; /* that shadows may use */
+};
+
+/* What a fork is expected to cost. */
+uint64_t shadow_fork_ns(const struct place_facts *f);
+
+enum shadow_place shadow_place_choose(const struct place_facts *f, enum shadow_place now);
+
+static inline bool shadow_place_is_burst(uint32_t place)
+{
+    return place > PLACE_SHADOWS;
+}
+
+#endif
