@@ -6,7 +6,8 @@
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
-enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL };
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL,
+                 HOOK_COUNT_TARGET };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -102,6 +103,14 @@ bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
         hook->argument = argument;
     }
     return hook;
+}
+
+bool hook_count_target_as(struct hooks *h, hook_function *miss, uint64_t argument)
+{
+    bool added = hook_call_as(h, HOOK_INDIRECT, 0, miss, argument);
+    if (added)
+        h->hooks[h->count - 1].kind = HOOK_COUNT_TARGET;
+    return added;
 }
 
 static uint64_t key_as(const struct engine *e, uint64_t address)
@@ -316,10 +325,8 @@ static void emit_append(struct emit *to, const struct hook *hook)
  *      jmp  glue
  *      (function, argument)
  *      mov  rcx, gs:[rip]                      at an indirect end: the target again              */
-static void emit_call_hook(struct translation *x, const struct hook *hook, bool indirect)
+void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect)
 {
-    struct engine *e = x->e;
-    struct emit *to = &x->hot;
     if (!indirect)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
     emit_lea(to, 8, X86_R11, emit_rip(emit_here(to) + 7 + 5));
@@ -342,7 +349,9 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
         if (hook->kind == HOOK_COUNT)
             emit_count(&x->hot, hook, live);
         else if (hook->kind == HOOK_CALL)
-            emit_call_hook(x, hook, point == HOOK_INDIRECT);
+            hook_call_emit(x->e, &x->hot, hook, point == HOOK_INDIRECT);
+        else if (hook->kind == HOOK_COUNT_TARGET)
+            hook_target_emit_as(x, hook);
         else
             emit_append(&x->hot, hook);
     }

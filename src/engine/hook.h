@@ -82,6 +82,11 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
                              enum engine_register reg, uint32_t size);
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
+/* At an indirect end, for tools with TOOL_TARGETS: adds to the counter that the thread remembers for this end and
+ * target. Where it remembers none, `miss` is called as by hook_call_as, which counts this time itself and may say
+ * by hook_target_remember_as what the counter is. */
+bool hook_count_target_as(struct hooks *h, hook_function *miss, uint64_t argument);
+void hook_target_remember_as(struct engine_thread *t, uint64_t target, uint32_t counter);
 /* Times instruction `index`, which does not end the block: inside all hooks before and after it, the time
  * stamp counter is read when all that comes before has finished, and again when the instruction has.
  * The difference, in ticks, with what measuring costs (as many ticks as an instruction that does
@@ -119,6 +124,7 @@ enum {
     TOOL_STEALS_R15 = 1,
     TOOL_SHARED = 2, /* all that its hooks need is in their arguments, in counters, in the spool and in the
                         thread: code that one process has made may run in another (engine_config.shared) */
+    TOOL_TARGETS = 4, /* uses hook_count_target_as */
 };
 
 struct tool {

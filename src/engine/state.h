@@ -67,6 +67,7 @@ struct engine {
     uint32_t thread_count;
     struct engine_thread *threads, *pool; /* running; free to be used again */
     uint64_t counter_space;     /* bytes of each thread's counter window */
+    uint32_t sites;             /* indirect ends whose targets are counted (target.c) */
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     uint32_t storage_waits;     /* so often was the collector waited for */

@@ -17,7 +17,7 @@ struct leave {
     uint8_t code[LEAVE_SIZE - 16]; /* mov rdi, [rip + ...]; jmp [rip + ...] */
 };
 
-_Static_assert(ENGINE_T_RETURNS == -(RETURNS + GUARD + STACK), "the mapping's begin");
+_Static_assert(ENGINE_T_RETURNS == -(RETURNS + GUARD + STACK), "below the thread");
 
 static bool leave_make_as(struct engine *e, struct engine_thread *t)
 {
@@ -47,14 +47,15 @@ static struct engine_thread *pool_take_as(struct engine *e)
 
 static struct engine_thread *area_make_as(struct engine *e)
 {
-    uint64_t size = RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
+    uint64_t targets = e->config.tool && e->config.tool->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
+    uint64_t size = targets + RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base < 0 && base > -4096)
         return NULL;
-    sys_call3_as(SYS_mprotect, base + RETURNS, GUARD, PROT_NONE);
-    uint8_t *mapping = (uint8_t *)base;
-    struct engine_thread *t = (struct engine_thread *)(void *)(mapping + RETURNS + GUARD + STACK);
+    uint8_t *mapping = (uint8_t *)base, *returns = mapping + targets;
+    sys_call3_as(SYS_mprotect, (long)(returns + RETURNS), GUARD, PROT_NONE);
+    struct engine_thread *t = (struct engine_thread *)(void *)(returns + RETURNS + GUARD + STACK);
     t->mapping = mapping; /* the rest is zero: it is fresh */
     t->mapping_size = size;
     t->engine = e;

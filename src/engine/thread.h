@@ -1,7 +1,7 @@
 /* One thread's half of the engine: the area at its GS base.
  *
- *      mapping:  [ returns ][ guard page ][ engine stack ][ struct engine_thread ][ counter window ]
- *                  64 kB                    64 kB         ^ GS base               ^ + 4096
+ *      mapping:  [ targets ][ returns ][ guard page ][ engine stack ][ struct engine_thread ][ counter window ]
+ *                  1 MB, 0    64 kB                    64 kB         ^ GS base               ^ + 4096
  *
  * While translated code runs, the program's registers are in the processor. Everywhere else on the
  * engine's side (dispatcher, carrier callbacks, hooks that are called) they are in gpr, rip, rflags,
@@ -62,6 +62,8 @@ struct engine_thread {
     uint64_t hook_indirect_entry;
     uint64_t time;          /* ticks that the instruction took that was timed last; for called hooks */
     uint64_t time_end, time_rax, time_rdx;
+    uint32_t site;
+    uint32_t reserved2;
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -118,6 +120,7 @@ ENGINE_ASSERT(time, ENGINE_T_TIME);
 ENGINE_ASSERT(time_end, ENGINE_T_TIME_END);
 ENGINE_ASSERT(time_rax, ENGINE_T_TIME_RAX);
 ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
+ENGINE_ASSERT(site, ENGINE_T_SITE);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

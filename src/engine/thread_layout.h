@@ -47,9 +47,12 @@
 #define ENGINE_T_TIME_END 352     /* the stamp behind */
 #define ENGINE_T_TIME_RAX 360     /* the program's rax and rdx while a stamp is taken */
 #define ENGINE_T_TIME_RDX 368
+#define ENGINE_T_SITE 376     /* (32 bits) which indirect end calls a hook for its target (target.c) */
 #define ENGINE_T_STACK_SIZE (64 << 10) /* of the engine's stack, below the thread area */
 #define ENGINE_T_RETURNS_SIZE (64 << 10)
 #define ENGINE_T_RETURNS (-(64 + 4 + 64) * 1024) /* where calls return to (pairs.h) */
+#define ENGINE_T_TARGETS_SIZE (1 << 20) /* only for tools that count targets (target.c) */
+#define ENGINE_T_TARGETS (ENGINE_T_RETURNS - ENGINE_T_TARGETS_SIZE)
 #define ENGINE_T_SIZE 4096        /* bytes from the GS base to the counter window */
 
 #endif

@@ -1,6 +1,7 @@
 /* How often each transfer of control is executed, from the instruction that transfers to where it goes:
  * one counter for each way out of a block. Calls, jumps and both ways of a branch have a counter in
- * the code; where the target is only known when it is executed, a function finds the counter. */
+ * the code; where the target is only known when it is executed, each thread remembers the counter that goes with it
+ * (engine/target.c), and a function finds it the first time. */
 #include <stddef.h>
 
 #include "tools/memory.h"
@@ -80,6 +81,7 @@ static void indirect_as(struct engine_thread *t, uint64_t from, uint64_t to)
         *slot = (struct target){ from, to, counter, 1 };
         table->used++;
     }
+    hook_target_remember_as(t, to, slot->counter);
     ++*hook_counter(t, slot->counter);
 }
 
@@ -106,8 +108,8 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     case END_JUMP_INDIRECT:
     case END_CALL_INDIRECT:
     case END_RETURN:
-        hook_call_as(h, HOOK_INDIRECT, 0, indirect_as,
-                     block->next - block->insns[block->count - 1].length);
+        hook_count_target_as(h, indirect_as,
+                             block->next - block->insns[block->count - 1].length);
         break;
     default:
         break;
@@ -115,5 +117,5 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 }
 
 const struct tool tool_edges = {
-    .name = "edges", .flags = TOOL_SHARED, .block = block_as, .thread_begin = thread_begin_as,
+    .name = "edges", .flags = TOOL_SHARED | TOOL_TARGETS, .block = block_as, .thread_begin = thread_begin_as,
 };

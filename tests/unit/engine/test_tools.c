@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -100,12 +101,51 @@ static void counts_are_exact(void **state)
     assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
 }
 
+/* Calls each of four functions n times, from one place. */
+__attribute__((noinline, used)) static uint64_t in_turn(uint64_t n, void *const *callees)
+{
+    __asm__ volatile("1: xorl %%ecx, %%ecx\n"
+                     "2: call *(%1, %%rcx, 8)\n"
+                     "   addl $1, %%ecx\n"
+                     "   cmpl $4, %%ecx\n"
+                     "   jne 2b\n"
+                     "   subq $1, %0\n"
+                     "   jnz 1b\n"
+                     : "+r"(n)
+                     : "r"(callees)
+                     : "rcx", "cc", "memory");
+    return n;
+}
+
+/* Where the same transfer goes to several places, each has its count: also places that share an entry of the thread's
+ * table (target.c), as those do that are 64 kB apart. */
+static void targets_are_counted_each(void **state)
+{
+    (void)state;
+    enum { TIMES = 1000, APART = 1 << 16 };
+    uint8_t *code = mmap(NULL, 3 * APART, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(code != MAP_FAILED);
+    uint8_t *callees[4] = { code, code + APART, code + 2 * APART, code + 64 };
+    for (unsigned i = 0; i < 4; i++)
+        *callees[i] = 0xc3; /* ret */
+    struct rig r;
+    rig_make(&r, &(struct engine_config){ .tool = tool_find("edges") });
+    rig_call(&r, (const void *)(uintptr_t)in_turn, TIMES, (uint64_t)(uintptr_t)callees, 0, 0);
+    unsigned calls_and_returns = 0;
+    for (uint32_t i = 0; i < 4096; i++)
+        calls_and_returns += *hook_counter(r.thread, i) == TIMES;
+    assert_int_equal(calls_and_returns, 2 * 4 + 1); /* and the inner loop's end */
+    rig_free(&r);
+    munmap(code, 3 * APART);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_changes),
         cmocka_unit_test(every_point_is_reached),
         cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(targets_are_counted_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
