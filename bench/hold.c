@@ -2,12 +2,13 @@
  *
  *     hold OPTION... -- PROGRAM ARG...
  *       --core N        the program (not hold, not a profiler around it) runs on this core only
- *       --ready FILE    made when the program is about to wait
+ *       --ready FILE    made when the program is about to wait; has its process's number
  *       --gate FIFO     the program starts when the last writer has closed it
- *       --result FILE   gets "user_us system_us maxrss_kb wait_status" of the program and its children
+ *       --result FILE   gets "user_us system_us maxrss_kb wait_status" of the program and its children;
+ *                       without it hold makes no process: it becomes the program
  *       --cwd DIR, --stdin FILE, --stdout FILE, --stderr FILE, --env NAME=VALUE (repeatable): the program's
  *
- * The program is a child, so that its own CPU time can be told from the profiler's around it.
+ * With a result the program is a child, so that its own CPU time can be told from the profiler's around it.
  * hold ends as the program ended: with its exit status, or 128 + the signal that killed it. */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,7 @@ static void wait_at_gate(const struct plan *p)
         fd = open(p->ready, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         if (fd < 0)
             fail("make", p->ready);
+        dprintf(fd, "%d\n", (int)getpid());
         close(fd);
     }
     if (!p->gate)
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
     struct plan p = parse(argc, argv);
     struct rusage used;
     int status;
-    pid_t child = fork();
+    pid_t child = p.result ? fork() : 0;
     if (child < 0)
         fail("fork for", p.program[0]);
     if (child == 0)
@@ -151,7 +153,6 @@ int main(int argc, char **argv)
     while (wait4(child, &status, 0, &used) < 0)
         if (errno != EINTR)
             fail("wait for", p.program[0]);
-    if (p.result)
-        write_result(p.result, &used, status);
+    write_result(p.result, &used, status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

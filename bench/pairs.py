@@ -121,6 +121,8 @@ class Watcher(threading.Thread):
 
 
 class Round:
+    results = True  # the program is a child of bench-hold, which tells what it used
+
     def __init__(self, helper, program, copies, core, keep=None, timeout=900):
         self.helper = helper      # bench-hold
         self.program = program
@@ -136,8 +138,10 @@ class Round:
     def hold(self, copy):
         folder = self.folder_of(copy)
         base = [self.helper, "--core", str(self.core), "--gate", f"{self.folder}/gate", "--ready",
-                f"{folder}/ready", "--result", f"{folder}/result", "--cwd", f"{folder}/cwd", "--stdin",
+                f"{folder}/ready", "--cwd", f"{folder}/cwd", "--stdin",
                 self.program.stdin, "--stdout", f"{folder}/stdout", "--stderr", f"{folder}/stderr"]
+        if self.results:
+            base += ["--result", f"{folder}/result"]
         for name, value in self.program.env.items():
             base += ["--env", f"{name}={value}"]
 
@@ -190,6 +194,7 @@ class Round:
                 copy, process = self.processes[pid]
                 process.returncode = os.waitstatus_to_exitcode(status)
                 outcomes[pid].total_us = round(1e6 * (usage.ru_utime + usage.ru_stime))
+                outcomes[pid].status = status
         finally:
             alarm.cancel()
 

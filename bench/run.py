@@ -11,7 +11,13 @@
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
     bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
+<<<<<<< HEAD
     bench/run.py engine [--rounds 3]           what the engine takes for a block, a dispatch, a burst
+=======
+    bench/run.py shadows [--full | --quick]    what shadows cost, cover, and how near their profiles come
+    bench/run.py references                    exact profiles of the programs, which shadows are compared with
+    bench/run.py values-accuracy               how near sampled values come to exact ones, by rate
+>>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
     bench/run.py startup                       what starting a program costs under each carrier
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -23,10 +29,12 @@ import argparse
 import os
 import subprocess
 import sys
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import accounts  # noqa: E402
 import calls  # noqa: E402
 import calls_tables  # noqa: E402
 import conflicts  # noqa: E402
@@ -40,6 +48,9 @@ import overhead  # noqa: E402
 import pairs  # noqa: E402
 import prepare  # noqa: E402
 import profilers  # noqa: E402
+import references  # noqa: E402
+import shadows  # noqa: E402
+import shadows_tables  # noqa: E402
 import stacks  # noqa: E402
 import startup  # noqa: E402
 import store  # noqa: E402
@@ -48,6 +59,8 @@ import tables  # noqa: E402
 import translator_tables  # noqa: E402
 import translators  # noqa: E402
 import values  # noqa: E402
+import values_accuracy  # noqa: E402
+import values_accuracy_tables  # noqa: E402
 import values_tables  # noqa: E402
 
 
@@ -64,20 +77,43 @@ def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
                     choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
+<<<<<<< HEAD
                              "conflicts", "latency", "values", "engine", "startup", "tables",
                              "all"])
+=======
+                             "conflicts", "latency", "values", "values-accuracy", "shadows", "references", "startup",
+                             "tables", "all"])
+>>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
-    ap.add_argument("--rates", default="997,10000", metavar="HZ,...", help="sampling rates for overhead")
-    ap.add_argument("--rounds", type=int, default=3)
+    ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead, values-accuracy")
+    ap.add_argument("--rounds", type=int, help="default 3; of shadows 1, under a budget 3")
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
     ap.add_argument("--revision", default=store.head(), help="what was built, for the tables (default: git's HEAD)")
     ap.add_argument("--fresh", action="store_true", help="forget earlier rounds of what is measured now")
+    ap.add_argument("--sizes", default="", metavar="N,...", help="shadows: only these sample sizes (1M,10M,100M)")
+    ap.add_argument("--loads", default="", metavar="L,...", help="shadows: only these loads (0.0625 to 2)")
+    ap.add_argument("--tools", dest="tool_names", default="", metavar="NAME,...",
+                    help="shadows: only paths, or values; references: paths, short (values of short inputs), values (days)")
+    ap.add_argument("--seconds", type=float, default=values_accuracy.SECONDS, help="values-accuracy: CPU time of a recording")
+    matrix = ap.add_mutually_exclusive_group()
+    for name, text in (("full", "all sample sizes and loads (hours)"), ("quick", "(100M, 0.25) and the budget, paths")):
+        matrix.add_argument(f"--{name}", dest="matrix", action="store_const", const=name, default="diagonal",
+                            help=f"shadows: {text}")
+    ap.add_argument("--make-references", action="store_true",
+                    help="shadows: exact values too, where there are none (hours a program)")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
     a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
     a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b", *translators.NAMES]) or None
+    a.rounds_asked, a.rounds = a.rounds, a.rounds or 3
+    a.rates_asked, a.rates = a.rates, a.rates or "997,10000"
+    a.sizes = a.sizes.split(",") if a.sizes else []
+    a.loads = [float(load) for load in a.loads.split(",")] if a.loads else []
+    a.asked_tools = names(ap, a.tool_names, [*references.TOOLS, "short"])
+    a.shadow_tools = [t for t in references.TOOLS if t in (a.asked_tools or references.TOOLS)]
+    a.saving = threading.Lock()
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a
 
@@ -97,6 +133,7 @@ COMMANDS = {
     "conflicts": [conflicts.run],
     "latency": [latency.run],
     "values": [values.run],
+<<<<<<< HEAD
     "engine": [engine.run],
     "startup": [startup.run],
     "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
@@ -104,6 +141,18 @@ COMMANDS = {
     "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
             conflicts.run, latency.run, values.run, engine.run, startup.run, tables.run, translator_tables.run, calls_tables.run,
             latconf_tables.run, values_tables.run, engine.tables_run, startup.tables_run],
+=======
+    "values-accuracy": [values_accuracy.run],
+    "shadows": [shadows.run],
+    "references": [references.run],
+    "startup": [startup.run],
+    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
+               values_tables.run, values_accuracy_tables.run, shadows_tables.run, startup.tables_run],
+    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
+            conflicts.run, latency.run, values.run, references.run, values_accuracy.run, shadows.run,
+            startup.run, tables.run, translator_tables.run, calls_tables.run,
+            latconf_tables.run, values_tables.run, values_accuracy_tables.run, shadows_tables.run, startup.tables_run],
+>>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
 }
 
 
@@ -113,7 +162,7 @@ def main():
     try:
         for command in COMMANDS[a.command]:
             command(a, say)
-    except (pairs.RoundError, inputs.InputError, prepare.PrepareError) as error:
+    except (pairs.RoundError, inputs.InputError, prepare.PrepareError, accounts.Refused) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
