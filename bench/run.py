@@ -11,13 +11,10 @@
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
     bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
-<<<<<<< HEAD
     bench/run.py engine [--rounds 3]           what the engine takes for a block, a dispatch, a burst
-=======
     bench/run.py shadows [--full | --quick]    what shadows cost, cover, and how near their profiles come
     bench/run.py references                    exact profiles of the programs, which shadows are compared with
     bench/run.py values-accuracy               how near sampled values come to exact ones, by rate
->>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
     bench/run.py startup                       what starting a program costs under each carrier
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -76,14 +73,7 @@ def names(ap, text, known):
 def arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("command", nargs="?", default="all",
-                    choices=["prepare", "overhead", "stacks", "distortion", "translators", "calls", "depth",
-<<<<<<< HEAD
-                             "conflicts", "latency", "values", "engine", "startup", "tables",
-                             "all"])
-=======
-                             "conflicts", "latency", "values", "values-accuracy", "shadows", "references", "startup",
-                             "tables", "all"])
->>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
+                    choices=list(COMMANDS))
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
@@ -122,6 +112,8 @@ def say(text):
     print(text, flush=True)
 
 
+TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
+          values_accuracy_tables.run, shadows_tables.run, engine.tables_run, startup.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -133,27 +125,14 @@ COMMANDS = {
     "conflicts": [conflicts.run],
     "latency": [latency.run],
     "values": [values.run],
-<<<<<<< HEAD
     "engine": [engine.run],
-    "startup": [startup.run],
-    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
-               values_tables.run, engine.tables_run, startup.tables_run],
-    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            conflicts.run, latency.run, values.run, engine.run, startup.run, tables.run, translator_tables.run, calls_tables.run,
-            latconf_tables.run, values_tables.run, engine.tables_run, startup.tables_run],
-=======
+    "references": [references.run],
     "values-accuracy": [values_accuracy.run],
     "shadows": [shadows.run],
-    "references": [references.run],
     "startup": [startup.run],
-    "tables": [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run,
-               values_tables.run, values_accuracy_tables.run, shadows_tables.run, startup.tables_run],
-    "all": [prepare.run, overhead.run, stacks.run, distortion.run, translators.run, calls.run, depth.run,
-            conflicts.run, latency.run, values.run, references.run, values_accuracy.run, shadows.run,
-            startup.run, tables.run, translator_tables.run, calls_tables.run,
-            latconf_tables.run, values_tables.run, values_accuracy_tables.run, shadows_tables.run, startup.tables_run],
->>>>>>> d25e65f (bench/run.py shadows, values-accuracy, references: Figures 3 to 7 of Shadow Profiling, and how near sampled values are)
 }
+COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
+COMMANDS["tables"] = TABLES
 
 
 def main():
