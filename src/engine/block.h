@@ -37,7 +37,7 @@ struct block {
     uint16_t size;       /* bytes of the program */
     uint16_t code_size;  /* bytes from the body on */
     uint16_t span_count;
-    uint16_t tail;       /* 0; else: cut to this many instructions, then the budget is used up */
+    uint16_t tail;       /* 0; else: cut to this many instructions, then the budget is used up; or BLOCK_LATE */
     uint8_t count;       /* instructions */
     uint8_t exit_count;
     uint8_t flags;
@@ -46,6 +46,9 @@ struct block {
     uint32_t remade; /* how often the code at pc has been translated before, because it had changed */
 };
 _Static_assert(sizeof(struct block) == 48, "dense");
+
+/* block.tail of a whole block with hooks that does not look at the budget (engine_config.late). */
+enum { BLOCK_LATE = UINT16_MAX };
 
 enum exit_kind {
     EXIT_LINK,    /* to `target`, which may be linked */
@@ -120,7 +123,7 @@ static inline struct span *span_at(const struct blocks *b, uint32_t number)
 /* block_find_as will be asked about pc soon. */
 void blocks_prefetch(const struct blocks *b, uint64_t pc);
 
-/* The live block of `tail` instructions (0: whole) at pc, or NULL. */
+/* The live block of `tail` instructions (0: whole; BLOCK_LATE) at pc, or NULL. */
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail);
 
 /* Makes a complete record findable. */

@@ -10,6 +10,18 @@ enum { REMADE_MOST = 100000 };
 
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
 
+/* The block at t->rip of that tail (block_find_as), found or made. */
+static struct block *block_of_tail_as(struct engine_thread *t, uint32_t tail, enum stop_reason *why)
+{
+    struct block *block = block_find_as(&t->engine->blocks, t->rip, tail);
+    if (!block) {
+        struct request request = { .pc = t->rip, .stop_at = t->stop_at, .tail = tail };
+        block = translate_as(t->engine, request, why);
+        t->translated += block != NULL;
+    }
+    return block;
+}
+
 /* The block at t->rip, found or made; with an indirect entry if asked for. NULL: *why. */
 static struct block *block_need_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
@@ -120,7 +132,8 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     struct engine *e = t->engine;
     enum stop_reason why = STOP_COUNT;
     engine_lock_as(e);
-    struct block *block = block_need_as(t, false, &why);
+    uint32_t tail = link_tail(e, exit_at(&e->blocks, exit)->block);
+    struct block *block = tail ? block_of_tail_as(t, tail, &why) : block_need_as(t, false, &why);
     if (block && !exit_at(&e->blocks, exit)->to)
         link_set_as(e, exit, block);
     engine_unlock_as(e);
@@ -128,21 +141,16 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
 }
 
 /* The budget does not suffice for the block, which has counted itself already: what is left of it runs in
- * a tail, a block of exactly so many instructions. */
+ * a tail, a block of exactly so many instructions, or in code that counts every one of them. */
 static uint32_t tail_as(struct engine_thread *t, uint32_t number)
 {
     struct engine *e = t->engine;
     t->budget += block_at(&e->blocks, number)->count;
-    if (t->budget <= 0)
+    if (t->budget <= 0 && !e->config.late)
         return go_on_as(t, stop_as(t, STOP_BUDGET));
     enum stop_reason why = STOP_COUNT;
-    struct request request = { .pc = t->rip, .stop_at = t->stop_at, .tail = (uint32_t)t->budget };
     engine_lock_as(e);
-    struct block *block = block_find_as(&e->blocks, request.pc, request.tail);
-    if (!block) {
-        block = translate_as(e, request, &why);
-        t->translated += block != NULL;
-    }
+    struct block *block = block_of_tail_as(t, e->config.late ? BLOCK_LATE : (uint32_t)t->budget, &why);
     engine_unlock_as(e);
     return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
 }

@@ -62,6 +62,9 @@ struct engine_config {
     struct spool_counts *counts;
     uint64_t cache_size;     /* bytes of address space for code; 0: the engine's choice */
     bool budget;             /* code counts t->budget down and stops when it is used up */
+    bool late;               /* budget: where it is used up nothing stops, but code begins that has the tool's
+                                hooks; the code before has none. Hooks before single instructions count the
+                                budget's rest down, and stop the thread (hook_is_late, hook_stop_as) */
     bool paired;             /* calls and returns are paired from the start (engine/pairs.h), not only
                                 when there are many */
     bool single_thread;      /* only one thread will ever run: allows patching in place */

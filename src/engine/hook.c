@@ -158,6 +158,13 @@ bool hook_is_burst(const struct engine_thread *t)
     return t->engine->config.budget && !t->engine->config.shared;
 }
 
+void hook_stop_as(struct engine_thread *t, uint64_t pc)
+{
+    t->rip = pc;
+    t->stop = STOP_BUDGET;
+    t->hook_action = t->engine->config.carrier->stopped(t, STOP_BUDGET);
+}
+
 /* Every thread's window must cover an id before there is code that counts with it. */
 static bool windows_grow_as(struct engine *e, uint32_t ids)
 {

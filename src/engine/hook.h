@@ -119,6 +119,21 @@ bool hook_is_sampled(const struct engine_thread *t);
 /* Of these, bursts: the thread goes on natively afterwards. */
 bool hook_is_burst(const struct engine_thread *t);
 
+/* For hooks called before an instruction, with engine_config.late: true if it lies behind the budget, and is to
+ * be observed. Else it is counted. */
+static inline bool hook_is_late(struct engine_thread *t)
+{
+    if (t->budget > 0) {
+        t->budget--;
+        return false;
+    }
+    t->observed++;
+    return true;
+}
+/* For hooks before an instruction and HOOK_INDIRECT, as the last that they do: the thread stops before the
+ * instruction at pc, its budget used up. Not of tools that append. */
+void hook_stop_as(struct engine_thread *t, uint64_t pc);
+
 /* struct tool.flags */
 enum {
     TOOL_STEALS_R15 = 1,

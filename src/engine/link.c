@@ -60,11 +60,16 @@ static void align_link(struct emit *to, unsigned opcode)
         emit_nop(to, 8 - at);
 }
 
+uint32_t link_tail(const struct engine *e, uint32_t block)
+{
+    return block_at(&e->blocks, block)->tail == BLOCK_LATE ? BLOCK_LATE : 0;
+}
+
 uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
                       uint64_t target)
 {
     uint32_t exit = exit_make_as(e, block, EXIT_LINK, target);
-    struct block *there = block_find_as(&e->blocks, target, 0);
+    struct block *there = block_find_as(&e->blocks, target, link_tail(e, block));
     if (there)
         link_set_as(e, exit, there);
     uint32_t place = there ? there->body : exit_stub_as(e, exit);

@@ -166,8 +166,10 @@ bool engine_progress_as(const struct engine_thread *t, uint64_t cache_address,
         block ? span_find(&e->blocks, block, offset - block->body, &pc, &into) : NULL;
     if (!span)
         return false;
-    out->total = block->tail ? 0 : block->count;
-    out->done = instructions(block->pc, pc + (span->kind == SPAN_COPY ? into : 0));
+    out->total = block->tail == BLOCK_LATE ? 1 : block->tail ? 0 : block->count;
+    out->done = block->tail == BLOCK_LATE
+                    ? 0
+                    : instructions(block->pc, pc + (span->kind == SPAN_COPY ? into : 0));
     return true;
 }
 

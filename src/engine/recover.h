@@ -30,7 +30,8 @@ enum engine_place {
 enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs);
 
 /* How many instructions of the block that `cache_pc` lies in come before it, and how many the block
- * has: a budget was counted down by all of them (by none in a tail: total is 0). False: not in a block. */
+ * has: a budget was counted down by all of them (by none in a tail: total is 0). In a late block, which counts one
+ * by one, 0 of 1. False: not in a block. */
 struct engine_progress {
     uint32_t done, total;
 };

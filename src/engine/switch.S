@@ -379,6 +379,9 @@ entry engine_hook_call
         movq    %gs:ENGINE_T_SELF, %rdi
         movq    8(%r8), %rsi
         call    *(%r8)
+        movl    %gs:ENGINE_T_HOOK_ACTION, %eax
+        testl   %eax, %eax
+        jnz     engine_hook_stop
         movl    $STATE_CACHE, %gs:ENGINE_T_STATE
         pushq   %gs:ENGINE_T_RFLAGS
         cmpl    $0, %gs:ENGINE_T_PENDING
@@ -393,6 +396,12 @@ label engine_hook_window_begin          /* not earlier: popfq would end the step
         jmpq    *%gs:ENGINE_T_NEXT
 label engine_hook_window_end
         end engine_hook_call
+
+/* eax: enum engine_action, at gs:[rip], where the hook has put it. */
+entry engine_hook_stop
+        movl    $0, %gs:ENGINE_T_HOOK_ACTION
+        jmp     engine_act
+        end engine_hook_stop
 
 label engine_text_end
 

@@ -47,7 +47,7 @@ struct engine_thread {
     uint64_t next;
     uint32_t pending;       /* set by the carrier's signal handler: its `signals` is called before
                                translated code is entered again */
-    uint32_t reserved;
+    uint32_t hook_action;   /* enum engine_action, set by a called hook that stops the thread */
     int64_t budget;         /* instructions left; only code made with a budget looks at it */
     uint64_t exit_entry, lookup_entry, hook_entry;
     uint64_t host_rsp, host_gs;
@@ -80,6 +80,7 @@ struct engine_thread {
     uint64_t mapping_size;
     struct engine_thread *link; /* the engine's list of threads */
     struct counts_window window; /* of its counters, where they are in the spool */
+    uint64_t observed;      /* instructions begun behind the budget (engine_config.late); the carrier resets it */
     /* What the dispatcher did in this thread (bench, docs/engine.md). */
     uint64_t dispatches, lookups, translated, dispatch_ticks;
 };
@@ -102,6 +103,7 @@ ENGINE_ASSERT(self, ENGINE_T_SELF);
 ENGINE_ASSERT(stack_top, ENGINE_T_STACK_TOP);
 ENGINE_ASSERT(next, ENGINE_T_NEXT);
 ENGINE_ASSERT(pending, ENGINE_T_PENDING);
+ENGINE_ASSERT(hook_action, ENGINE_T_HOOK_ACTION);
 ENGINE_ASSERT(budget, ENGINE_T_BUDGET);
 ENGINE_ASSERT(exit_entry, ENGINE_T_EXIT_ENTRY);
 ENGINE_ASSERT(lookup_entry, ENGINE_T_LOOKUP_ENTRY);

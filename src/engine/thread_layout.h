@@ -30,6 +30,7 @@
 #define ENGINE_T_STACK_TOP 216
 #define ENGINE_T_NEXT 224      /* cache address that is entered next */
 #define ENGINE_T_PENDING 232   /* 32 bits, not 0: look before the cache is entered */
+#define ENGINE_T_HOOK_ACTION 236 /* 32 bits, not 0: what to do instead of going on behind a hook */
 #define ENGINE_T_BUDGET 240
 #define ENGINE_T_EXIT_ENTRY 248   /* switch.S: where the cache leaves to */
 #define ENGINE_T_LOOKUP_ENTRY 256

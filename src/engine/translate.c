@@ -253,7 +253,7 @@ static void block_code_as(struct translation *x, bool checked)
         prologue_check_as(x);
     if (tool && x->looks)
         prologue_ring_as(x, e->live[0].flags);
-    if (e->config.budget && !x->tail)
+    if (e->config.budget && !x->tail && !x->late)
         prologue_budget_as(x, e->live[0].flags);
     if (tool)
         hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);
@@ -275,7 +275,7 @@ static uint64_t block_emit_as(struct translation *x, uint32_t before)
     *x->block = (struct block){
         .pc = x->pc, .body = cache_offset(&e->cache, x->hot.at), .first_span = b->spans_used,
         .size = (uint16_t)(x->next - x->pc), .count = (uint8_t)x->count,
-        .tail = x->tail ? (uint16_t)x->limit : 0,
+        .tail = x->late ? BLOCK_LATE : x->tail ? (uint16_t)x->limit : 0,
         .flags = (uint8_t)((before ? BLOCK_LAID : 0) | (checked ? BLOCK_CHECKED : 0)),
     };
     x->mark = x->hot.at;
@@ -326,7 +326,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
     if (!x->count)
         return false;
     x->why = STOP_COUNTERS_FULL;
-    x->hooked = e->config.tool && e->config.tool->block;
+    x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
     return !x->hooked || hooks_ask_as(x);
 }
 
@@ -334,7 +334,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
  * trusted is not translated before it runs: it may not have been written yet. */
 static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 {
-    return made < TRANSLATE_AHEAD && !x->tail && x->range.trust == TRUST_FIXED &&
+    return made < TRANSLATE_AHEAD && !x->tail && !x->late && x->range.trust == TRUST_FIXED &&
            !block_find_as(&x->e->blocks, pc, 0) && consider_as(x, pc) &&
            x->range.trust == TRUST_FIXED;
 }
@@ -420,9 +420,10 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->pc = x->next = x->taken = 0;
     x->count = 0;
     x->end = END_FALL;
-    x->limit = request->tail ? request->tail : BLOCK_INSNS;
+    x->late = request->tail == BLOCK_LATE;
+    x->tail = request->tail && !x->late;
+    x->limit = x->tail ? request->tail : BLOCK_INSNS;
     x->hooked = x->looks = false;
-    x->tail = request->tail;
     x->why = STOP_COUNT;
     x->returns_count = x->call_count = 0;
     x->number = BLOCK_NONE;
@@ -445,6 +446,7 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
     uint32_t first = chain_make_as(&x, request.entry);
     if (!first)
         return NULL;
+    x.late = false; /* what is made ahead is entered with whatever budget there is */
     for (uint32_t i = 0; i < x.returns_count; i++)
         if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
             x.range.trust == TRUST_FIXED)

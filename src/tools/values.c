@@ -427,15 +427,16 @@ static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value
     struct tuple_ring *ring = t->tool;
     uint64_t pc = argument & ADDRESS_MASK;
     (void)value;
-    if (!ring || !ring->cursor.total)
-        return;
-    struct tuple_cursor *c = &ring->cursor;
-    if (c->open)
+    if (ring && ring->cursor.open)
         tuple_complete_as(t, ring, pc, false);
-    if (c->skip) {
-        c->skip--;
+    if (!ring || !ring->cursor.total) {
+        if (hook_is_burst(t))
+            hook_stop_as(t, pc);
         return;
     }
+    struct tuple_cursor *c = &ring->cursor;
+    if (hook_is_burst(t) ? !hook_is_late(t) : c->skip && c->skip--)
+        return;
     /* A system call may take long, or never come back: what was seen before it is not to wait. */
     bool leaves = argument >> SYSCALL_SHIFT && !hook_is_burst(t);
     if (c->at && (!c->left || leaves))
@@ -448,8 +449,11 @@ static void target_as(struct engine_thread *t, uint64_t argument, uint64_t targe
 {
     struct tuple_ring *ring = t->tool;
     (void)argument;
-    if (ring && ring->cursor.open)
-        tuple_complete_as(t, ring, target, true);
+    if (!ring || !ring->cursor.open)
+        return;
+    tuple_complete_as(t, ring, target, true);
+    if (hook_is_burst(t) && !ring->cursor.total)
+        hook_stop_as(t, target);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
@@ -481,7 +485,7 @@ static void burst_begin_as(void *data, struct engine_thread *t, uint32_t skip, u
     (void)data;
     if (!ring)
         return;
-    ring->cursor.skip = ring->cursor.skipped = skip;
+    ring->cursor.skipped = skip;
     ring->cursor.at = ring->cursor.open = 0;
     ring->cursor.called = ring->cursor.continues = ring->cursor.counted = 0;
     ring->cursor.total = length;

@@ -126,7 +126,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
 {
     struct spool_counts *c = burst.counts;
     struct engine_thread *e = t->burst.engine;
-    uint64_t ran = t->burst.length - (uint64_t)e->budget - (uint64_t)not_run;
+    uint64_t ran = t->burst.length - (uint64_t)e->budget + e->observed - (uint64_t)not_run;
     const struct tool *tool = tool_of_kind(rt.config->tool);
     if (tool && tool->burst_end)
         tool->burst_end(NULL, e);
@@ -190,11 +190,13 @@ static void engine_make_once_as(void)
     if (__atomic_exchange_n(&burst.making, 1, __ATOMIC_ACQUIRE))
         return;
     burst.counts = translated_counts_as();
+    const struct tool *tool = tool_of_kind(rt.config->tool);
     const struct engine_config config = {.carrier = &carrier,
-                                         .tool = tool_of_kind(rt.config->tool),
+                                         .tool = tool,
                                          .spool = &rt.spool,
                                          .counts = burst.counts,
-                                         .budget = true};
+                                         .budget = true,
+                                         .late = tool && tool->burst_begin};
     struct engine *e = burst.counts ? engine_make_as(&config, &why) : NULL;
     if (e)
         __atomic_store_n(&burst.engine, e, __ATOMIC_RELEASE);
@@ -309,9 +311,10 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     if (tool && tool->burst_begin) {
         uint32_t skip = burst_skip(random_of(t), rt.config->skip);
         tool->burst_begin(NULL, e, skip, t->burst.length);
-        t->burst.length += skip;
+        t->burst.length = skip; /* of code without hooks */
     }
     e->budget = (int64_t)t->burst.length;
+    e->observed = 0;
     *mask_of(u) |= ~faults_set();
     engine_redirect_as(e, u->uc_mcontext.gregs);
 }

@@ -47,7 +47,8 @@ static void rig_begin(struct fixture *f, uint32_t carrier, uint16_t what)
     f->counts->things = spool_ref_of(&f->spool, things);
     rig_make(&f->rig, &(struct engine_config){.tool = &tool_values, .spool = &f->spool,
                                               .counts = f->counts,
-                                              .budget = carrier == CARRIER_BURST});
+                                              .budget = carrier == CARRIER_BURST,
+                                              .late = carrier == CARRIER_BURST});
     assert_non_null(f->rig.thread->tool);
 }
 
@@ -300,9 +301,12 @@ static void burst(struct fixture *f, uint64_t *array, uint32_t skip, uint64_t le
     struct engine_thread *t = f->rig.thread;
     f->count = 0;
     rig_prepare(&f->rig, (const void *)(uintptr_t)v_walk, (uintptr_t)array, 4, 0, 0);
-    t->budget = (int64_t)(skip + length);
+    t->budget = (int64_t)skip;
+    t->observed = 0;
     tool_values.burst_begin(NULL, t, skip, length);
     assert_int_equal(engine_run_as(t), STOP_BUDGET);
+    assert_int_equal(t->budget, 0);
+    assert_int_equal(t->observed, length);
     tool_values.burst_end(NULL, t);
     drain(f);
 }
@@ -325,6 +329,7 @@ static void bursts(void **state)
         for (uint32_t length = 1; length < 10; length++) {
             burst(f, array, skip, length);
             assert_int_equal(f->count, length);
+            assert_int_equal(f->rig.thread->rip, trace[skip + length]);
             for (uint32_t i = 0; i < length; i++)
                 assert_int_equal(f->seen[i].insn->address, trace[skip + i]);
         }
