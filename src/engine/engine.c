@@ -164,8 +164,12 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     return NULL;
 }
 
+/* A shared engine lives on in other processes: what it knows of its memory is not to be changed there. */
 void engine_free_as(struct engine *e)
 {
+    struct cache cache = e->cache;
+    struct blocks blocks = e->blocks;
+    struct area table = e->table_area;
     struct engine_thread *lists[] = { e->threads, e->pool };
     for (int i = 0; i < 2; i++)
         while (lists[i]) {
@@ -173,9 +177,9 @@ void engine_free_as(struct engine *e)
             lists[i] = t->link;
             engine_area_unmap_as(t);
         }
-    cache_unmap_as(&e->cache);
-    blocks_unmap_as(&e->blocks);
-    area_unmap_as(&e->table_area);
+    cache_unmap_as(&cache);
+    blocks_unmap_as(&blocks);
+    area_unmap_as(&table);
     struct area own = { .base = (uint8_t *)e, .size = sizeof(struct engine) };
     area_unmap_as(&own);
 }
