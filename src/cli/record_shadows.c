@@ -23,24 +23,36 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void bury(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
-                 enum shadow_end how)
+static void leave(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
+                  enum shadow_end how)
 {
     if (shadow_leave_as(spool_header(s), seat, now_ns()))
         __atomic_fetch_add(&of->ended[how], 1, __ATOMIC_RELAXED);
+}
+
+static void bury(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
+                 enum shadow_end how)
+{
+    leave(s, of, seat, how);
     __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
 }
 
 /* What is in the seat came from the program, which can write there: only a child of ours is killed. The
- * program itself is one too, but it is never TAKEN for long: waiting for it here would lose its status. */
+ * program itself is one too, but it is never TAKEN for long: waiting for it here would lose its status. A shadow that
+ * a guard stands for, or that nobody knows the pid of because the program was killed in the moment of the fork, is
+ * only counted. */
 static void seat_look(const struct spool *s, const struct spool_process *p,
                       struct spool_shadows *of, struct spool_seat *seat, bool over)
 {
     int32_t pid = __atomic_load_n(&seat->pid, __ATOMIC_RELAXED);
     uint32_t state = load(&seat->state);
-    if (state == SEAT_FREE || pid <= 0 || pid == p->pid ||
-        __atomic_load_n(&seat->guard, __ATOMIC_RELAXED))
+    if (state == SEAT_FREE)
         return;
+    if (pid <= 0 || pid == p->pid || __atomic_load_n(&seat->guard, __ATOMIC_RELAXED)) {
+        if (over)
+            leave(s, of, seat, END_PROGRAM);
+        return;
+    }
     enum shadow_end how = over ? END_PROGRAM : END_KILLED;
     pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
     if (found == 0 && over) {

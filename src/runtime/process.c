@@ -230,6 +230,7 @@ void process_after_failed_exec(struct signals_lent lent)
     signals_return(lent);
     if (!rt.process || rt_quiet_as() || process_foreign_as())
         return;
+    shadow_program_goes_on_as();
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;
     if (t) {

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "engine/engine.h"
 #include "engine/hook.h"
@@ -180,39 +181,6 @@ static long fork_direct_as(struct shadow_start *start)
     return sys_call6_as(SYS_clone, CLONE_PARENT, 0, 0, 0, 0, 0);
 }
 
-/* The guard's life: it makes the shadow, waits for its end, and sees that its seat is left. Its children are
- * buried by the kernel, with all their time. Returns in the shadow. */
-static void guard_as(struct shadow_start *start)
-{
-    const uint64_t ignore[4] = {(uint64_t)(uintptr_t)SIG_IGN};
-    enum { KERNEL_SET = 8 };
-    start->parent = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    __atomic_store_n(&start->seat->guard, start->parent, __ATOMIC_RELAXED);
-    sys_call6_as(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-    sys_call6_as(SYS_rt_sigaction, SIGCHLD, (long)ignore, 0, KERNEL_SET, 0, 0);
-    long pid = sys_call3_as(SYS_getppid, 0, 0, 0) == start->pid
-                   ? sys_call6_as(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0)
-                   : -1;
-    if (pid == 0)
-        return;
-    sys_call3_as(SYS_close_range, 0, UINT32_MAX, 0);
-    if (pid > 0)
-        sys_call6_as(SYS_wait4, pid, 0, 0, 0, 0, 0);
-    if (shadow_leave_as(spool_header(&rt.spool), start->seat, thread_monotonic_ns_as()))
-        __atomic_fetch_add(&start->record->ended[END_KILLED], 1, __ATOMIC_RELAXED);
-    for (;;)
-        sys_call3_as(SYS_exit_group, 0, 0, 0);
-}
-
-/* Elsewhere a guard stands between: a child in no sense of wait, and hardly any time is spent in it. */
-static long fork_guarded_as(struct shadow_start *start)
-{
-    long pid = sys_call6_as(SYS_clone, 0, 0, 0, 0, 0, 0);
-    if (pid == 0)
-        guard_as(start);
-    return pid;
-}
-
 /* Buries guards whose work is done, or, at the end, all of them. */
 static void guards_look_as(bool all)
 {
@@ -248,8 +216,10 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                                  .tid = t->tid,
                                  .ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0)};
     bool direct = start.ppid == h->collector_pid;
+    usage_note(now); /* until the first */
+    monitor.record->started++; /* before it: this process may be killed at any moment */
     uint64_t begin = sys_ticks_as(), cpu = thread_cpu_ns_as();
-    long pid = direct ? fork_direct_as(&start) : fork_guarded_as(&start);
+    long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
         shadow_begin_as(&start);
         return;
@@ -257,6 +227,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     pause_note(sys_ticks_as() - begin);
     monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
     if (failed(pid)) {
+        monitor.record->started--;
         shadow_leave_as(h, seat, thread_monotonic_ns_as());
         __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
         __atomic_fetch_add(&monitor.record->declined[DECLINE_FORK], 1, __ATOMIC_RELAXED);
@@ -266,8 +237,6 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     monitor.refused = 0;
     monitor.fork_pages = monitor.pages;
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
-    usage_note(now);
-    monitor.record->started++;
 }
 
 /* A killed collector leaves the program as it is, which is to be left alone from then on. */
@@ -386,6 +355,16 @@ bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
     return !in_place;
 }
 
+/* A handler finds it taken and leaves; so whoever else has it gives it back soon. It is this very thread if the
+ * program ends in a handler of its own for a fault in ours. */
+static void monitor_take_as(void)
+{
+    const struct timespec moment = {.tv_nsec = 100000};
+    enum { TRIES = 1000 };
+    for (int i = 0; i < TRIES && __atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE); i++)
+        sys_call3_as(SYS_nanosleep, (long)&moment, 0, 0);
+}
+
 /* ---- what changes ---- */
 
 /* Shadows may be running in it: theirs stays, and ours is replaced at the next trigger. */
@@ -396,8 +375,16 @@ void shadow_images_changed(void)
 
 void shadow_program_ends_as(void)
 {
-    if (monitor.record && rt_shadow_as() && !rt_quiet_as())
+    if (!rt_shadow_as() || rt_quiet_as())
+        return;
+    monitor_take_as();
+    if (monitor.record)
         guards_look_as(true);
+}
+
+void shadow_program_goes_on_as(void)
+{
+    __atomic_store_n(&monitor.busy, 0, __ATOMIC_RELEASE);
 }
 
 void shadow_forget(void)

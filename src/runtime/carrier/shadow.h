@@ -29,8 +29,11 @@ bool shadow_in_place_as(void);
 void shadow_images_changed(void);
 /* In a fork child, where nothing is left of the parent's engine, and around an attach: begins anew. */
 void shadow_forget(void);
-/* The process ends, or another image takes its place: no child of its own is left that is a shadow's. */
+/* The process ends, or another image takes its place: no child of its own is left that is a shadow's, and none
+ * is made, ... */
 void shadow_program_ends_as(void);
+/* ... unless it goes on all the same. */
+void shadow_program_goes_on_as(void);
 
 /* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the shadow's;
  * engine: the one that is shared, or NULL: it makes its own. False: never. */
@@ -44,6 +47,9 @@ struct shadow_start {
     int32_t parent;         /* the shadow's */
 };
 void shadow_begin_as(const struct shadow_start *start);
+/* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns twice: the guard's pid
+ * (or an error), and 0 in the shadow (shadow_guard.c). */
+long shadow_guard_fork_as(struct shadow_start *start);
 
 /* The engine's configuration. */
 struct engine_config;

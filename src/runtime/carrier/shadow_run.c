@@ -83,6 +83,7 @@ _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
     __atomic_fetch_add(&r->faults, page_faults_as(), __ATOMIC_RELAXED);
     if (shadow_leave_as(spool_header(&rt.spool), self->seat, thread_monotonic_ns_as()))
         __atomic_fetch_add(&r->ended[why], 1, __ATOMIC_RELAXED);
+    shadow_guard_relieve_as();
     for (;;)
         sys_call3_as(SYS_exit_group, 0, 0, 0);
 }

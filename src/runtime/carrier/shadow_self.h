@@ -1,5 +1,6 @@
 /* Inside a shadow: the state of the copy that runs under the engine, for the files that make it up.
  *
+ *      shadow_guard.c   its parent, where that is not the collector
  *      shadow_run.c     begins, runs, ends
  *      shadow_files.c   its descriptors: none leads to what the program has open
  *      shadow_memory.c  its mappings: none that others see can be written to
@@ -91,6 +92,10 @@ enum engine_action shadow_call_as(struct engine_thread *t);
 
 /* rt_sigaction's restorer (shadow_entry.S). */
 void shadow_restorer(void);
+/* How a guard makes its shadow (shadow_entry.S): returns in the shadow alone. */
+void shadow_split(void *stack, void (*wait)(long));
+/* At the end: gives back nearly all memory, on the shadow's time, which nobody sees. Where no guard is: nothing. */
+void shadow_guard_relieve_as(void);
 /* The place of a signal in shadow_self.actions, or -1. */
 int shadow_fault_index(int signal);
 

@@ -121,6 +121,13 @@ def family():
     record([target("shadow_family")], "--no-follow")
 
 
+def brief():
+    """Whoever ends soon has its shadows counted as ended with it; a thread that ends leaves its process's alone."""
+    for what in ("processes", "threads"):
+        shadows = record([target("shadow_brief"), what, "60"], "-F", "5000", "--tool", "count").report["shadows"]
+        expect(shadows["ended"]["killed"] == 0, f"{what}: {shadows['ended']}")
+
+
 def threads():
     for tool in ("blocks", "edges"):
         record([target("shadow_threads")], "--tool", tool)
@@ -213,8 +220,8 @@ def attach():
             file = f"{name}-{number}.pnb"
             end = time.monotonic() + PATIENCE
             while True:
-                result = run([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--duration", "1", "-p",
-                              str(program.pid)])
+                result = run([PENUMBRA, "record", "-q", "-o", file, *SHADOW, "--sample-size", "100k",
+                              "--duration", "1", "-p", str(program.pid)])
                 expect(result.returncode == 0, f"attaching failed: {result.stderr.decode()}")
                 shadows = report_of(file)["shadows"]
                 if shadows["ended"]["complete"]:
