@@ -121,6 +121,17 @@ static void glue_make_as(struct engine *e)
     e->cache.hot = cache_offset(&e->cache, to.at);
 }
 
+/* The tool's own code: within reach of what is translated, and no place of the program's to recovery. */
+static void line_make_as(struct engine *e, const struct tool_line *line)
+{
+    uint32_t size = (uint32_t)(line->end - line->begin);
+    uint32_t place = cache_cold_as(&e->cache, size, 64);
+    struct emit to = { .at = cache_at(&e->cache, place), .end = cache_at(&e->cache, place + size) + EMIT_LONGEST };
+    emit_copy(&to, line->begin, size);
+    for (unsigned i = 0; i < TOOL_LINES; i++)
+        e->glue.line[i] = place + (uint32_t)(line->entries[i] - line->begin);
+}
+
 static bool map_as(struct engine *e, uint64_t size)
 {
     for (; size >= CACHE_LEAST; size /= 2) {
@@ -153,6 +164,8 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
         glue_make_as(e);
+        if (config->tool && config->tool->line)
+            line_make_as(e, config->tool->line);
         if (lookup_map_as(e)) {
             pairs_prepare_as(e);
             if (config->paired)

@@ -7,7 +7,7 @@
 #include "sigsafe/sys.h"
 
 enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL,
-                 HOOK_COUNT_TARGET };
+                 HOOK_COUNT_TARGET, HOOK_LINE };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -103,6 +103,17 @@ bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
         hook->argument = argument;
     }
     return hook;
+}
+
+bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_function *function,
+                  uint64_t argument)
+{
+    bool added = hook_call_as(h, point, 0, function, argument);
+    if (added) {
+        h->hooks[h->count - 1].kind = HOOK_LINE;
+        h->hooks[h->count - 1].size = (uint8_t)which;
+    }
+    return added;
 }
 
 bool hook_count_target_as(struct hooks *h, hook_function *miss, uint64_t argument)
@@ -328,16 +339,25 @@ static void emit_append(struct emit *to, const struct hook *hook)
 }
 
 /*      mov  gs:[slot_link], r11                not at an indirect end: the lookup has spilled it
+ *      mov  r11, target                        through the tool's own code: these two,
+ *      mov  gs:[rip], r11                      and its entry instead of the glue
  *      lea  r11, [rip + 5]
  *      jmp  glue
  *      (function, argument)
  *      mov  rcx, gs:[rip]                      at an indirect end: the target again              */
-void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect)
+void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect,
+                    uint64_t target)
 {
+    uint32_t glue = indirect ? e->glue.hook_indirect : e->glue.hook;
     if (!indirect)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
+    if (hook->kind == HOOK_LINE)
+        glue = e->glue.line[hook->size];
+    if (hook->kind == HOOK_LINE && !indirect) {
+        emit_mov_ri(to, X86_R11, target);
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_RIP), X86_R11);
+    }
     emit_lea(to, 8, X86_R11, emit_rip(emit_here(to) + 7 + 5));
-    uint32_t glue = indirect ? e->glue.hook_indirect : e->glue.hook;
     emit_jmp(to, (uint64_t)(uintptr_t)cache_at(&e->cache, glue));
     emit_literal(to, hook->value);
     emit_literal(to, hook->argument);
@@ -355,8 +375,8 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
         const struct hook *hook = &h->hooks[number - 1];
         if (hook->kind == HOOK_COUNT)
             emit_count(&x->hot, hook, live);
-        else if (hook->kind == HOOK_CALL)
-            hook_call_emit(x->e, &x->hot, hook, point == HOOK_INDIRECT);
+        else if (hook->kind == HOOK_CALL || hook->kind == HOOK_LINE)
+            hook_call_emit(x->e, &x->hot, hook, point == HOOK_INDIRECT, x->taken);
         else if (hook->kind == HOOK_COUNT_TARGET)
             hook_target_emit_as(x, hook);
         else

@@ -134,6 +134,21 @@ static inline bool hook_is_late(struct engine_thread *t)
  * instruction at pc, its budget used up. Not of tools that append. */
 void hook_stop_as(struct engine_thread *t, uint64_t pc);
 
+/* A call of `function` as by hook_call_as, but through the tool's own code first: entry `which` of its struct tool_line,
+ * which may do what the function would, and go on behind the two words that r11 points to, {function, argument}; or
+ * go to the function by the thread's hook_entry (direct) or hook_indirect_entry, with all registers but r11 and
+ * all flags as they came. gs:[rip] is where the transfer goes; at HOOK_INDIRECT rcx is it too, and rcx and r11 are
+ * free; at HOOK_TAKEN r11 is to be loaded from gs:[slot_link]. */
+bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_function *function,
+                  uint64_t argument);
+
+/* Code that is copied into the code cache: position-independent, without a stack, and it cannot fault. */
+enum { TOOL_LINES = 3 };
+struct tool_line {
+    const uint8_t *begin, *end;
+    const uint8_t *entries[TOOL_LINES];
+};
+
 /* struct tool.flags */
 enum {
     TOOL_STEALS_R15 = 1,
@@ -145,6 +160,7 @@ enum {
 struct tool {
     const char *name;
     uint32_t flags;
+    const struct tool_line *line; /* NULL: none */
     /* Asks for the hooks of one block that is about to be made. */
     void (*block)(void *data, const struct hook_block *block, struct hooks *h);
     /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. */

@@ -19,8 +19,10 @@ bool hooks_any(const struct engine *e, enum hook_point point, uint32_t index);
 /* Writes the hooks at the point; `live`: what must not be changed there. */
 void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index, struct live live);
 
-/* The call of a hook; indirect: rcx is a target, rcx and r11 of the program are in the lookup's slots. */
-void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect);
+/* The call of a hook; indirect: rcx is the target, rcx and r11 of the program are in the lookup's slots. Else
+ * `target` is where the transfer goes, if it is one. */
+void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect,
+                    uint64_t target);
 
 /* target.c: counting by target. */
 void hook_target_emit_as(struct translation *x, const struct hook *hook);

@@ -8,6 +8,7 @@
 #include "engine/block.h"
 #include "engine/cache.h"
 #include "engine/engine.h"
+#include "engine/hook.h"
 #include "engine/liveness.h"
 #include "x86/emit.h"
 #include "x86/insn.h"
@@ -50,6 +51,7 @@ struct glue {
     uint32_t lookup; /* the lookup's end: rcx is the target */
     uint32_t hook, hook_indirect;
     uint32_t returned; /* a return whose call is not known; the lookup's slots are filled */
+    uint32_t line[TOOL_LINES]; /* the tool's own code: its entries */
     uint32_t search;   /* the lookup of rcx; the same */
 };
 

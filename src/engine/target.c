@@ -51,7 +51,7 @@ static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32
     struct emit cold = { .at = at, .end = at + COLD_SIZE + EMIT_LONGEST };
     emit_mov_mi(&cold, 4, emit_gs(ENGINE_T_SITE), (int32_t)site);
     emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_RIP));
-    hook_call_emit(e, &cold, hook, true);
+    hook_call_emit(e, &cold, hook, true, 0);
     emit_jmp(&cold, on);
     return (uint64_t)(uintptr_t)at;
 }
@@ -62,7 +62,7 @@ void hook_target_emit_as(struct translation *x, const struct hook *hook)
     struct emit *to = &x->hot;
     if (e->sites + 1 == SITES_MOST) {
         emit_mov_mi(to, 4, emit_gs(ENGINE_T_SITE), 0);
-        hook_call_emit(e, to, hook, true);
+        hook_call_emit(e, to, hook, true, 0);
         return;
     }
     uint32_t site = ++e->sites;

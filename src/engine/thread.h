@@ -64,6 +64,7 @@ struct engine_thread {
     uint64_t time_end, time_rax, time_rdx;
     uint32_t site;
     uint32_t reserved2;
+    void *line;             /* the tool's */
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -123,6 +124,7 @@ ENGINE_ASSERT(time_end, ENGINE_T_TIME_END);
 ENGINE_ASSERT(time_rax, ENGINE_T_TIME_RAX);
 ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
 ENGINE_ASSERT(site, ENGINE_T_SITE);
+ENGINE_ASSERT(line, ENGINE_T_LINE);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

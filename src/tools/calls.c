@@ -12,47 +12,93 @@
  * leave nothing wrong behind. A thread may run on several stacks (signal handlers, coroutines): each
  * has a shadow stack of its own, found by where its return addresses lie.
  *
+ * What is met again and again, a known call from the frame on top and the return of that frame, is done by code
+ * of the tool's own in the code cache (calls_line.S), which moves `top` alone. The functions here begin by
+ * taking over what it has done, and end by saying what it finds.
+ *
  * Context: called hooks: the thread concerned, on its engine stack.
  * Ownership: shadow stacks stay with the thread area. */
 #include <stddef.h>
 
 #include "sigsafe/cct_grow.h"
 #include "tools/memory.h"
+#include "tools/calls_layout.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
 enum {
     DEPTH = 1 << 18,      /* frames that are kept of each stack */
     STACKS = 16,
-    CACHE = 4096,         /* calls whose nodes are remembered */
-    NEAR = 256 << 10,     /* so far from what was seen of a stack it is still the same one */
+    KNOWN = 1 << KNOWN_BITS, /* calls whose nodes are remembered */
+    NEAR = CALLS_NEAR,
 };
 
 struct frame {
     uint64_t slot; /* address of the return address */
     spool_ref node; /* of the call */
+    uint32_t reserved;
 };
 
 struct stack {
     uint64_t lo, hi;  /* slots seen */
     uint64_t used;    /* when it was used last */
-    struct frame *frames;
+    struct frame *frames; /* frames[-1] is a frame of no call */
     uint32_t depth;
     spool_ref base;   /* context of what runs on it without having been called */
 };
 
 struct known_call {
     uint64_t from, to;
-    spool_ref context, node, entry;
+    spool_ref context, node; /* node 0: free */
+    struct cct_node *entry;
 };
 
+/* What the code in the cache works with. */
+struct line {
+    struct frame *top;   /* the current stack's; `nothing` while there is no tree */
+    struct frame *limit; /* above it nothing is pushed */
+    struct known_call *known;
+    uint64_t *taken, *weight;
+};
+
+#define LAYOUT(type, field, offset)                                                                \
+    _Static_assert(offsetof(struct type, field) == (offset), "calls_layout.h: " #field)
+LAYOUT(line, top, LINE_TOP);
+LAYOUT(line, limit, LINE_LIMIT);
+LAYOUT(line, known, LINE_KNOWN);
+LAYOUT(line, taken, LINE_TAKEN);
+LAYOUT(line, weight, LINE_WEIGHT);
+LAYOUT(frame, slot, FRAME_SLOT);
+LAYOUT(frame, node, FRAME_NODE);
+LAYOUT(known_call, from, KNOWN_FROM);
+LAYOUT(known_call, to, KNOWN_TO);
+LAYOUT(known_call, context, KNOWN_CONTEXT);
+LAYOUT(known_call, node, KNOWN_NODE);
+LAYOUT(known_call, entry, KNOWN_ENTRY);
+LAYOUT(cct_node, samples, NODE_SAMPLES);
+LAYOUT(cct_node, calls, NODE_CALLS);
+#undef LAYOUT
+_Static_assert(sizeof(struct frame) == FRAME_SIZE && sizeof(struct known_call) == 1 << KNOWN_SHIFT,
+               "calls_layout.h");
+
+extern const uint8_t calls_line_begin[], calls_line_end[], calls_line_direct[], calls_line_indirect[],
+    calls_line_return[];
+enum { LINE_DIRECT, LINE_INDIRECT, LINE_RETURN };
+
 struct calls {
+    struct line line;
+    struct frame nothing; /* its slot is 0: no frame of a call */
     struct cct_store store;
     struct stack stacks[STACKS];
     struct stack *current;
     uint64_t now;
-    struct known_call cache[CACHE];
 };
+
+static struct frame *frames_make_as(void)
+{
+    struct frame *made = memory_map_as((DEPTH + 1) * sizeof *made);
+    return made ? made + 1 : NULL;
+}
 
 static bool is_near(const struct stack *s, uint64_t slot)
 {
@@ -79,7 +125,7 @@ static struct stack *stack_find_as(struct calls *c, uint64_t slot)
     }
     spool_ref base = context_of(c->current);
     if (!oldest->frames)
-        oldest->frames = memory_map_as(DEPTH * sizeof(struct frame));
+        oldest->frames = frames_make_as();
     if (!oldest->frames)
         return NULL;
     oldest->base = base;
@@ -104,49 +150,63 @@ static struct stack *stack_at_as(struct calls *c, uint64_t slot)
     return s;
 }
 
-/* The state of the thread; NULL until its tree has a root. */
-static struct calls *calls_of(struct engine_thread *t)
+/* The state of the thread, with what was done in line; NULL until its tree has a root. */
+static struct calls *calls_take(struct engine_thread *t)
 {
     struct calls *c = t->tool;
+    struct stack *s = c->current;
     if (!c->store.spool && t->record && t->record->tree) {
         c->store.spool = hook_spool(t);
         c->store.nodes = &t->record->nodes;
-        c->current->base = t->record->tree;
+        c->line.taken = &t->record->taken;
+        c->line.weight = &t->record->weight;
+        s->base = t->record->tree;
+    } else if (c->line.top != &c->nothing) {
+        s->depth = (uint32_t)(c->line.top + 1 - s->frames);
+        if (s->depth && s->frames[s->depth - 1].slot < s->lo)
+            s->lo = s->frames[s->depth - 1].slot;
     }
     return c->store.spool ? c : NULL;
+}
+
+static void calls_give(struct calls *c)
+{
+    c->line.top = c->current->frames + c->current->depth - 1;
+    c->line.limit = c->current->frames + DEPTH - 1;
 }
 
 static struct known_call *call_find_as(struct engine_thread *t, struct calls *c, spool_ref context,
                                        uint64_t from, uint64_t to)
 {
-    uint64_t hash = (from * 31 + to + context) * UINT64_C(0x9e3779b97f4a7c15);
-    struct known_call *known = &c->cache[hash >> 32 & (CACHE - 1)];
+    uint32_t hash = ((uint32_t)from * CALLS_HASH_FROM + context) * CALLS_HASH_ALL;
+    struct known_call *known = &c->line.known[hash >> (32 - KNOWN_BITS)];
     if (known->from == from && known->to == to && known->context == context && known->node)
         return known;
     spool_ref node = cct_child_as(&c->store, context, hook_key_late_as(t, from));
     spool_ref entry = node ? cct_child_as(&c->store, node, hook_key_late_as(t, to)) : 0;
     if (!entry)
         return NULL;
-    *known = (struct known_call){ from, to, context, node, entry };
+    *known = (struct known_call){ from, to, context, node, cct_node_at(c->store.spool, entry) };
     return known;
 }
 
 /* `from`: the return address minus one. The return address has been pushed. */
 static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
 {
-    struct calls *c = calls_of(t);
+    struct calls *c = calls_take(t);
     uint64_t slot = t->gpr[ENGINE_RSP];
     struct stack *s = c ? stack_at_as(c, slot) : NULL;
     struct known_call *call = s ? call_find_as(t, c, context_of(s), from, to) : NULL;
-    if (!call)
-        return;
-    struct cct_node *entry = cct_node_at(c->store.spool, call->entry);
-    entry->samples++;
-    entry->calls += entry->calls != UINT32_MAX;
-    t->record->taken++;
-    t->record->weight++;
-    if (s->depth < DEPTH)
-        s->frames[s->depth++] = (struct frame){ slot, call->node };
+    if (call) {
+        call->entry->samples++;
+        call->entry->calls += call->entry->calls != UINT32_MAX;
+        t->record->taken++;
+        t->record->weight++;
+        if (s->depth < DEPTH)
+            s->frames[s->depth++] = (struct frame){ slot, call->node, 0 };
+    }
+    if (c)
+        calls_give(c);
 }
 
 static void called_direct_as(struct engine_thread *t, uint64_t from, uint64_t value)
@@ -161,9 +221,11 @@ static void called_direct_as(struct engine_thread *t, uint64_t from, uint64_t va
 static void returned_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     (void)value;
-    struct calls *c = calls_of(t);
-    if (c)
-        stack_at_as(c, t->gpr[ENGINE_RSP] - 8 - argument);
+    struct calls *c = calls_take(t);
+    if (!c)
+        return;
+    stack_at_as(c, t->gpr[ENGINE_RSP] - 8 - argument);
+    calls_give(c);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
@@ -171,13 +233,14 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     (void)data;
     const struct x86_insn *last = &block->insns[block->count - 1];
     if (block->end == END_CALL)
-        hook_call_as(h, HOOK_TAKEN, 0, called_direct_as, block->next - 1);
+        hook_line_as(h, HOOK_TAKEN, LINE_DIRECT, called_direct_as, block->next - 1);
     else if (block->end == END_CALL_INDIRECT)
-        hook_call_as(h, HOOK_INDIRECT, 0, called_as, block->next - 1);
-    else if (block->end == END_RETURN)
+        hook_line_as(h, HOOK_INDIRECT, LINE_INDIRECT, called_as, block->next - 1);
+    else if (block->end == END_RETURN && last->imm_size)
         hook_call_as(h, HOOK_INDIRECT, 0, returned_as,
-                     last->imm_size ? *(const uint16_t *)(const void *)
-                                          (block->code[block->count - 1] + last->at_imm) : 0);
+                     *(const uint16_t *)(const void *)(block->code[block->count - 1] + last->at_imm));
+    else if (block->end == END_RETURN)
+        hook_line_as(h, HOOK_INDIRECT, LINE_RETURN, returned_as, 0);
 }
 
 static bool thread_begin_as(void *data, struct engine_thread *t)
@@ -194,13 +257,22 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         c->stacks[i].lo = UINT64_MAX;
         c->stacks[i].hi = 0;
     }
-    for (uint32_t i = 0; i < CACHE; i++)
-        c->cache[i].node = 0;
     if (!c->current->frames)
-        c->current->frames = memory_map_as(DEPTH * sizeof(struct frame));
-    return c->current->frames;
+        c->current->frames = frames_make_as();
+    if (c->line.known)
+        sys_call3_as(SYS_munmap, (long)c->line.known, KNOWN * sizeof *c->line.known, 0);
+    c->line.known = memory_map_as(KNOWN * sizeof *c->line.known);
+    c->line.top = c->line.limit = &c->nothing;
+    t->line = &c->line;
+    return c->current->frames && c->line.known;
 }
 
+static const struct tool_line line = {
+    .begin = calls_line_begin, .end = calls_line_end,
+    .entries = { [LINE_DIRECT] = calls_line_direct, [LINE_INDIRECT] = calls_line_indirect,
+                 [LINE_RETURN] = calls_line_return },
+};
+
 const struct tool tool_calls = {
-    .name = "calls", .block = block_as, .thread_begin = thread_begin_as,
+    .name = "calls", .line = &line, .block = block_as, .thread_begin = thread_begin_as,
 };
