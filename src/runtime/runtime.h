@@ -51,6 +51,7 @@ struct rt_trampoline {
 };
 
 struct engine_thread;
+struct perf_event_mmap_page;
 
 /* What the carrier `burst` (carrier/burst.h) keeps about a thread. */
 struct rt_burst {
@@ -107,6 +108,9 @@ struct rt_thread {
     struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
 
     struct rt_burst burst;
+    /* carrier/burst_watch.h */
+    struct perf_event_mmap_page *watch; /* mapped in the process watch_pid (atomic), for the thread watch_tid */
+    int32_t watch_pid, watch_tid;
 
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 

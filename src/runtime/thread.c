@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/trigger/trigger.h"
@@ -218,6 +219,8 @@ bool thread_begin_as(struct rt_thread *t)
         thread_free_as(t);
         return false;
     }
+    if (rt_burst_as())
+        burst_watch_thread_as(t);
     return true;
 }
 
@@ -323,6 +326,8 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = 0;
+    if (rt_burst_as())
+        burst_watch_thread_as(keep);
     if (record_first_as(keep))
         return true;
     rt.slots[keep->slot] = NULL;

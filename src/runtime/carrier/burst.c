@@ -7,6 +7,7 @@
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/burst_draw.h"
+#include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
@@ -173,13 +174,44 @@ static uint64_t caller_as(struct engine_thread *e, uint64_t pc)
     return translated_caller_as(e->carrier, e, pc);
 }
 
+/* What nobody watches is trusted by nobody. */
+static struct trust_range trust_as(void *data, uint64_t address)
+{
+    struct trust_range range = burst_code_trust_as(data, address);
+    if (range.trust == TRUST_FIXED && !burst_watch_whole_as())
+        range.trust = TRUST_CHECKED;
+    return range;
+}
+
 static const struct engine_carrier carrier = {
     .caller = caller_as,
-    .trust = burst_code_trust_as,
+    .trust = trust_as,
     .system_call = system_call_as,
     .stopped = stopped_as,
     .key = translated_key_as,
 };
+
+/* ---- what changes ---- */
+
+static uint64_t signals_block(void)
+{
+    uint64_t all = UINT64_MAX, before = 0;
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    return before;
+}
+
+static void signals_restore(uint64_t mask)
+{
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+}
+
+/* The engine's lock is taken with signals blocked: a burst of the same thread would wait for it. */
+static void gone(uint64_t lo, uint64_t hi)
+{
+    uint64_t mask = signals_block();
+    engine_invalidate_as(burst.engine, lo, hi);
+    signals_restore(mask);
+}
 
 /* ---- beginning ---- */
 
@@ -300,6 +332,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         count_stop(why);
         return;
     }
+    burst_watch_look_as(gone);
     alternate_stack_note(e, u);
     t->burst.mask = *mask_of(u);
     t->burst.begun = ticks;
@@ -361,28 +394,6 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     return true;
 }
 
-/* ---- what changes ---- */
-
-static uint64_t signals_block(void)
-{
-    uint64_t all = UINT64_MAX, before = 0;
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    return before;
-}
-
-static void signals_restore(uint64_t mask)
-{
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
-}
-
-/* The engine's lock is taken with signals blocked: a burst of the same thread would wait for it. */
-static void gone(uint64_t lo, uint64_t hi)
-{
-    uint64_t mask = signals_block();
-    engine_invalidate_as(burst.engine, lo, hi);
-    signals_restore(mask);
-}
-
 void burst_thread_end_as(struct rt_thread *t)
 {
     if (!t->burst.engine)
@@ -417,6 +428,7 @@ void burst_fork_child(void)
     burst.engine = NULL;
     burst.counts = NULL;
     burst.making = 0;
+    burst_watch_fork_child();
     for (uint32_t i = 0; i < rt.slots_used; i++)
         if (rt.slots[i])
             rt.slots[i]->burst = (struct rt_burst){0};

@@ -45,6 +45,7 @@ def changing():
 
 def patching():
     had_bursts(record([target("burst_patching"), "400"]))
+    had_bursts(record([target("burst_patching"), "400", "raw"]))
 
 
 def dies():

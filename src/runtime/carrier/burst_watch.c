@@ -1,0 +1,140 @@
+#include "runtime/carrier/burst_watch.h"
+
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include "sigsafe/sys.h"
+
+enum {
+    PAGE = 4096,
+    DATA = 2 * PAGE,
+    RECORD_MOST = 48 + 4096, /* with the longest path; without room for it, records are lost */
+};
+
+struct mmap_record {
+    struct perf_event_header header;
+    uint32_t pid, tid;
+    uint64_t address, length, offset;
+};
+
+static struct {
+    uint32_t lock;
+    bool blind; /* there was a thread without a ring, and all has been forgotten */
+} watch;
+
+static void lock_as(void)
+{
+    while (__atomic_exchange_n(&watch.lock, 1, __ATOMIC_ACQUIRE))
+        if (!rt_quiet_as())
+            sys_call3_as(SYS_sched_yield, 0, 0, 0);
+}
+
+static void unlock_as(void)
+{
+    __atomic_store_n(&watch.lock, 0, __ATOMIC_RELEASE);
+}
+
+static struct perf_event_mmap_page *ring_of(const struct rt_thread *t)
+{
+    return __atomic_load_n(&t->watch_pid, __ATOMIC_ACQUIRE) == rt.pid ? t->watch : NULL;
+}
+
+static long event_open_as(void)
+{
+    struct perf_event_attr a;
+    uint64_t *words = (uint64_t *)(void *)&a;
+    for (unsigned i = 0; i < sizeof a / sizeof *words; i++)
+        words[i] = 0;
+    a.size = sizeof a;
+    a.type = PERF_TYPE_SOFTWARE;
+    a.config = PERF_COUNT_SW_DUMMY;
+    a.exclude_kernel = a.exclude_hv = 1;
+    a.mmap = 1;
+    return sys_call6_as(SYS_perf_event_open, (long)&a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+void burst_watch_thread_as(struct rt_thread *t)
+{
+    if (ring_of(t) && t->watch_tid == t->tid)
+        return;
+    bool again = __atomic_exchange_n(&t->watch_pid, 0, __ATOMIC_ACQ_REL) == rt.pid;
+    long fd = event_open_as();
+    if (fd < 0)
+        return;
+    /* In place of the ring that the state had before: somebody may be looking at it. */
+    long at = sys_call6_as(SYS_mmap, again ? (long)t->watch : 0, PAGE + DATA, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | (again ? MAP_FIXED : 0), fd, 0);
+    sys_call3_as(SYS_close, fd, 0, 0); /* the mapping keeps the event */
+    if (at < 0 && at > -PAGE)
+        return;
+    t->watch = (struct perf_event_mmap_page *)at;
+    t->watch_tid = t->tid;
+    __atomic_store_n(&t->watch_pid, rt.pid, __ATOMIC_RELEASE);
+}
+
+bool burst_watch_whole_as(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct rt_thread *t = __atomic_load_n(&rt.slots[i], __ATOMIC_ACQUIRE);
+        if (t && !ring_of(t))
+            return false;
+    }
+    return true;
+}
+
+static void forget_all(burst_code_forgotten *gone)
+{
+    burst_code_written(0, UINT64_MAX, gone);
+}
+
+/* Records are multiples of 8 bytes, and so is where each word of one lies. */
+static uint64_t word_at(const struct perf_event_mmap_page *ring, uint64_t at)
+{
+    return *(const volatile uint64_t *)(const void *)((const uint8_t *)ring + PAGE + (at & (DATA - 8)));
+}
+
+/* What is between the ring's tail and head, which is not empty. */
+static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst_code_forgotten *gone)
+{
+    uint64_t at = ring->data_tail;
+    bool lost = head - at > DATA - RECORD_MOST;
+    while (!lost && at < head) {
+        uint64_t header = word_at(ring, at);
+        uint32_t type = (uint32_t)header, size = (uint32_t)(header >> 48);
+        if (type != PERF_RECORD_MMAP || size < sizeof(struct mmap_record) || size % 8) {
+            lost = true;
+            break;
+        }
+        uint64_t lo = word_at(ring, at + offsetof(struct mmap_record, address));
+        burst_code_written(lo, lo + word_at(ring, at + offsetof(struct mmap_record, length)), gone);
+        at += size;
+    }
+    if (lost)
+        forget_all(gone);
+    __atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
+}
+
+void burst_watch_look_as(burst_code_forgotten *gone)
+{
+    lock_as();
+    bool blind = !burst_watch_whole_as();
+    if (blind && !watch.blind)
+        forget_all(gone);
+    watch.blind = blind;
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used && !blind; i++) {
+        const struct rt_thread *t = __atomic_load_n(&rt.slots[i], __ATOMIC_ACQUIRE);
+        struct perf_event_mmap_page *ring = t ? ring_of(t) : NULL;
+        uint64_t head = ring ? __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE) : 0;
+        if (ring && head != ring->data_tail)
+            records_read(ring, head, gone);
+    }
+    unlock_as();
+}
+
+void burst_watch_fork_child(void)
+{
+    watch.lock = 0;
+    watch.blind = false;
+}
