@@ -223,8 +223,9 @@ static unsigned class_of(const struct model_insn *in)
     case ZYDIS_CATEGORY_ROTATE: case ZYDIS_CATEGORY_BITBYTE: case ZYDIS_CATEGORY_BMI1:
     case ZYDIS_CATEGORY_BMI2: case ZYDIS_CATEGORY_TBM: case ZYDIS_CATEGORY_LZCNT:
     case ZYDIS_CATEGORY_CONVERT: case ZYDIS_CATEGORY_FLAGOP: case ZYDIS_CATEGORY_ADOX_ADCX:
-    case ZYDIS_CATEGORY_SEMAPHORE: return X86_CLASS_INTEGER;
-    case ZYDIS_CATEGORY_SSE: return X86_CLASS_INTEGER; /* popcnt and crc32, on general registers */
+    case ZYDIS_CATEGORY_SEMAPHORE:
+    case ZYDIS_CATEGORY_SSE: /* popcnt and crc32, on general registers */
+        return X86_CLASS_INTEGER;
     default: return X86_CLASS_SYSTEM;
     }
 }
@@ -424,9 +425,10 @@ static void memory_operand(struct model *m, const struct model_insn *in,
     form->access |= X86_MEM_STACK;
     if (place == AT_ABSOLUTE)
         form->bits |= FORM_ABSOLUTE;
-    if (general(o->mem.base) < 0 || place == AT_REG)
+    int base = general(o->mem.base);
+    if (base < 0 || place == AT_REG)
         return;
-    uint16_t bit = (uint16_t)(1u << general(o->mem.base));
+    uint16_t bit = (uint16_t)(1u << base);
     form->reads |= bit;
     if (is_string(in) && (place == AT_RSI || place == AT_RDI)) {
         form->writes |= bit; /* Zydis leaves it out for cmps and scas */
