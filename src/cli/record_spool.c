@@ -211,6 +211,10 @@ void record_spool_extend(struct record_spool *s, uint64_t more)
 {
     struct spool_header *h = spool_header(&s->spool);
     pthread_mutex_lock(&s->lock);
+    uint64_t wanted_by_program =
+        (uint64_t)__atomic_exchange_n(&h->wanted_pages, 0, __ATOMIC_RELAXED) * SPOOL_PAGE;
+    if (more < wanted_by_program && wanted_by_program <= reserve_most)
+        more = wanted_by_program;
     uint64_t next = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
     uint64_t limit = __atomic_load_n(&h->limit, __ATOMIC_RELAXED);
     if (next > s->last_next && next - s->last_next > s->reserve / 2 && s->reserve < reserve_most)

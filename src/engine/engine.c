@@ -144,6 +144,13 @@ static bool map_as(struct engine *e, uint64_t size)
     return false;
 }
 
+static bool common_map_as(struct engine *e)
+{
+    const struct tool *tool = e->config.tool;
+    return !tool || !tool->common_size ||
+           area_map_as(&e->common, within_limit_as(tool->common_size, 64), engine_sharing(e));
+}
+
 static uint64_t tick_ns(const struct spool *spool)
 {
     uint64_t hz = spool ? spool_header(spool)->config.tsc_hz : 0;
@@ -162,7 +169,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->tick_ns = tick_ns(config->spool);
     e->counter_space = config->tool ? counter_space_as() : 0;
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
-    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096)) {
+    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e)) {
         glue_make_as(e);
         if (config->tool && config->tool->line)
             line_make_as(e, config->tool->line);
@@ -182,7 +189,7 @@ void engine_free_as(struct engine *e)
 {
     struct cache cache = e->cache;
     struct blocks blocks = e->blocks;
-    struct area table = e->table_area;
+    struct area table = e->table_area, common = e->common;
     struct engine_thread *lists[] = { e->threads, e->pool };
     for (int i = 0; i < 2; i++)
         while (lists[i]) {
@@ -193,6 +200,7 @@ void engine_free_as(struct engine *e)
     cache_unmap_as(&cache);
     blocks_unmap_as(&blocks);
     area_unmap_as(&table);
+    area_unmap_as(&common);
     struct area own = { .base = (uint8_t *)e, .size = sizeof(struct engine) };
     area_unmap_as(&own);
 }
@@ -213,7 +221,7 @@ bool engine_holds_as(const struct engine *e, uint64_t address)
     return area_holds(&own, address) || area_holds(&e->cache.area, address) ||
            area_holds(&e->blocks.blocks, address) || area_holds(&e->blocks.exits, address) ||
            area_holds(&e->blocks.spans, address) || area_holds(&e->blocks.slots, address) ||
-           area_holds(&e->table_area, address);
+           area_holds(&e->table_area, address) || area_holds(&e->common, address);
 }
 
 struct engine_figures engine_figures_as(const struct engine *e)

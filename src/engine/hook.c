@@ -143,6 +143,17 @@ uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address)
     return key;
 }
 
+void *hook_common_as(const struct hooks *h, uint64_t offset, uint64_t size)
+{
+    const struct area *common = &h->engine->common;
+    return offset <= common->size && size <= common->size - offset ? common->base + offset : NULL;
+}
+
+void *hook_common(const struct engine_thread *t)
+{
+    return t->engine->common.base;
+}
+
 const struct spool *hook_spool(const struct engine_thread *t)
 {
     return t->engine->config.spool;
@@ -196,13 +207,23 @@ static bool windows_grow_as(struct engine *e, uint32_t ids)
  * wait for it, now and then; a burst cannot. */
 static bool storage_wait_as(struct engine *e)
 {
-    enum { WAITS = 500, NANOSECONDS = 1000000 };
+    enum { WAITS = 5000, NANOSECONDS = 1000000 }; /* in a row */
     static const uint64_t pause[2] = { 0, NANOSECONDS };
-    if (e->config.budget || e->storage_waits == WAITS)
+    if (e->config.budget || __atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= WAITS)
         return false;
-    e->storage_waits++;
+    __atomic_fetch_add(&e->storage_waits, 1, __ATOMIC_RELAXED);
     sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
     return true;
+}
+
+bool hook_wait_as(struct engine_thread *t)
+{
+    return storage_wait_as(t->engine);
+}
+
+void hook_waited(struct engine_thread *t)
+{
+    __atomic_store_n(&t->engine->storage_waits, 0, __ATOMIC_RELAXED);
 }
 
 static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)

@@ -107,6 +107,11 @@ uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to);
 /* The key (sigsafe/key.h) of an address in the program. */
 uint64_t hook_key_as(const struct hooks *h, uint64_t address);
 uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address); /* for called hooks */
+/* Memory that all who run the engine's code see, whatever their process, zero at first: struct
+ * tool.common_size bytes of it, or fewer where the program's address space is limited. What `block` has written there
+ * is seen by the hooks that it asked for. NULL: it ends before offset + size. */
+void *hook_common_as(const struct hooks *h, uint64_t offset, uint64_t size);
+void *hook_common(const struct engine_thread *t);
 /* Where the tool keeps what it keeps in the spool; NULL: nowhere. */
 const struct spool *hook_spool(const struct engine_thread *t);
 /* The process's counts there, or NULL; others in a forked child. */
@@ -114,6 +119,10 @@ struct spool_counts *hook_counts(const struct engine_thread *t);
 /* The return address of the procedure that the thread is in, before the instruction at pc; 0: not known. For
  * called hooks. */
 uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
+/* The spool had no room: true if the collector was given time to make some, and it is worth another try. Only a
+ * whole run can wait, and not for ever: after hook_waited the time begins anew. */
+bool hook_wait_as(struct engine_thread *t);
+void hook_waited(struct engine_thread *t);
 /* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */
 bool hook_is_sampled(const struct engine_thread *t);
 /* Of these, bursts: the thread goes on natively afterwards. */
@@ -161,6 +170,7 @@ struct tool {
     const char *name;
     uint32_t flags;
     const struct tool_line *line; /* NULL: none */
+    uint64_t common_size; /* hook_common_as */
     /* Asks for the hooks of one block that is about to be made. */
     void (*block)(void *data, const struct hook_block *block, struct hooks *h);
     /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. */

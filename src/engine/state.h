@@ -59,6 +59,7 @@ struct engine {
     struct cache cache;
     struct blocks blocks;
     struct area table_area;
+    struct area common;         /* struct tool.common_size */
     uint64_t *table; /* LOOKUP_SIZE code addresses, atomic, by the target's low 16 bits */
     struct glue glue;
     struct engine_config config;

@@ -40,6 +40,9 @@ static void *alloc_as(const struct spool *s, uint64_t size, uint64_t unit)
             limit = s->mapped;
         start = round_up(old, unit);
         if (old < SPOOL_HEADER_SIZE || old > limit || start > limit || size > limit - start) {
+            uint32_t pages = (uint32_t)(size / SPOOL_PAGE) + 1;
+            if (pages > __atomic_load_n(&h->wanted_pages, __ATOMIC_RELAXED))
+                __atomic_store_n(&h->wanted_pages, pages, __ATOMIC_RELAXED);
             spool_ring_as(s);
             return NULL;
         }

@@ -173,7 +173,7 @@ struct spool_header {
     int64_t load_area;       /* atomic */
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
     uint32_t shadows_active; /* atomic */
-    uint32_t reserved;
+    uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
     struct spool_config config;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");

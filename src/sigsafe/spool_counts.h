@@ -111,7 +111,7 @@ struct spool_window {
     spool_ref next;
     int32_t tid;      /* of the thread that it was made for */
     uint32_t pieces;  /* atomic spool_ref, newest first */
-    uint32_t reserved;
+    spool_ref tool;   /* what the tool keeps for whoever counts here; 0: nothing yet */
 };
 
 /* One a process that runs under the engine. Counters are written with atomic additions. */

@@ -13,15 +13,16 @@ static void use(struct path_store *p, struct spool_path_table *table)
     p->shift = (uint32_t)__builtin_clz(table->capacity) + 33;
 }
 
+/* All of it or nothing: who waits for room tries again. */
 static struct spool_path_table *table_make_as(const struct spool *s, uint32_t capacity)
 {
     uint32_t words = capacity * PATH_WORDS;
-    struct spool_path_table *table = spool_alloc_as(s, sizeof *table);
-    struct spool_path *entries =
-        table ? spool_alloc_pages_as(s, capacity * sizeof *entries) : NULL;
-    uint32_t *sequences = entries ? spool_alloc_pages_as(s, words * sizeof *sequences) : NULL;
-    if (!sequences)
+    struct spool_path *entries = spool_alloc_pages_as(
+        s, capacity * sizeof *entries + words * sizeof(uint32_t) + sizeof(struct spool_path_table));
+    if (!entries)
         return NULL;
+    uint32_t *sequences = (uint32_t *)(void *)(entries + capacity);
+    struct spool_path_table *table = (struct spool_path_table *)(void *)(sequences + words);
     table->capacity = capacity;
     table->words = words;
     table->entries = spool_ref_of(s, entries);
@@ -41,6 +42,21 @@ bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_co
     record->tid = tid;
     record->tables[0] = spool_ref_of(s, table);
     spool_push_as(s, &c->paths, record);
+    return true;
+}
+
+bool paths_resume_as(struct path_store *p, const struct spool *s, spool_ref ref, int32_t tid)
+{
+    struct spool_paths *record = ref ? spool_at(s, ref, sizeof *record) : NULL;
+    struct spool_path_table *table = NULL;
+    if (record)
+        table = spool_at(s, record->tables[record->current & 1], sizeof *table);
+    if (!table)
+        return false;
+    p->spool = s;
+    p->record = record;
+    record->tid = tid;
+    use(p, table);
     return true;
 }
 
@@ -167,12 +183,17 @@ static bool make_room_as(struct path_store *p)
     return true;
 }
 
+bool paths_room_as(struct path_store *p, uint32_t length)
+{
+    return !is_full(p->table, length) || (make_room_as(p) && !is_full(p->table, length));
+}
+
 void paths_insert_as(struct path_store *p, uint64_t hash, const uint32_t *ids, uint32_t length,
                      uint32_t instructions)
 {
     struct spool_path path = {.hash = hash, .count = 1, .instructions = instructions,
                               .length = (uint16_t)length};
-    if (!is_full(p->table, length) || (make_room_as(p) && !is_full(p->table, length))) {
+    if (paths_room_as(p, length)) {
         put(p, &path, ids);
         return;
     }

@@ -79,7 +79,13 @@ struct path_store {
 /* A new record for a thread, with an empty table. False: the spool is full. */
 bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_counts *c, int32_t tid);
 
-/* A path that is not in the table, executed once. Copies the ids. */
+/* The same record again, for a thread that goes on where another was (a shadow's seat). False: it is none. */
+bool paths_resume_as(struct path_store *p, const struct spool *s, spool_ref record, int32_t tid);
+
+/* There is room for one more path, or could be made. */
+bool paths_room_as(struct path_store *p, uint32_t length);
+
+/* A path that is not in the table, executed once. Copies the ids. Without room it is counted as dropped. */
 void paths_insert_as(struct path_store *p, uint64_t hash, const uint32_t *ids, uint32_t length,
                      uint32_t instructions);
 

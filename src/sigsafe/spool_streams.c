@@ -17,6 +17,24 @@ bool streams_begin_as(struct stream_store *s, const struct spool *spool, struct 
     return true;
 }
 
+bool streams_resume_as(struct stream_store *s, const struct spool *spool, spool_ref ref, int32_t tid)
+{
+    struct spool_streams *record = ref ? spool_at(spool, ref, sizeof *record) : NULL;
+    if (!record)
+        return false;
+    s->spool = spool;
+    s->record = record;
+    record->tid = tid;
+    struct spool_stream_chunk *chunk = spool_at(spool, record->chunks, sizeof *chunk);
+    for (uint32_t i = 0; chunk && i < STREAM_CHUNKS; i++) {
+        if (chunk->first / STREAM_ROWS < STREAM_CHUNKS)
+            s->rows[chunk->first / STREAM_ROWS] =
+                spool_at(spool, chunk->rows, STREAM_ROWS * sizeof(struct spool_stream));
+        chunk = chunk->next ? spool_at(spool, chunk->next, sizeof *chunk) : NULL;
+    }
+    return true;
+}
+
 struct spool_stream *streams_row_make_as(struct stream_store *s, uint32_t id)
 {
     if (id / STREAM_ROWS >= STREAM_CHUNKS)

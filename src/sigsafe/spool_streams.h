@@ -66,6 +66,9 @@ struct stream_store {
 bool streams_begin_as(struct stream_store *s, const struct spool *spool, struct spool_counts *c,
                       int32_t tid);
 
+/* The same record again, for a thread that goes on where another was (a shadow's seat). False: it is none. */
+bool streams_resume_as(struct stream_store *s, const struct spool *spool, spool_ref record, int32_t tid);
+
 /* Makes the rows of the chunk that the id is in; NULL: no room. */
 struct spool_stream *streams_row_make_as(struct stream_store *s, uint32_t id);
 

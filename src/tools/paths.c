@@ -17,10 +17,7 @@
 
 /* ---- blocks by id ---- */
 
-enum { CHUNK = 1 << 14, CHUNKS = COUNTS_IDS_MAX / CHUNK };
-
-/* Written before there is code that appends the id. */
-static struct path_block *chunks[CHUNKS];
+enum { IDS = 1 << 23 }; /* with room in the engine's common memory: more than its code cache has */
 
 /* The instruction that ends the block. */
 static uint64_t last_of(const struct hook_block *block)
@@ -28,22 +25,12 @@ static uint64_t last_of(const struct hook_block *block)
     return block->next - block->insns[block->count - 1].length;
 }
 
-static bool block_note_as(uint32_t id, const struct hook_block *block)
+static bool block_note_as(const struct hooks *h, uint32_t id, const struct hook_block *block)
 {
-    struct path_block **chunk = &chunks[id / CHUNK];
-    if (!*chunk)
-        *chunk = memory_map_as(CHUNK * sizeof **chunk);
-    if (!*chunk)
-        return false;
-    (*chunk)[id % CHUNK] =
-        (struct path_block){block->pc, (uint32_t)(last_of(block) - block->pc), block->count};
-    return true;
-}
-
-static inline const struct path_block *block_of(void *data, uint32_t id)
-{
-    (void)data;
-    return &chunks[id / CHUNK][id % CHUNK];
+    struct path_block *to = hook_common_as(h, (uint64_t)id * sizeof *to, sizeof *to);
+    if (to)
+        *to = (struct path_block){block->pc, (uint32_t)(last_of(block) - block->pc), block->count};
+    return to;
 }
 
 static bool is_branch(enum block_end end)
@@ -64,7 +51,7 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     uint32_t id = hook_thing_make_as(h, &thing);
-    if (id >= COUNTS_IDS_MAX || !block_note_as(id, block)) {
+    if (id >= COUNTS_IDS_MAX || !block_note_as(h, id, block)) {
         hook_refuse_as(h);
         return;
     }
@@ -79,23 +66,45 @@ struct paths {
     struct path_walk walk;
     struct path_store store;
     const struct spool_counts *counts; /* that the store belongs to: a forked child has its own */
+    const struct path_block *blocks;   /* by id */
+    struct engine_thread *thread;
 };
 
-static uint32_t instructions_of(const struct path_walk *w)
+static inline const struct path_block *block_of(void *data, uint32_t id)
+{
+    return &((const struct paths *)data)->blocks[id];
+}
+
+static uint32_t instructions_of(struct paths *p, const struct path_walk *w)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < w->length; i++)
-        sum += block_of(NULL, w->ids[i])->instructions;
+        sum += block_of(p, w->ids[i])->instructions;
     return sum;
+}
+
+/* A whole run waits until the collector has made room. */
+static void room_wait_as(struct paths *p, uint32_t length)
+{
+    bool waited = false;
+    while (!paths_room_as(&p->store, length)) {
+        if (!hook_wait_as(p->thread))
+            return;
+        waited = true;
+    }
+    if (waited)
+        hook_waited(p->thread);
 }
 
 static inline void path_as(void *data, const struct path_walk *w, bool complete)
 {
-    struct path_store *store = &((struct paths *)data)->store;
+    struct paths *p = data;
+    struct path_store *store = &p->store;
     if (complete && paths_count_as(store, w->hash))
         return;
-    uint32_t instructions = instructions_of(w);
+    uint32_t instructions = instructions_of(p, w);
     if (complete) {
+        room_wait_as(p, w->length);
         paths_insert_as(store, w->hash, w->ids, w->length, instructions);
     } else {
         store->record->cut++;
@@ -119,23 +128,38 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     }
 }
 
+static bool store_begin_as(struct paths *p, struct engine_thread *t)
+{
+    const struct spool *spool = hook_spool(t);
+    struct spool_window *window = t->window.record;
+    int32_t tid = window ? window->tid : 0;
+    if (window && paths_resume_as(&p->store, spool, window->tool, tid))
+        return true;
+    if (!paths_begin_as(&p->store, spool, hook_counts(t), tid))
+        return false;
+    if (window)
+        window->tool = spool_ref_of(spool, p->store.record);
+    return true;
+}
+
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     (void)data;
-    const struct spool *spool = hook_spool(t);
-    struct spool_counts *counts = hook_counts(t);
+    const struct spool_counts *counts = hook_counts(t);
     struct paths *p = t->tool ? t->tool : memory_map_as(sizeof *p);
     if (!p)
         return false;
     t->tool = p;
+    p->thread = t;
+    p->blocks = hook_common(t);
     path_walk_begin(&p->walk, !hook_is_sampled(t));
     if (!counts || (p->store.record && p->counts == counts))
         return true;
     p->counts = counts;
-    return paths_begin_as(&p->store, spool, counts, t->window.record ? t->window.record->tid : 0);
+    return store_begin_as(p, t);
 }
 
 const struct tool tool_paths = {
-    .name = "paths", .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = thread_begin_as,
-    .flush = flush_as,
+    .name = "paths", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .common_size = IDS * sizeof(struct path_block),
+    .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

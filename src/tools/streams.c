@@ -27,17 +27,13 @@ struct access {
     bool is_access;  /* else a block */
 };
 
-enum { CHUNK = 1 << 14, CHUNKS = COUNTS_IDS_MAX / CHUNK };
+enum { IDS = 1 << 23 }; /* with room in the engine's common memory: more than its code cache has */
 
 /* Written before there is code that appends the id. */
-static struct access *chunks[CHUNKS];
-
-static struct access *access_make_as(uint32_t id)
+static struct access *access_make_as(const struct hooks *h, uint32_t id)
 {
-    struct access **chunk = &chunks[id / CHUNK];
-    if (!*chunk)
-        *chunk = memory_map_as(CHUNK * sizeof **chunk);
-    return *chunk ? &(*chunk)[id % CHUNK] : NULL;
+    struct access *a = NULL;
+    return hook_common_as(h, (uint64_t)id * sizeof *a, sizeof *a);
 }
 
 /* True if general registers and the displacement say where it is. */
@@ -57,7 +53,7 @@ static bool access_as(const struct hook_block *block, uint32_t index, uint64_t n
                                    (m->access & X86_MEM_WRITE ? STREAM_STORE : 0)),
     };
     uint32_t id = hook_thing_make_as(h, &thing);
-    struct access *a = id < COUNTS_IDS_MAX ? access_make_as(id) : NULL;
+    struct access *a = id < COUNTS_IDS_MAX ? access_make_as(h, id) : NULL;
     if (!a)
         return false;
     bool has_base = m->base != X86_NONE && m->base != X86_RIP, has_index = m->index != X86_NONE;
@@ -91,7 +87,7 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     uint32_t id = hook_thing_make_as(h, &thing);
-    struct access *a = id < COUNTS_IDS_MAX ? access_make_as(id) : NULL;
+    struct access *a = id < COUNTS_IDS_MAX ? access_make_as(h, id) : NULL;
     if (a)
         *a = (struct access){ .is_access = false };
     if (!a || !hook_append_constant_as(h, HOOK_ENTRY, 0, id, 4) || !accesses_as(block, h))
@@ -133,11 +129,12 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     (void)ends;
     struct streams *s = t->tool;
     struct record r = { records };
+    const struct access *accesses = hook_common(t);
     if (!s || !s->store.record)
         return;
     while (r.at < records + size) {
         uint32_t id = take32(&r);
-        const struct access *a = &chunks[id / CHUNK][id % CHUNK];
+        const struct access *a = &accesses[id];
         struct spool_stream *row = streams_row_as(&s->store, id);
         uint64_t address = (uint64_t)a->base;
         if (a->has_base)
@@ -164,11 +161,18 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     if (!counts || (s->store.record && s->counts == counts))
         return true;
     s->counts = counts;
-    return streams_begin_as(&s->store, hook_spool(t), counts,
-                            t->window.record ? t->window.record->tid : 0);
+    struct spool_window *window = t->window.record;
+    int32_t tid = window ? window->tid : 0;
+    if (window && streams_resume_as(&s->store, hook_spool(t), window->tool, tid))
+        return true;
+    if (!streams_begin_as(&s->store, hook_spool(t), counts, tid))
+        return false;
+    if (window)
+        window->tool = spool_ref_of(hook_spool(t), s->store.record);
+    return true;
 }
 
 const struct tool tool_streams = {
-    .name = "streams", .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = thread_begin_as,
-    .flush = flush_as,
+    .name = "streams", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .common_size = IDS * sizeof(struct access),
+    .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

@@ -156,6 +156,19 @@ def cold():
         record([target("shadow_steady"), "2000"], *options)
 
 
+def shared():
+    """What one shadow translates, later ones use: each block is made once, and what is observed adds up."""
+    for tool, what in (("paths", "paths"), ("streams", "streams")):
+        report = record([target("shadow_steady"), "2000"], "--tool", tool).report
+        whole = report["shadows"]["ended"]["complete"]
+        expect(whole > 1, f"too few shadows: {report['shadows']}")
+        expect(0 < report["engine"]["translated"] < 1000, f"{tool}: {report['engine']}")
+        expect(len(report[what]) > 0, f"{tool}: nothing was observed")
+    totals = record([target("shadow_steady"), "2000"], "--tool", "paths").report
+    executed = totals["path_totals"]["instructions"]
+    expect(executed == totals["shadows"]["instructions"], f"{totals['path_totals']}, {totals['shadows']}")
+
+
 def kill_program():
     for number in range(3):
         name = private("shadow_steady")
