@@ -12,6 +12,7 @@ import time
 
 import inputs
 import pairs
+import profilers
 import store
 import suite
 
@@ -86,6 +87,8 @@ def make(a, program, tool, timeout=None):
             with open(f"{folder}/stderr", errors="replace") as err:
                 raise pairs.RoundError(f"{program.name} under --exact {' '.join(TOOLS[tool])} ended with status "
                                        f"{done.returncode}: {err.read()[-400:]}")
+        if not profilers.penumbra_json(a.tools, f"{folder}/exact.pnb").get("processes"):
+            raise pairs.RoundError(f"{program.name} under --exact {' '.join(TOOLS[tool])}: nothing was observed")
         native = store.load("programs").get(program.name, {}).get("output")
         same = native in (None, pairs.digest_of(program, folder))
         os.replace(f"{folder}/exact.pnb", profile)
