@@ -126,14 +126,19 @@ uint64_t profile_shadows_cow_faults(const struct profile_shadows *s)
     return (double)s->faults_after > own ? s->faults_after - (uint64_t)own : 0;
 }
 
+static double at_most(double share, double most)
+{
+    return share < most ? share : most;
+}
+
 struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s, uint64_t cpu_ns)
 {
     struct shadow_coverage c = {0, 0, 0};
     if (!cpu_ns)
         return c;
-    double share = (double)s->run_ns / (double)cpu_ns;
-    c.high = share < 1 ? share : 1;
-    c.low = share / SHADOW_SLOWEST < 1 ? share / SHADOW_SLOWEST : 1;
-    c.estimate = share / SHADOW_USUAL < 1 ? share / SHADOW_USUAL : 1;
+    double rate = 10 * (double)s->instructions / (double)cpu_ns; /* tenths of one a nanosecond */
+    c.high = at_most(at_most(rate / SHADOW_SLOWEST, (double)s->run_ns / (double)cpu_ns), 1);
+    c.estimate = at_most(rate / SHADOW_USUAL, c.high);
+    c.low = at_most(rate / SHADOW_FASTEST, c.high);
     return c;
 }

@@ -46,10 +46,11 @@ uint64_t profile_shadows_cow_faults(const struct profile_shadows *s);
 
 /* The share of the program's instructions that was observed, and its bounds.
  *
- * The program's instructions are not counted, but its CPU time is. Under the engine an instruction takes at
- * least as long as natively, usually some three times, hardly ever more than eight times (translation
- * included); natively the shadows' instructions would have taken that part of the shadows' CPU time. */
-enum { SHADOW_USUAL = 3, SHADOW_SLOWEST = 8 };
+ * The program's instructions are not counted, but its CPU time is, and the shadows' instructions are. Natively
+ * a processor executes some three instructions in a nanosecond, hardly ever more than SHADOW_FASTEST tenths or less than
+ * SHADOW_SLOWEST tenths of one; and under the engine an instruction takes at least as long as natively, so
+ * that more than the shadows' time by the program's was not observed. */
+enum { SHADOW_USUAL = 30, SHADOW_FASTEST = 60, SHADOW_SLOWEST = 3 };
 struct shadow_coverage {
     double estimate, low, high;
 };

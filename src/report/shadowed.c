@@ -68,8 +68,8 @@ static void write_coverage(FILE *out, const struct view *v, const struct report_
 {
     struct shadow_coverage c = coverage(v);
     field(out, style, "coverage");
-    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by the shadows' CPU "
-                 "time)\n", 100 * c.estimate, 100 * c.low, 100 * c.high);
+    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by "
+                 "their rate)\n", 100 * c.estimate, 100 * c.low, 100 * c.high);
 }
 
 static void write_cost(FILE *out, const struct profile_shadows *s, const struct report_style *style)

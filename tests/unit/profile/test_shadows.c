@@ -212,6 +212,7 @@ static void test_spool(void **state)
         r->faults_after = 1000;
         r->cpu_after_ns = 50 * MS;
         r->run_ns = 30 * MS;
+        r->instructions = 30 * MS;
         process->shadows = spool_ref_of(&s, r);
     }
     struct err e = {0};
@@ -229,6 +230,10 @@ static void test_spool(void **state)
     assert_in_range(profile_shadows_cow_faults(p->shadows), 995, 1005);
     struct shadow_coverage c = profile_shadows_coverage(p->shadows, 600 * MS);
     assert_true(c.low < c.estimate && c.estimate < c.high && c.high > 0.0999 && c.high < 0.1001);
+    /* A tool that takes a hundred times as long has observed as little as its instructions are. */
+    p->shadows->instructions /= 100;
+    c = profile_shadows_coverage(p->shadows, 600 * MS);
+    assert_true(c.low > 0 && c.low < c.estimate && c.estimate < 0.001 && c.high < 0.01);
     profile_free(p);
     sample_spool_free(&s);
 }
