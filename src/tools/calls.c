@@ -23,6 +23,7 @@
 #include "sigsafe/cct_grow.h"
 #include "tools/memory.h"
 #include "tools/calls_layout.h"
+#include "tools/plt.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -182,11 +183,14 @@ static struct known_call *call_find_as(struct engine_thread *t, struct calls *c,
     struct known_call *known = &c->line.known[hash >> (32 - KNOWN_BITS)];
     if (known->from == from && known->to == to && known->context == context && known->node)
         return known;
+    uint64_t callee;
+    bool settled = plt_target_as(to, &callee);
     spool_ref node = cct_child_as(&c->store, context, hook_key_late_as(t, from));
-    spool_ref entry = node ? cct_child_as(&c->store, node, hook_key_late_as(t, to)) : 0;
+    spool_ref entry = node ? cct_child_as(&c->store, node, hook_key_late_as(t, callee)) : 0;
     if (!entry)
         return NULL;
-    *known = (struct known_call){ from, to, context, node, cct_node_at(c->store.spool, entry) };
+    /* A stub that looks its function up goes elsewhere the next time: no call is known by this. */
+    *known = (struct known_call){ settled ? from : 0, to, context, node, cct_node_at(c->store.spool, entry) };
     return known;
 }
 
