@@ -443,8 +443,9 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
     struct annotated annotated = { .count = 0 };
     if (a->html && a->symbols.detail != SYMBOLS_QUICK)
         annotated_make(&annotated, v->profile, v->symbols, &a->symbols);
-    struct value_reader *values = a->html ? NULL : value_reader_new(v, &a->symbols);
+    struct value_reader *values = value_reader_new(v, &a->symbols);
     json_options.values = values;
+    json_options.places_only = a->html;
     json_options.ranks = ranks;
     json_options.annotated = annotated.list;
     json_options.annotated_count = annotated.count;

@@ -27,11 +27,12 @@ void annotated_make(struct annotated *a, const struct profile *p, const struct s
             annotation_free(one);
     }
     free(order);
-    view_free(v);
+    a->view = v;
 }
 
 void annotated_free(struct annotated *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
         annotation_free(a->list[i]);
+    view_free(a->view);
 }

@@ -1,7 +1,7 @@
 /* The hottest functions of a report, instruction by instruction, for its page.
  *
  * Context: the main thread.
- * Ownership: annotated_free releases the list. */
+ * Ownership: annotated_free releases the list and its view; the profile and the symbols outlive it. */
 #ifndef PENUMBRA_CLI_REPORT_ANNOTATED_H
 #define PENUMBRA_CLI_REPORT_ANNOTATED_H
 
@@ -12,6 +12,7 @@ enum { ANNOTATED_MOST = 8 };
 struct annotated {
     struct annotation *list[ANNOTATED_MOST];
     uint32_t count;
+    struct view *view; /* that they are of, and read values by */
 };
 
 /* Functions whose code cannot be read, or that are too long to be looked at, are left out. */

@@ -54,6 +54,7 @@ struct report_json_options {
     struct annotation *const *annotated; /* functions shown instruction by instruction */
     uint32_t annotated_count;
     struct value_reader *values; /* NULL: none are shown (report/values.h) */
+    bool places_only; /* of values only "semi_invariant": those beside code are in `annotated` */
 };
 
 bool report_json(struct buf *out, const struct view *v,

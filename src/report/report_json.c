@@ -400,7 +400,9 @@ bool report_json(struct buf *out, const struct view *v,
         return false;
     if (v->profile->counts)
         counted_json(&j, v, options->blocks);
-    if (options->values)
+    if (options->values && options->places_only)
+        value_json_semi_invariant(&j, options->values);
+    else if (options->values)
         value_json(&j, options->values);
     if (!loads_json(&j, v, e))
         return false;

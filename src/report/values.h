@@ -28,9 +28,11 @@ void value_function(struct value_reader *r, uint32_t image, uint64_t offset, cha
 /* One line for each hotlist of the instruction: kind, site, times observed, p, invariance, values. */
 void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t offset, int indent);
 
-/* Members "values" and "instructions" of an object (docs/json.md); loads and conflicts have members of their own
+/* Members "values", "instructions" and "semi_invariant" of an object (docs/json.md); loads and conflicts have members of their own
  * (report/loads.h). */
 void value_json(struct json *j, struct value_reader *r);
+/* Member "semi_invariant" alone: the first of what report_semi_invariant lists. */
+void value_json_semi_invariant(struct json *j, struct value_reader *r);
 /* An array: the hotlists of one instruction. */
 void value_json_at(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset);
 

@@ -27,6 +27,11 @@ void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, cha
 /* Kind, site, times observed, p, invariance, values, to the line's end. */
 void value_hotlist(FILE *out, struct value_reader *r, const struct profile_hotlist *h);
 
+/* Members of an object: image, offset, function and asm of a place; kind, site, times observed, p, invariance
+ * and values of a hotlist. */
+void value_json_place(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset);
+void value_json_hotlist(struct json *j, struct value_reader *r, const struct profile_hotlist *h);
+
 /* Collects samples. False without memory. */
 bool value_samples(struct value_reader *r);
 /* Samples in [lo, hi) of an image. */

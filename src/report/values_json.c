@@ -5,7 +5,7 @@
 
 enum { PLACE_SIZE = 256 };
 
-static void write_place(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset)
+void value_json_place(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset)
 {
     char function[PLACE_SIZE], assembly[PLACE_SIZE];
     bool known = image < r->view->profile->image_count;
@@ -26,7 +26,7 @@ static void write_site(struct json *j, struct value_reader *r, const struct prof
     json_key_string(j, "site", site);
 }
 
-static void write_values(struct json *j, struct value_reader *r, const struct profile_hotlist *h)
+void value_json_hotlist(struct json *j, struct value_reader *r, const struct profile_hotlist *h)
 {
     char text[VALUE_TEXT_SIZE];
     json_key_string(j, "kind", r->values->kinds[h->kind].name);
@@ -63,7 +63,7 @@ void value_json_at(struct json *j, struct value_reader *r, uint32_t image, uint6
     json_open(j, '[');
     for (uint32_t i = 0; i < range.count; i++) {
         json_open(j, '{');
-        write_values(j, r, &r->values->hotlists[range.first + i]);
+        value_json_hotlist(j, r, &r->values->hotlists[range.first + i]);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -102,9 +102,10 @@ void value_json(struct json *j, struct value_reader *r)
             has_role(r, &v->hotlists[i], PENUMBRA_ROLE_LATENCY))
             continue;
         json_open(j, '{');
-        write_place(j, r, v->hotlists[i].image, v->hotlists[i].offset);
-        write_values(j, r, &v->hotlists[i]);
+        value_json_place(j, r, v->hotlists[i].image, v->hotlists[i].offset);
+        value_json_hotlist(j, r, &v->hotlists[i]);
         json_close(j, '}');
     }
     json_close(j, ']');
+    value_json_semi_invariant(j, r);
 }

@@ -7,7 +7,7 @@
 #include "report/text.h"
 #include "report/values_internal.h"
 
-enum { PLACE_SIZE = 256, KEPT_LEAST = 10 };
+enum { PLACE_SIZE = 256, KEPT_LEAST = 10, JSON_MOST = 100 };
 
 /* ---- time, by samples ---- */
 
@@ -142,15 +142,45 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, ui
     return count;
 }
 
+/* The ranked list, for the caller to free; NULL without memory. */
+static struct candidate *candidates_make(struct value_reader *r, uint32_t *count, uint32_t *few)
+{
+    struct candidate *list = calloc(r->values->hotlist_count + 1u, sizeof *list);
+    *few = 0;
+    if (!list || (!r->sampled && !value_samples(r))) {
+        free(list);
+        return NULL;
+    }
+    *count = find_candidates(r, list, few);
+    return list;
+}
+
+void value_json_semi_invariant(struct json *j, struct value_reader *r)
+{
+    uint32_t count = 0, few = 0;
+    struct candidate *list = candidates_make(r, &count, &few);
+    json_key(j, "semi_invariant");
+    json_open(j, '[');
+    for (uint32_t i = 0; list && i < count && i < JSON_MOST; i++) {
+        const struct profile_hotlist *h = list[i].hotlist;
+        json_open(j, '{');
+        json_key_double(j, "gain", list[i].gain);
+        json_key_double(j, "time", list[i].share);
+        value_json_place(j, r, h->image, h->offset);
+        value_json_hotlist(j, r, h);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    free(list);
+}
+
 bool report_semi_invariant(FILE *out, struct value_reader *r, const struct report_style *style,
                            struct err *e)
 {
-    struct candidate *list = calloc(r->values->hotlist_count + 1u, sizeof *list);
-    if (!list || (!r->sampled && !value_samples(r))) {
-        free(list);
+    uint32_t few = 0, count = 0;
+    struct candidate *list = candidates_make(r, &count, &few);
+    if (!list)
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
-    }
-    uint32_t few = 0, count = find_candidates(r, list, &few);
     fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
             "sure (the lower end of its 95%% interval)\n\n", r->samples ? "time" : "instructions");
     fprintf(out, "%7s  %7s  %7s  %s\n", "gain", "share", "invar.", "place: kind, values");

@@ -1,8 +1,9 @@
-// The hottest functions, instruction by instruction: counts, disassembly and source side by side, and
+// The hottest functions, instruction by instruction: counts, disassembly, values and source side by side, and
 // over them a path: which of its blocks each instruction is in. A function's table is made when it
 // is opened.
 
 import * as format from "./format.js";
+import { fillValues } from "./values.js";
 
 const WARM = 0.01;
 
@@ -31,6 +32,7 @@ function table(annotated) {
       : annotated.total;
   const made = document.createElement("table");
   const body = made.createTBody();
+  const observed = lines.some((line) => line.values?.length > 0);
   let before = "";
   for (const line of lines) {
     const row = body.insertRow();
@@ -41,6 +43,7 @@ function table(annotated) {
     cell(row, "", "step");
     cell(row, line.offset, "address");
     cell(row, line.text + taken, "code");
+    if (observed) fillValues(row.insertCell(), line.values);
     cell(row, place && place !== before ? place : "", "place").title = line.file || "";
     cell(row, place && place !== before ? line.source || "" : "", "source");
     if (place) before = place;

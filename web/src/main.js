@@ -8,6 +8,7 @@ import { Graph } from "./graph.js";
 import { bottomUp, draw, flatten, imagesBySelf, matcher, topDown } from "./model.js";
 import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
+import { SemiTable } from "./values.js";
 
 const element = (id) => document.getElementById(id);
 const WORTH_A_WARNING = 0.01;
@@ -173,6 +174,12 @@ class Page {
       more: element("more-paths"),
       paths: data.paths,
       onPick: (path) => annotated.draw(path),
+    });
+    new SemiTable({
+      section: element("semi"),
+      table: element("semi-table"),
+      more: element("more-semi"),
+      places: data.semi_invariant,
     });
     showLegend(this.palette, images);
     onSchemeChange(() => {

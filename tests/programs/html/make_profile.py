@@ -4,7 +4,8 @@ KIND: small    names that try to break out of the page, 4% of the samples droppe
       large    200,000 nodes
       deep     a stack of 20,000 frames
       empty    no samples
-      exact    counted under the engine, with a function annotated"""
+      exact    counted under the engine, with a function annotated
+      values   with a function annotated that values were observed in"""
 import json
 import random
 import sys
@@ -91,6 +92,22 @@ def dump(value):
     return "".join(head) + json.dumps(value) + "".join(tail)
 
 
+def values():
+    shares = [("10", 0.9), ("</script><b>7</b>", 0.06), ("3", 0.03), ("1", 0.01)]
+    divisor = {"kind": "divisor", "observed": 1200, "p": 0.5, "invariance": 0.9,
+               "values": [{"value": "0xa", "share": share, "text": text} for text, share in shares]}
+    argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0, "invariance": 1.0,
+                "values": [{"value": "0x1", "share": 1.0, "text": "1"}]}
+    place = {"image": "xz", "offset": "0x11", "function": "f<int>", "asm": "div rcx"}
+    lines = [{"offset": hex(16 + i), "bytes": 1, "text": text, "count": count, "values": seen}
+             for i, (text, count, seen) in enumerate([("mov eax, 0x1", 10, [argument]), ("div rcx", 30, [divisor]),
+                                                      ("ret", 0, [])])]
+    return {"annotated": [{"function": "f<int>", "image": "xz", "unit": "samples", "total": 40,
+                           "instructions": lines}],
+            "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor}] +
+            [{"gain": 0.01, "time": 0.01, **place, **argument}] * 29}
+
+
 def main():
     kind = sys.argv[1]
     if kind == "large":
@@ -127,6 +144,8 @@ def main():
                                                              {"file": "/src/f.c", "line": 2}]},
                            {"count": 1, "share": 0.5, "instructions": 9, "functions": ["g"],
                             "blocks": ["libc.so.6+0x10"], "bytes": [4], "lines": []}])
+    if kind == "values":
+        head.update(carrier="burst", tool="values", **values())
     print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")
 
 

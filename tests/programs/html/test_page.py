@@ -225,6 +225,30 @@ def test_exact(b, pages):
     assert b.evaluate("document.querySelector('#annotated').hidden") is True
 
 
+def test_values(b, pages):
+    """Beside an instruction: times observed, invariance, top values with shares; a list of semi-invariant places."""
+    b.open(pages["values"])
+    settle(b, "all samples", 1.0)
+    b.evaluate("document.querySelector('#annotated summary').click()")
+    b.wait("document.querySelectorAll('#annotated tr').length === 3")
+    cells = b.evaluate("[...document.querySelectorAll('#annotated td.values')].map((c) => c.textContent)")
+    divisor = ("divisor \u00d71,200, 90.0% invariant: 10 90.0%, </script><b>7</b> 6.00%, 3 3.00%, and 1 more")
+    assert cells == ["argument 1 from main+0x10 \u00d79, 100.0% invariant: 1 100.0%", divisor, ""], cells
+    rows = "[...document.querySelectorAll('#semi-table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    got = b.evaluate(rows)
+    assert got[0] == ["63.0%", "70.0%", "90.0%", "1,200", "f<int> xz+0x11 div rcx", divisor], got[0]
+    assert got[1][5].startswith("argument 1 from main+0x10"), got[1]
+    assert len(got) == 25 and text(b, "#more-semi") == "Show 5 more", len(got)
+    b.evaluate("document.querySelector('#more-semi').click()")
+    assert len(b.evaluate(rows)) == 30 and b.evaluate("document.querySelector('#more-semi').hidden") is True
+    check_quiet(b)
+    b.open(pages["exact"])
+    assert b.evaluate("document.querySelector('#semi').hidden") is True
+    b.evaluate("document.querySelector('#annotated summary').click()")
+    b.wait("document.querySelectorAll('#annotated tr').length === 3")
+    assert b.evaluate("document.querySelectorAll('#annotated td.values').length") == 0
+
+
 def test_paths(b, pages):
     """A path is chosen: its steps stand beside the instructions; chosen again, they are gone."""
     b.open(pages["exact"])
@@ -280,7 +304,8 @@ def main():
     tests = [test for name, test in globals().items()
              if name.startswith("test_") and name != "test_refuses_what_is_not_json"]
     with tempfile.TemporaryDirectory() as directory:
-        pages = {kind: make_page(write_page, kind, directory) for kind in ("large", "deep", "empty", "exact")}
+        pages = {kind: make_page(write_page, kind, directory)
+                 for kind in ("large", "deep", "empty", "exact", "values")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         with browser.Browser() as b:

@@ -1,5 +1,6 @@
 """Values as they are reported: programs whose values are known, under --exact, so that nothing is left to
 chance; modules that misbehave; redaction; the tutorial."""
+import json
 import os
 import re
 import signal
@@ -52,8 +53,29 @@ def known():
     text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0", recording.file]).stdout.decode()
     for wanted in ("divisor", "shift count", "target", "loaded", "argument 1 from main"):
         expect(wanted in text, f"{wanted} is not in:\n{text}")
+    semi = recording.report["semi_invariant"]
+    expect([p["gain"] for p in semi] == sorted((p["gain"] for p in semi), reverse=True), "not ranked")
+    one, = [p for p in semi if p["kind"] == "divisor"]
+    expect({**divisor, "gain": one["gain"], "time": one["time"]} == one, f"{one}")
+    expect(0 < one["gain"] < one["time"] * one["invariance"], f"{one}")
     text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
     expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%", text), text)
+
+
+def page():
+    """Values stand beside the annotated code of the page, and in its list of places."""
+    recording = Recording([target("values_known"), "3000000"], ["--tool", "values", "-F", "5000", "--every", "1"])
+    html = os.path.join(recording.folder.name, "page.html")
+    result = run([PENUMBRA, "report", "--html", html, recording.file])
+    if b"built without HTML pages" in result.stderr:
+        return
+    expect(result.returncode == 0, f"{result.returncode}: {result.stderr.decode()}")
+    with open(html, encoding="utf-8") as f:
+        profile = re.search(r'<script type="application/json" id="profile">(.*?)</script>', f.read(), re.S).group(1)
+    report = json.loads(profile)
+    lines = [line for a in report["annotated"] for line in a["instructions"]]
+    expect(any(line["values"] for line in lines), "no values beside code")
+    expect(report["semi_invariant"], "no places")
 
 
 def tables():
