@@ -15,6 +15,7 @@
     bench/run.py shadows [--full | --quick]    what shadows cost, cover, and how near their profiles come
     bench/run.py references                    exact profiles of the programs, which shadows are compared with
     bench/run.py values-accuracy               how near sampled values come to exact ones, by rate
+    bench/run.py code-cache [--rounds 3]       what shadows gain from each other's translations
     bench/run.py startup                       what starting a program costs under each carrier
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
@@ -34,6 +35,7 @@ sys.path.insert(0, HERE)
 import accounts  # noqa: E402
 import calls  # noqa: E402
 import calls_tables  # noqa: E402
+import code_cache  # noqa: E402
 import conflicts  # noqa: E402
 import depth  # noqa: E402
 import distortion  # noqa: E402
@@ -113,7 +115,8 @@ def say(text):
 
 
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
-          values_accuracy_tables.run, shadows_tables.run, engine.tables_run, startup.tables_run]
+          values_accuracy_tables.run, shadows_tables.run, engine.tables_run,
+          code_cache.tables_run, startup.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -129,6 +132,7 @@ COMMANDS = {
     "references": [references.run],
     "values-accuracy": [values_accuracy.run],
     "shadows": [shadows.run],
+    "code-cache": [code_cache.run],
     "startup": [startup.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
