@@ -111,6 +111,8 @@ static void settle_config(struct recording *r)
     r->config.load_milli = o->engine.load_milli;
     r->config.shadow_flags = o->engine.shadow_flags;
     r->config.shadow_memory = o->engine.shadow_memory;
+    r->config.barrier_us = o->engine.barrier_us;
+    r->config.seed = o->engine.seed;
     sched_getaffinity(0, sizeof r->config.cpus, (cpu_set_t *)(void *)r->config.cpus);
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }

@@ -8,7 +8,7 @@
 #include "profile/counts.h"
 
 enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000,
-       LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8 };
+       LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
 enum { SKIP_DEFAULT = 62, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
@@ -106,6 +106,37 @@ bool record_engine_load(struct record_engine *r, const char *text, struct err *e
     return true;
 }
 
+bool record_engine_threads(struct record_engine *r, const char *text, struct err *e)
+{
+    static const char *const names[] = {"one", "all"};
+    uint32_t all = 0;
+    if (!find("choice of threads (--threads)", text, names, sizeof names / sizeof *names, &all, e))
+        return false;
+    r->threads_given = true;
+    r->shadow_flags = (r->shadow_flags & ~(uint32_t)SHADOW_THREADS) | (all ? SHADOW_THREADS : 0);
+    return true;
+}
+
+bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_durations, 1e5, 1e9,
+                      "the time for all threads to stop, 100us to 1s (--barrier-timeout)", &value, e))
+        return false;
+    r->barrier_us = (uint32_t)(value / 1000 + 0.5);
+    return true;
+}
+
+bool record_engine_seed(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0, 1e15, "the seed (--seed)", &value, e))
+        return false;
+    r->seed = (uint64_t)value;
+    r->seed_given = true;
+    return true;
+}
+
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
 {
     double value;
@@ -147,6 +178,19 @@ static bool in_shadows(const struct record_engine *r)
     return r->carrier == CARRIER_SHADOW || r->carrier == CARRIER_AUTO;
 }
 
+/* The first option given that is about shadows, or NULL. */
+static const char *shadow_option(const struct record_engine *r)
+{
+    return r->sample_size                         ? "--sample-size"
+           : r->load_milli                        ? "--load"
+           : r->threads_given                     ? "--threads"
+           : r->barrier_us                        ? "--barrier-timeout"
+           : r->seed_given                        ? "--seed"
+           : r->shadow_flags & SHADOW_COLD        ? "--code-cache"
+           : r->shadow_flags & SHADOW_SKIP_SHARED ? "--skip-shared-writes"
+                                                  : NULL;
+}
+
 static bool skip_settle(struct record_engine *r, struct err *e)
 {
     bool fits = in_bursts(r) && r->tool == TOOL_VALUES;
@@ -160,10 +204,12 @@ static bool skip_settle(struct record_engine *r, struct err *e)
 /* What is about shadows. */
 static bool shadows_settle(struct record_engine *r, struct err *e)
 {
-    if ((r->sample_size || r->load_milli || r->shadow_flags) && !in_shadows(r))
-        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow",
-                       r->sample_size ? "--sample-size" : r->load_milli ? "--load"
-                       : r->shadow_flags & SHADOW_COLD ? "--code-cache" : "--skip-shared-writes");
+    const char *option = shadow_option(r);
+    if (option && !in_shadows(r))
+        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
+    if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & SHADOW_THREADS))
+        return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: add --threads all",
+                       r->seed_given ? "--seed" : "--barrier-timeout");
     if (!in_shadows(r))
         return true;
     /* Within a budget long, rare shadows observe most. */
@@ -171,6 +217,7 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
     r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
     r->shadow_memory = SHADOW_MEMORY;
+    r->barrier_us = r->barrier_us ? r->barrier_us : BARRIER_DEFAULT;
     return true;
 }
 

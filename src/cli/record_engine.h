@@ -25,6 +25,9 @@ struct record_engine {
     uint64_t sample_size; /* instructions of a shadow; 0: not given */
     uint64_t shadow_memory;
     uint64_t burst_length; /* carrier auto, once settled: as `length`, which is of a shadow then */
+    uint32_t barrier_us; /* --barrier-timeout; 0: not given */
+    uint64_t seed;
+    bool seed_given, threads_given;
     bool budgeted; /* --budget was given */
 };
 
@@ -34,6 +37,9 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
 bool record_engine_skip(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_load(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_threads(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_seed(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that

@@ -14,7 +14,8 @@ enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT =
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
-       OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE };
+       OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_THREADS,
+       OPT_BARRIER, OPT_SEED };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -56,6 +57,11 @@ static const struct row {
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
                                                   "shared memory, instead of ending there"},
     {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
+    {OPT_THREADS, "threads", "ONE|ALL", "whether a shadow has the interrupted thread alone (one) or\n"
+                                        "all threads of the program, in turns (all)"},
+    {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all: how long to wait for all threads to stop\n"
+                                             "before a shadow is made (default 20ms)"},
+    {OPT_SEED, "seed", "N", "of --threads all: what the order of turns is drawn from (default 0)"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
     {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
@@ -150,6 +156,8 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     case OPT_SKIP: return record_engine_skip(&o->engine, text, e);
     case OPT_SAMPLE_SIZE: return record_engine_sample_size(&o->engine, text, e);
     case OPT_LOAD: return record_engine_load(&o->engine, text, e);
+    case OPT_BARRIER: return record_engine_barrier(&o->engine, text, e);
+    case OPT_SEED: return record_engine_seed(&o->engine, text, e);
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case OPT_EVERY: return record_values_every(&o->values, text, e);
     case 'F':
@@ -219,6 +227,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_BY_SITE: o->values.by_site = true; return true;
     case OPT_REDACT: o->values.redact = true; return true;
     case OPT_SKIP_SHARED: o->engine.shadow_flags |= SHADOW_SKIP_SHARED; return true;
+    case OPT_THREADS: return record_engine_threads(&o->engine, optarg, e);
     case OPT_CODE_CACHE: return code_cache(o, optarg, e);
     case OPT_SPOOL: o->spool_dir = optarg; return true;
     case 'q': o->quiet = true; return true;

@@ -50,6 +50,7 @@ static const char *known_name(uint32_t type)
         [SECTION_STREAMS] = "streams",
         [SECTION_SHADOWS] = "shadows",
         [SECTION_PLACES] = "places",
+        [SECTION_STOPPED] = "stopped threads",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

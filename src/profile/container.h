@@ -60,6 +60,7 @@ enum section_type {
     SECTION_STREAMS = 41,
     SECTION_SHADOWS = 44,
     SECTION_PLACES = 46,
+    SECTION_STOPPED = 48,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -265,7 +265,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 7 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 8 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
@@ -301,6 +301,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_shadows_put(&s[count++], p->shadows);
     if (p->shadows && p->shadows->burst_length)
         section_places_put(&s[count++], p->shadows);
+    if (p->shadows && profile_shadows_stopped(p->shadows))
+        section_stopped_put(&s[count++], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;

@@ -7,7 +7,7 @@
 #include "profile/shadows.h"
 
 /* The plain numbers, in the order of the file. */
-enum { NUMBERS = 12 };
+enum { NUMBERS = 12, STOPPED_NUMBERS = 6 };
 
 static void numbers_of(struct profile_shadows *s, uint64_t *numbers[NUMBERS])
 {
@@ -107,6 +107,34 @@ static void get_places(struct cursor *c, struct profile_shadows *s)
     get_named(c, s->placed, PLACE_COUNT, profile_place_name, PLACE_UNDECIDED);
 }
 
+static void stopped_numbers(struct profile_shadows *s, uint64_t *numbers[STOPPED_NUMBERS])
+{
+    uint64_t *const all[STOPPED_NUMBERS] = {&s->barriers, &s->barrier_ns, &s->rebuilt,
+                                            &s->asleep,   &s->scheduled,  &s->switches};
+    memcpy(numbers, all, sizeof all);
+}
+
+void section_stopped_put(struct section_out *out, const struct profile_shadows *s)
+{
+    struct profile_shadows copy = *s;
+    uint64_t *numbers[STOPPED_NUMBERS];
+    stopped_numbers(&copy, numbers);
+    out->type = SECTION_STOPPED;
+    out->optional = true;
+    for (unsigned i = 0; i < STOPPED_NUMBERS; i++)
+        buf_put_uleb(&out->raw, *numbers[i]);
+    put_named(&out->raw, s->gave_up, BARRIER_COUNT, profile_barrier_name);
+}
+
+static void get_stopped(struct cursor *c, struct profile_shadows *s)
+{
+    uint64_t *numbers[STOPPED_NUMBERS];
+    stopped_numbers(s, numbers);
+    for (unsigned i = 0; i < STOPPED_NUMBERS; i++)
+        *numbers[i] = cursor_uleb(c, UINT64_MAX, "a number about stopped threads");
+    get_named(c, s->gave_up, BARRIER_COUNT, profile_barrier_name, BARRIER_TIMEOUT);
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -128,5 +156,6 @@ bool section_shadows_get(struct decoder *d)
     d->p->shadows = calloc(1, sizeof *d->p->shadows);
     if (!d->p->shadows)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
-    return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places);
+    return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
+           get_section(d, SECTION_STOPPED, get_stopped);
 }

@@ -10,6 +10,8 @@
 void section_shadows_put(struct section_out *out, const struct profile_shadows *s);
 /* Of the carrier `auto`. */
 void section_places_put(struct section_out *out, const struct profile_shadows *s);
+/* Of --threads all. */
+void section_stopped_put(struct section_out *out, const struct profile_shadows *s);
 /* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 

@@ -13,6 +13,7 @@ struct reason {
 static const struct reason ends[END_COUNT] = {END_REASONS(REASON_NAME)};
 static const struct reason declines[DECLINE_COUNT] = {DECLINE_REASONS(REASON_NAME)};
 static const struct reason places[PLACE_COUNT] = {PLACE_REASONS(REASON_NAME)};
+static const struct reason barriers[BARRIER_COUNT] = {BARRIER_REASONS(REASON_NAME)};
 
 #define CALL(number, name, group, how, reason) [number] = {#name, reason, CALL_##group},
 static const struct call {
@@ -51,6 +52,16 @@ const char *profile_place_name(unsigned place)
 const char *profile_place_sentence(unsigned place)
 {
     return place < PLACE_COUNT ? places[place].sentence : "?";
+}
+
+const char *profile_barrier_name(unsigned reason)
+{
+    return reason < BARRIER_COUNT ? barriers[reason].name : "?";
+}
+
+const char *profile_barrier_sentence(unsigned reason)
+{
+    return reason < BARRIER_COUNT ? barriers[reason].sentence : "?";
 }
 
 const char *profile_group_name(unsigned group)
@@ -102,8 +113,23 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->cpu_before_ns, &from->cpu_before_ns, 1);
     add(&into->faults_after, &from->faults_after, 1);
     add(&into->cpu_after_ns, &from->cpu_after_ns, 1);
+    add(&into->barriers, &from->barriers, 1);
+    add(into->gave_up, from->gave_up, BARRIER_COUNT);
+    add(&into->barrier_ns, &from->barrier_ns, 1);
+    add(&into->rebuilt, &from->rebuilt, 1);
+    add(&into->asleep, &from->asleep, 1);
+    add(&into->scheduled, &from->scheduled, 1);
+    add(&into->switches, &from->switches, 1);
     add(into->calls, from->calls, SHADOW_CALLS);
     add(into->calls_ended, from->calls_ended, SHADOW_CALLS);
+}
+
+bool profile_shadows_stopped(const struct profile_shadows *s)
+{
+    bool any = s->barriers;
+    for (unsigned i = 0; i < BARRIER_COUNT; i++)
+        any = any || s->gave_up[i];
+    return any;
 }
 
 uint64_t profile_shadows_pause_ns(const struct profile_shadows *s)

@@ -27,6 +27,9 @@ struct profile_shadows {
     uint64_t pauses[SHADOW_PAUSES];
     uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork */
     uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
+    /* --threads all; as in spool_shadow.h */
+    uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;
+    uint64_t rebuilt, asleep, scheduled, switches;
     uint64_t calls[SHADOW_CALLS], calls_ended[SHADOW_CALLS];
     /* Of the carrier `auto`: a burst's instructions (0: another carrier), and how often it was decided where a
      * process is observed. */
@@ -36,6 +39,9 @@ struct profile_shadows {
 
 /* Adds up; both are of one load, or what is merged has none. */
 void profile_shadows_add(struct profile_shadows *into, const struct profile_shadows *from);
+
+/* Barriers were tried: --threads all. */
+bool profile_shadows_stopped(const struct profile_shadows *s);
 
 /* The pause that half of the forks stayed below. */
 uint64_t profile_shadows_pause_ns(const struct profile_shadows *s);
@@ -63,6 +69,8 @@ const char *profile_decline_name(unsigned decline);
 const char *profile_decline_sentence(unsigned decline);
 const char *profile_place_name(unsigned place);
 const char *profile_place_sentence(unsigned place);
+const char *profile_barrier_name(unsigned reason);
+const char *profile_barrier_sentence(unsigned reason);
 const char *profile_group_name(unsigned group);
 const char *profile_call_name(unsigned number);
 enum call_group profile_call_group(unsigned number);

@@ -36,6 +36,14 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     s->cpu_before_ns = load(&r->cpu_before_ns);
     s->faults_after = load(&r->faults_after);
     s->cpu_after_ns = load(&r->cpu_after_ns);
+    s->barriers = load(&r->barriers);
+    for (unsigned i = 0; i < BARRIER_COUNT; i++)
+        s->gave_up[i] = load(&r->gave_up[i]);
+    s->barrier_ns = to_ns(load(&r->barrier_ticks), hz);
+    s->rebuilt = load(&r->rebuilt);
+    s->asleep = load(&r->asleep);
+    s->scheduled = load(&r->scheduled);
+    s->switches = load(&r->switches);
     for (unsigned i = 0; i < SHADOW_CALLS; i++) {
         s->calls[i] = load(&r->calls[i]);
         s->calls_ended[i] = load(&r->calls_ended[i]);

@@ -84,6 +84,26 @@ static void write_cost(FILE *out, const struct profile_shadows *s, const struct 
             text_duration(a, (double)s->cpu_ns), text_count(d, s->faults));
 }
 
+/* Of recordings with --threads all. */
+static void write_threads(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
+    uint64_t gave_up = sum(s->gave_up, BARRIER_COUNT);
+    if (!profile_shadows_stopped(s))
+        return;
+    field(out, style, "threads");
+    fprintf(out, "all stopped at %s of %s barriers, in %s\n", text_count(a, s->barriers),
+            text_count(b, add_saturated(s->barriers, gave_up)),
+            text_duration(c, (double)s->barrier_ns));
+    for (unsigned i = 0; i < BARRIER_COUNT; i++)
+        if (s->gave_up[i])
+            fprintf(out, "%*s%10s  given up, %s: %s\n", FIELD, "", text_count(a, s->gave_up[i]),
+                    profile_barrier_name(i), profile_barrier_sentence(i));
+    fprintf(out, "%*s%s threads rebuilt in shadows, %s of them ran; %s asleep; %s switches\n", FIELD, "",
+            text_count(a, s->rebuilt), text_count(b, s->scheduled), text_count(c, s->asleep),
+            text_count(d, s->switches));
+}
+
 static void write_calls(FILE *out, const struct profile_shadows *s, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
@@ -112,6 +132,7 @@ void shadowed_header(FILE *out, const struct view *v, const struct report_style 
     write_ends(out, v, style);
     write_coverage(out, v, style);
     write_cost(out, s, style);
+    write_threads(out, s, style);
     write_calls(out, s, style);
 }
 
@@ -158,6 +179,16 @@ void shadowed_json(struct json *j, const struct view *v)
         json_key_u64(j, "burst_length", s->burst_length);
         json_counts(j, "placed", s->placed, PLACE_COUNT, profile_place_name);
     }
+    json_key(j, "threads");
+    json_open(j, '{');
+    json_key_u64(j, "barriers", s->barriers);
+    json_counts(j, "gave_up", s->gave_up, BARRIER_COUNT, profile_barrier_name);
+    json_key_u64(j, "barrier_ns", s->barrier_ns);
+    json_key_u64(j, "rebuilt", s->rebuilt);
+    json_key_u64(j, "asleep", s->asleep);
+    json_key_u64(j, "scheduled", s->scheduled);
+    json_key_u64(j, "switches", s->switches);
+    json_close(j, '}');
     json_key_u64(j, "instructions", s->instructions);
     json_key_u64(j, "skipped_writes", s->skipped_writes);
     json_key(j, "coverage");

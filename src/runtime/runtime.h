@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 #include "sigsafe/spool.h"
 #include "unwind/unwind.h"
@@ -67,6 +68,15 @@ struct rt_burst {
     bool refused;    /* there was no memory for `engine` */
 };
 
+/* Where the thread is while it waits at the barrier (carrier/shadow_barrier.h). */
+struct rt_barrier {
+    int32_t fd;         /* the event that stops it, or -1 */
+    uint32_t asked;     /* the number of the barrier that last wanted it; the monitor's */
+    uint32_t joined;    /* atomic; the number of the barrier that it waits at; 0: none */
+    ucontext_t *context; /* on its stack */
+    uint64_t fs, gs, child_tid, robust; /* what the kernel keeps for it */
+};
+
 struct rt_thread {
     struct spool_thread *record;
     uint32_t slot;
@@ -111,6 +121,7 @@ struct rt_thread {
     /* carrier/burst_watch.h */
     struct perf_event_mmap_page *watch; /* mapped in the process watch_pid (atomic), for the thread watch_tid */
     int32_t watch_pid, watch_tid;
+    struct rt_barrier barrier;
 
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 

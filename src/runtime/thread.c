@@ -81,6 +81,7 @@ struct rt_thread *thread_make_as(void)
     if (!t)
         return NULL;
     t->fd = t->switch_fd = t->timer = -1;
+    t->barrier = (struct rt_barrier){.fd = -1};
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
     t->stack_short = false;

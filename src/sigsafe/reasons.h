@@ -70,6 +70,7 @@
     X(END_MEMORY, "memory", "it had changed as much memory as a shadow may")                       \
     X(END_CACHE_LOST, "cache-lost", "the code cache was left half changed")                        \
     X(END_SETUP, "setup", "it could not be made safe")                                             \
+    X(END_TORN, "torn", "a thread of the program woke up while it was copied")                      \
     X(END_PROGRAM, "program-ended", "the program or the recording had ended")                      \
     X(END_KILLED, "killed", "it was killed from outside")
 
@@ -82,7 +83,17 @@
     X(DECLINE_FORK, "fork", "the kernel refused")                                                  \
     X(DECLINE_COLLECTOR, "collector", "there is nobody to look after it")                          \
     X(DECLINE_MEMORY, "memory", "there was no memory for its records")                             \
-    X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")
+    X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")                                   \
+    X(DECLINE_BARRIER, "barrier", "not all threads of the program stood still")
+
+/* Why the barrier of all threads was given up (runtime/carrier/shadow_barrier.h). */
+#define BARRIER_REASONS(X)                                                                         \
+    X(BARRIER_TIMEOUT, "timeout", "a thread did not stop in time")                                 \
+    X(BARRIER_UNKNOWN, "unreachable", "a thread was running that cannot be stopped")               \
+    X(BARRIER_MANY, "many", "there were more threads than a shadow holds")                         \
+    X(BARRIER_EVENTS, "no-events", "threads are stopped by perf events, which were refused")       \
+    X(BARRIER_STATE, "state", "a thread used the GS segment itself")                               \
+    X(BARRIER_LOOK, "look", "/proc did not say where a thread was")
 
 /* With the carrier `auto`: where the observed code of a process runs, and why there. Those behind
  * PLACE_SHADOWS are bursts in place. */
@@ -131,6 +142,7 @@ enum tuple_drop_reason { TUPLE_DROP_REASONS(REASON_ENUMERATOR) TUPLE_DROP_COUNT 
 enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 enum shadow_end { END_REASONS(REASON_ENUMERATOR) END_COUNT };
 enum shadow_place { PLACE_REASONS(REASON_ENUMERATOR) PLACE_COUNT };
+enum barrier_reason { BARRIER_REASONS(REASON_ENUMERATOR) BARRIER_COUNT };
 enum shadow_decline { DECLINE_REASONS(REASON_ENUMERATOR) DECLINE_COUNT };
 #undef REASON_ENUMERATOR
 

@@ -130,7 +130,8 @@ struct spool_config {
     uint32_t shadow_flags;  /* SHADOW_* */
     uint64_t shadow_memory; /* bytes that a shadow may change */
     uint32_t cow_ns;        /* of a write to a page that is shared with a shadow, calibrated */
-    uint32_t shadow_reserved;
+    uint32_t barrier_us;    /* how long the monitor waits for all threads to stop */
+    uint64_t seed;          /* of how shadows schedule the threads they have */
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
 };
@@ -138,6 +139,7 @@ struct spool_config {
 enum {
     SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
     SHADOW_COLD = 2,          /* no shadow uses what another has translated */
+    SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
 };
 
 /* Who consumes the tuples. */

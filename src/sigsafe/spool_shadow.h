@@ -26,10 +26,14 @@ enum {
 
 enum seat_state { SEAT_FREE = 0, SEAT_TAKEN = 1, SEAT_LEFT = 2 };
 
+/* Whether the copy is of one moment is known only after the fork. */
+enum seat_verdict { VERDICT_NONE = 0, VERDICT_WHOLE = 1, VERDICT_TORN = 2 };
+
 struct spool_seat {
     uint32_t state;   /* enum seat_state */
     int32_t pid;      /* of the shadow; 0: not known yet */
     spool_ref window; /* struct spool_window */
+    uint32_t verdict; /* atomic futex word, enum seat_verdict: of a copy that has all threads */
     int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
 };
 
@@ -51,6 +55,13 @@ struct spool_shadows {
     uint64_t faults_before, cpu_before_ns; /* minor faults and CPU time of the program until the first
                                               fork; ... */
     uint64_t faults_after, cpu_after_ns;   /* ... and from then to the last one */
+    /* --threads all */
+    uint64_t barriers;              /* at which all threads of the program stood still ... */
+    uint64_t gave_up[BARRIER_COUNT]; /* ... and that were given up */
+    uint64_t barrier_ticks;         /* of both, from closing to opening */
+    uint64_t rebuilt, asleep;       /* threads that shadows had: that they could run; that slept in a call */
+    uint64_t scheduled;             /* of those rebuilt: that ran in their shadow */
+    uint64_t switches;              /* from one thread to another, in shadows */
     uint64_t calls[SHADOW_CALLS];       /* system calls met, by number */
     uint64_t calls_ended[SHADOW_CALLS]; /* of these: so many ended a shadow */
 };

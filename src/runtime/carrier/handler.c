@@ -6,6 +6,7 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
@@ -159,7 +160,7 @@ static bool signal_ours(const siginfo_t *info, uint64_t *value, bool *late, uint
     if (perf->code == CODE_TRAP_PERF) {
         *value = perf->data;
         *late = perf->flags & PERF_FLAG_ASYNC;
-    } else if (perf->code == CODE_TIMER) {
+    } else if (perf->code == CODE_TIMER || perf->code == SI_QUEUE) {
         *value = (uint64_t)info->si_value.sival_ptr;
         *overrun = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
     } else {
@@ -252,6 +253,19 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
     return false;
 }
 
+/* The monitor stops this thread. The one that it saw in futex(wait) may have been in another call when the
+ * queued signal came. */
+static void barrier_signal(uint32_t slot, const siginfo_t *info, ucontext_t *u)
+{
+    struct rt_thread *t = thread_at_as(slot);
+    if (!rt_quiet_as() && info->si_code == SI_QUEUE)
+        interrupted_again_as(u);
+    if (!rt_quiet_as())
+        interrupted_repair_as(u);
+    if (t && rt_running_as() && !rt_quiet_as() && stack_left(t, u) >= STACK_LEAST)
+        shadow_barrier_join_as(t, u);
+}
+
 SAMPLE_PATH
 void handler_as(int signal, siginfo_t *info, void *context)
 {
@@ -263,6 +277,10 @@ void handler_as(int signal, siginfo_t *info, void *context)
         return;
     }
     uint32_t slot = (uint32_t)value;
+    if (slot != RT_SLOT_DISCOVERY && slot & BARRIER_SLOT) {
+        barrier_signal(slot & ~BARRIER_SLOT, info, context);
+        return;
+    }
     struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
     bool due = signal_take(t, slot, context, ticks, late, overrun);
     if (!rt_quiet_as())

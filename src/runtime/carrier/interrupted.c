@@ -136,3 +136,13 @@ void interrupted_repair_as(ucontext_t *u)
         r[REG_RIP] -= SYSCALL_BYTES;
     }
 }
+
+void interrupted_again_as(ucontext_t *u)
+{
+    greg_t *r = u->uc_mcontext.gregs;
+    int number = fails_with_eintr(r) ? number_before((uint64_t)r[REG_RIP]) : -1;
+    if (number < 0 || first_handler(pending_now() & ~mask_of(u)) != NO_HANDLER)
+        return;
+    r[REG_RAX] = number;
+    r[REG_RIP] -= SYSCALL_BYTES;
+}

@@ -2,6 +2,7 @@
 
 #include <asm-generic/errno-base.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "engine/hook.h"
+#include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/thread.h"
 #include "sigsafe/shadow_place.h"
@@ -91,6 +93,7 @@ static struct spool_seat *seat_take_as(void)
             continue;
         __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->verdict, VERDICT_NONE, __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
@@ -202,6 +205,42 @@ static void guards_look_as(bool all)
     }
 }
 
+/* All other threads stand still, where shadows are to have them. */
+static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uint64_t begin)
+{
+    uint64_t size;
+    if (!(rt.config->shadow_flags & SHADOW_THREADS))
+        return true;
+    enum barrier_reason why = shadow_barrier_close_as(t);
+    if (why != BARRIER_COUNT) {
+        monitor.record->gave_up[why]++;
+        monitor.record->barrier_ticks += sys_ticks_as() - begin;
+        return false;
+    }
+    monitor.record->barriers++;
+    sys_call6_as(SYS_prctl, PR_GET_TID_ADDRESS, (long)&start->child_tid, 0, 0, 0, 0);
+    sys_call3_as(SYS_get_robust_list, 0, (long)&start->robust, (long)&size);
+    return true;
+}
+
+static void threads_go_on_as(const struct rt_thread *t, struct spool_seat *seat, uint64_t begin)
+{
+    if (!(rt.config->shadow_flags & SHADOW_THREADS))
+        return;
+    __atomic_store_n(&seat->verdict, shadow_barrier_held_as(t) ? VERDICT_WHOLE : VERDICT_TORN,
+                     __ATOMIC_RELEASE);
+    sys_call3_as(SYS_futex, (long)&seat->verdict, FUTEX_WAKE, 1);
+    shadow_barrier_open_as();
+    monitor.record->barrier_ticks += sys_ticks_as() - begin;
+}
+
+static void seat_give_back_as(struct spool_seat *seat, enum shadow_decline why)
+{
+    shadow_leave_as(spool_header(&rt.spool), seat, thread_monotonic_ns_as());
+    __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&monitor.record->declined[why], 1, __ATOMIC_RELAXED);
+}
+
 /* Returns twice. */
 static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                     const struct usage *now)
@@ -216,21 +255,24 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                                  .tid = t->tid,
                                  .ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0)};
     bool direct = start.ppid == h->collector_pid;
-    usage_note(now); /* until the first */
-    monitor.record->started++; /* before it: this process may be killed at any moment */
     uint64_t begin = sys_ticks_as(), cpu = thread_cpu_ns_as();
+    if (!threads_stop_as(t, &start, begin)) {
+        seat_give_back_as(seat, DECLINE_BARRIER);
+        return;
+    }
+    usage_note(now); /* until the first */
+    start.number = monitor.record->started++; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
         shadow_begin_as(&start);
         return;
     }
+    threads_go_on_as(t, seat, begin);
     pause_note(sys_ticks_as() - begin);
     monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
     if (failed(pid)) {
         monitor.record->started--;
-        shadow_leave_as(h, seat, thread_monotonic_ns_as());
-        __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
-        __atomic_fetch_add(&monitor.record->declined[DECLINE_FORK], 1, __ATOMIC_RELAXED);
+        seat_give_back_as(seat, DECLINE_FORK);
         monitor.refused++;
         return;
     }

@@ -45,6 +45,8 @@ struct shadow_start {
     struct spool_seat *seat;
     int32_t pid, tid, ppid; /* of the program's thread */
     int32_t parent;         /* the shadow's */
+    uint64_t number;        /* of the process's shadows */
+    uint64_t child_tid, robust; /* --threads all: what the kernel keeps for the thread */
 };
 void shadow_begin_as(const struct shadow_start *start);
 /* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns twice: the guard's pid

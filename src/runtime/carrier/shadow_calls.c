@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 
 #include "runtime/carrier/shadow_self.h"
+#include "runtime/carrier/shadow_threads.h"
 #include "sigsafe/sys.h"
 
 typedef enum engine_action call_function(struct engine_thread *t);
@@ -39,18 +40,28 @@ static uint64_t number_of(const struct engine_thread *t)
     return number < SHADOW_CALLS ? number : SHADOW_CALLS - 1;
 }
 
-static enum engine_action done(struct engine_thread *t, long result)
+void shadow_call_done(struct engine_thread *t, long result)
 {
     t->gpr[ENGINE_RAX] = (uint64_t)result;
     t->gpr[ENGINE_RCX] = t->rip; /* as the instruction leaves them */
     t->gpr[ENGINE_R11] = t->rflags;
+}
+
+static enum engine_action done(struct engine_thread *t, long result)
+{
+    shadow_call_done(t, result);
     return ENGINE_CONTINUE;
+}
+
+_Noreturn void shadow_call_ends_as(const struct engine_thread *t, enum shadow_end why)
+{
+    __atomic_fetch_add(&shadow_self.record->calls_ended[number_of(t)], 1, __ATOMIC_RELAXED);
+    shadow_end_as(why);
 }
 
 static _Noreturn void ends(const struct engine_thread *t, enum shadow_end why)
 {
-    __atomic_fetch_add(&shadow_self.record->calls_ended[number_of(t)], 1, __ATOMIC_RELAXED);
-    shadow_end_as(why);
+    shadow_call_ends_as(t, why);
 }
 
 static long plain(const struct engine_thread *t)
@@ -134,7 +145,7 @@ static enum engine_action call_KILL(struct engine_thread *t)
     uint64_t number = t->gpr[ENGINE_RAX];
     bool by_thread = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     uint64_t signal = by_thread ? ARG3(t) : ARG2(t);
-    bool own = to == shadow_self.pid || to == shadow_self.tid || to == 0 || to == -1 ||
+    bool own = to == shadow_self.pid || to == shadow_self.tid || shadow_threads_know(to) || to == 0 || to == -1 ||
                (by_thread && thread == shadow_self.tid);
     if (own && signal)
         ends(t, END_SIGNAL);
@@ -459,6 +470,8 @@ enum engine_action shadow_call_as(struct engine_thread *t)
     __atomic_fetch_add(&shadow_self.record->calls[number], 1, __ATOMIC_RELAXED);
     if (number != SYS_sched_yield)
         shadow_self.yields = 0;
+    if (shadow_threads_call_as(t))
+        return ENGINE_CONTINUE;
     if (!function)
         ends(t, END_SYSTEM_CALL);
     return function(t);

@@ -13,6 +13,7 @@
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_self.h"
+#include "runtime/carrier/shadow_threads.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/thread.h"
 #include "sigsafe/spool_counts.h"
@@ -68,6 +69,7 @@ static void figures_add(uint64_t not_run)
     __atomic_fetch_add(&r->run_ns, cpu_ns_as() - self->begun_ns, __ATOMIC_RELAXED);
     uint64_t ran = self->sliced - (uint64_t)self->thread->budget - not_run;
     engine_thread_finish_as(self->thread);
+    shadow_threads_figures(r);
     if (!self->cold)
         translated_figures_as(self->counts, self->thread);
     __atomic_fetch_add(&r->instructions, ran, __ATOMIC_RELAXED);
@@ -131,6 +133,7 @@ static bool program_lives_as(void)
 static void look_about_as(void)
 {
     uint64_t most = rt.config->shadow_memory;
+    shadow_self.looked = shadow_self.sliced;
     if (!program_lives_as())
         shadow_end_as(END_PROGRAM);
     if (most && page_faults_as() > most / PAGE)
@@ -139,7 +142,7 @@ static void look_about_as(void)
 
 static void slice_begin(struct engine_thread *t)
 {
-    uint64_t slice = shadow_self.left < SLICE ? shadow_self.left : SLICE;
+    uint64_t slice = shadow_threads_turn(shadow_self.left < SLICE ? shadow_self.left : SLICE);
     shadow_self.left -= slice;
     shadow_self.sliced += slice;
     t->budget = (int64_t)slice;
@@ -148,7 +151,9 @@ static void slice_begin(struct engine_thread *t)
 static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
 {
     if (why == STOP_BUDGET && shadow_self.left) {
-        look_about_as();
+        if (shadow_self.sliced - shadow_self.looked >= SLICE)
+            look_about_as();
+        shadow_threads_next_as(t);
         slice_begin(t);
         return ENGINE_CONTINUE;
     }
@@ -331,7 +336,7 @@ void shadow_begin_as(const struct shadow_start *start)
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if ((stack < 0 && stack > -4096) || !engine_need_as(self) || !shadow_memory_part_as() ||
         start->context->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF || engine_gs_as(self->engine) ||
-        !area_make_as(start))
+        !area_make_as(start) || !shadow_threads_begin_as(start))
         shadow_end_as(END_SETUP);
     faults_take_as(start->context, stack);
     self->left = rt.config->length;

@@ -5,6 +5,7 @@
  *      shadow_files.c   its descriptors: none leads to what the program has open
  *      shadow_memory.c  its mappings: none that others see can be written to
  *      shadow_calls.c   its system calls
+ *      shadow_threads.h its threads, where it has more than one
  *
  * Context: a shadow, its only thread; general registers only.
  * Ownership: everything ends with the process. */
@@ -39,6 +40,7 @@ struct shadow_self {
     struct shadow_action actions[SHADOW_FAULTS];
     uint64_t left;         /* instructions that are to run after the current slice */
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
+    uint64_t looked;       /* the same when it last looked about itself */
     uint64_t yields;       /* in a row */
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
     bool cold;             /* nobody else uses its engine */
@@ -84,6 +86,11 @@ bool shadow_memory_part_as(void);
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
 
 /* ---- system calls ---- */
+
+/* The call is answered. */
+void shadow_call_done(struct engine_thread *t, long result);
+/* The call that t makes ends the shadow. */
+_Noreturn void shadow_call_ends_as(const struct engine_thread *t, enum shadow_end why);
 
 /* struct engine_carrier.system_call */
 enum engine_action shadow_call_as(struct engine_thread *t);

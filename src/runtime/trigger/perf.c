@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "runtime/attach.h"
+#include "runtime/carrier/shadow_barrier.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -130,6 +131,17 @@ int perf_seek_open(int32_t tid, uint64_t period)
     return fd;
 }
 
+/* Disabled, but for one overflow when the barrier wants it. */
+static void barrier_arm_as(struct rt_thread *t)
+{
+    struct perf_event_attr a;
+    event_attributes(&a, rt.process->exclude_kernel, t->slot | BARRIER_SLOT);
+    a.type = PERF_TYPE_SOFTWARE;
+    a.config = PERF_COUNT_SW_TASK_CLOCK;
+    a.sample_period = 10000; /* the kernel's least */
+    t->barrier.fd = event_open_patiently(&a);
+}
+
 bool perf_arm_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
@@ -155,9 +167,17 @@ bool perf_arm_as(struct rt_thread *t)
         s.sample_period = 1;
         t->switch_fd = event_open_patiently(&s);
     }
+    if (rt.config->shadow_flags & SHADOW_THREADS)
+        barrier_arm_as(t);
     clock_start_as(t);
     trigger_resume_as(t);
     return true;
+}
+
+void trigger_stop_thread_as(const struct rt_thread *t, bool on)
+{
+    sys_call3_as(SYS_ioctl, t->barrier.fd,
+                 on ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_DISABLE, on);
 }
 
 void perf_set_period_as(struct rt_thread *t, uint64_t period)
@@ -192,6 +212,7 @@ void trigger_disarm_as(struct rt_thread *t)
 {
     event_close(&t->fd);
     event_close(&t->switch_fd);
+    event_close(&t->barrier.fd);
     if (t->timer >= 0)
         sys_call3_as(SYS_timer_delete, t->timer, 0, 0);
     t->timer = -1;
@@ -209,6 +230,7 @@ void trigger_abandon_as(struct rt_thread *t)
     if (t) {
         close_plainly(&t->fd);
         close_plainly(&t->switch_fd);
+        close_plainly(&t->barrier.fd);
     }
     close_plainly(&discovery_fd);
 }
@@ -281,6 +303,7 @@ void trigger_fork_child_as(void)
             continue;
         event_close(&t->fd);
         event_close(&t->switch_fd);
+        event_close(&t->barrier.fd);
         t->timer = -1; /* timers are not inherited */
     }
     event_close(&discovery_fd);
@@ -297,7 +320,7 @@ bool trigger_owns_fd_as(int fd)
         return true;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd == fd || t->switch_fd == fd))
+        if (t && (t->fd == fd || t->switch_fd == fd || t->barrier.fd == fd))
             return true;
     }
     return false;
@@ -313,6 +336,8 @@ void trigger_yield_fd_as(int fd)
             event_close(&t->fd);
         if (t && t->switch_fd == fd)
             event_close(&t->switch_fd);
+        if (t && t->barrier.fd == fd)
+            event_close(&t->barrier.fd);
     }
 }
 
@@ -322,7 +347,7 @@ bool trigger_none_above_as(int fd)
         return false;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd > fd || t->switch_fd > fd))
+        if (t && (t->fd > fd || t->switch_fd > fd || t->barrier.fd > fd))
             return false;
     }
     return true;

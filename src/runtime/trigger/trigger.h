@@ -28,6 +28,9 @@ void trigger_abandon_as(struct rt_thread *t);
 /* Stops and restarts it: around exec. */
 void trigger_pause_as(struct rt_thread *t);
 void trigger_resume_as(struct rt_thread *t);
+/* On: the thread gets one signal with BARRIER_SLOT, as soon as it has run for 10 us or returns to user mode
+ * then; never while it sleeps. Off: none any more, but one that is on its way. */
+void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);

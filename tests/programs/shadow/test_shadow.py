@@ -133,6 +133,52 @@ def threads():
         record([target("shadow_threads")], "--tool", tool)
 
 
+def all_threads(command, *options, patience="1s", some=True):
+    recording = record(command, "--threads", "all", "--barrier-timeout", patience, *options, some=False)
+    shadows = recording.report["shadows"]
+    there = shadows["threads"]
+    if there["gave_up"]["no-events"]:
+        print("no perf events here: threads cannot be stopped")
+        sys.exit(0)
+    expect(not some or shadows["started"] > 0, f"there was no shadow: {shadows}")
+    gave_up = sum(there["gave_up"].values())
+    expect(there["barriers"] == shadows["started"] + shadows["declined"]["fork"], f"barriers: {shadows}")
+    expect(gave_up == shadows["declined"]["barrier"], f"given up, but not declined: {shadows}")
+    expect(there["scheduled"] <= there["rebuilt"], f"more ran than there were: {there}")
+    return recording
+
+
+def threads_all():
+    """In one shadow several threads run, make others and join them, take locks and wait in turn."""
+    report = all_threads([target("shadow_pool"), "1000"], "--load", "0.001").report
+    there, started = report["shadows"]["threads"], report["shadows"]["started"]
+    expect(there["scheduled"] >= started + 2, f"no shadow had several threads: {there}")
+    report = all_threads([target("shadow_pool"), "1500"]).report
+    shadows, calls = report["shadows"], report["syscalls"]
+    # Nothing was wrong with any of them: that would end in an illegal instruction, or in abort().
+    expect(not shadows["ended"]["fault"] and not shadows["ended"]["signal"], f"{shadows}")
+    expect(not shadows["ended"]["setup"] and shadows["threads"]["switches"] > 0, f"{shadows}")
+    expect(calls["unsafe"].get("exit", 0) > 0 and calls["miscellaneous"]["futex"] > 0, f"{calls}")
+    seen = {block["function"] for block in report["blocks"] if block["function"].startswith("work_")}
+    expect(len(seen) == 9, f"only {sorted(seen)} ran")
+    all_threads([target("shadow_threads")], "--seed", "7", "--tool", "edges")
+    alone = all_threads([target("shadow_steady"), "1000"]).report["shadows"]
+    expect(alone["threads"]["rebuilt"] == alone["started"] and not alone["threads"]["switches"], f"{alone}")
+
+
+def sleepers():
+    """Who sleeps in a system call is not woken, whatever the call: the program counts what ended early."""
+    there = all_threads([target("shadow_sleepers")]).report["shadows"]["threads"]
+    expect(there["asleep"] > 0, f"nobody slept: {there}")
+
+
+def threads_deaf():
+    """A thread that no signal reaches: no shadow while it runs, and it is said why."""
+    report = all_threads([target("shadow_sleepers"), "deaf"], patience="1ms", some=False).report
+    shadows = report["shadows"]
+    expect(shadows["threads"]["gave_up"]["timeout"] > 0, f"{shadows}")
+
+
 def complete():
     """Without system calls all that a shadow is asked for is what it does."""
     for size in (1000, 12345, 5000000):
@@ -375,14 +421,16 @@ def programs():
 
 def options():
     for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
-                  ["--tool", "calls"], ["--length", "5"]):
+                  ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--seed", "1"],
+                  ["--barrier-timeout", "1ms"], ["--threads", "all", "--barrier-timeout", "10s"]):
         result = run([PENUMBRA, "record", "--carrier", "shadow", *wrong, "--", "true"])
         expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
     for wrong in (["--tool", "calls"], ["--tool", "stacks"], ["-p", str(os.getpid())]):
         result = run([PENUMBRA, "record", "--carrier", "auto", *wrong] + (["true"] if wrong[0] != "-p" else []))
         expect(result.returncode == 2 and (b"burst" in result.stderr or b"exact" in result.stderr),
                f"{wrong} was taken: {result.stderr.decode()}")
-    for alone in (["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"]):
+    for alone in (["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"], ["--threads", "all"],
+                  ["--seed", "1"]):
         result = run([PENUMBRA, "record", *alone, "--", "true"])
         expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")
 
