@@ -136,6 +136,9 @@ static bool check_mechanism(const struct recording *r, struct err *e)
     if (r->options.pid && event_family(r->options.event))
         return err_set(e, ERR_NO_TRIGGER, "-e %s needs libpenumbra-rt.so from the program's start on; "
                        "start it with penumbra record", r->options.event->name);
+    if (r->options.pid && record_options_family(&r->options))
+        return err_set(e, ERR_NO_TRIGGER, "--log-input needs libpenumbra-rt.so from the program's start on; "
+                       "start it with penumbra record");
     if (!r->options.pid || r->config.mechanism == MECHANISM_PERF)
         return true;
     return err_set(e, ERR_NO_TRIGGER, "perf events cannot be used here, and a running process can be "
@@ -147,7 +150,7 @@ static bool prepare(struct recording *r, struct err *e)
     if (!check_subject(r, e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
         !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
-                             event_family(r->options.event), e) ||
+                             record_options_family(&r->options), e) ||
         !record_probe_trigger(&r->options, &r->config, &r->notes, e) || !check_mechanism(r, e))
         return false;
     buf_put_u8(&r->notes, '\0');

@@ -187,6 +187,7 @@ static const char *shadow_option(const struct record_engine *r)
            : r->barrier_us                        ? "--barrier-timeout"
            : r->seed_given                        ? "--seed"
            : r->shadow_flags & SHADOW_COLD        ? "--code-cache"
+           : r->shadow_flags & SHADOW_LOG_INPUT   ? "--log-input"
            : r->shadow_flags & SHADOW_SKIP_SHARED ? "--skip-shared-writes"
                                                   : NULL;
 }
@@ -210,6 +211,8 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & SHADOW_THREADS))
         return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: add --threads all",
                        r->seed_given ? "--seed" : "--barrier-timeout");
+    if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
+        return err_set(e, ERR_USAGE, "--log-input is about shadows that have one thread: leave --threads all out");
     if (!in_shadows(r))
         return true;
     /* Within a budget long, rare shadows observe most. */

@@ -14,7 +14,7 @@ enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT =
 enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
-       OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_THREADS,
+       OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
        OPT_BARRIER, OPT_SEED };
 
 static const struct row {
@@ -57,6 +57,8 @@ static const struct row {
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
                                                   "shared memory, instead of ending there"},
     {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
+    {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from pipes, sockets and the\n"
+                                       "like: what it gets is kept for them"},
     {OPT_THREADS, "threads", "ONE|ALL", "whether a shadow has the interrupted thread alone (one) or\n"
                                         "all threads of the program, in turns (all)"},
     {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all: how long to wait for all threads to stop\n"
@@ -226,6 +228,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_SUMMARY: return record_values_summary(&o->values, optarg, e);
     case OPT_BY_SITE: o->values.by_site = true; return true;
     case OPT_REDACT: o->values.redact = true; return true;
+    case OPT_LOG_INPUT: o->engine.shadow_flags |= SHADOW_LOG_INPUT; return true;
     case OPT_SKIP_SHARED: o->engine.shadow_flags |= SHADOW_SKIP_SHARED; return true;
     case OPT_THREADS: return record_engine_threads(&o->engine, optarg, e);
     case OPT_CODE_CACHE: return code_cache(o, optarg, e);
@@ -276,6 +279,21 @@ static bool settle_period(struct record_options *o, struct err *e)
                       time ? "the period in nanoseconds (-c)" : "the period (-c)", &value, e))
         return false;
     o->period = (uint64_t)value;
+    return true;
+}
+
+/* The family of interposed functions that the recording needs. */
+const char *record_options_family(const struct record_options *o)
+{
+    return o->engine.shadow_flags & SHADOW_LOG_INPUT ? "io" : event_family(o->event);
+}
+
+static bool family_settle(const struct record_options *o, struct err *e)
+{
+    const char *family = event_family(o->event), *needed = record_options_family(o);
+    if (family && strcmp(family, needed) != 0)
+        return err_set(e, ERR_USAGE, "-e %s and --log-input both stand in front of the program's calls; leave one "
+                       "of them out", o->event->name);
     return true;
 }
 
@@ -341,5 +359,6 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
         o->budget_ppm = BUDGET_AUTO_PPM;
     o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
-           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_period(o, e);
+           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && family_settle(o, e) &&
+           settle_period(o, e);
 }

@@ -42,5 +42,7 @@ struct record_options {
 /* Parses argv (argv[0] is the command's name). False: *e says what is wrong with which argument. */
 bool record_options_parse(struct record_options *o, int argc, char **argv, struct err *e);
 void record_options_help(FILE *to);
+/* The family of interposed functions that the recording needs (runtime/trigger/sync.h); NULL: none. */
+const char *record_options_family(const struct record_options *o);
 
 #endif

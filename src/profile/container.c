@@ -51,6 +51,7 @@ static const char *known_name(uint32_t type)
         [SECTION_SHADOWS] = "shadows",
         [SECTION_PLACES] = "places",
         [SECTION_STOPPED] = "stopped threads",
+        [SECTION_INPUT] = "input",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

@@ -61,6 +61,7 @@ enum section_type {
     SECTION_SHADOWS = 44,
     SECTION_PLACES = 46,
     SECTION_STOPPED = 48,
+    SECTION_INPUT = 50,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -261,11 +261,27 @@ static bool collect_frames(struct frames *f, const struct profile *p)
     return frames_sort(f);
 }
 
+/* Sections written. s: NULL: there are none. */
+static uint32_t put_shadows(struct section_out *to, const struct profile_shadows *s)
+{
+    uint32_t count = 0;
+    if (!s)
+        return 0;
+    section_shadows_put(&to[count++], s);
+    if (s->burst_length)
+        section_places_put(&to[count++], s);
+    if (profile_shadows_stopped(s))
+        section_stopped_put(&to[count++], s);
+    if (s->replayed || s->input_lost)
+        section_input_put(&to[count++], s);
+    return count;
+}
+
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 8 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 9 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
@@ -297,12 +313,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_phases_put(&s[count++], p);
     if (section_heap_needed(p))
         section_heap_put(&s[count++], p);
-    if (p->shadows)
-        section_shadows_put(&s[count++], p->shadows);
-    if (p->shadows && p->shadows->burst_length)
-        section_places_put(&s[count++], p->shadows);
-    if (p->shadows && profile_shadows_stopped(p->shadows))
-        section_stopped_put(&s[count++], p->shadows);
+    count += put_shadows(&s[count], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;

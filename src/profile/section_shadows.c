@@ -135,6 +135,20 @@ static void get_stopped(struct cursor *c, struct profile_shadows *s)
     get_named(c, s->gave_up, BARRIER_COUNT, profile_barrier_name, BARRIER_TIMEOUT);
 }
 
+void section_input_put(struct section_out *out, const struct profile_shadows *s)
+{
+    out->type = SECTION_INPUT;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->replayed);
+    buf_put_uleb(&out->raw, s->input_lost);
+}
+
+static void get_input(struct cursor *c, struct profile_shadows *s)
+{
+    s->replayed = cursor_uleb(c, UINT64_MAX, "a number of calls answered");
+    s->input_lost = cursor_uleb(c, UINT64_MAX, "a number of shadows without input");
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -157,5 +171,5 @@ bool section_shadows_get(struct decoder *d)
     if (!d->p->shadows)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
     return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
-           get_section(d, SECTION_STOPPED, get_stopped);
+           get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input);
 }

@@ -12,6 +12,8 @@ void section_shadows_put(struct section_out *out, const struct profile_shadows *
 void section_places_put(struct section_out *out, const struct profile_shadows *s);
 /* Of --threads all. */
 void section_stopped_put(struct section_out *out, const struct profile_shadows *s);
+/* What shadows read of the log of input. */
+void section_input_put(struct section_out *out, const struct profile_shadows *s);
 /* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 

@@ -104,6 +104,8 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(into->declined, from->declined, DECLINE_COUNT);
     add(&into->instructions, &from->instructions, 1);
     add(&into->skipped_writes, &from->skipped_writes, 1);
+    add(&into->replayed, &from->replayed, 1);
+    add(&into->input_lost, &from->input_lost, 1);
     add(&into->cpu_ns, &from->cpu_ns, 1);
     add(&into->run_ns, &from->run_ns, 1);
     add(&into->faults, &from->faults, 1);

@@ -35,6 +35,8 @@ struct profile_shadows {
      * process is observed. */
     uint64_t burst_length;
     uint64_t placed[PLACE_COUNT];
+    /* Of --log-input: calls answered with what the program had read, and shadows that the log was too small for. */
+    uint64_t replayed, input_lost;
 };
 
 /* Adds up; both are of one load, or what is merged has none. */

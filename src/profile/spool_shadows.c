@@ -26,6 +26,8 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
         s->placed[i] = load(&r->placed[i]);
     s->instructions = load(&r->instructions);
     s->skipped_writes = load(&r->skipped_writes);
+    s->replayed = load(&r->replayed);
+    s->input_lost = load(&r->input_lost);
     s->cpu_ns = load(&r->cpu_ns);
     s->run_ns = load(&r->run_ns);
     s->faults = load(&r->faults);

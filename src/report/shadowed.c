@@ -125,6 +125,16 @@ static void write_calls(FILE *out, const struct profile_shadows *s, const struct
                     profile_call_reason(i));
 }
 
+static void write_input(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+    if (!s->replayed && !s->input_lost)
+        return;
+    field(out, style, "input");
+    fprintf(out, "%s reads answered with what the program had read; %s shadows came too late for it, or it was too much\n",
+            text_count(a, s->replayed), text_count(b, s->input_lost));
+}
+
 void shadowed_header(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile_shadows *s = v->profile->shadows;
@@ -134,6 +144,7 @@ void shadowed_header(FILE *out, const struct view *v, const struct report_style 
     write_cost(out, s, style);
     write_threads(out, s, style);
     write_calls(out, s, style);
+    write_input(out, s, style);
 }
 
 /* ---- JSON ---- */
@@ -191,6 +202,8 @@ void shadowed_json(struct json *j, const struct view *v)
     json_close(j, '}');
     json_key_u64(j, "instructions", s->instructions);
     json_key_u64(j, "skipped_writes", s->skipped_writes);
+    json_key_u64(j, "replayed", s->replayed);
+    json_key_u64(j, "input_lost", s->input_lost);
     json_key(j, "coverage");
     json_double(j, c.estimate);
     json_key(j, "coverage_bounds");

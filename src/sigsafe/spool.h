@@ -139,6 +139,7 @@ struct spool_config {
 enum {
     SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
     SHADOW_COLD = 2,          /* no shadow uses what another has translated */
+    SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
     SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
 };
 

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/hook.h"
 #include "runtime/carrier/shadow_barrier.h"
+#include "runtime/carrier/input_log.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/thread.h"
 #include "sigsafe/shadow_place.h"
@@ -261,6 +262,8 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     usage_note(now); /* until the first */
+    input_log_need_as();
+    start.input_at = input_log_position_as();
     start.number = monitor.record->started++; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
@@ -432,6 +435,7 @@ void shadow_program_goes_on_as(void)
 void shadow_forget(void)
 {
     engine_drop_as();
+    input_log_forget();
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = (struct usage){0};

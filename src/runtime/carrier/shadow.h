@@ -46,6 +46,7 @@ struct shadow_start {
     int32_t pid, tid, ppid; /* of the program's thread */
     int32_t parent;         /* the shadow's */
     uint64_t number;        /* of the process's shadows */
+    uint64_t input_at;      /* what is in the log of input before this is of earlier calls */
     uint64_t child_tid, robust; /* --threads all: what the kernel keeps for the thread */
 };
 void shadow_begin_as(const struct shadow_start *start);

@@ -277,6 +277,7 @@ static void self_describe_as(const struct shadow_start *start)
     self->engine = start->engine;
     self->process = rt.process;
     self->cold = !start->engine;
+    self->input_at = start->input_at;
     self->pid = start->pid;
     self->tid = start->tid;
     self->ppid = start->ppid;

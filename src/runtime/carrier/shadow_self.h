@@ -5,6 +5,7 @@
  *      shadow_files.c   its descriptors: none leads to what the program has open
  *      shadow_memory.c  its mappings: none that others see can be written to
  *      shadow_calls.c   its system calls
+ *      shadow_input.c   of these: what the program has read
  *      shadow_threads.h its threads, where it has more than one
  *
  * Context: a shadow, its only thread; general registers only.
@@ -42,6 +43,7 @@ struct shadow_self {
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
     uint64_t looked;       /* the same when it last looked about itself */
     uint64_t yields;       /* in a row */
+    uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
     bool cold;             /* nobody else uses its engine */
 };
@@ -94,6 +96,11 @@ _Noreturn void shadow_call_ends_as(const struct engine_thread *t, enum shadow_en
 
 /* struct engine_carrier.system_call */
 enum engine_action shadow_call_as(struct engine_thread *t);
+
+/* The program's result of the call that is asked about and that the shadow is at, and its bytes. False: there is none. */
+struct input_request;
+struct iovec;
+bool shadow_input_as(const struct input_request *asked, const struct iovec *to, uint64_t count, long *result);
 
 /* ---- the program's code ---- */
 

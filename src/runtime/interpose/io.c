@@ -7,6 +7,7 @@
  * raw system calls) is charged to [unattributed], so that totals are right. */
 #include "runtime/interpose/io.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "runtime/carrier/input_log.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/interpose/real.h"
 #include "sigsafe/sys.h"
@@ -32,13 +34,32 @@ uint32_t io_trigger = UINT32_MAX;
 #define RECEIVE(call) COUNTED(io_moved_unseen, TRIGGER_READ, call)
 #define SEND(call) COUNTED(io_moved_unseen, TRIGGER_WRITE, call)
 
+/* The same call, numbered for shadows (carrier/input_log.h). `asked`: what tells it from others. */
+#define NUMBERED(fd_, how, asked, how_to, vector, pieces, call)                                    \
+    ({                                                                                             \
+        struct input_request outer = {0};                                                          \
+        struct input_request wanted = {.size = (asked),                                            \
+                                       .frame = (uint64_t)__builtin_frame_address(0),              \
+                                       .returns = (uint64_t)__builtin_return_address(0),           \
+                                       .system_call = (how),                                       \
+                                       .fd = (fd_),                                                \
+                                       .flags = (uint32_t)(how_to)};                               \
+        input_begin(&outer, &wanted);                                                              \
+        ssize_t got = (call);                                                                      \
+        input_end(&outer, &wanted, got < 0 ? -(int64_t)errno : got, vector, pieces);               \
+        got;                                                                                       \
+    })
+#define READS(call) READ(NUMBERED(fd, SYS_read, size, 0, (&(struct iovec){to, size}), 1, call))
+#define RECEIVES(call)                                                                             \
+    RECEIVE(NUMBERED(fd, SYS_recvfrom, size, flags, (&(struct iovec){to, size}), 1, call))
+
 /* ---- descriptors ----
  * With 64-bit offsets libc's headers give the names `pread` and so on to pread64 and so on: the plain ones
  * are named to the assembler. */
 
 EXPORT ssize_t read(int fd, void *to, size_t size)
 {
-    return READ(REAL(read)(fd, to, size));
+    return READS(REAL(read)(fd, to, size));
 }
 
 EXPORT ssize_t pread64(int fd, void *to, size_t size, off64_t at)
@@ -54,7 +75,7 @@ ssize_t pread_plain(int fd, void *to, size_t size, off_t at)
 
 EXPORT ssize_t readv(int fd, const struct iovec *to, int count)
 {
-    return READ(REAL(readv)(fd, to, count));
+    return READ(NUMBERED(fd, SYS_readv, (uint64_t)count, 0, to, (uint64_t)count, REAL(readv)(fd, to, count)));
 }
 
 EXPORT ssize_t preadv64(int fd, const struct iovec *to, int count, off64_t at)
@@ -136,7 +157,7 @@ ssize_t __recvfrom_chk(int, void *restrict, size_t, size_t, int, struct sockaddr
 
 EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
 {
-    return READ(REAL(__read_chk)(fd, to, size, room));
+    return READS(REAL(__read_chk)(fd, to, size, room));
 }
 
 EXPORT ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t at, size_t room)
@@ -151,26 +172,26 @@ EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t at, size_t room)
 
 EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
 {
-    return RECEIVE(REAL(__recv_chk)(fd, to, size, room, flags));
+    return RECEIVES(REAL(__recv_chk)(fd, to, size, room, flags));
 }
 
 EXPORT ssize_t __recvfrom_chk(int fd, void *restrict to, size_t size, size_t room, int flags,
                               struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return RECEIVE(REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length));
+    return RECEIVES(REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length));
 }
 
 /* ---- sockets ---- */
 
 EXPORT ssize_t recv(int fd, void *to, size_t size, int flags)
 {
-    return RECEIVE(REAL(recv)(fd, to, size, flags));
+    return RECEIVES(REAL(recv)(fd, to, size, flags));
 }
 
 EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t size, int flags,
                         struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return RECEIVE(REAL(recvfrom)(fd, to, size, flags, from, length));
+    return RECEIVES(REAL(recvfrom)(fd, to, size, flags, from, length));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
@@ -269,10 +290,17 @@ static uint64_t kernel_bytes(void)
     return value;
 }
 
+/* The library may be there for the sake of shadows only. */
+static bool counts_bytes(void)
+{
+    return io_trigger == TRIGGER_READ || io_trigger == TRIGGER_WRITE;
+}
+
 static void begin(void)
 {
     io_trigger = rt.config->trigger;
-    start_bytes = rt_quiet_as() ? 0 : kernel_bytes();
+    input_numbered = rt.config->shadow_flags & SHADOW_LOG_INPUT;
+    start_bytes = !counts_bytes() || rt_quiet_as() ? 0 : kernel_bytes();
 }
 
 static void fork_child(void)
@@ -295,6 +323,8 @@ static uint64_t seen_bytes(void)
 /* May come more than once: before an exec that fails, too. */
 static void end(struct rt_thread *t)
 {
+    if (!counts_bytes())
+        return;
     uint64_t counted = kernel_bytes(), seen = seen_bytes();
     uint64_t unseen = counted > start_bytes + seen ? counted - start_bytes - seen : 0;
     if (!counted || !rt_running_as() || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))

@@ -429,6 +429,32 @@ def programs():
     expect(ran > 3, "hardly a program is installed")
 
 
+def until(command, wanted, *options):
+    """Recordings until one has shadows such as wanted; each one's output is the program's."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        report = record(command, *options, "--no-follow", some=False).report
+        if wanted(report["shadows"]):
+            return report
+        expect(time.monotonic() < end, f"{command} {options}: {report['shadows']}")
+
+
+def instructions(report, name):
+    return sum(f["self"] for f in report["functions"] if f["name"] == name)
+
+
+def input_log():
+    """What the program reads from a socket is there for its shadows, if this is asked for; too much of it is not."""
+    small, large = [target("shadow_inputs"), "6000"], [target("shadow_inputs"), "600", "large"]
+    shadows = until(small, lambda s: s["ended"]["input"] > 0)["shadows"]
+    expect(shadows["replayed"] == shadows["input_lost"] == 0, f"without --log-input: {shadows}")
+    report = until(small, lambda s: s["replayed"] > 100 and s["ended"]["complete"] > 4, "--log-input")
+    odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
+    expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
+    shadows = until(large, lambda s: s["input_lost"] > 0, "--log-input")["shadows"]
+    expect(shadows["replayed"] == 0 and shadows["ended"]["input"] >= shadows["input_lost"], f"large: {shadows}")
+
+
 def options():
     for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
                   ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--seed", "1"],
@@ -439,7 +465,11 @@ def options():
         result = run([PENUMBRA, "record", "--carrier", "auto", *wrong] + (["true"] if wrong[0] != "-p" else []))
         expect(result.returncode == 2 and (b"burst" in result.stderr or b"exact" in result.stderr),
                f"{wrong} was taken: {result.stderr.decode()}")
-    for alone in (["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"], ["--threads", "all"],
+    for wrong in (["--threads", "all"], ["-e", "malloc"], ["-p", str(os.getpid())]):
+        result = run([PENUMBRA, "record", "--carrier", "shadow", "--log-input", *wrong] +
+                     (["true"] if wrong[0] != "-p" else []))
+        expect(result.returncode != 0 and b"--log-input" in result.stderr, f"{wrong} was taken: {result.stderr}")
+    for alone in (["--log-input"], ["--load", "1"], ["--sample-size", "1M"], ["--skip-shared-writes"], ["--threads", "all"],
                   ["--seed", "1"]):
         result = run([PENUMBRA, "record", *alone, "--", "true"])
         expect(result.returncode == 2 and b"shadow" in result.stderr, f"{alone} was taken")
@@ -447,4 +477,5 @@ def options():
 
 tests = {name: function for name, function in globals().items() if callable(function)}
 tests["bytes"] = bytes_once
+tests["input"] = input_log
 main(tests)

@@ -210,6 +210,8 @@ static void test_spool(void **state)
         r->faults_before = 100;
         r->cpu_before_ns = 10 * MS;
         r->faults_after = 1000;
+        r->replayed = 11;
+        r->input_lost = 2;
         r->cpu_after_ns = 50 * MS;
         r->run_ns = 30 * MS;
         r->instructions = 30 * MS;
@@ -224,6 +226,8 @@ static void test_spool(void **state)
     assert_int_equal(p->shadows->started, 10);
     assert_int_equal(p->shadows->ended[END_KILLED], 2);
     assert_int_equal(p->shadows->calls[1], 14);
+    assert_int_equal(p->shadows->replayed, 22);
+    assert_int_equal(p->shadows->input_lost, 4);
     assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
                 profile_shadows_pause_ns(p->shadows) < 125000);
     /* 20 faults a ms before: 1,000 of the 2,000 since are the program's own. */

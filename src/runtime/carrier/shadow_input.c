@@ -1,0 +1,85 @@
+/* In a shadow: calls that read what can be read only once, answered with what the program has got
+ * (input_log.h). */
+#include <asm-generic/errno-base.h>
+#include <time.h>
+
+#include "runtime/carrier/input_log.h"
+#include "runtime/carrier/shadow_self.h"
+#include "runtime/runtime.h"
+#include "runtime/thread.h"
+#include "sigsafe/sys.h"
+
+/* The program, which runs natively, is usually ahead. For one that waits for its input a shadow waits no longer. */
+enum { PATIENCE_NS = 100000000, LOOK_NS = 500000 };
+
+enum found { FOUND, NONE, LOST };
+
+static bool same(const struct input_request *a, const struct input_request *b)
+{
+    return a->number == b->number && a->size == b->size && a->frame == b->frame && a->returns == b->returns &&
+           a->system_call == b->system_call && a->fd == b->fd && a->flags == b->flags;
+}
+
+/* Looks at the records that are there now. NONE: the call's has not come yet. */
+static enum found look_as(const struct input_request *wanted, struct input_record *record)
+{
+    struct shadow_self *self = &shadow_self;
+    for (uint64_t end = input_log_position_as(); self->input_at < end; self->input_at++) {
+        if (!input_log_get_as(self->input_at, record, NULL, 0))
+            return LOST;
+        if (record->tid != self->tid || record->request.number < wanted->number)
+            continue;
+        /* Where it is a later call's, this one's was left out. */
+        return record->request.number == wanted->number ? FOUND : LOST;
+    }
+    return NONE;
+}
+
+static enum found wait_as(const struct input_request *wanted, struct input_record *record)
+{
+    const struct timespec moment = {.tv_nsec = LOOK_NS};
+    uint64_t begin = thread_monotonic_ns_as();
+    enum found found;
+    while ((found = look_as(wanted, record)) == NONE && thread_monotonic_ns_as() - begin < PATIENCE_NS)
+        sys_call3_as(SYS_nanosleep, (long)&moment, 0, 0);
+    return found;
+}
+
+static bool is_lost(const struct input_record *record)
+{
+    return record->result > 0 && !record->kept && record->request.size;
+}
+
+/* A signal's handler has run in the program, and not here. */
+static bool is_interrupted(const struct input_record *record)
+{
+    return record->result == -EINTR;
+}
+
+bool shadow_input_as(const struct input_request *asked, const struct iovec *to, uint64_t count, long *result)
+{
+    struct input_request wanted = *asked;
+    struct input_record record;
+    const struct input_request *now = &input_now;
+    /* Not a system call that the interposed function makes: nobody has numbered it. */
+    if (!(rt.config->shadow_flags & SHADOW_LOG_INPUT) || !input_numbered || !now->active)
+        return false;
+    wanted.number = now->number;
+    wanted.frame = now->frame;
+    wanted.returns = now->returns;
+    if (!same(now, &wanted))
+        return false;
+    enum found found = wait_as(&wanted, &record);
+    if (found == FOUND && (!same(&record.request, &wanted) || is_interrupted(&record)))
+        return false;
+    if (found == NONE)
+        return false;
+    if (found == LOST || is_lost(&record) || !input_log_get_as(shadow_self.input_at, &record, to, count)) {
+        __atomic_fetch_add(&shadow_self.record->input_lost, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    shadow_self.input_at++;
+    __atomic_fetch_add(&shadow_self.record->replayed, 1, __ATOMIC_RELAXED);
+    *result = (long)record.result;
+    return true;
+}
