@@ -94,7 +94,7 @@ void input_log_add_as(const struct input_request *of, int64_t result, const stru
         return;
     uint64_t kept = bytes_there(result, to, count);
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    if (!lock_as())
+    if (!input_log_wanted_as() || !lock_as()) /* a shadow may have been forked in these calls: there it is over */
         return;
     uint64_t which = log->count, at = log->taken;
     uint64_t *stamp = &log->at[which % INPUT_RECORDS].stamp;

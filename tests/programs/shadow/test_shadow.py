@@ -451,6 +451,7 @@ def input_log():
     report = until(small, lambda s: s["replayed"] > 100 and s["ended"]["complete"] > 4, "--log-input")
     odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
+    expect(instructions(report, "work_wrong") == 0, f"shadows have read something else: {report['shadows']}")
     shadows = until(large, lambda s: s["input_lost"] > 0, "--log-input")["shadows"]
     expect(shadows["replayed"] == 0 and shadows["ended"]["input"] >= shadows["input_lost"], f"large: {shadows}")
 

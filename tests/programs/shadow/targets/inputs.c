@@ -25,6 +25,18 @@ __attribute__((noinline, noclone)) static uint64_t work_even(uint64_t x)
     return x;
 }
 
+/* What is read is known: a shadow that has got something else is seen to be here. */
+__attribute__((noinline, noclone)) static void work_wrong(uint64_t x)
+{
+    printf("%llx\n", (unsigned long long)work_odd(x));
+    exit(5);
+}
+
+static uint32_t nth(uint32_t i)
+{
+    return i * 2654435761u >> 7;
+}
+
 static void all(int fd, void *data, size_t size, int write_it)
 {
     for (size_t done = 0; done < size;) {
@@ -62,7 +74,7 @@ int main(int argc, char **argv)
     if (child == 0) {
         close(end[0]);
         for (uint32_t i = 0; i < (uint32_t)numbers; i++) {
-            uint32_t value = i * 2654435761u >> 7;
+            uint32_t value = nth(i);
             memcpy(large, &value, sizeof value);
             all(end[1], large, is_large ? LARGE : sizeof value, 1);
         }
@@ -78,6 +90,8 @@ int main(int argc, char **argv)
             memcpy(&value, large, sizeof value);
         } else
             value = next(end[0], i);
+        if (value != nth((uint32_t)i))
+            work_wrong(x);
         x = value % 4 == 0 ? work_odd(x + value) : work_even(x + value);
     }
     char rest;
