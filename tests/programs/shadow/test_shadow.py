@@ -448,10 +448,11 @@ def input_log():
     small, large = [target("shadow_inputs"), "6000"], [target("shadow_inputs"), "600", "large"]
     shadows = until(small, lambda s: s["ended"]["input"] > 0)["shadows"]
     expect(shadows["replayed"] == shadows["input_lost"] == 0, f"without --log-input: {shadows}")
+    report = until(small, lambda s: s["replayed"] > 0, "--log-input")
+    expect(instructions(report, "work_wrong") == 0, f"shadows have read something else: {report['shadows']}")
     report = until(small, lambda s: s["replayed"] > 100 and s["ended"]["complete"] > 4, "--log-input")
     odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
-    expect(instructions(report, "work_wrong") == 0, f"shadows have read something else: {report['shadows']}")
     shadows = until(large, lambda s: s["input_lost"] > 0, "--log-input")["shadows"]
     expect(shadows["replayed"] == 0 and shadows["ended"]["input"] >= shadows["input_lost"], f"large: {shadows}")
 
