@@ -440,7 +440,7 @@ def until(command, wanted, *options):
 
 
 def instructions(report, name):
-    return sum(f["self"] for f in report["functions"] if f["name"] == name)
+    return sum(b["count"] * b["instructions"] for b in report["blocks"] if b["function"] == name)
 
 
 def input_log():
