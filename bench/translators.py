@@ -11,9 +11,9 @@ import pairs
 import store
 from pairs import Copy
 
-OURS = ("exact-null", "exact-blocks", "exact-path", "exact-results")
+OURS = ("exact-null", "exact-blocks", "exact-path", "exact-written")
 NAMES = OURS + ("valgrind", "qemu")
-SETS = [("native", "null", "exact-null", "exact-blocks"), ("native", "exact-path", "exact-results"),
+SETS = [("native", "null", "exact-null", "exact-blocks"), ("native", "exact-path", "exact-written"),
         ("native", "valgrind", "qemu")]
 
 

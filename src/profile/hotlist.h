@@ -1,13 +1,6 @@
 /* The most frequent values of a stream, in constant space. Two ways of keeping them:
  *
- * Concise samples (Gibbons and Matias; Burrows et al., Efficient and Flexible Value Sampling, section
- * 2.2). A probability p, at first 1, and a counter C[v] for each of at most N = 16 values:
- *
- *     a value v of the stream is added to C[v] with probability p
- *     while more than N counters are not 0:
- *         p becomes p / f, f = 16/15, and of the C[v] instances of each v each stays with probability 1 / f
- *
- * C[v] / p is an unbiased estimate of how often v was in the stream, whatever the stream.
+ * Concise samples: sigsafe/concise.h.
  *
  * Top-N-value tables (Calder, Feller and Eustace, Value Profiling, section 3): N = 50 counters. A value that
  * has none gets one while there is room; every TNV_INTERVAL values the lower half is flushed, so that new
@@ -23,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sigsafe/concise.h"
+
 /* The numbers are the files' (docs/format.md). */
 enum hotlist_kind { HOTLIST_CONCISE = 0, HOTLIST_TNV = 1, HOTLIST_KINDS };
 
 enum {
-    HOTLIST_CONCISE_MAX = 16, /* N */
     HOTLIST_TNV_MAX = 50,
     HOTLIST_TNV_INTERVAL = 2000,
-    HOTLIST_STEPS_MAX = 640, /* p would be 1e-18: more values than can be */
 };
 
 /* What a value is: numbers of different spaces are different values. */
@@ -42,32 +35,6 @@ enum hotlist_space {
 };
 
 enum hotlist_region { REGION_OTHER, REGION_STACK, REGION_HEAP, REGION_MAPPED, REGION_COUNT };
-
-struct hotlist_value {
-    uint64_t bits;
-    uint32_t space; /* enum hotlist_space */
-};
-
-struct hotlist_entry {
-    uint64_t bits;
-    uint64_t count;
-    uint32_t space;
-    uint32_t reserved;
-};
-
-struct hotlist {
-    uint64_t observed; /* length of the stream */
-    uint32_t count;    /* of entries; their counters are not 0 */
-    uint32_t steps;    /* concise: p is (15/16)^steps */
-    struct hotlist_entry entries[]; /* room for hotlist_room(kind) */
-};
-
-/* A generator of its own: xoshiro256**, seeded by splitmix64. */
-struct hotlist_random {
-    uint64_t state[4];
-};
-void hotlist_random_seed(struct hotlist_random *r, uint64_t seed);
-uint64_t hotlist_random_next(struct hotlist_random *r);
 
 /* Entries that a hotlist keeps at most, and that it needs room for: one more while a value is added. */
 static inline uint32_t hotlist_most(enum hotlist_kind kind)

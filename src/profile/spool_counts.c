@@ -4,7 +4,8 @@
 
 #include "base/saturate.h"
 #include "profile/spool_paths.h"
-#include "profile/spool_streams.h"
+#include "profile/spool_rows.h"
+#include "profile/spool_values.h"
 
 /* The chunks of one process's things, newest first: what an id means is in the first one that
  * begins at or below it. */
@@ -17,7 +18,9 @@ struct chunks {
 struct reader {
     struct spool_counts_reader *r;
     struct profile_counts *to;
-    uint32_t process;
+    uint32_t process; /* its number */
+    const struct profile_process *maps; /* the process itself: its maps */
+    struct profile_values **values;
     struct chunks chunks;
     uint32_t *block_of; /* of paths: by id, 1 + the index of the block; 0: not looked at yet */
     uint32_t ids;       /* room in it */
@@ -296,15 +299,18 @@ static bool add_stream(struct reader *q, const struct spool_thing *t, const stru
     return profile_streams_add(q->to->streams, &stream);
 }
 
-static bool stream_row(void *data, uint32_t id, const struct spool_stream *s)
+static bool stream_row(void *data, uint32_t id, const void *row)
 {
     struct reader *q = data;
     struct spool_thing thing;
-    bool known = get_thing(q, id, &thing) && s->count <= COUNTER_MAX;
+    struct spool_stream s = *(const struct spool_stream *)row;
+    if (!s.count)
+        return true;
+    bool known = get_thing(q, id, &thing) && s.count <= COUNTER_MAX;
     if (known && is_block(&thing))
-        return add_block(q, &thing, s->count);
+        return add_block(q, &thing, s.count);
     if (known && thing.kind == THING_ACCESS && thing.instructions <= STREAM_UPDATE)
-        return add_stream(q, &thing, s);
+        return add_stream(q, &thing, &s);
     q->r->view->damage++;
     return true;
 }
@@ -315,8 +321,70 @@ static bool get_streams(struct reader *q, const struct spool_counts *record)
         return true;
     if (!q->to->streams)
         q->to->streams = profile_streams_new();
-    return q->to->streams && spool_streams_read(q->r->view, record, &q->r->streams, stream_row, q,
-                                                &q->to->streams->missed);
+    return q->to->streams &&
+           spool_rows_read(q->r->view, &record->streams, sizeof(struct spool_stream), &q->r->rows, stream_row,
+                           q, &q->to->streams->missed);
+}
+
+/* ---- results ---- */
+
+/* A number that lies in a mapped image, not at its link-time address, is one of the image, as in hotlists that a
+ * module fills: it means the same in another process. */
+static void name_addresses(const struct profile_process *p, struct hotlist *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        for (uint32_t k = 0; k < p->map_count; k++) {
+            const struct profile_map *m = &p->maps[k];
+            struct hotlist_entry *e = &list->entries[i];
+            if (e->space || !m->bias || e->bits < m->lo || e->bits >= m->hi || m->image >= PROFILE_IMAGE_PSEUDO)
+                continue;
+            e->bits -= m->bias;
+            e->space = HOTLIST_IMAGE + m->image;
+        }
+}
+
+static bool add_result(struct reader *q, const struct spool_thing *t, const struct spool_result *row)
+{
+    struct profile_values *values = *q->values;
+    struct profile_hotlist place = {.image = image_of(t->key), .offset = key_offset(t->key),
+                                    .site_image = PROFILE_IMAGE_PSEUDO};
+    if (place.image == PROFILE_IMAGE_NONE)
+        place.process = q->process;
+    struct profile_hotlist *h;
+    if (!spool_values_add(q->r->view, values, &place, &row->list, &h))
+        return false;
+    if (!h)
+        return true;
+    name_addresses(q->maps, h->list);
+    values->tuples = add_saturated(values->tuples, h->list->observed);
+    return true;
+}
+
+static bool result_row(void *data, uint32_t id, const void *row)
+{
+    struct reader *q = data;
+    struct spool_thing thing;
+    const struct spool_result *result = row;
+    uint64_t observed = load(&result->list.observed);
+    if (!observed)
+        return true;
+    bool known = get_thing(q, id, &thing) && observed <= COUNTER_MAX;
+    if (known && is_block(&thing))
+        return add_block(q, &thing, observed);
+    if (known && thing.kind == THING_RESULT)
+        return add_result(q, &thing, result);
+    q->r->view->damage++;
+    return true;
+}
+
+static bool get_results(struct reader *q, const struct spool_counts *record)
+{
+    if (!__atomic_load_n(&record->results, __ATOMIC_ACQUIRE))
+        return true;
+    if (!*q->values)
+        *q->values = spool_values_of_results();
+    return *q->values && spool_rows_read(q->r->view, &record->results, RESULT_ROW_SIZE, &q->r->rows, result_row, q,
+                                         &(*q->values)->refused);
 }
 
 static uint64_t to_ns(const struct spool_counts_reader *r, const uint64_t *ticks)
@@ -354,10 +422,10 @@ static void get_latencies(const struct spool_counts *s, struct profile_counts *c
     }
 }
 
-bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t process,
-                       struct profile_counts *to)
+bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struct profile_process *process, uint32_t index,
+                       struct profile_counts *to, struct profile_values **values)
 {
-    struct reader q = {.r = r, .to = to, .process = process};
+    struct reader q = {.r = r, .to = to, .process = index, .maps = process, .values = values};
     const struct spool_counts *record =
         ref ? spool_view_visit(r->view, ref, sizeof *record) : NULL;
     if (!record)
@@ -366,7 +434,7 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t pr
     get_latencies(record, to);
     bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
               get_windows(&q, record) && get_paths(&q, record) &&
-              get_streams(&q, record);
+              get_streams(&q, record) && get_results(&q, record);
     free(q.block_of);
     free(q.chunks.list);
     free(q.chunks.first);

@@ -5,8 +5,10 @@
 #ifndef PENUMBRA_PROFILE_SPOOL_COUNTS_H
 #define PENUMBRA_PROFILE_SPOOL_COUNTS_H
 
+#include "profile/profile.h"
 #include "profile/spool_view.h"
 #include "sigsafe/spool_paths.h"
+#include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
 
 /* Zeroed but for what spool_counts_reader sets; lives as long as one spool is read. */
@@ -16,7 +18,7 @@ struct spool_counts_reader {
     uint64_t steps;    /* chunks that may still be looked at */
     uint64_t counters; /* counters that may still be looked at */
     uint64_t paths;    /* entries of tables of paths, likewise */
-    uint64_t streams;  /* rows of streams, likewise */
+    uint64_t rows;     /* bytes of rows, likewise */
     uint32_t block_capacity, edge_capacity; /* of the profile_counts that grow */
 };
 
@@ -26,12 +28,13 @@ static inline struct spool_counts_reader spool_counts_reader(struct spool_view *
                                         .steps = v->spool.mapped / SPOOL_UNIT,
                                         .counters = v->spool.mapped / sizeof(uint64_t),
                                         .paths = v->spool.mapped / sizeof(struct spool_path),
-                                        .streams = v->spool.mapped / sizeof(struct spool_stream)};
+                                        .rows = v->spool.mapped};
 }
 
-/* Adds one process's counts. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records
- * are not settled. False without memory. */
-bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, uint32_t process,
-                       struct profile_counts *to);
+/* Adds the counts of process number `index`, and what is known of results to *values, which is made if it is
+ * NULL. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not settled. False without
+ * memory. */
+bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struct profile_process *process, uint32_t index,
+                       struct profile_counts *to, struct profile_values **values);
 
 #endif

@@ -329,8 +329,8 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     for (uint32_t i = 0; ok && i < threads.count; i++)
         ok = get_thread(r, threads.records[i], index);
     if (ok && r->p->counts)
-        ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), index,
-                               r->p->counts);
+        ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), to, index,
+                               r->p->counts, &r->p->values);
     if (ok && r->p->shadows)
         ok = spool_shadows_read(&r->view, __atomic_load_n(&s->shadows, __ATOMIC_ACQUIRE),
                                 r->header->config.tsc_hz, r->p->shadows);
@@ -339,9 +339,11 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     return ok;
 }
 
-/* With the processes, which hotlists refer to. */
+/* With the processes, which hotlists refer to. Results, which no module saw, are there already. */
 static bool get_values(struct reader *r, const struct record_list *list)
 {
+    if (r->p->values)
+        return true;
     spool_ref *refs = calloc(list->count ? list->count : 1, sizeof *refs);
     if (!refs)
         return false;

@@ -139,27 +139,49 @@ static uint32_t image_of(uint64_t key)
     return image == 0 || image == KEY_IMAGE_PSEUDO ? PROFILE_IMAGE_NONE : image;
 }
 
-static bool get_hotlist(struct spool_view *v, const struct spool_value_processes *processes,
-                        const struct spool_hotlist *s, struct profile_values *to)
+bool spool_values_add(struct spool_view *v, struct profile_values *to, const struct profile_hotlist *place,
+                      const struct hotlist *list, struct profile_hotlist **out)
 {
     enum hotlist_kind kind = (enum hotlist_kind)to->summary;
-    uint64_t key = s->key, site = s->site;
-    uint32_t process = s->process ? process_of(processes, s->process) : 0;
     struct profile_hotlist *h = profile_values_add_hotlist(to, hotlist_most(kind) + hotlist_room(kind));
+    *out = h;
     if (!h)
         return false;
-    h->image = image_of(key);
-    h->offset = key_offset(key);
-    h->kind = s->kind;
-    h->site_image = site ? image_of(site) : PROFILE_IMAGE_PSEUDO;
-    h->site = key_offset(site);
-    h->process = process;
-    if (h->kind < to->kind_count && process != UINT32_MAX && copy_list(h->list, &s->list, kind))
+    struct hotlist *room = h->list;
+    *h = *place;
+    h->list = room;
+    if (h->kind < to->kind_count && h->process != UINT32_MAX && copy_list(h->list, list, kind))
         return true;
     v->damage++;
     free(h->list);
     to->hotlist_count--;
+    *out = NULL;
     return true;
+}
+
+struct profile_values *spool_values_of_results(void)
+{
+    struct profile_values *values = profile_values_new("");
+    struct profile_value_kind *kind = values ? profile_values_add_kind(values, "result") : NULL;
+    if (!kind) {
+        profile_values_free(values);
+        return NULL;
+    }
+    kind->format = PENUMBRA_SHOW_GUESS;
+    kind->role = PENUMBRA_ROLE_RESULT;
+    return values;
+}
+
+static bool get_hotlist(struct spool_view *v, const struct spool_value_processes *processes,
+                        const struct spool_hotlist *s, struct profile_values *to)
+{
+    uint64_t key = s->key, site = s->site;
+    struct profile_hotlist *h, place = {
+        .image = image_of(key), .offset = key_offset(key), .kind = s->kind,
+        .site_image = site ? image_of(site) : PROFILE_IMAGE_PSEUDO, .site = key_offset(site),
+        .process = s->process ? process_of(processes, s->process) : 0,
+    };
+    return spool_values_add(v, to, &place, &s->list, &h);
 }
 
 static bool get_hotlists(struct spool_view *v, const struct spool_value_processes *processes,

@@ -92,6 +92,14 @@ struct spool_value_processes {
 bool spool_values_read(struct spool_view *v, const struct spool_value_processes *processes,
                        struct profile_values **out);
 
+/* Adds a hotlist at this place (image and site are session numbers) with a copy of `list`, in the spool. *out: it,
+ * or NULL if it is damaged, which is counted. False without memory. */
+bool spool_values_add(struct spool_view *v, struct profile_values *to, const struct profile_hotlist *place,
+                      const struct hotlist *list, struct profile_hotlist **out);
+
+/* What the tool `results` has found, no hotlist yet: no module made it. NULL without memory. */
+struct profile_values *spool_values_of_results(void);
+
 /* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists of images
  * that there are not are damage. Settles. */
 bool spool_values_resolve(struct spool_view *v, struct profile_values *values,

@@ -40,10 +40,14 @@ void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t off
 void report_values_header(FILE *out, const struct profile_values *v)
 {
     char sequences[TEXT_NUMBER_SIZE], tuples[TEXT_NUMBER_SIZE];
-    fputs("by module ", out);
-    text_name(out, v->module, 0);
-    fprintf(out, ": %s instructions observed in %s sequences", text_count(tuples, v->tuples),
-            text_count(sequences, v->sequences));
+    if (*v->module) {
+        fputs("by module ", out);
+        text_name(out, v->module, 0);
+        fprintf(out, ": %s instructions observed in %s sequences", text_count(tuples, v->tuples),
+                text_count(sequences, v->sequences));
+    } else {
+        fprintf(out, "%s results", text_count(tuples, v->tuples));
+    }
     if (v->every > 1)
         fprintf(out, ", at one of %" PRIu64 " samples", v->every);
     fprintf(out, "; %" PRIu32 " hotlists%s%s\n", v->hotlist_count,

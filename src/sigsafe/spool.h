@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 10u
+#define SPOOL_VERSION 11u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -89,8 +89,9 @@ enum carrier_kind {
     X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")              \
     X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")         \
     X(TOOL_STREAMS, "streams", TOOL_TRANSLATED, "strides and spans of each load and store")        \
+    X(TOOL_RESULTS, "results", TOOL_TRANSLATED, "the most frequent results of each instruction")   \
     X(TOOL_PATH, "path", 1u << CARRIER_EXACT, "for measuring: each block, into a ring, unread")    \
-    X(TOOL_RESULTS, "results", 1u << CARRIER_EXACT, "for measuring: each result, the same")
+    X(TOOL_WRITTEN, "written", 1u << CARRIER_EXACT, "for measuring: each result, the same")
 
 enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
 #define TOOL_ENUMERATOR(id, name, carriers, what) id,

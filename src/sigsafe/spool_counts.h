@@ -43,6 +43,8 @@ enum thing_kind {
     THING_EDGE,     /* a transfer of control between two places */
     THING_ACCESS,   /* a memory operand of an instruction: `bytes` of memory, `instructions` is
                        an enum stream_kind (spool_streams.h) */
+    THING_RESULT,   /* a general register that an instruction writes: `bytes` of it, `instructions` is
+                       its number (spool_results.h) */
 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */
@@ -128,8 +130,8 @@ struct spool_counts {
     uint64_t dispatches, dispatch_ticks; /* entries into the dispatcher; translation included */
     uint32_t tuples;  /* atomic spool_ref of a struct spool_tuples (tuples.h); 0: none */
     uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
-    uint32_t streams; /* the same: spool_streams.h */
-    uint32_t reserved;
+    uint32_t streams; /* the same, of spool_rows.h: spool_streams.h */
+    uint32_t results; /* the same: spool_results.h */
     struct latency latencies[LATENCY_KIND_COUNT];
 };
 

@@ -1,25 +1,120 @@
-/* For measuring what recording costs: every value that an instruction writes to a general register, 8
- * bytes, into the thread's ring; the stack pointer's excepted where push, pop, call and return move it.
- * Nobody reads it. */
+/* The most frequent results of every instruction: each value that an instruction writes to a general register, as
+ * wide as it writes it (what is kept: sigsafe/spool_results.h). Of two registers, the first; the stack pointer's
+ * excepted where push, pop, call and return move it. What ends a block by transferring control is not observed
+ * (system calls, loop, string instructions that are blocks of their own).
+ *
+ *      block entry            id | BLOCK          4 bytes
+ *      behind an instruction  id | form, value    4 and 8
+ *
+ * Records stand alone: a signal or a fault may end a block anywhere between two of them.
+ *
+ * Context: block_as under the engine's lock; the rest in the thread concerned.
+ * Ownership: each thread's rows stay until the process ends. */
+#include <stddef.h>
+
+#include "sigsafe/spool_results.h"
+#include "tools/classify.h"
+#include "tools/rows.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
-static void insn_as(const struct hook_block *block, uint32_t index, struct hooks *h)
+/* Above the bits of an id. */
+#define BLOCK (UINT32_C(1) << 31)
+#define HIGH (UINT32_C(1) << 30) /* bits 8 to 15 of the register */
+enum { WIDTH_SHIFT = 27, WIDTH_MASK = 7 };
+#define ID_MASK ((UINT32_C(1) << WIDTH_SHIFT) - 1)
+_Static_assert(COUNTS_IDS_MAX <= ID_MASK, "ids leave room");
+/* The number of a width is how many times it doubles: 1, 2, 4, 8 bytes. */
+static const uint64_t masks[] = { 0xff, 0xffff, UINT32_MAX, UINT64_MAX };
+
+struct results {
+    struct rows_store store;
+    struct hotlist_random random;
+};
+
+static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h)
 {
     struct x86_definition written[X86_DEFINITIONS_MAX];
-    unsigned count = x86_definitions_as(&block->insns[index], written);
-    for (unsigned i = 0; i < count; i++)
-        if (written[i].reg != X86_RSP || block->insns[index].fields)
-            hook_append_register_as(h, HOOK_AFTER, index, written[i].reg, 8);
+    const struct x86_insn *insn = &block->insns[index];
+    unsigned count = x86_definitions_as(insn, written), i = 0;
+    while (i < count && written[i].reg == X86_RSP && !insn->fields)
+        i++;
+    if (i == count)
+        return true;
+    const struct x86_definition *d = &written[i];
+    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d->width,
+                                 .instructions = d->reg };
+    uint32_t id = hook_thing_make_as(h, &thing);
+    if (id >= COUNTS_IDS_MAX)
+        return false;
+    uint32_t form = (uint32_t)__builtin_ctz(d->width) << WIDTH_SHIFT | (d->high ? HIGH : 0);
+    bool last = index + 1 == block->count;
+    enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
+    return hook_append_constant_as(h, point, last ? 0 : index, id | form, 4) &&
+           hook_append_register_as(h, point, last ? 0 : index, (enum engine_register)d->reg, 8);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
 {
     (void)data;
-    for (uint32_t i = 0; i + 1 < block->count; i++)
-        insn_as(block, i, h);
+    struct spool_thing thing = classify_block_as(h, block);
+    uint32_t id = hook_thing_make_as(h, &thing);
+    uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
+    uint64_t pc = block->pc;
+    bool ok = id < COUNTS_IDS_MAX && hook_append_constant_as(h, HOOK_ENTRY, 0, id | BLOCK, 4);
+    for (uint32_t i = 0; ok && i < observed; i++) {
+        ok = result_as(block, i, pc, h);
+        pc += block->insns[i].length;
+    }
+    if (!ok)
+        hook_refuse_as(h);
+}
+
+/* ---- values ---- */
+
+typedef struct { uint32_t v; } __attribute__((packed, may_alias)) word32;
+typedef struct { uint64_t v; } __attribute__((packed, may_alias)) word64;
+
+static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
+                     bool ends)
+{
+    (void)data;
+    (void)ends;
+    struct results *s = t->tool;
+    if (!s || !s->store.record)
+        return;
+    for (const uint8_t *at = records, *end = records + size; at < end;) {
+        uint32_t word = ((const word32 *)(const void *)at)->v;
+        struct spool_result *row = rows_at_as(&s->store, word & ID_MASK);
+        at += sizeof(uint32_t);
+        if (word & BLOCK) {
+            if (row)
+                row->list.observed++;
+            continue;
+        }
+        uint64_t value = ((const word64 *)(const void *)at)->v;
+        at += sizeof(uint64_t);
+        value = (word & HIGH ? value >> 8 : value) & masks[word >> WIDTH_SHIFT & WIDTH_MASK & 3];
+        if (row)
+            result_add_as(row, value, &s->random);
+        else
+            s->store.record->missed++;
+    }
+}
+
+static bool thread_begin_as(void *data, struct engine_thread *t)
+{
+    struct spool_counts *counts = hook_counts(t);
+    (void)data;
+    if (!rows_thread_begin_as(t, sizeof(struct results), counts ? &counts->results : NULL, RESULT_ROW_SIZE))
+        return false;
+    struct results *s = t->tool;
+    if (s->store.record)
+        hotlist_random_seed(&s->random, (uint64_t)s->store.record->tid);
+    return true;
 }
 
 const struct tool tool_results = {
-    .name = "results", .flags = TOOL_STEALS_R15, .block = block_as,
+    .name = "results", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .block = block_as,
+    .thread_begin = thread_begin_as, .flush = flush_as,
 };

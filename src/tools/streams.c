@@ -15,7 +15,7 @@
 
 #include "sigsafe/spool_streams.h"
 #include "tools/classify.h"
-#include "tools/memory.h"
+#include "tools/rows.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
 
@@ -96,11 +96,6 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- addresses ---- */
 
-struct streams {
-    struct stream_store store;
-    const struct spool_counts *counts; /* that the store belongs to: a forked child has its own */
-};
-
 struct record {
     const uint8_t *at;
 };
@@ -127,22 +122,22 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
 {
     (void)data;
     (void)ends;
-    struct streams *s = t->tool;
+    struct rows_store *s = t->tool;
     struct record r = { records };
     const struct access *accesses = hook_common(t);
-    if (!s || !s->store.record)
+    if (!s || !s->record)
         return;
     while (r.at < records + size) {
         uint32_t id = take32(&r);
         const struct access *a = &accesses[id];
-        struct spool_stream *row = streams_row_as(&s->store, id);
+        struct spool_stream *row = rows_at_as(s, id);
         uint64_t address = (uint64_t)a->base;
         if (a->has_base)
             address += take64(&r);
         if (a->scale)
             address += take64(&r) * a->scale;
         if (!row)
-            s->store.record->missed += a->is_access;
+            s->record->missed += a->is_access;
         else if (a->is_access)
             stream_access_as(row, address);
         else
@@ -152,24 +147,9 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
 
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
-    (void)data;
     struct spool_counts *counts = hook_counts(t);
-    struct streams *s = t->tool ? t->tool : memory_map_as(sizeof *s);
-    if (!s)
-        return false;
-    t->tool = s;
-    if (!counts || (s->store.record && s->counts == counts))
-        return true;
-    s->counts = counts;
-    struct spool_window *window = t->window.record;
-    int32_t tid = window ? window->tid : 0;
-    if (window && streams_resume_as(&s->store, hook_spool(t), window->tool, tid))
-        return true;
-    if (!streams_begin_as(&s->store, hook_spool(t), counts, tid))
-        return false;
-    if (window)
-        window->tool = spool_ref_of(hook_spool(t), s->store.record);
-    return true;
+    (void)data;
+    return rows_thread_begin_as(t, sizeof(struct rows_store), counts ? &counts->streams : NULL, sizeof(struct spool_stream));
 }
 
 const struct tool tool_streams = {

@@ -5,7 +5,7 @@
 #include "sigsafe/spool.h"
 
 static const struct tool *const tools[] = { &tool_null,  &tool_count, &tool_blocks, &tool_edges,
-                                            &tool_calls, &tool_path,  &tool_results,
+                                            &tool_calls, &tool_path,  &tool_written, &tool_results,
                                             &tool_paths, &tool_streams };
 
 static bool equal(const char *a, const char *b)
@@ -32,7 +32,8 @@ const struct tool *tool_of_kind(uint32_t kind)
         [TOOL_EDGES] = &tool_edges,   [TOOL_CALLS] = &tool_calls, [TOOL_PATHS] = &tool_paths,
         [TOOL_VALUES] = &tool_values,
         [TOOL_STREAMS] = &tool_streams,
-        [TOOL_PATH] = &tool_path,     [TOOL_RESULTS] = &tool_results,
+        [TOOL_RESULTS] = &tool_results,
+        [TOOL_PATH] = &tool_path,     [TOOL_WRITTEN] = &tool_written,
     };
     return kind < TOOL_KIND_COUNT ? kinds[kind] : NULL;
 }

@@ -15,8 +15,9 @@ extern const struct tool tool_edges;   /* executions of each transfer of control
 extern const struct tool tool_calls;   /* calls in their calling context */
 extern const struct tool tool_paths;   /* interprocedural acyclic paths */
 extern const struct tool tool_streams; /* strides and spans of each load and store */
+extern const struct tool tool_results; /* the most frequent results of each instruction */
 extern const struct tool tool_path;    /* block numbers into a ring (bench) */
-extern const struct tool tool_results; /* every general-register result into a ring (bench) */
+extern const struct tool tool_written; /* every general-register result into a ring (bench) */
 
 extern const struct tool tool_values;  /* what instructions read, write and do (tuples.h) */
 

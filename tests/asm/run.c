@@ -24,12 +24,12 @@ const struct mode modes[] = {
     { "blocks", &tool_blocks, 0, CODE_FIXED, false },
     { "edges", &tool_edges, 0, CODE_FIXED, false },
     { "path", &tool_path, 0, CODE_FIXED, false },
-    { "results", &tool_results, 0, CODE_FIXED, false },
-    { "results, budget of 1", &tool_results, 1, CODE_FIXED, false },
-    { "results, large budget, checked", &tool_results, 1 << 20, CODE_CHECKED, false },
+    { "written", &tool_written, 0, CODE_FIXED, false },
+    { "written, budget of 1", &tool_written, 1, CODE_FIXED, false },
+    { "written, large budget, checked", &tool_written, 1 << 20, CODE_CHECKED, false },
     { "hooks at all points", &tool_all_points, 0, CODE_FIXED, false },
     { "paired", NULL, 0, CODE_FIXED, true },
-    { "paired results, budget of 2, checked", &tool_results, 2, CODE_CHECKED, true },
+    { "paired written, budget of 2, checked", &tool_written, 2, CODE_CHECKED, true },
 };
 const unsigned mode_count = sizeof modes / sizeof *modes;
 

@@ -90,7 +90,7 @@ static void test_addresses_at_both_ends(void **state)
 static void test_no_room(void **state)
 {
     enum { SIZE = 256 << 10 };
-    static struct stream_store store;
+    static struct rows_store store;
     struct spool spool = {.mapped = SIZE};
     unsigned rows = 0;
     (void)state;
@@ -100,13 +100,13 @@ static void test_no_room(void **state)
     h->size = h->limit = SIZE;
     h->next = SPOOL_HEADER_SIZE;
     struct spool_counts *c = spool_alloc_as(&spool, sizeof *c);
-    assert_true(streams_begin_as(&store, &spool, c, 7));
-    assert_null(streams_row_as(&store, STREAM_ROWS * STREAM_CHUNKS));
-    while (rows < STREAM_CHUNKS && streams_row_as(&store, rows * STREAM_ROWS))
+    assert_true(rows_begin_as(&store, &spool, c, &c->streams, 0, sizeof(struct spool_stream), 7));
+    assert_null(rows_at_as(&store, ROWS_CHUNK * ROWS_CHUNKS));
+    while (rows < ROWS_CHUNKS && rows_at_as(&store, rows * ROWS_CHUNK))
         rows++;
-    assert_in_range(rows, 1, SIZE / (STREAM_ROWS * sizeof(struct spool_stream)));
+    assert_in_range(rows, 1, SIZE / (ROWS_CHUNK * sizeof(struct spool_stream)));
     /* What has room still is where it was. */
-    assert_ptr_equal(streams_row_as(&store, 1), streams_row_as(&store, 0) + 1);
+    assert_ptr_equal(rows_at_as(&store, 1), (struct spool_stream *)rows_at_as(&store, 0) + 1);
     munmap(spool.base, SIZE);
 }
 

@@ -132,7 +132,7 @@ static void with_a_stolen_register(void **state)
     compared = REGISTERS;
     every_place("path", false);
     assert_true(places[PLACE_CORE] > 100);
-    every_place("results", false);
+    every_place("written", false);
     every_place("times", false);
 }
 

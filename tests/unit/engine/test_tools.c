@@ -12,7 +12,7 @@
 #include "run.h"
 #include "tools/tools.h"
 
-static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results",
+static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written",
                                      "times" };
 
 static void nothing_changes(void **state)

@@ -155,14 +155,14 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c)
 
 void sample_streams_in(const struct spool *s, struct spool_counts *c)
 {
-    static struct stream_store store;
-    if (!streams_begin_as(&store, s, c, 7))
+    static struct rows_store store;
+    if (!rows_begin_as(&store, s, c, &c->streams, 0, sizeof(struct spool_stream), 7))
         abort();
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .bytes = 8,
                                      .instructions = (uint16_t)(1 + i % 3), .kind = THING_ACCESS};
         uint32_t id = counts_thing_as(s, c, &access);
-        struct spool_stream *row = id == COUNTS_NONE ? NULL : streams_row_as(&store, id);
+        struct spool_stream *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         if (!row)
             abort();
         for (uint64_t k = 0; k < 10 + i; k++)

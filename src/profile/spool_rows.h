@@ -1,0 +1,16 @@
+/* Rows from a spool (sigsafe/spool_rows.h), for spool_counts.c. As hostile as all of it.
+ *
+ * Context: ordinary code. The spool may be written to concurrently.
+ * Ownership: the caller's view. */
+#ifndef PENUMBRA_PROFILE_READ_ROWS_H
+#define PENUMBRA_PROFILE_READ_ROWS_H
+
+#include "profile/spool_view.h"
+#include "sigsafe/spool_rows.h"
+
+/* Calls row() with each row, row_size bytes of the spool, of each record in the list. *bytes: how many may still
+ * be looked at; *missed grows by what there was no room for. False without memory, or when row() says so. */
+bool spool_rows_read(struct spool_view *v, const uint32_t *list, uint32_t row_size, uint64_t *bytes,
+                     bool (*row)(void *data, uint32_t id, const void *row), void *data, uint64_t *missed);
+
+#endif

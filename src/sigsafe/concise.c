@@ -1,0 +1,127 @@
+#include "sigsafe/concise.h"
+
+#include <stddef.h>
+
+static uint64_t rotate(uint64_t x, int by)
+{
+    return x << by | x >> (64 - by);
+}
+
+void hotlist_random_seed(struct hotlist_random *r, uint64_t seed)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        r->state[i] = z ^ z >> 31;
+    }
+}
+
+uint64_t hotlist_random_next(struct hotlist_random *r)
+{
+    uint64_t *s = r->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+/* p as a 64-bit fraction, a little less where it is 1: by the binary digits of `steps`. */
+static uint64_t probability(const struct hotlist *h)
+{
+    /* (15/16)^(2^i), rounded */
+    static const uint64_t powers[] = {
+        UINT64_C(0xf000000000000000),
+        UINT64_C(0xe100000000000000),
+        UINT64_C(0xc5c1000000000000),
+        UINT64_C(0x98c29b8100000000),
+        UINT64_C(0x5b27ac993df97701),
+        UINT64_C(0x20753adafd1e839f),
+        UINT64_C(0x041d846598faf4d2),
+        UINT64_C(0x0010ef8a70456e97),
+        UINT64_C(0x0000011ed171d12d),
+        UINT64_C(0x0000000000014159),
+    };
+    uint64_t p = UINT64_MAX;
+    for (uint32_t steps = h->steps, i = 0; steps && i < sizeof powers / sizeof *powers; steps >>= 1, i++)
+        if (steps & 1)
+            p = (uint64_t)((unsigned __int128)p * powers[i] >> 64);
+    return p;
+}
+
+bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r)
+{
+    return !h->steps || hotlist_random_next(r) < probability(h);
+}
+
+uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r, uint64_t most)
+{
+    uint64_t p = probability(h), gap = 0;
+    while (h->steps && gap < most && hotlist_random_next(r) >= p)
+        gap++;
+    return gap;
+}
+
+#define TOSSED_MAX (UINT64_C(1) << 24)
+
+/* Four random bits are all set once in 16 times. Of very many, whose share would differ by less than one part in 4,000, only the rounding
+ * is left to chance: that is still unbiased. */
+uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r)
+{
+    uint64_t lost = 0;
+    if (count > TOSSED_MAX)
+        return count - count / 16 - (hotlist_random_next(r) % 16 < count % 16);
+    for (uint64_t left = count; left;) {
+        unsigned n = left < 64 ? (unsigned)left : 64;
+        uint64_t coins = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+        for (unsigned i = 0; i < 4; i++)
+            coins &= hotlist_random_next(r);
+        for (; coins; coins &= coins - 1)
+            lost++;
+        left -= n;
+    }
+    return count - lost;
+}
+
+void hotlist_thin(struct hotlist *h, struct hotlist_random *r)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < h->count; i++) {
+        struct hotlist_entry entry = h->entries[i];
+        entry.count = hotlist_keep_instances(entry.count, r);
+        if (entry.count)
+            h->entries[kept++] = entry;
+    }
+    h->count = kept;
+    h->steps++;
+}
+
+struct hotlist_entry *hotlist_find(struct hotlist *h, struct hotlist_value value)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (h->entries[i].bits == value.bits && h->entries[i].space == value.space)
+            return &h->entries[i];
+    return NULL;
+}
+
+void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t count)
+{
+    h->entries[h->count] =
+        (struct hotlist_entry){.bits = value.bits, .space = value.space, .count = count};
+    h->count++;
+}
+
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, struct hotlist_random *r)
+{
+    struct hotlist_entry *entry = hotlist_find(h, value);
+    if (entry) {
+        entry->count++;
+        return;
+    }
+    hotlist_append(h, value, 1);
+    while (h->count > HOTLIST_CONCISE_MAX)
+        hotlist_thin(h, r);
+}

@@ -1,0 +1,58 @@
+/* Rows in the spool, of one size, by id: what a thread knows of each thing that it has met.
+ *
+ *      spool_counts.streams, .results ─> spool_rows ─> ...     one a thread, newest first
+ *                                          └ chunks ─> chunk ─> ...  rows of ROWS_CHUNK ids each
+ *                                                       └ rows ─> [ row | row | ... ]   by id
+ *
+ * Ids are things (spool_counts.h).
+ *
+ * Context: _as functions: the owning thread, general registers only.
+ * Ownership: records live in the spool and are never freed. */
+#ifndef PENUMBRA_SIGSAFE_SPOOL_ROWS_H
+#define PENUMBRA_SIGSAFE_SPOOL_ROWS_H
+
+#include "sigsafe/spool_counts.h"
+
+enum {
+    ROWS_CHUNK = 256,
+    ROWS_CHUNKS = 1 << 14,
+};
+
+struct rows_chunk {
+    spool_ref next;
+    uint32_t first; /* id of row 0 */
+    spool_ref rows; /* ROWS_CHUNK of them */
+};
+
+struct spool_rows {
+    spool_ref next;
+    int32_t tid;
+    uint32_t chunks; /* atomic spool_ref, newest first */
+    uint32_t reserved;
+    uint64_t missed; /* things met for which there was no room */
+};
+
+/* A thread's view. */
+struct rows_store {
+    const struct spool *spool;
+    struct spool_rows *record; /* NULL: nothing is kept */
+    const struct spool_counts *counts; /* that the record belongs to: a forked child has its own */
+    uint32_t row_size;
+    uint8_t *rows[ROWS_CHUNKS]; /* by id / ROWS_CHUNK */
+};
+
+/* Makes the store one of these counts, whose `list` of records of such rows is given: the record `ref` (0: none;
+ * a shadow's, on whose seat the thread sits), or a new one. False: the spool is full. */
+bool rows_begin_as(struct rows_store *s, const struct spool *spool, const struct spool_counts *counts, uint32_t *list,
+                   spool_ref ref, uint32_t row_size, int32_t tid);
+
+/* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room. */
+void *rows_make_as(struct rows_store *s, uint32_t id);
+
+static inline void *rows_at_as(struct rows_store *s, uint32_t id)
+{
+    uint8_t *rows = id / ROWS_CHUNK < ROWS_CHUNKS ? s->rows[id / ROWS_CHUNK] : NULL;
+    return rows ? rows + (uint64_t)(id % ROWS_CHUNK) * s->row_size : rows_make_as(s, id);
+}
+
+#endif

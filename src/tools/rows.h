@@ -1,0 +1,15 @@
+/* For tools that keep rows (sigsafe/spool_rows.h) of what each thread does: the thread's store is t->tool.
+ *
+ * Context: as engine/hook.h says.
+ * Ownership: stores are memory of the tool's own, and stay. */
+#ifndef PENUMBRA_TOOLS_ROWS_H
+#define PENUMBRA_TOOLS_ROWS_H
+
+#include "engine/hook.h"
+#include "sigsafe/spool_rows.h"
+
+/* struct tool.thread_begin, for rows of this size. t->tool becomes a structure of `size` bytes that begins with the
+ * struct rows_store, zeroed at first. list: of the thread's counts, NULL: it has none. */
+bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, uint32_t row_size);
+
+#endif
