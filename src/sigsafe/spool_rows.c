@@ -41,10 +41,11 @@ void *rows_make_as(struct rows_store *s, uint32_t id)
 {
     if (id / ROWS_CHUNK >= ROWS_CHUNKS)
         return NULL;
-    struct rows_chunk *chunk = spool_alloc_as(s->spool, sizeof *chunk);
-    uint8_t *rows = chunk ? spool_alloc_as(s->spool, (uint64_t)ROWS_CHUNK * s->row_size) : NULL;
-    if (!rows)
+    struct rows_chunk *chunk =
+        spool_alloc_as(s->spool, ROWS_BEGIN + (uint64_t)ROWS_CHUNK * s->row_size);
+    if (!chunk)
         return NULL;
+    uint8_t *rows = (uint8_t *)chunk + ROWS_BEGIN;
     chunk->first = id / ROWS_CHUNK * ROWS_CHUNK;
     chunk->rows = spool_ref_of(s->spool, rows);
     spool_push_as(s->spool, &s->record->chunks, chunk);

@@ -21,8 +21,10 @@ enum {
 struct rows_chunk {
     spool_ref next;
     uint32_t first; /* id of row 0 */
-    spool_ref rows; /* ROWS_CHUNK of them */
+    spool_ref rows; /* ROWS_CHUNK of them, behind this */
 };
+
+enum { ROWS_BEGIN = 64 }; /* bytes from a chunk to its rows */
 
 struct spool_rows {
     spool_ref next;
@@ -46,7 +48,7 @@ struct rows_store {
 bool rows_begin_as(struct rows_store *s, const struct spool *spool, const struct spool_counts *counts, uint32_t *list,
                    spool_ref ref, uint32_t row_size, int32_t tid);
 
-/* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room. */
+/* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room, and nothing was taken of what there is. */
 void *rows_make_as(struct rows_store *s, uint32_t id);
 
 static inline void *rows_at_as(struct rows_store *s, uint32_t id)

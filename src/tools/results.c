@@ -85,7 +85,7 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
         return;
     for (const uint8_t *at = records, *end = records + size; at < end;) {
         uint32_t word = ((const word32 *)(const void *)at)->v;
-        struct spool_result *row = rows_at_as(&s->store, word & ID_MASK);
+        struct spool_result *row = rows_find_as(t, &s->store, word & ID_MASK);
         at += sizeof(uint32_t);
         if (word & BLOCK) {
             if (row)

@@ -20,3 +20,13 @@ bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list
         window->tool = spool_ref_of(hook_spool(t), s->record);
     return true;
 }
+
+void *rows_wait_as(struct engine_thread *t, struct rows_store *s, uint32_t id)
+{
+    void *row = NULL;
+    while (!row && id / ROWS_CHUNK < ROWS_CHUNKS && hook_wait_as(t))
+        row = rows_at_as(s, id);
+    if (row)
+        hook_waited(t);
+    return row;
+}

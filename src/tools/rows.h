@@ -12,4 +12,13 @@
  * struct rows_store, zeroed at first. list: of the thread's counts, NULL: it has none. */
 bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, uint32_t row_size);
 
+/* Makes the row of an id that has none. A whole run waits until the collector has made room; NULL: there is none. */
+void *rows_wait_as(struct engine_thread *t, struct rows_store *s, uint32_t id);
+
+static inline void *rows_find_as(struct engine_thread *t, struct rows_store *s, uint32_t id)
+{
+    void *row = rows_at_as(s, id);
+    return row ? row : rows_wait_as(t, s, id);
+}
+
 #endif

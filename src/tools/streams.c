@@ -130,7 +130,7 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     while (r.at < records + size) {
         uint32_t id = take32(&r);
         const struct access *a = &accesses[id];
-        struct spool_stream *row = rows_at_as(s, id);
+        struct spool_stream *row = rows_find_as(t, s, id);
         uint64_t address = (uint64_t)a->base;
         if (a->has_base)
             address += take64(&r);

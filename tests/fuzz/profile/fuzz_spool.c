@@ -8,7 +8,7 @@
 #include "profile/spool_read.h"
 #include "sample.h"
 
-enum { SIZE = 256 * 1024, SCRIBBLE = 11 };
+enum { SIZE = 512 * 1024, SCRIBBLE = 11 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

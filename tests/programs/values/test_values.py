@@ -148,6 +148,40 @@ def system_calls():
         expect(got == 1, f"{got} of {count} system calls are number 1")
 
 
+def results():
+    """The tool `results` counts every one, without a module, in whole runs and in shadows."""
+    rounds, places = 300000, symbols(own("known"))
+    exact = Recording([own("known"), str(rounds)], ["--exact", "--tool", "results"])
+    rows = observed(exact, own("known"))
+    for name, value, times in (("v_constant", 10, rounds), ("v_half", 5, rounds), ("v_zipf", 2, rounds // 2)):
+        got = share(rows, places[name], "result", value)
+        expect(abs(got[0] * rounds - times) <= 512 and got[1] == rounds, f"{name}: {got}, not {times} of {rounds}")
+    for value, want in ((3, 717 / 1024), (77777777, 307 / 1024)):
+        got, _ = share(rows, places["v_two"], "result", value)
+        expect(abs(got - want) < 0.002, f"v_two: {value} is {got}, not {want}")
+    spread = rows[places["v_spread"], "result"]
+    expect(spread["observed"] == rounds and spread["p"] < 0.01 and spread["invariance"] < 0.3, spread)
+    shadows = Recording([own("known"), "300000000"],
+                        ["--carrier", "shadow", "--tool", "results", "--load", "1", "--sample-size", "1M"])
+    if shadows.report["shadows"]["completed"]:
+        rows = observed(shadows, own("known"))
+        expect(share(rows, places["v_constant"], "result", 10)[0] == 1, rows)
+        out = subprocess.run([os.environ["PENUMBRA"], "compare", "--json", exact.file, shadows.file],
+                             capture_output=True, text=True)
+        expect(out.returncode == 0 and "diff_top" in out.stdout, out)
+    bursts = Recording([own("known"), "30000000"],
+                       ["--carrier", "burst", "--tool", "results", "--length", "5000", "-F", "2000"])
+    expect(bursts.report["values"]["instructions"] > 0, bursts.report["values"])
+
+
+def results_everywhere():
+    """Threads, children and signals: the program does what it does natively, and nothing is lost."""
+    for command in (["xz", "-T2", "-0", "-c", own("known")], ["sh", "-c", "echo one; (echo two | cat); exit 3"],
+                    [target("burst_changing"), "2000"]):
+        recording = Recording(command, ["--exact", "--tool", "results"])
+        expect(recording.report["values"]["refused"] == 0, recording.report["values"])
+
+
 def exact():
     """The whole run: nobody reads fast enough, and the program must not notice."""
     for command in (["echo", "hello"], ["sort", "-n"]):

@@ -7,6 +7,7 @@
 
 #include "profile/profile.h"
 #include "sigsafe/spool_paths.h"
+#include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
@@ -41,6 +42,8 @@ struct counts_window sample_counts(const struct spool *s, struct spool_process *
 void sample_paths_in(const struct spool *s, struct spool_counts *c);
 /* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
+/* The results of 20 instructions; those of instruction i take 1 + 2 * i values. */
+void sample_results_in(const struct spool *s, struct spool_counts *c);
 /* A spool with two processes, three threads and `samples` samples with random stacks. */
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);
 

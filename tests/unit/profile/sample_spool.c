@@ -171,6 +171,25 @@ void sample_streams_in(const struct spool *s, struct spool_counts *c)
     store.record->missed = 3;
 }
 
+void sample_results_in(const struct spool *s, struct spool_counts *c)
+{
+    static struct rows_store store;
+    struct hotlist_random random;
+    hotlist_random_seed(&random, 1);
+    if (!rows_begin_as(&store, s, c, &c->results, 0, RESULT_ROW_SIZE, 7))
+        abort();
+    for (uint64_t i = 0; i < 20; i++) {
+        struct spool_thing result = {.key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
+        uint32_t id = counts_thing_as(s, c, &result);
+        struct spool_result *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
+        if (!row)
+            abort();
+        for (uint64_t k = 0; k < 40; k++)
+            result_add_as(row, k % (1 + 2 * i), &random);
+    }
+    store.record->missed = 5;
+}
+
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
 {
     struct spool s = sample_spool_new(size);
@@ -208,6 +227,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
+    sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;
     munmap(w.base, w.capacity * sizeof *w.base);

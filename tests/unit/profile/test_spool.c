@@ -301,8 +301,8 @@ static void test_scribbles(void **state)
 {
     (void)state;
     enum { ITERATIONS = 10000 };
-    struct spool original = sample_spool(256 * 1024, 60, 3);
-    struct spool s = sample_spool_new(256 * 1024);
+    struct spool original = sample_spool(512 * 1024, 60, 3);
+    struct spool s = sample_spool_new(512 * 1024);
     uint64_t used = spool_header(&original)->next, seed = 11, damaged = 0;
     for (unsigned i = 0; i < ITERATIONS; i++) {
         memcpy(s.base, original.base, used);
