@@ -259,13 +259,25 @@ static bool blocks_add(struct builder *b)
     return true;
 }
 
-/* Only where there are no calling contexts: instructions and samples do not add up. */
+static bool has_contexts(const struct profile_thread *t)
+{
+    for (uint32_t i = 0; t->weight && i < t->node_count; i++)
+        if (t->nodes[i].self &&
+            (t->nodes[i].image != PROFILE_IMAGE_PSEUDO || t->nodes[i].offset != KEY_UNATTRIBUTED))
+            return true;
+    return false;
+}
+
+/* Only where there are no calling contexts: instructions and samples do not add up. What was charged to no
+ * context, as merged periods are under every carrier, makes none. */
 static bool view_is_of_blocks(const struct profile *p)
 {
+    if (!p->counts || !p->counts->block_count)
+        return false;
     for (uint32_t t = 0; t < p->thread_count; t++)
-        if (p->threads[t].weight)
+        if (has_contexts(&p->threads[t]))
             return false;
-    return p->counts && p->counts->block_count;
+    return true;
 }
 
 struct view *view_build(const struct profile *p, const struct symbols *s,
@@ -290,7 +302,7 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     if (ok && v->of_blocks && (options->thread || options->process))
         ok = err_set(e, ERR_USAGE, "blocks are counted for all threads and processes together, so "
                      "there is no view of some of them");
-    if (ok && (!root_add(&b) || !threads_add(&b) || (v->of_blocks && !blocks_add(&b))))
+    if (ok && (!root_add(&b) || !(v->of_blocks ? blocks_add(&b) : threads_add(&b))))
         ok = err_set(e, ERR_INTERNAL, "cannot build the report: out of memory");
     free(b.functions.slots);
     free(b.nodes.slots);

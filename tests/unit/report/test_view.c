@@ -283,6 +283,27 @@ static void huge_counts_saturate(void **state)
     close_all(&f);
 }
 
+/* Periods that were merged are charged to no context: they do not hide what the blocks say. */
+static void blocks_beside_unattributed(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "a 3");
+    struct profile_node *only = &p->threads[0].nodes[1];
+    only->image = PROFILE_IMAGE_PSEUDO;
+    only->offset = KEY_UNATTRIBUTED;
+    p->counts = profile_counts_new("shadow", "edges");
+    p->counts->blocks = calloc(1, sizeof *p->counts->blocks);
+    p->counts->blocks[p->counts->block_count++] = (struct profile_block){
+        .image = PROFILE_IMAGE_NONE, .offset = p->processes[0].jit[1].address, .bytes = 4,
+        .instructions = 2, .count = 50};
+    struct fixture f = open_with(p, &(struct view_options){ 0 });
+    assert_true(f.view->of_blocks);
+    assert_int_equal(f.view->samples, 100);
+    assert_int_equal(function(f.view, "b")->self, 100);
+    close_all(&f);
+}
+
 static void images_add_up(void **state)
 {
     (void)state;
@@ -333,6 +354,7 @@ int main(void)
         cmocka_unit_test(filters_choose_threads),
         cmocka_unit_test(wrong_filters_say_so),
         cmocka_unit_test(huge_counts_saturate),
+        cmocka_unit_test(blocks_beside_unattributed),
         cmocka_unit_test(images_add_up),
         cmocka_unit_test(a_million_levels),
     };
