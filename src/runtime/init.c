@@ -163,6 +163,7 @@ static bool begin(int argc, char **argv, bool is_translated)
 __attribute__((constructor)) static void runtime_init(int argc, char **argv, char **envp)
 {
     const char *path = variable(envp, SPOOL_ENV);
+    real_places_find();
     if (!path)
         return;
     /* valgrind's leak checker searches all that can be written: a little is enough to leave word. */

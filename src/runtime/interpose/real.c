@@ -38,3 +38,20 @@ void *real_anywhere(const char *name)
     }
     return found;
 }
+
+/* Made by the linker. */
+__attribute__((visibility("hidden"))) extern struct real_place __start_real_places[], __stop_real_places[];
+
+void *real_place_find(struct real_place *place)
+{
+    void *found = dlsym(RTLD_NEXT, place->name);
+    __atomic_store_n(&place->found, found, __ATOMIC_RELAXED);
+    return found;
+}
+
+void real_places_find(void)
+{
+    for (struct real_place *place = __start_real_places; place < __stop_real_places; place++)
+        if (!place->found)
+            real_place_find(place);
+}

@@ -1,5 +1,4 @@
-/* The libc function that an interposer stands in front of. Resolved at its first use, which may be
- * before our constructor has run.
+/* The libc functions that interposers stand in front of.
  *
  * Context: ordinary code (dlsym may take locks). */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_REAL_H
@@ -13,16 +12,25 @@ void *real_anywhere(const char *name);
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* One place that calls a real function. All such places lie side by side in a section of their own. */
+struct real_place {
+    const char *name;
+    void *found; /* atomic; NULL: not looked for yet */
+};
+
+/* Looks for the functions of all places, so that none is looked for in a child of a process with threads, or in
+ * a signal handler of the program: dlsym takes a lock that another thread may hold, or have held when the child was
+ * made. Called by the constructor, before there are threads; what is called earlier looks for itself. */
+void real_places_find(void);
+
+void *real_place_find(struct real_place *place);
+
 /* REAL(close)(fd): the next definition of close after ours. */
 #define REAL(name)                                                                                 \
     (*({                                                                                           \
-        static __typeof__(name) *resolved;                                                         \
-        __typeof__(name) *function = __atomic_load_n(&resolved, __ATOMIC_RELAXED);                 \
-        if (!function) {                                                                           \
-            function = (__typeof__(name) *)dlsym(RTLD_NEXT, #name);                                \
-            __atomic_store_n(&resolved, function, __ATOMIC_RELAXED);                               \
-        }                                                                                          \
-        function;                                                                                  \
+        static struct real_place place __attribute__((section("real_places"), used)) = {#name, NULL}; \
+        void *found = __atomic_load_n(&place.found, __ATOMIC_RELAXED);                             \
+        (__typeof__(name) *)(found ? found : real_place_find(&place));                                   \
     }))
 
 #endif

@@ -70,6 +70,12 @@ def rawclone():
            f"raw_worker: {r.total('raw_worker')} of {r.samples()}")
 
 
+def held():
+    """What the runtime puts before libc's functions looks for them in no child of a process with threads."""
+    for options in ((), ("-e", "read=1M"), ("-e", "lock-wait=1s"), ("--exact", "--tool", "null")):
+        Recording([target("held"), target("holder.so")], options)
+
+
 def forks():
     r = Recording([target("forks")], ("-F", "4999"))
     expect(len(r.report["processes"]) >= 181, f"{len(r.report['processes'])} processes")
@@ -360,6 +366,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
-                                  altstack, locked, inherits, shells, execs, users, brink, page_faults,
+                                  altstack, locked, held, inherits, shells, execs, users, brink, page_faults,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
