@@ -17,8 +17,9 @@ import store
 import suite
 
 FOLDER = os.path.join(inputs.WORK, "references")
-# What the sampled runs of each tool are compared with. The paper's value profiles are top-N-value tables.
-TOOLS = {"paths": ("--tool", "paths"), "values": ("--tool", "values", "--summary", "tnv")}
+# What the sampled runs of each tool are compared with. The paper's value profiles are top-N-value tables; `results` has
+# concise samples of 16 values.
+TOOLS = {"paths": ("--tool", "paths"), "results": ("--tool", "results"), "values": ("--tool", "values", "--summary", "tnv")}
 
 
 class Missing(Exception):
@@ -111,8 +112,8 @@ def need(a, program, tool, say):
 
 
 def run(a, say):
-    """Paths, and values of the short inputs; values of the whole ones only if asked for: they take days."""
-    for kind in a.asked_tools or ["paths", "short"]:
+    """Paths and results, and values of the short inputs; values of the whole ones only if asked for: they take days."""
+    for kind in a.asked_tools or ["paths", "results", "short"]:
         tool = "values" if kind == "short" else kind
         for program in map(suite.short, a.programs) if kind == "short" else a.programs:
             if not find(program, tool):

@@ -20,10 +20,10 @@ SIZES = ("1M", "10M", "100M")
 LOADS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
 BUDGET = "1%"
 MATRICES = {
-    "quick": {"paths": [("100M", 0.25), BUDGET]},
+    "quick": {"paths": [("100M", 0.25), BUDGET], "results": [BUDGET]},
     "diagonal": {"paths": [("1M", 0.0625), ("10M", 0.25), ("100M", 0.25), ("100M", 1.0), ("10M", 2.0), BUDGET],
-                 "values": [("10M", 0.25), ("100M", 0.25), BUDGET]},
-    "full": {tool: [(s, load) for s in SIZES for load in LOADS] + [BUDGET] for tool in ("paths", "values")},
+                 "results": [("10M", 0.25), ("100M", 0.25), BUDGET]},
+    "full": {tool: [(s, load) for s in SIZES for load in LOADS] + [BUDGET] for tool in ("paths", "results")},
 }
 BUDGET_ROUNDS = 3  # a difference of 1% needs more of them
 SECONDS_A_ROUND = 13
@@ -85,7 +85,7 @@ def record(a, cell):
 
 def compared(a, reference, profile, tool):
     """The metrics of `penumbra compare`; None: nothing was observed."""
-    by = {"paths": "acyclic", "values": "instruction"}[tool]
+    by = {"paths": "acyclic", "results": "instruction"}[tool]
     done = subprocess.run([a.tools.penumbra, "compare", "--json", "--by", by, reference, profile],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return json.loads(done.stdout) if done.returncode == 0 else None

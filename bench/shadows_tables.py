@@ -8,8 +8,8 @@ import suite
 import tables
 
 # What the paper says of its figures in numbers, by figure: the average over its programs at (sample size, load).
-PAPER = {("paths", "match"): {("100M", 0.25): 93}, ("values", "slowdown"): {("100M", 0.25): 1},
-         ("values", "coverage"): {("100M", 0.25): 0.2}}
+PAPER = {("paths", "match"): {("100M", 0.25): 93}, ("results", "slowdown"): {("100M", 0.25): 1},
+         ("results", "coverage"): {("100M", 0.25): 0.2}}
 OURS = {"slowdown": 1.0, "match": 97.0, "diff": 3.0, "coverage": 2.0}  # under the budget, median program
 
 
@@ -38,12 +38,12 @@ MEASURES = {
 }
 FIGURES = [
     ("Figure 3: accuracy of path profiles", "paths", "match", "weight match, %", 1, 50),
-    ("Figure 4: difference in invariance of value profiles", "values", "diff", "diff-top, %", 2, None),
-    ("Figure 5: slowdown, value profiles", "values", "slowdown", "%", 2, None),
+    ("Figure 4: difference in invariance of value profiles", "results", "diff", "diff-top, %", 2, None),
+    ("Figure 5: slowdown, value profiles", "results", "slowdown", "%", 2, None),
     ("Figure 5, path profiles", "paths", "slowdown", "%", 2, None),
-    ("Figure 6: increase of the page fault rate, value profiles", "values", "faults", "%", 0, None),
+    ("Figure 6: increase of the page fault rate, value profiles", "results", "faults", "%", 0, None),
     ("Figure 6, path profiles", "paths", "faults", "%", 0, None),
-    ("Figure 7: coverage, value profiles", "values", "coverage", "% of all instructions", 3, None),
+    ("Figure 7: coverage, value profiles", "results", "coverage", "% of all instructions", 3, None),
     ("Figure 7, path profiles", "paths", "coverage", "% of all instructions", 2, None),
 ]
 WORDS = ("\nA native copy and one under shadows start together and share one core; shadows go where they like, at the lowest "
@@ -115,11 +115,11 @@ def paper_table(data):
     rows = [
         ["accuracy of paths, average, over all cells", "83 to 93%", span(data, "paths", "match")],
         ["accuracy of paths at (100M, 0.25)", "93%", shown_percent(mean(data, "paths", at, "match"))],
-        ["difference in invariance, average, over all cells", "4 to 8%", span(data, "values", "diff")],
-        ["slowdown at (100M, 0.25)", "about 1%, values", f"{shown_percent(mean(data, 'values', at, 'slowdown'))} values, "
+        ["difference in invariance, average, over all cells", "4 to 8%", span(data, "results", "diff")],
+        ["slowdown at (100M, 0.25)", "about 1%, values", f"{shown_percent(mean(data, 'results', at, 'slowdown'))} values, "
          f"{shown_percent(mean(data, 'paths', at, 'slowdown'))} paths"],
         ["greatest slowdown of a program", "up to 20%", shown_percent(greatest(data))],
-        ["coverage at (100M, 0.25)", "0.2%, values", f"{shown_percent(mean(data, 'values', at, 'coverage'), 3)} values, "
+        ["coverage at (100M, 0.25)", "0.2%, values", f"{shown_percent(mean(data, 'results', at, 'coverage'), 3)} values, "
          f"{shown_percent(mean(data, 'paths', at, 'coverage'))} paths"],
         ["gcc (cc1) at (1M, 0.0625), paths", "28%", shown_percent(value(data, suite.BY_NAME["cc1"], "paths", ("1M", 0.0625),
                                                                        "match"))],
@@ -128,7 +128,7 @@ def paper_table(data):
 
 
 def greatest(data):
-    found = [value(data, p, t, c, "slowdown") for t in ("paths", "values") for p in suite.SUITE for c in cells(data, t)]
+    found = [value(data, p, t, c, "slowdown") for t in ("paths", "results") for p in suite.SUITE for c in cells(data, t)]
     return max((v for v in found if v is not None), default=None)
 
 
@@ -175,7 +175,7 @@ def budget_section(data, tool):
 def ends_section(data):
     """How shadows ended, by tool, in all rounds."""
     rows = []
-    for tool in ("paths", "values"):
+    for tool in ("paths", "results"):
         for program in suite.SUITE:
             rounds = [r for e in data.values() if e["tool"] == tool and e["program"] == program.name for r in e["rounds"]]
             counts = {}
@@ -216,7 +216,7 @@ def run(a, say):
         return
     text = tables.head_lines("Shadows", ["bench/run.py prepare", "bench/run.py shadows"], data.values())
     text += WORDS + load_sentence(data) + harm_sentence(data) + "\n## Beside the paper\n\n" + paper_table(data)
-    text += "".join(budget_section(data, t) for t in ("paths", "values"))
+    text += "".join(budget_section(data, t) for t in ("paths", "results"))
     text += "".join(figure(data, i, f) for i, f in enumerate(FIGURES, 1)) + ends_section(data)
     tables.write("shadows.md", text)
     tables.write_json("shadows.json", data)

@@ -11,8 +11,6 @@ import inputs
 
 FOLDER = os.path.join(inputs.WORK, "calls")
 BUILDS = {"plain": "-O2", "pg": "-O2 -pg"}
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-APT_LIST = f"deb-src [signed-by={KEYRING}] http://deb.debian.org/debian bookworm main\n"
 CC = "gcc-12"
 
 
@@ -42,20 +40,8 @@ def path_of(source, build):
 
 
 def apt(words, folder):
-    apt_folder = os.path.join(FOLDER, "apt")
-    command = ["apt-get", "-q", "-o", f"Dir::Etc::sourcelist={apt_folder}/sources.list", "-o",
-               "Dir::Etc::sourceparts=-", "-o", f"Dir::State::lists={apt_folder}/lists"]
+    command = [os.path.join(inputs.HERE, "own-apt"), os.path.join(FOLDER, "apt"), "apt-get", "-q"]
     inputs.run(command + words, "sources of " + words[-1], cwd=folder)
-
-
-def prepare_apt():
-    folder = os.path.join(FOLDER, "apt")
-    if glob.glob(f"{folder}/lists/*Sources*"):
-        return
-    os.makedirs(f"{folder}/lists/partial", exist_ok=True)
-    with open(f"{folder}/sources.list", "w") as f:
-        f.write(APT_LIST)
-    apt(["update"], folder)
 
 
 def unpack(source):
@@ -63,7 +49,6 @@ def unpack(source):
     target = os.path.join(FOLDER, "source", source.name)
     if os.path.isdir(target):
         return target
-    prepare_apt()
     downloads = os.path.join(FOLDER, "downloads", source.name)
     shutil.rmtree(downloads, ignore_errors=True)
     os.makedirs(downloads)

@@ -5,30 +5,13 @@
 set -eu
 bench=$(cd "$(dirname "$0")/.." && pwd)
 work=$bench/work/by-hand
-mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+mkdir -p "$work"
 cd "$work"
 
-# What apt is configured with, for sources as well as packages.
-eval "$(apt-config shell LIST Dir::Etc::sourcelist/f PARTS Dir::Etc::sourceparts/d)"
-rm -rf apt/parts
-mkdir apt/parts
-for file in "$LIST" "$PARTS"/*.list; do
-    test ! -f "$file" || sed -n 's/^deb\( .*\)/deb\1\ndeb-src\1/p' "$file" > "apt/parts/$(basename "$file" .list).list"
-done
-for file in "$PARTS"/*.sources; do
-    test ! -f "$file" || sed 's/^Types:.*/Types: deb deb-src/' "$file" > "apt/parts/$(basename "$file")"
-done
-
-test "$(ls apt/parts)" || { echo "fetch.sh: apt has no repository here: see sources.list(5)" >&2; exit 1; }
-
 own() {
-    command=$1
-    shift
-    "$command" -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/parts" \
-        -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o APT::Sandbox::User= "$@"
+    "$bench/own-apt" "$work/apt" "$@"
 }
 if [ -d plain/gzip ] && [ -d plain/povray ] && [ -d boost ]; then exit 0; fi
-own apt-get -qq update
 
 mkdir -p plain
 for name in gzip povray; do
