@@ -60,7 +60,11 @@ class Collector(Case):
                 written = f.read()
             if spools:
                 self.assertIn(os.path.join(self.spool, spools[0]).encode(), written)
-                self.assertEqual(subprocess.run([PENUMBRA, "recover", self.output]).returncode, 0)
+                # The child that was to become the program has the lock, too, until it is that.
+                end = time.monotonic() + PATIENCE
+                while self.recover(self.output).returncode != 0:
+                    self.assertLess(time.monotonic(), end, self.recover(self.output))
+                    time.sleep(0.01)
             elif written != b"what was there before":
                 self.assertIn(self.spool.encode(), written)
             for kept in glob.glob(self.output + ".*.old"):

@@ -221,8 +221,11 @@ def shared():
         expect(0 < report["engine"]["translated"] < 1000, f"{tool}: {report['engine']}")
         expect(len(report[what]) > 0, f"{tool}: nothing was observed")
     totals = record([target("shadow_steady"), "2000"], "--tool", "paths").report
-    executed = totals["path_totals"]["instructions"]
-    expect(executed == totals["shadows"]["instructions"], f"{totals['path_totals']}, {totals['shadows']}")
+    shadows = totals["shadows"]
+    # Of a shadow that ends with the program only its paths are known.
+    more = totals["path_totals"]["instructions"] - shadows["instructions"]
+    most = (shadows["started"] - shadows["completed"]) * 1000000
+    expect(0 <= more <= most, f"{totals['path_totals']}, {shadows}")
 
 
 def kill_program():
