@@ -168,8 +168,7 @@ def budget_section(data, tool):
     if len(rows) < 2:
         return ""
     return (f"\n## `--budget 1%`, {tool}\n\n" + tables.table(["program"] + [c[1] for c in columns], rows)
-            + f"\n{budget_sentences(middle, medians)}\nA run of these programs is shorter than 10 s of CPU time: what holds "
-              "of the run holds of every window of 10 s.\n")
+            + f"\n{budget_sentences(middle, medians)}\nWindows of 10 s within a run were not looked at.\n")
 
 
 def ends_section(data):

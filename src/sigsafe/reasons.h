@@ -47,7 +47,8 @@
     X(STOP_HANDLER, "fault-handler", "the program set a fault's handler by a raw system call")     \
     X(STOP_ADDRESS, "address", "the address where it was to end was reached")                      \
     X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
-    X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")
+    X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")                \
+    X(STOP_BUSY, "busy", "another thread was looking at what code had changed")
 
 /* Why a program that a recorded one executed is not recorded. */
 #define UNFOLLOWED_REASONS(X)                                                                      \

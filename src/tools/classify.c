@@ -1,7 +1,5 @@
 #include "tools/classify.h"
 
-#include "x86/insn.h"
-
 static enum instruction_class of_transfer(const struct x86_insn *insn)
 {
     switch (insn->kind) {
@@ -85,4 +83,16 @@ struct spool_thing classify_block_as(const struct hooks *h, const struct hook_bl
     for (uint32_t i = 0; i < block->count; i++)
         thing.classes[classify(&block->insns[i])]++;
     return thing;
+}
+
+bool classify_result(const struct x86_insn *insn, struct x86_definition *out)
+{
+    struct x86_definition written[X86_DEFINITIONS_MAX];
+    unsigned count = x86_definitions_as(insn, written);
+    for (unsigned i = 0; i < count; i++)
+        if (!is_stack_move(insn, &written[i])) {
+            *out = written[i];
+            return true;
+        }
+    return false;
 }

@@ -16,7 +16,6 @@
 #include "tools/classify.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
-#include "x86/insn.h"
 
 /* Above the bits of an id. */
 #define BLOCK (UINT32_C(1) << 31)
@@ -34,24 +33,19 @@ struct results {
 
 static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h)
 {
-    struct x86_definition written[X86_DEFINITIONS_MAX];
-    const struct x86_insn *insn = &block->insns[index];
-    unsigned count = x86_definitions_as(insn, written), i = 0;
-    while (i < count && written[i].reg == X86_RSP && !insn->fields)
-        i++;
-    if (i == count)
+    struct x86_definition d;
+    if (!classify_result(&block->insns[index], &d))
         return true;
-    const struct x86_definition *d = &written[i];
-    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d->width,
-                                 .instructions = d->reg };
+    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d.width,
+                                 .instructions = d.reg };
     uint32_t id = hook_thing_make_as(h, &thing);
     if (id >= COUNTS_IDS_MAX)
         return false;
-    uint32_t form = (uint32_t)__builtin_ctz(d->width) << WIDTH_SHIFT | (d->high ? HIGH : 0);
+    uint32_t form = (uint32_t)__builtin_ctz(d.width) << WIDTH_SHIFT | (d.high ? HIGH : 0);
     bool last = index + 1 == block->count;
     enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
     return hook_append_constant_as(h, point, last ? 0 : index, id | form, 4) &&
-           hook_append_register_as(h, point, last ? 0 : index, (enum engine_register)d->reg, 8);
+           hook_append_register_as(h, point, last ? 0 : index, (enum engine_register)d.reg, 8);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
@@ -72,9 +66,6 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- values ---- */
 
-typedef struct { uint32_t v; } __attribute__((packed, may_alias)) word32;
-typedef struct { uint64_t v; } __attribute__((packed, may_alias)) word64;
-
 static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
                      bool ends)
 {
@@ -83,17 +74,15 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     struct results *s = t->tool;
     if (!s || !s->store.record)
         return;
-    for (const uint8_t *at = records, *end = records + size; at < end;) {
-        uint32_t word = ((const word32 *)(const void *)at)->v;
+    for (struct records r = { records }; r.at < records + size;) {
+        uint32_t word = take32(&r);
         struct spool_result *row = rows_find_as(t, &s->store, word & ID_MASK);
-        at += sizeof(uint32_t);
         if (word & BLOCK) {
             if (row)
                 row->list.observed++;
             continue;
         }
-        uint64_t value = ((const word64 *)(const void *)at)->v;
-        at += sizeof(uint64_t);
+        uint64_t value = take64(&r);
         value = (word & HIGH ? value >> 8 : value) & masks[word >> WIDTH_SHIFT & WIDTH_MASK & 3];
         if (row)
             result_add_as(row, value, &s->random);

@@ -8,6 +8,28 @@
 #include "engine/hook.h"
 #include "sigsafe/spool_rows.h"
 
+/* What a thread has appended, taken in the same order. */
+struct records {
+    const uint8_t *at;
+};
+
+typedef struct { uint32_t v; } __attribute__((packed, may_alias)) record_word32;
+typedef struct { uint64_t v; } __attribute__((packed, may_alias)) record_word64;
+
+static inline uint32_t take32(struct records *r)
+{
+    uint32_t value = ((const record_word32 *)(const void *)r->at)->v;
+    r->at += sizeof value;
+    return value;
+}
+
+static inline uint64_t take64(struct records *r)
+{
+    uint64_t value = ((const record_word64 *)(const void *)r->at)->v;
+    r->at += sizeof value;
+    return value;
+}
+
 /* struct tool.thread_begin, for rows of this size. t->tool becomes a structure of `size` bytes that begins with the
  * struct rows_store, zeroed at first. list: of the thread's counts, NULL: it has none. */
 bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, uint32_t row_size);

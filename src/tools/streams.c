@@ -17,7 +17,6 @@
 #include "tools/classify.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
-#include "x86/insn.h"
 
 /* What is known of an id. */
 struct access {
@@ -96,34 +95,13 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- addresses ---- */
 
-struct record {
-    const uint8_t *at;
-};
-
-typedef struct { uint32_t v; } __attribute__((packed, may_alias)) word32;
-typedef struct { uint64_t v; } __attribute__((packed, may_alias)) word64;
-
-static uint32_t take32(struct record *r)
-{
-    uint32_t value = ((const word32 *)(const void *)r->at)->v;
-    r->at += sizeof value;
-    return value;
-}
-
-static uint64_t take64(struct record *r)
-{
-    uint64_t value = ((const word64 *)(const void *)r->at)->v;
-    r->at += sizeof value;
-    return value;
-}
-
 static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
                      bool ends)
 {
     (void)data;
     (void)ends;
     struct rows_store *s = t->tool;
-    struct record r = { records };
+    struct records r = { records };
     const struct access *accesses = hook_common(t);
     if (!s || !s->record)
         return;

@@ -1,5 +1,7 @@
 #include "tools/values_plan.h"
 
+#include "tools/classify.h"
+
 /* Where what a memory operand holds can be had without reading memory again: some memory is not to be
  * read twice (devices), and other threads may write to all of it. */
 struct held {
@@ -57,12 +59,6 @@ static void memory_note(struct tuple_insn *r, const struct x86_insn *insn,
     r->memories = (uint8_t)kept;
 }
 
-/* push, pop, call and return move the stack pointer: that is no result. */
-static bool moves_stack(const struct x86_insn *insn, const struct x86_definition *d)
-{
-    return d->reg == X86_RSP && insn->implicit >> X86_RSP & 1;
-}
-
 /* mov, movzx, push, pop: what moves between one register and one memory operand. */
 static struct held held_by(const struct tuple_insn *r, const struct x86_insn *insn,
                            const struct x86_memory *m)
@@ -75,7 +71,7 @@ static struct held held_by(const struct tuple_insn *r, const struct x86_insn *in
     if (m->access == X86_MEM_READ)
         for (unsigned i = 0; i < written; i++)
             if (!by[i].conditional && !by[i].high && by[i].width >= m->size &&
-                !moves_stack(insn, &by[i]))
+                !is_stack_move(insn, &by[i]))
                 held.loaded = by[i].reg;
     if (m->access == X86_MEM_WRITE && x86_sources_as(insn, by) == 1 && !by[0].high &&
         by[0].width >= m->size)
@@ -121,19 +117,15 @@ static void before_add(struct tuple_insn *r, const struct x86_insn *insn, struct
 
 static void result_add(struct tuple_insn *r, const struct x86_insn *insn)
 {
-    struct x86_definition by[X86_DEFINITIONS_MAX];
+    struct x86_definition by;
     unsigned vector = x86_vector_result_as(insn, r->bytes);
     if (vector != X86_NONE) {
         add(r, TUPLE_RESULT, 0, VECTOR + vector, WORD);
         add(r, TUPLE_RESULT, 1, VECTOR + vector, WORD);
         return;
     }
-    unsigned count = x86_definitions_as(insn, by);
-    for (unsigned i = 0; i < count; i++)
-        if (!moves_stack(insn, &by[i])) {
-            add(r, TUPLE_RESULT, 0, by[i].reg, by[i].width | (by[i].high ? TUPLE_HIGH : 0));
-            return;
-        }
+    if (classify_result(insn, &by))
+        add(r, TUPLE_RESULT, 0, by.reg, by.width | (by.high ? TUPLE_HIGH : 0));
 }
 
 static void after_add(struct tuple_insn *r, const struct x86_insn *insn, struct held held,

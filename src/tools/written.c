@@ -1,15 +1,15 @@
 /* For measuring what recording costs: every value that an instruction writes to a general register, 8
  * bytes, into the thread's ring; the stack pointer's excepted where push, pop, call and return move it.
  * Nobody reads it. */
+#include "tools/classify.h"
 #include "tools/tools.h"
-#include "x86/insn.h"
 
 static void insn_as(const struct hook_block *block, uint32_t index, struct hooks *h)
 {
     struct x86_definition written[X86_DEFINITIONS_MAX];
     unsigned count = x86_definitions_as(&block->insns[index], written);
     for (unsigned i = 0; i < count; i++)
-        if (written[i].reg != X86_RSP || block->insns[index].fields)
+        if (!is_stack_move(&block->insns[index], &written[i]))
             hook_append_register_as(h, HOOK_AFTER, index, written[i].reg, 8);
 }
 

@@ -326,13 +326,14 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         return;
     }
     enum stop_reason why = refusal_as(e, u);
+    if (why == STOP_COUNT && !burst_watch_look_as(gone))
+        why = STOP_BUSY;
     if (why == STOP_COUNT && !frame_prepare(e, u))
         why = STOP_UNSUPPORTED;
     if (why != STOP_COUNT) {
         count_stop(why);
         return;
     }
-    burst_watch_look_as(gone);
     alternate_stack_note(e, u);
     t->burst.mask = *mask_of(u);
     t->burst.begun = ticks;

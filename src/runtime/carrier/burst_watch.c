@@ -8,6 +8,7 @@
 enum {
     PAGE = 4096,
     DATA = 2 * PAGE,
+    SPINS = 400, /* a look takes less, but where its thread is not running */
     RECORD_MOST = 48 + 4096, /* with the longest path; without room for it, records are lost */
 };
 
@@ -22,11 +23,15 @@ static struct {
     bool blind; /* there was a thread without a ring, and all has been forgotten */
 } watch;
 
-static void lock_as(void)
+/* Nobody waits for a thread that does not run. */
+static bool lock_as(void)
 {
-    while (__atomic_exchange_n(&watch.lock, 1, __ATOMIC_ACQUIRE))
-        if (!rt_quiet_as())
-            sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    for (int i = 0; i < SPINS; i++) {
+        if (!__atomic_exchange_n(&watch.lock, 1, __ATOMIC_ACQUIRE))
+            return true;
+        __builtin_ia32_pause();
+    }
+    return false;
 }
 
 static void unlock_as(void)
@@ -115,9 +120,10 @@ static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst
     __atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
 }
 
-void burst_watch_look_as(burst_code_forgotten *gone)
+bool burst_watch_look_as(burst_code_forgotten *gone)
 {
-    lock_as();
+    if (!lock_as())
+        return false;
     bool blind = !burst_watch_whole_as();
     if (blind && !watch.blind)
         forget_all(gone);
@@ -131,6 +137,7 @@ void burst_watch_look_as(burst_code_forgotten *gone)
             records_read(ring, head, gone);
     }
     unlock_as();
+    return true;
 }
 
 void burst_watch_fork_child(void)

@@ -20,8 +20,9 @@ void burst_watch_thread_as(struct rt_thread *t);
 /* Every thread is. */
 bool burst_watch_whole_as(void);
 
-/* Forgets what has changed since the last time, and everything where that is not known. */
-void burst_watch_look_as(burst_code_forgotten *gone);
+/* Forgets what has changed since the last time, and everything where that is not known. False: another thread is
+ * about it, and no burst may begin before it has done. */
+bool burst_watch_look_as(burst_code_forgotten *gone);
 
 void burst_watch_fork_child(void);
 

@@ -28,9 +28,10 @@ void *real_place_find(struct real_place *place);
 /* REAL(close)(fd): the next definition of close after ours. */
 #define REAL(name)                                                                                 \
     (*({                                                                                           \
-        static struct real_place place __attribute__((section("real_places"), used)) = {#name, NULL}; \
+        static struct real_place place __attribute__((section("real_places"), used)) = {           \
+            #name, NULL};                                                                          \
         void *found = __atomic_load_n(&place.found, __ATOMIC_RELAXED);                             \
-        (__typeof__(name) *)(found ? found : real_place_find(&place));                                   \
+        (__typeof__(name) *)(found ? found : real_place_find(&place));                             \
     }))
 
 #endif

@@ -214,7 +214,7 @@ def cold():
 
 def shared():
     """What one shadow translates, later ones use: each block is made once, and what is observed adds up."""
-    for tool, what in (("paths", "paths"), ("streams", "streams")):
+    for tool, what in (("paths", "paths"), ("streams", "streams"), ("results", "instructions")):
         report = record([target("shadow_steady"), "2000"], "--tool", tool).report
         whole = report["shadows"]["ended"]["complete"]
         expect(whole > 1, f"too few shadows: {report['shadows']}")
