@@ -20,6 +20,7 @@ static bool parse_line(const char *line, struct attach_map *m)
         return false;
     m->device = makedev(major, minor);
     m->executable = permissions[2] == 'x';
+    m->writable = permissions[1] == 'w';
     const char *path = at ? line + at : "";
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;

@@ -14,7 +14,7 @@
 struct attach_map {
     uint64_t lo, hi, offset;
     uint64_t device, inode; /* inode 0: no file */
-    bool executable;
+    bool executable, writable;
     char name[128];         /* of the file, without its directory; "[vdso]" and the like; "" */
 };
 

@@ -59,7 +59,7 @@ bool attach_landmarks_find(struct attach_landmarks *l, const struct attach_maps 
 {
     /* mov $15,%rax; syscall: rt_sigreturn */
     static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-    static const uint8_t call[] = {0x0f, 0x05};
+    static const uint8_t call[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
     *l = (struct attach_landmarks){.maps = maps, .mem = mem};
     l->libc = attach_maps_named(maps, "libc.so.6");
     if (!l->libc)

@@ -18,7 +18,7 @@ struct attach_landmarks {
     int mem;
     const struct attach_map *libc, *loader;
     uint64_t restorer; /* where signal handlers return to; 0: not found */
-    uint64_t syscall;  /* a system call instruction */
+    uint64_t syscall;  /* a system call instruction, and a return behind it */
 };
 
 /* Finds the landmarks in a process. False: no libc. */

@@ -167,17 +167,34 @@ static bool signal_pending(pid_t pid, pid_t tid)
     return ((own | shared) & ~blocked) != 0;
 }
 
-/* Begins a system call again that the kernel would let fail because of us. (close is over, whatever
- * it answers.) */
+/* The kernel's internal results of a system call that is to begin again (include/linux/errno.h). */
+static bool is_restart(long result)
+{
+    enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
+    return result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
+           result == -ERESTART_RESTARTBLOCK;
+}
+
+/* (close is over, whatever it answers.) */
+void attach_thread_restart(struct user_regs_struct *regs)
+{
+    long result = (long)regs->rax;
+    if ((long)regs->orig_rax < 0 ||
+        (!is_restart(result) && (result != -EINTR || regs->orig_rax == SYS_close)))
+        return;
+    regs->rip -= 2;
+    regs->rax = regs->orig_rax;
+    regs->orig_rax = (unsigned long long)-1;
+}
+
+/* Begins a system call again that the kernel would let fail because of us. */
 static void restart_call(pid_t pid, pid_t tid)
 {
     struct user_regs_struct regs;
-    if (ptrace(PTRACE_GETREGS, tid, NULL, &regs) || (long)regs.orig_rax < 0 ||
-        (long)regs.rax != -EINTR || regs.orig_rax == SYS_close || signal_pending(pid, tid))
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &regs) || (long)regs.rax != -EINTR ||
+        signal_pending(pid, tid))
         return;
-    regs.rip -= 2;
-    regs.rax = regs.orig_rax;
-    regs.orig_rax = (unsigned long long)-1;
+    attach_thread_restart(&regs);
     ptrace(PTRACE_SETREGS, tid, NULL, &regs);
 }
 

@@ -35,6 +35,9 @@ enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t
 /* Waits for the next stop after PTRACE_SYSCALL or PTRACE_CONT: *status as from waitpid. Signals to the
  * program are passed on; false if the thread ended or did not stop in time (most_ms 0: no bound). */
 bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status);
+/* Changes registers as the kernel does where an interrupted system call begins again; those that it
+ * would let fail because of a stop begin again too. Elsewhere nothing. */
+void attach_thread_restart(struct user_regs_struct *regs);
 /* Lets it run and forgets it. */
 void attach_thread_go(pid_t pid, pid_t tid);
 

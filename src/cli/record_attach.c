@@ -298,7 +298,7 @@ static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *r
     static struct attach_call c;
     if (!point_find(&p, a, a->pid, a->mem, false, e))
         return false;
-    bool ok = attach_call_begin(&c, a->pid, p.tid, a->mem, p.marks.syscall, e) &&
+    bool ok = attach_call_begin(&c, a->pid, p.tid, &p.marks, e) &&
               attach_there(a, &c, &p, fds, result, e);
     attach_call_end(&c);
     point_end(&p);
@@ -358,7 +358,7 @@ static bool call_detach_once(const struct record_attach *a, pid_t pid, int mem, 
     static struct attach_call c;
     if (!point_find(&p, a, pid, mem, true, e))
         return false;
-    bool ok = attach_call_begin(&c, pid, p.tid, mem, p.marks.syscall, e) &&
+    bool ok = attach_call_begin(&c, pid, p.tid, &p.marks, e) &&
               attach_call_function(&c, a->detach, (uint64_t)step, 0, result, e);
     attach_call_end(&c);
     point_end(&p);

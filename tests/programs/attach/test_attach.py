@@ -310,6 +310,27 @@ def test_killed():
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
 
 
+def test_killed_anywhere():
+    """The collector is killed between any two steps of attaching and leaving: the thread in which it was
+    at work goes on as if nothing had been."""
+    environment = dict(os.environ, LD_PRELOAD=target("libattach-dies.so"))
+    step, at, ended = max(1, 340 // ATTACHES), 1, False
+    while not ended:
+        with Program(target("attach-busy")) as program:
+            environment["DIES_AT"] = str(at)
+            result = run([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid), "--duration",
+                          "0.01"], env=environment)
+            ended = result.returncode == 0
+            expect(ended or result.returncode == -signal.SIGKILL, f"call {at}: {result.stderr.decode()}")
+            program.compute(0.02)
+            program.record("--duration", "0.01")
+            program.process.terminate()
+            found = program.end()
+            expect(found == (["SIGTRAP default 1"], 5), f"killed before call {at} of ptrace: {found}")
+        at += step
+    expect(at > 5 * step, "penumbra calls ptrace hardly ever")
+
+
 def test_interrupted():
     """Ctrl-C ends the recording, and only that."""
     with Program(target("attach-busy")) as program:

@@ -13,10 +13,18 @@ static void on_term(int number)
     stop = 1;
 }
 
+/* Keeps integer and floating-point numbers in registers for a long time. */
 __attribute__((noipa)) static void compute(void)
 {
-    for (uint32_t i = 0; i < 100000; i++)
-        sink += i * i;
+    double sum = 0;
+    uint32_t squares = 0;
+    for (uint32_t i = 0; i < 100000; i++) {
+        squares += i * i;
+        sum += i;
+    }
+    sink += squares;
+    if (squares != UINT32_C(216474736) || sum != 4999950000.0)
+        puts("wrong sums");
 }
 
 __attribute__((noipa)) static void allocate(void)
@@ -39,6 +47,10 @@ int main(int argc, char **argv)
         argc > 1 ? allocate() : compute();
     struct sigaction now;
     sigaction(SIGTRAP, NULL, &now);
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    if (!sigisemptyset(&blocked))
+        puts("signals are blocked");
     printf("SIGTRAP default %d\n", now.sa_handler == SIG_DFL);
     return 5;
 }
