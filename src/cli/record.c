@@ -58,6 +58,7 @@ struct recording {
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
     struct live_line line;
+    struct record_clocks began; /* the collector */
     uint64_t start_ns;
     uint64_t alone_ns; /* --wait-all: elapsed time when a descendant was last seen; 0: not yet */
 };
@@ -157,11 +158,15 @@ static bool prepare(struct recording *r, struct err *e)
     if (!buf_ok(&r->notes))
         return err_set(e, ERR_INTERNAL, "out of memory");
     settle_config(r);
-    record_calibrate(&r->config);
+    bool counts = r->config.carrier != CARRIER_EXACT || r->config.tool != TOOL_NULL;
+    if (!record_spool_create(&r->spool, r->options.spool_dir, r->output,
+                             counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
+        return false;
+    record_calibrate(&r->config, &r->began);
     if ((r->config.carrier == CARRIER_SHADOW || r->config.carrier == CARRIER_AUTO) &&
         r->config.budget_ppm)
         record_calibrate_copies(&r->config);
-    return record_spool_create(&r->spool, r->options.spool_dir, r->output, e);
+    return true;
 }
 
 static bool start_subject(struct recording *r, struct err *e)
@@ -202,7 +207,9 @@ static bool start(struct recording *r, struct err *e)
         unlink(r->abandoned);
     }
     warning = (struct err){0};
-    if (!record_tables_start(&r->tables, &r->spool, &warning) && !r->options.quiet)
+    /* Nothing is unwound in whole runs: the tables of libc alone take longer than a short program. */
+    if (r->config.carrier != CARRIER_EXACT && !record_tables_start(&r->tables, &r->spool, &warning) &&
+        !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
     return true;
 }
@@ -393,6 +400,7 @@ int command_record(int argc, char **argv)
 {
     struct err e = {0};
     static struct recording r;
+    record_clocks_read(&r.began);
     if (!record_options_parse(&r.options, argc, argv, &e))
         return command_fail("record", &e);
     if (r.options.help) {

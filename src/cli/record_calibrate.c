@@ -3,7 +3,10 @@
  * A loop reads the time stamp counter twice. The gap between two readings during which exactly one
  * signal was handled is the cost of interrupt, signal delivery, empty handler and
  * return; the median of some dozens of them is robust against whatever else the machine does. Programs wait for this: it
- * ends with the last of them, and lasts some milliseconds. */
+ * ends with the last of them, and lasts some milliseconds.
+ *
+ * The counter's rate comes from two readings of both clocks, between which the collector has done its other work: for
+ * it alone nobody waits. */
 #include "cli/record_probe.h"
 
 #include <errno.h>
@@ -20,7 +23,7 @@
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 4000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
-       CLOCK_NS = 2000000, GAPS_LEAST = 16, GAPS_MOST = 64, SPINS = 16 };
+       CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64, SPINS = 16 };
 
 static volatile sig_atomic_t delivered;
 
@@ -124,17 +127,32 @@ static uint64_t delivery_ticks(const struct spool_config *config)
     return g.ticks[g.count / 2];
 }
 
-void record_calibrate(struct spool_config *config)
+/* Of some readings the one that was interrupted least. */
+void record_clocks_read(struct record_clocks *c)
 {
-    uint64_t start_ns = monotonic_ns(), start_ticks = sys_ticks_as();
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < CLOCK_READINGS; i++) {
+        uint64_t before = sys_ticks_as(), ns = monotonic_ns(), after = sys_ticks_as();
+        if (after - before >= least)
+            continue;
+        least = after - before;
+        *c = (struct record_clocks){.ns = ns, .ticks = before + least / 2};
+    }
+}
+
+static uint64_t ticks_per_second(const struct record_clocks *began)
+{
+    struct record_clocks now = {0};
+    do
+        record_clocks_read(&now);
+    while (now.ns - began->ns < CLOCK_NS);
+    return (uint64_t)((double)(now.ticks - began->ticks) / (double)(now.ns - began->ns) * 1e9);
+}
+
+void record_calibrate(struct spool_config *config, const struct record_clocks *began)
+{
     uint64_t delivery = config->carrier == CARRIER_EXACT ? 0 : delivery_ticks(config);
-    uint64_t ns, ticks;
-    /* The signals may have been enough early: the clock needs its time all the same. */
-    do {
-        ns = monotonic_ns() - start_ns;
-        ticks = sys_ticks_as() - start_ticks;
-    } while (ns < CLOCK_NS);
-    config->tsc_hz = (uint64_t)((double)ticks / (double)ns * 1e9);
+    config->tsc_hz = ticks_per_second(began);
     config->delivery_ns =
         config->tsc_hz ? (uint32_t)((double)delivery * 1e9 / (double)config->tsc_hz) : 0;
 }

@@ -20,8 +20,16 @@
 bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
                           struct buf *notes, struct err *e);
 
-/* Fills tsc_hz and delivery_ns. Takes about 20 ms. */
-void record_calibrate(struct spool_config *config);
+/* The clock and the time stamp counter at one moment. */
+struct record_clocks {
+    uint64_t ns, ticks;
+};
+
+void record_clocks_read(struct record_clocks *c);
+
+/* Fills tsc_hz, from what has passed since `began` (a millisecond at least), and delivery_ns, which takes some
+ * milliseconds; but not for the carrier exact, which takes no samples. */
+void record_calibrate(struct spool_config *config, const struct record_clocks *began);
 /* Fills in cow_ns: what writing to a page costs that a forked process shares. */
 void record_calibrate_copies(struct spool_config *config);
 

@@ -25,7 +25,6 @@
 enum { NAME_TRIES = 16 };
 static const uint64_t size_most = UINT64_C(16) << 30;
 static const uint64_t size_least = 4 * MB; /* what is made ready at once */
-static const uint64_t reserve_least = 4 * MB;
 static const uint64_t reserve_most = 256 * MB;
 static const uint64_t shm_free_least = 256 * MB;
 
@@ -134,11 +133,11 @@ static int make_storage(int fd, uint64_t from, uint64_t to)
     return 0;
 }
 
-bool record_spool_create(struct record_spool *s, const char *directory, const char *output,
+bool record_spool_create(struct record_spool *s, const char *directory, const char *output, uint64_t reserve,
                          struct err *e)
 {
     char real[PATH_MAX];
-    *s = (struct record_spool){.fd = -1, .reserve = reserve_least};
+    *s = (struct record_spool){.fd = -1, .reserve = reserve};
     pthread_mutex_init(&s->lock, NULL);
     if (!choose_directory(directory, output, real, e))
         return false;
@@ -162,7 +161,7 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
         record_spool_release(s, true);
         return err_set_errno(e, ERR_OUTPUT, error,
                              "cannot get %u MB for the counters in \"%s\" (choose another "
-                             "directory with --spool)", (unsigned)(reserve_least / MB), real);
+                             "directory with --spool)", (unsigned)(reserve / MB), real);
     }
     struct spool_header *h = spool_header(&s->spool);
     h->size = s->spool.mapped;
@@ -223,11 +222,11 @@ void record_spool_extend(struct record_spool *s, uint64_t more)
     /* The header is writable for the program, so it is not to be trusted. */
     if (next > s->spool.mapped || limit > s->spool.mapped || more > s->spool.mapped)
         goto out;
-    uint64_t wanted = (next + s->reserve + more + MB - 1) / MB * MB;
+    uint64_t step = s->reserve / 4, wanted = (next + s->reserve + more + step - 1) / step * step;
     if (wanted > s->spool.mapped)
         wanted = s->spool.mapped;
     /* In whole reserves, so that this is not a system call at every bell. */
-    if (wanted > limit && (wanted - limit >= s->reserve / 4 || more))
+    if (wanted > limit && (wanted - limit > step || more))
         move_limit(s, limit, wanted);
 out:
     pthread_mutex_unlock(&s->lock);

@@ -88,11 +88,12 @@ static bool write_device(const char *path, const uint8_t *data, size_t size, str
     return ok;
 }
 
-/* Data must be on the disk before the name points to it, or a power cut leaves an empty file. */
-static bool write_and_rename(int fd, const char *temporary, const char *path, const uint8_t *data,
-                             size_t size, struct err *e)
+/* What is to outlast a power cut must be on the disk before the name points to it, or an empty file is left. */
+static bool write_and_rename(int fd, const char *temporary, const char *path, const struct file_content *c,
+                             struct err *e)
 {
-    bool ok = write_all(fd, data, size) && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
+    bool ok = write_all(fd, c->data, c->size) &&
+              (c->passing || fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
     if (close(fd) < 0)
         ok = false;
     if (!ok)
@@ -102,7 +103,7 @@ static bool write_and_rename(int fd, const char *temporary, const char *path, co
     return true;
 }
 
-static bool write_regular(const char *path, const uint8_t *data, size_t size, struct err *e)
+static bool write_regular(const char *path, const struct file_content *c, struct err *e)
 {
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
@@ -112,24 +113,24 @@ static bool write_regular(const char *path, const uint8_t *data, size_t size, st
     if (fd < 0)
         err_set_errno(e, ERR_OUTPUT, errno, "%s cannot be written: no file can be made beside it",
                       path);
-    else if (!(ok = write_and_rename(fd, temporary, path, data, size, e)))
+    else if (!(ok = write_and_rename(fd, temporary, path, c, e)))
         unlink(temporary);
     free(temporary);
     return ok;
 }
 
-bool file_write(const char *path, const uint8_t *data, size_t size, struct err *e)
+bool file_write(const char *path, const struct file_content *c, struct err *e)
 {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode))
         return err_set(e, ERR_OUTPUT, "%s cannot be written: it is a directory", path);
     if (exists && !S_ISREG(st.st_mode))
-        return write_device(path, data, size, e);
+        return write_device(path, c->data, c->size, e);
     if (exists && access(path, W_OK) < 0)
         return err_set_errno(e, ERR_OUTPUT, errno, "%s cannot be overwritten", path);
     char *target = exists ? realpath(path, NULL) : NULL;
-    bool ok = write_regular(target ? target : path, data, size, e);
+    bool ok = write_regular(target ? target : path, c, e);
     free(target);
     return ok;
 }

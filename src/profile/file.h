@@ -13,9 +13,15 @@
 
 uint8_t *file_read(const char *path, size_t *size, struct err *e);
 
+struct file_content {
+    const uint8_t *data;
+    size_t size;
+    bool passing; /* of no use once the machine has started anew: not waited for until it is on the disk */
+};
+
 /* Replaces the file at path, or the file that a symbolic link there leads to, in one step: a
  * private (0600) temporary file beside it, then rename. What is not a regular file (a pipe, a
  * terminal, /dev/null) is never replaced but written to. */
-bool file_write(const char *path, const uint8_t *data, size_t size, struct err *e);
+bool file_write(const char *path, const struct file_content *c, struct err *e);
 
 #endif

@@ -19,7 +19,7 @@ bool profile_write(const struct profile *p, const char *path, struct err *e)
 {
     size_t size = 0;
     uint8_t *data = profile_encode(p, &size, e);
-    bool ok = data && file_write(path, data, size, e);
+    bool ok = data && file_write(path, &(struct file_content){.data = data, .size = size}, e);
     free(data);
     return ok;
 }

@@ -96,7 +96,7 @@ bool live_write(const char *path, const struct live_info *info, struct err *e)
     }
     size_t size = 0;
     uint8_t *data = encode(info, &size, e);
-    bool ok = data && file_write(path, data, size, e);
+    bool ok = data && file_write(path, &(struct file_content){.data = data, .size = size, .passing = true}, e);
     free(data);
     return ok;
 }

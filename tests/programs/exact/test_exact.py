@@ -1,13 +1,13 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|code|calls|programs
+usage: test_exact.py signals|storms|threads|code|calls|start|programs
 """
 import os
 import shutil
 import sys
 import tempfile
 
-from harness import Failure, Recording, expect, main, target
+from harness import PENUMBRA, Failure, Recording, expect, main, run, target
 import programs as suite
 
 
@@ -72,6 +72,25 @@ def calls():
     same([target("family")], "calls")
 
 
+def start():
+    """What a short program waits for besides itself: one profile that reaches the disk, no unwind tables, little storage."""
+    if not shutil.which("strace"):
+        print("no strace")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        said = os.path.join(folder, "calls")
+        # Without -f: the collector, not the program.
+        run(["strace", "-qq", "-o", said, "-e", "trace=fsync,fallocate,clone3", PENUMBRA, "record", "-q", "-o",
+             os.path.join(folder, "p.pnb"), "--exact", "--tool", "null", "--", "true"])
+        with open(said, encoding="utf-8") as f:
+            calls = [line for line in f if "(" in line]
+    count = {name: sum(call.startswith(name) for call in calls) for name in ("fsync", "fallocate", "clone3")}
+    stored = sum(int(call[call.index("(") + 1:call.index(")")].split(", ")[3])
+                 for call in calls if call.startswith("fallocate"))
+    expect(count["fsync"] == 1 and count["clone3"] == 0, f"more than one file is waited for, or a thread: {calls}")
+    expect(0 < stored < 2 << 20, f"{stored} bytes of storage: {calls}")
+
+
 def programs():
     failures, ran = [], 0
     for program in suite.BRIEF:
@@ -92,5 +111,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "code": code, "calls": calls,
+    main({"signals": signals, "storms": storms, "threads": threads, "code": code, "calls": calls, "start": start,
           "programs": programs})
