@@ -19,7 +19,7 @@ static void self_end(void *state)
     if (ours)
         trampoline_thread_end(t);
     self = NULL;
-    if (!ours || rt_quiet_as())
+    if (!ours || !rt.process || rt_quiet_as()) /* no process: in a shadow, where the thread's records are the program's */
         return; /* the kernel ends the trigger with the thread */
     thread_end_as(t);
 }

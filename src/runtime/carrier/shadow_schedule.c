@@ -113,6 +113,8 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
     if (at < 0 && at > -4096)
         return false;
     threads.at = (struct shadow_thread *)at;
+    threads.count = 0;
+    threads.tickets = threads.switches = 0;
     threads.room = count + 1 + ADDED_MOST;
     threads.random = (rt.config->seed + start->number) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     interrupted_describe(start);
