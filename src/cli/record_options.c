@@ -57,8 +57,8 @@ static const struct row {
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
                                                   "shared memory, instead of ending there"},
     {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
-    {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from pipes, sockets and the\n"
-                                       "like: what it gets is kept for them"},
+    {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from or waits for\n"
+                                       "pipes, sockets and the like: what it gets is kept for them"},
     {OPT_THREADS, "threads", "ONE|ALL", "whether a shadow has the interrupted thread alone (one) or\n"
                                         "all threads of the program, in turns (all)"},
     {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all: how long to wait for all threads to stop\n"

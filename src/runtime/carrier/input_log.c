@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "runtime/carrier/input_calls.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
@@ -34,9 +35,10 @@ static void copy(void *to, const void *from, uint64_t size)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-/* Between the ring and a vector, `size` bytes. */
-static void move(uint64_t at, const struct iovec *vector, uint64_t count, uint64_t size, bool into_log)
+/* Between the ring and a vector, `size` bytes at most. How many. */
+static uint64_t vector_move(uint64_t at, const struct iovec *vector, uint64_t count, uint64_t size, bool into_log)
 {
+    uint64_t begin = at;
     for (uint64_t i = 0; i < count && size; i++) {
         uint8_t *program = vector[i].iov_base;
         uint64_t left = vector[i].iov_len < size ? vector[i].iov_len : size;
@@ -50,6 +52,13 @@ static void move(uint64_t at, const struct iovec *vector, uint64_t count, uint64
             left -= now;
         }
     }
+    return at - begin;
+}
+
+static void move(uint64_t at, const struct input_call *call, uint64_t size, bool into_log)
+{
+    uint64_t moved = vector_move(at, call->to, call->pieces, size, into_log);
+    vector_move(at + moved, call->more, call->more_pieces, size - moved, into_log);
 }
 
 /* ---- the program ---- */
@@ -67,15 +76,6 @@ static bool is_file_as(int32_t fd)
     return sys_call3_as(SYS_fstat, fd, (long)&status, 0) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* How many there are to keep: with MSG_TRUNC a result says more than were given. The kernel has read the vector. */
-static uint64_t bytes_there(int64_t result, const struct iovec *to, uint64_t count)
-{
-    uint64_t room = 0, got = result > 0 ? (uint64_t)result : 0;
-    for (uint64_t i = 0; i < count && room < got; i++)
-        room += to[i].iov_len;
-    return got < room ? got : room;
-}
-
 /* Whoever cannot have the lock (it is held by a thread that does not run now, or by this one outside of the signal
  * handler that it is in) leaves its record out. */
 static bool lock_as(void)
@@ -88,27 +88,29 @@ static bool lock_as(void)
     return false;
 }
 
-void input_log_add_as(const struct input_request *of, int64_t result, const struct iovec *to, uint64_t count)
+void input_log_add_as(const struct input_call *of, int64_t result)
 {
-    if (is_file_as(of->fd))
+    if (is_file_as(of->wanted.fd))
         return;
-    uint64_t kept = bytes_there(result, to, count);
+    uint64_t kept = input_call_size(of, result);
+    bool left_out = kept > INPUT_LARGEST || (result >= 0 && of->control && *of->control);
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     if (!input_log_wanted_as() || !lock_as()) /* a shadow may have been forked in these calls: there it is over */
         return;
     uint64_t which = log->count, at = log->taken;
     uint64_t *stamp = &log->at[which % INPUT_RECORDS].stamp;
     struct input_record *record = &log->at[which % INPUT_RECORDS].record;
-    if (kept > INPUT_LARGEST)
+    if (left_out)
         kept = 0;
     __atomic_store_n(stamp, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&log->taken, at + kept, __ATOMIC_SEQ_CST);
-    record->request = *of;
+    record->request = of->wanted;
     record->result = result;
     record->at = at;
     record->kept = (uint32_t)kept;
+    record->left_out = left_out;
     record->tid = tid;
-    move(at, to, count, kept, true);
+    move(at, of, kept, true);
     __atomic_store_n(stamp, which + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&log->count, which + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&log->lock, 0, __ATOMIC_RELEASE);
@@ -133,7 +135,7 @@ uint64_t input_log_position_as(void)
     return log ? __atomic_load_n(&log->count, __ATOMIC_ACQUIRE) : 0;
 }
 
-bool input_log_get_as(uint64_t position, struct input_record *record, const struct iovec *to, uint64_t count)
+bool input_log_get_as(uint64_t position, struct input_record *record, const struct input_call *to)
 {
     const uint64_t *stamp = &log->at[position % INPUT_RECORDS].stamp;
     if (__atomic_load_n(stamp, __ATOMIC_ACQUIRE) != position + 1)
@@ -144,7 +146,7 @@ bool input_log_get_as(uint64_t position, struct input_record *record, const stru
         return false;
     if (!to)
         return true;
-    move(record->at, to, count, record->kept, false);
+    move(record->at, to, record->kept, false);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return __atomic_load_n(&log->taken, __ATOMIC_RELAXED) - record->at <= INPUT_BYTES;
 }

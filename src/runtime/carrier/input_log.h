@@ -1,5 +1,6 @@
-/* What the program reads from pipes, sockets and the like while shadows are active: with `record --log-input`
- * it is kept for them, since a shadow cannot read it a second time. docs/shadow.md, "Input", has the picture.
+/* What the program reads from pipes, sockets and the like while shadows are active, and what it is told about what
+ * could be read (input_calls.h has the calls): with `record --log-input` it is kept for them, since a shadow cannot ask a
+ * second time. docs/shadow.md, "Input", has the picture.
  *
  *      program   interposed read ──begin── read ──end──> record, bytes      (writes the log, one thread at a time)
  *      shadow    the same code   ──begin── read ─────────> looks the record up (only reads the log)
@@ -18,12 +19,12 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-enum { INPUT_BYTES = 1 << 20, INPUT_RECORDS = 4096, INPUT_LARGEST = INPUT_BYTES / 4 };
+enum { INPUT_BYTES = 1 << 20, INPUT_RECORDS = 4096, INPUT_LARGEST = INPUT_BYTES / 4, INPUT_PIECES = 5 };
 
 /* What a call asks for. */
 struct input_request {
     uint64_t number;         /* of the thread's calls, from 1 */
-    uint64_t size;           /* bytes asked for; of readv: pieces */
+    uint64_t size;           /* bytes asked for, or pieces, or a digest of what was */
     uint64_t frame, returns; /* of the interposed function: where it was called */
     uint32_t system_call;
     int32_t fd;
@@ -35,38 +36,45 @@ struct input_record {
     struct input_request request;
     int64_t result; /* bytes, or a negative error */
     uint64_t at;    /* of its bytes, since the log began */
-    uint32_t kept;  /* how many: fewer than the result if there were more than INPUT_LARGEST */
+    uint32_t kept;  /* how many */
+    bool left_out;  /* there were more than INPUT_LARGEST, or something that no shadow can be given */
     int32_t tid;
+};
+
+/* A call, and where its answer is: in `to`, and then in `more`. */
+struct input_call {
+    struct input_request wanted;
+    struct iovec to[INPUT_PIECES];
+    const struct iovec *more;
+    const uint64_t *control; /* size of what came besides, or NULL */
+    uint64_t more_pieces;
+    uint64_t fixed;          /* bytes that there are whatever the result, unless it is an error; ... */
+    uint32_t unit;           /* ... and bytes for each one of the result */
+    uint32_t pieces;         /* of `to` */
 };
 
 /* Whether calls are numbered in this process: set once, before threads can be. */
 extern bool input_numbered;
 extern _Thread_local struct input_request input_now __attribute__((tls_model("initial-exec")));
 
-/* Around a call of the family: wanted has all but the number. outer is what was going on before. */
+/* Around a call of the family: `wanted` has all but the number. outer is what was going on before. */
 static inline void input_begin(struct input_request *outer, struct input_request *wanted)
 {
-    if (!input_numbered)
-        return;
     *outer = input_now;
     wanted->number = ++input_now.number;
     wanted->active = 1;
     input_now = *wanted;
 }
 
-/* To be called while shadows are active. */
-void input_log_add_as(const struct input_request *of, int64_t result, const struct iovec *to, uint64_t count);
+/* To be called while shadows are active. result: as the kernel would have returned it. */
+void input_log_add_as(const struct input_call *of, int64_t result);
 /* Whether that is so, in the program. */
 bool input_log_wanted_as(void);
 
-/* result: as the kernel would have returned it; to: where the bytes are. */
-static inline void input_end(const struct input_request *outer, const struct input_request *wanted, int64_t result,
-                             const struct iovec *to, uint64_t count)
+static inline void input_end(const struct input_request *outer, const struct input_call *of, int64_t result)
 {
-    if (!input_numbered)
-        return;
     if (input_log_wanted_as())
-        input_log_add_as(wanted, result, to, count);
+        input_log_add_as(of, result);
     uint64_t number = input_now.number; /* a handler may have read, too */
     input_now = *outer;
     input_now.number = number;
@@ -78,9 +86,9 @@ static inline void input_end(const struct input_request *outer, const struct inp
 void input_log_need_as(void);
 /* Records so far. */
 uint64_t input_log_position_as(void);
-/* The record at `position`. False: it, or some of its bytes, may have been overwritten. to: where its bytes go;
- * NULL: nowhere. */
-bool input_log_get_as(uint64_t position, struct input_record *record, const struct iovec *to, uint64_t count);
+/* The record at `position`. False: it, or some of its bytes, may have been overwritten. to: the call that its bytes
+ * answer; NULL: none. */
+bool input_log_get_as(uint64_t position, struct input_record *record, const struct input_call *to);
 /* In a fork child. */
 void input_log_forget(void);
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "runtime/carrier/input_log.h"
+#include "runtime/carrier/input_calls.h"
 #include "runtime/carrier/shadow_self.h"
 #include "runtime/carrier/shadow_threads.h"
 #include "sigsafe/sys.h"
@@ -173,22 +173,19 @@ static enum engine_action call_DUP(struct engine_thread *t)
     return done(t, result);
 }
 
-/* What can be read only once: with --log-input as the program has got it. */
-static enum engine_action call_RECEIVE(struct engine_thread *t)
+/* What can be asked only once: with --log-input as the program has been told. */
+static enum engine_action call_REPLAY(struct engine_thread *t)
 {
-    uint64_t number = t->gpr[ENGINE_RAX];
-    bool receives = number == SYS_recvfrom, scatters = number == SYS_readv;
-    struct iovec one = {.iov_base = (void *)ARG2(t), .iov_len = ARG3(t)};
-    struct input_request wanted = {.size = ARG3(t),
-                                   .system_call = (uint32_t)number,
-                                   .fd = (int32_t)ARG1(t),
-                                   .flags = receives ? (uint32_t)ARG4(t) : 0};
-    bool logged = number == SYS_read || scatters || (receives && !ARG5(t));
+    _Static_assert(SOCK_CLOEXEC == O_CLOEXEC && SOCK_NONBLOCK == O_NONBLOCK, "accept4's flags are open's");
+    const uint64_t arguments[6] = {ARG1(t), ARG2(t), ARG3(t), ARG4(t), ARG5(t), t->gpr[ENGINE_R9]};
+    uint32_t number = (uint32_t)t->gpr[ENGINE_RAX];
+    struct input_call call;
     long result;
-    if (logged && shadow_file_of(ARG1(t)) >= FILE_PIPE &&
-        shadow_input_as(&wanted, scatters ? (const struct iovec *)ARG2(t) : &one, scatters ? ARG3(t) : 1, &result))
+    if (input_call_describe_as(number, arguments, &call) && shadow_input_as(&call, &result) &&
+        (failed(result) || !input_call_opens(number) ||
+         shadow_file_accept_as(ARG1(t), (uint64_t)result, call.wanted.flags)))
         return done(t, result);
-    ends(t, END_INPUT);
+    ends(t, number == SYS_epoll_ctl ? END_SYSTEM_CALL : END_INPUT);
 }
 
 /* Regular files and folders are read by a description of the shadow's own. What would have been written
@@ -197,7 +194,7 @@ static enum engine_action call_READ(struct engine_thread *t)
 {
     enum shadow_file kind = shadow_file_of(ARG1(t));
     if (kind >= FILE_PIPE)
-        return call_RECEIVE(t);
+        return call_REPLAY(t);
     if ((kind != FILE_REGULAR && kind != FILE_FOLDER) || shadow_file_written(ARG1(t)))
         ends(t, END_INPUT);
     return done(t, plain(t));

@@ -1,5 +1,6 @@
 #include "runtime/carrier/shadow_self.h"
 
+#include <asm-generic/errno-base.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -223,4 +224,14 @@ void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags)
     struct file *file = file_at(fd);
     if (file)
         *file = (struct file){.kind = folder ? FILE_FOLDER : FILE_REGULAR, .flags = flags};
+}
+
+bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags)
+{
+    struct file *file = file_at(fd);
+    if (!file || file->kind != FILE_UNKNOWN || sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0) != -EBADF ||
+        failed(sys_call3_as(SYS_dup3, (long)from, (long)fd, (long)(flags & O_CLOEXEC))))
+        return false;
+    *file = (struct file){.kind = FILE_SOCKET, .flags = O_RDWR | (flags & O_NONBLOCK)};
+    return true;
 }

@@ -25,7 +25,7 @@ static enum found look_as(const struct input_request *wanted, struct input_recor
 {
     struct shadow_self *self = &shadow_self;
     for (uint64_t end = input_log_position_as(); self->input_at < end; self->input_at++) {
-        if (!input_log_get_as(self->input_at, record, NULL, 0))
+        if (!input_log_get_as(self->input_at, record, NULL))
             return LOST;
         if (record->tid != self->tid || record->request.number < wanted->number)
             continue;
@@ -45,20 +45,15 @@ static enum found wait_as(const struct input_request *wanted, struct input_recor
     return found;
 }
 
-static bool is_lost(const struct input_record *record)
-{
-    return record->result > 0 && !record->kept && record->request.size;
-}
-
 /* A signal's handler has run in the program, and not here. */
 static bool is_interrupted(const struct input_record *record)
 {
     return record->result == -EINTR;
 }
 
-bool shadow_input_as(const struct input_request *asked, const struct iovec *to, uint64_t count, long *result)
+bool shadow_input_as(const struct input_call *call, long *result)
 {
-    struct input_request wanted = *asked;
+    struct input_request wanted = call->wanted;
     struct input_record record;
     const struct input_request *now = &input_now;
     /* Not a system call that the interposed function makes: nobody has numbered it. */
@@ -74,7 +69,7 @@ bool shadow_input_as(const struct input_request *asked, const struct iovec *to, 
         return false;
     if (found == NONE)
         return false;
-    if (found == LOST || is_lost(&record) || !input_log_get_as(shadow_self.input_at, &record, to, count)) {
+    if (found == LOST || record.left_out || !input_log_get_as(shadow_self.input_at, &record, call)) {
         __atomic_fetch_add(&shadow_self.record->input_lost, 1, __ATOMIC_RELAXED);
         return false;
     }

@@ -79,6 +79,9 @@ void shadow_file_copy(uint64_t from, uint64_t to);
 void shadow_file_close(uint64_t first, uint64_t last);
 /* A descriptor of an own description was opened. */
 void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags);
+/* The program has got this descriptor of a socket: the shadow gets a name instead, under the same number. False: it has
+ * another one there, or no room. */
+bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags);
 
 /* ---- memory ---- */
 
@@ -97,10 +100,9 @@ _Noreturn void shadow_call_ends_as(const struct engine_thread *t, enum shadow_en
 /* struct engine_carrier.system_call */
 enum engine_action shadow_call_as(struct engine_thread *t);
 
-/* The program's result of the call that is asked about and that the shadow is at, and its bytes. False: there is none. */
-struct input_request;
-struct iovec;
-bool shadow_input_as(const struct input_request *asked, const struct iovec *to, uint64_t count, long *result);
+/* The program's result of the call that the shadow is at, and its bytes. False: there is none. */
+struct input_call;
+bool shadow_input_as(const struct input_call *call, long *result);
 
 /* ---- the program's code ---- */
 

@@ -15,7 +15,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/carrier/input_log.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/interpose/real.h"
 #include "sigsafe/sys.h"
@@ -34,24 +33,8 @@ uint32_t io_trigger = UINT32_MAX;
 #define RECEIVE(call) COUNTED(io_moved_unseen, TRIGGER_READ, call)
 #define SEND(call) COUNTED(io_moved_unseen, TRIGGER_WRITE, call)
 
-/* The same call, numbered for shadows (carrier/input_log.h). `asked`: what tells it from others. */
-#define NUMBERED(fd_, how, asked, how_to, vector, pieces, call)                                    \
-    ({                                                                                             \
-        struct input_request outer = {0};                                                          \
-        struct input_request wanted = {.size = (asked),                                            \
-                                       .frame = (uint64_t)__builtin_frame_address(0),              \
-                                       .returns = (uint64_t)__builtin_return_address(0),           \
-                                       .system_call = (how),                                       \
-                                       .fd = (fd_),                                                \
-                                       .flags = (uint32_t)(how_to)};                               \
-        input_begin(&outer, &wanted);                                                              \
-        ssize_t got = (call);                                                                      \
-        input_end(&outer, &wanted, got < 0 ? -(int64_t)errno : got, vector, pieces);               \
-        got;                                                                                       \
-    })
-#define READS(call) READ(NUMBERED(fd, SYS_read, size, 0, (&(struct iovec){to, size}), 1, call))
-#define RECEIVES(call)                                                                             \
-    RECEIVE(NUMBERED(fd, SYS_recvfrom, size, flags, (&(struct iovec){to, size}), 1, call))
+#define READS(call) READ(LOGGED(call, SYS_read, fd, to, size))
+#define RECEIVES(call, from, length) RECEIVE(LOGGED(call, SYS_recvfrom, fd, to, size, flags, from, length))
 
 /* ---- descriptors ----
  * With 64-bit offsets libc's headers give the names `pread` and so on to pread64 and so on: the plain ones
@@ -75,7 +58,7 @@ ssize_t pread_plain(int fd, void *to, size_t size, off_t at)
 
 EXPORT ssize_t readv(int fd, const struct iovec *to, int count)
 {
-    return READ(NUMBERED(fd, SYS_readv, (uint64_t)count, 0, to, (uint64_t)count, REAL(readv)(fd, to, count)));
+    return READ(LOGGED(REAL(readv)(fd, to, count), SYS_readv, fd, to, count));
 }
 
 EXPORT ssize_t preadv64(int fd, const struct iovec *to, int count, off64_t at)
@@ -172,31 +155,31 @@ EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t at, size_t room)
 
 EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
 {
-    return RECEIVES(REAL(__recv_chk)(fd, to, size, room, flags));
+    return RECEIVES(REAL(__recv_chk)(fd, to, size, room, flags), 0, 0);
 }
 
 EXPORT ssize_t __recvfrom_chk(int fd, void *restrict to, size_t size, size_t room, int flags,
                               struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return RECEIVES(REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length));
+    return RECEIVES(REAL(__recvfrom_chk)(fd, to, size, room, flags, from, length), from, length);
 }
 
 /* ---- sockets ---- */
 
 EXPORT ssize_t recv(int fd, void *to, size_t size, int flags)
 {
-    return RECEIVES(REAL(recv)(fd, to, size, flags));
+    return RECEIVES(REAL(recv)(fd, to, size, flags), 0, 0);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t size, int flags,
                         struct sockaddr *restrict from, socklen_t *restrict length)
 {
-    return RECEIVES(REAL(recvfrom)(fd, to, size, flags, from, length));
+    return RECEIVES(REAL(recvfrom)(fd, to, size, flags, from, length), from, length);
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-    return RECEIVE(REAL(recvmsg)(fd, message, flags));
+    return RECEIVE(LOGGED(REAL(recvmsg)(fd, message, flags), SYS_recvmsg, fd, message, flags));
 }
 
 EXPORT ssize_t send(int fd, const void *from, size_t size, int flags)

@@ -4,8 +4,11 @@
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_IO_H
 #define PENUMBRA_RUNTIME_INTERPOSE_IO_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "runtime/carrier/input_calls.h"
 
 #include "runtime/self.h"
 #include "runtime/trigger/sync.h"
@@ -38,6 +41,34 @@ static inline void io_stream_moved(uint32_t trigger, const FILE *f, int64_t byte
     enum { IS_FILEBUF = 0x2000 }; /* glibc's libio.h: streams in memory do not have it */
     if (f->_flags & IS_FILEBUF)
         io_moved(trigger, bytes);
+}
+
+/* A call of libc's that is this system call with these arguments, numbered for shadows and kept for them
+ * (carrier/input_calls.h). */
+#define LOGGED(call, number, ...)                                                                  \
+    ({                                                                                             \
+        struct input_request outer;                                                                \
+        struct input_call of;                                                                      \
+        bool numbered = input_numbered;                                                            \
+        if (numbered)                                                                              \
+            io_input_begin(&outer, &of, (number), LOGGED_ARGUMENTS(__VA_ARGS__),                   \
+                           __builtin_frame_address(0), __builtin_return_address(0));               \
+        __typeof__(call) answer = (call);                                                          \
+        if (numbered)                                                                              \
+            input_end(&outer, &of, answer < 0 ? -(int64_t)errno : (int64_t)answer);                \
+        answer;                                                                                    \
+    })
+#define LOGGED_ARGUMENTS(...) LOGGED_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define LOGGED_SIX(a, b, c, d, e, f, ...)                                                          \
+    ((const uint64_t[6]){(uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d), (uint64_t)(e), (uint64_t)(f)})
+
+static inline void io_input_begin(struct input_request *outer, struct input_call *of, uint32_t number,
+                                  const uint64_t *arguments, const void *frame, const void *returns)
+{
+    input_call_describe_as(number, arguments, of);
+    of->wanted.frame = (uint64_t)frame;
+    of->wanted.returns = (uint64_t)returns;
+    input_begin(outer, &of->wanted);
 }
 
 #endif
