@@ -118,12 +118,18 @@ static void put_places(struct buf *b, const struct profile *p, const char *befor
                        p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
 
+/* Of a program that goes on, `translated` is not known yet. */
+static bool engine_began(const struct profile_counts *c)
+{
+    return c->bursts || c->translated || profile_latency_count(&c->latencies[LATENCY_TRANSLATION]);
+}
+
 static void say(const struct record_result *r, const struct profile *p)
 {
     struct profile_totals t;
     struct buf b = {0};
     profile_totals(p, &t);
-    if (!t.taken && !p->shadows && !(p->counts && (p->counts->bursts || p->counts->translated)))
+    if (!t.taken && !p->shadows && !(p->counts && engine_began(p->counts)))
         put_reason(&b, p, &t);
     put_places(&b, p, "penumbra: ");
     buf_puts(&b, "penumbra: ");

@@ -10,6 +10,7 @@
 /* The chunks of one process's things, newest first: what an id means is in the first one that
  * begins at or below it. */
 struct chunks {
+    spool_ref newest;
     const struct spool_things **list;
     uint32_t *first; /* read once: the program may change it */
     uint32_t count, capacity;
@@ -17,6 +18,7 @@ struct chunks {
 
 struct reader {
     struct spool_counts_reader *r;
+    const struct spool_counts *record;
     struct profile_counts *to;
     uint32_t process; /* its number */
     const struct profile_process *maps; /* the process itself: its maps */
@@ -52,10 +54,12 @@ static bool push_chunk(struct chunks *c, const struct spool_things *chunk, uint3
 
 /* A forked child shares its parent's chunks, so they may be seen more than once; what bounds the
  * walk is that ids must fall, and that all walks together have so many steps. */
-static bool get_chunks(struct reader *q, spool_ref ref)
+static bool get_chunks(struct reader *q)
 {
     struct spool_view *v = q->r->view;
     uint32_t last = COUNTS_IDS_MAX;
+    spool_ref ref = q->chunks.newest = __atomic_load_n(&q->record->things, __ATOMIC_ACQUIRE);
+    q->chunks.count = 0;
     while (ref) {
         const struct spool_things *chunk = spool_at(&v->spool, ref, sizeof *chunk);
         uint32_t first = chunk ? __atomic_load_n(&chunk->first, __ATOMIC_RELAXED) : 0;
@@ -73,7 +77,7 @@ static bool get_chunks(struct reader *q, spool_ref ref)
 }
 
 /* A copy of the record of an id. False if there is none that is complete. */
-static bool get_thing(struct reader *q, uint32_t id, struct spool_thing *out)
+static bool find_thing(struct reader *q, uint32_t id, struct spool_thing *out)
 {
     const struct chunks *c = &q->chunks;
     uint32_t lo = 0, hi = c->count; /* the first chunk whose ids begin at or below id */
@@ -94,6 +98,15 @@ static bool get_thing(struct reader *q, uint32_t id, struct spool_thing *out)
         return false;
     *out = *thing;
     return true;
+}
+
+/* A program that has not ended yet (the collector was told to) goes on while it is read: what is counted by now may
+ * be in a chunk that was made since. */
+static bool get_thing(struct reader *q, uint32_t id, struct spool_thing *out)
+{
+    return find_thing(q, id, out) ||
+           (__atomic_load_n(&q->record->things, __ATOMIC_ACQUIRE) != q->chunks.newest && get_chunks(q) &&
+            find_thing(q, id, out));
 }
 
 /* Images are session numbers for now (spool_read.c). */
@@ -430,10 +443,10 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struc
         ref ? spool_view_visit(r->view, ref, sizeof *record) : NULL;
     if (!record)
         return true;
+    q.record = record;
     get_totals(r, record, to);
     get_latencies(record, to);
-    bool ok = get_chunks(&q, __atomic_load_n(&record->things, __ATOMIC_ACQUIRE)) &&
-              get_windows(&q, record) && get_paths(&q, record) &&
+    bool ok = get_chunks(&q) && get_windows(&q, record) && get_paths(&q, record) &&
               get_streams(&q, record) && get_results(&q, record);
     free(q.block_of);
     free(q.chunks.list);

@@ -2,6 +2,7 @@
 #include "profile/counts.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,52 @@ static void a_fork_before_the_first_thing_is_sound(void **state)
     profile_free(p);
     munmap(space, COUNTS_PIECE * sizeof *space);
     sample_spool_free(&s);
+}
+
+/* The program of the next test: what it does when its counters are looked at. */
+static struct {
+    struct spool spool;
+    struct spool_counts *record;
+    uint64_t *page;
+} running;
+
+enum { COUNTERS_PAGE = 4096, MADE_MEANWHILE = 300 /* more than the chunk has room for */ };
+
+static void go_on(int number)
+{
+    (void)number;
+    uint32_t id = 0;
+    mprotect(running.page, COUNTERS_PAGE, PROT_READ | PROT_WRITE);
+    for (uint32_t i = 0; i < MADE_MEANWHILE; i++) {
+        struct spool_thing thing = {.key = key_make(3, 0x9000 + i), .bytes = 2, .instructions = 1,
+                                    .kind = THING_BLOCK};
+        id = counts_thing_as(&running.spool, running.record, &thing);
+    }
+    running.page[id] = 77;
+}
+
+static void a_program_that_goes_on_is_no_damage(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *process = sample_process(&s, 7);
+    struct counts_window w = sample_counts(&s, process);
+    uint64_t damage = 1;
+    running.spool = s;
+    running.record = spool_at(&s, process->counts, sizeof *running.record);
+    const struct spool_piece *piece = spool_at(&s, w.record->pieces, sizeof *piece);
+    running.page = spool_at(&s, piece->counters, COUNTERS_PAGE);
+    w.base[0] = 5;
+    struct sigaction action = {.sa_handler = go_on}, old;
+    sigaction(SIGSEGV, &action, &old);
+    mprotect(running.page, COUNTERS_PAGE, PROT_NONE);
+    struct profile *p = read_spool(&s, &damage);
+    sigaction(SIGSEGV, &old, NULL);
+    assert_int_equal(damage, 0);
+    assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 5);
+    assert_int_equal(count_at(p, "/lib/three.so", 0x9000 + MADE_MEANWHILE - 1), 77);
+    profile_free(p);
+    release(&s, &w);
 }
 
 static void counters_without_a_record_are_damage(void **state)
@@ -342,6 +389,7 @@ int main(void)
         cmocka_unit_test(paths_of_no_blocks_are_damage),
         cmocka_unit_test(processes_and_windows_are_summed),
         cmocka_unit_test(a_fork_before_the_first_thing_is_sound),
+        cmocka_unit_test(a_program_that_goes_on_is_no_damage),
         cmocka_unit_test(counters_without_a_record_are_damage),
         cmocka_unit_test(overlapping_pieces_are_bounded),
         cmocka_unit_test(calls_of_nodes_are_exact),
