@@ -220,7 +220,7 @@ bool thread_begin_as(struct rt_thread *t)
         thread_free_as(t);
         return false;
     }
-    if (rt_burst_as())
+    if (rt_burst_as() || rt_shadow_as())
         burst_watch_thread_as(t);
     return true;
 }
@@ -327,7 +327,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = 0;
-    if (rt_burst_as())
+    if (rt_burst_as() || rt_shadow_as())
         burst_watch_thread_as(keep);
     if (record_first_as(keep))
         return true;

@@ -418,6 +418,11 @@ void burst_memory_writable(uint64_t lo, uint64_t hi)
         burst_code_written(lo, hi, gone);
 }
 
+bool burst_look_as(void)
+{
+    return burst_watch_look_as(gone);
+}
+
 void burst_shadow_begins_as(void)
 {
     __atomic_store_n(&burst.engine, NULL, __ATOMIC_RELAXED);

@@ -36,8 +36,11 @@ void burst_thread_end_as(struct rt_thread *t);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be entered again. */
 void burst_images_changed(void);
-/* Ordinary code: the program may write to [lo, hi) from now on; what was translated of it is forgotten. */
+/* Ordinary code: the program may write to [lo, hi) from now on, or it is other memory; what was translated of it is
+ * forgotten. */
 void burst_memory_writable(uint64_t lo, uint64_t hi);
+/* The same of all that has changed since the last time, for a shadow's sake. False: it is not known. */
+bool burst_look_as(void);
 /* In a shadow, which is not to wait for the lock of an engine that threads of the program were in. */
 void burst_shadow_begins_as(void);
 /* In a fork child: nothing is left of the parent's engine. */

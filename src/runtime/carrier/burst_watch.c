@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
+#include "runtime/carrier/shadow.h"
 #include "sigsafe/sys.h"
 
 enum {
@@ -88,9 +89,15 @@ bool burst_watch_whole_as(void)
     return true;
 }
 
+static void changed(uint64_t lo, uint64_t hi, burst_code_forgotten *gone)
+{
+    burst_code_written(lo, hi, gone);
+    shadow_code_changed_as(lo, hi);
+}
+
 static void forget_all(burst_code_forgotten *gone)
 {
-    burst_code_written(0, UINT64_MAX, gone);
+    changed(0, UINT64_MAX, gone);
 }
 
 /* Records are multiples of 8 bytes, and so is where each word of one lies. */
@@ -112,7 +119,7 @@ static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst
             break;
         }
         uint64_t lo = word_at(ring, at + offsetof(struct mmap_record, address));
-        burst_code_written(lo, lo + word_at(ring, at + offsetof(struct mmap_record, length)), gone);
+        changed(lo, lo + word_at(ring, at + offsetof(struct mmap_record, length)), gone);
         at += size;
     }
     if (lost)

@@ -1,7 +1,7 @@
 /* Changes of executable mappings, by whatever way the program makes them: a library's function, an inlined system
- * call, any thread. Code that bursts trust not to change is forgotten before another burst could run it.
+ * call, any thread. Code that bursts and shadows trust not to change is forgotten before another one could run it.
  *
- *      each thread's perf event (dummy, mmap records) ──> its ring of 8 kB ──> read at the next burst's begin
+ *      each thread's perf event (dummy, mmap records) ──> its ring of 8 kB ──> read before the next burst, or fork of a shadow
  *
  * The kernel writes a record when a mapping becomes executable: by mmap, or by mprotect. Code that has been written to
  * or replaced cannot be executed again without one. Where a thread has no ring (the kernel refuses), nothing is trusted.

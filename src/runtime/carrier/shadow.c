@@ -12,9 +12,12 @@
 
 #include "engine/engine.h"
 #include "engine/hook.h"
+#include "runtime/carrier/burst.h"
+#include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/input_log.h"
 #include "runtime/carrier/translated.h"
+#include "runtime/images.h"
 #include "runtime/thread.h"
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
@@ -252,6 +255,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                                  .counts = monitor.counts,
                                  .record = monitor.record,
                                  .seat = seat,
+                                 .watched = burst_watch_whole_as(),
                                  .pid = rt.pid,
                                  .tid = t->tid,
                                  .ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0)};
@@ -302,6 +306,8 @@ static enum shadow_decline refusal_as(struct usage *now)
         return DECLINE_BUDGET;
     if (!collector_lives_as())
         return DECLINE_COLLECTOR;
+    if (!burst_look_as()) /* a thread that begins a burst is about it */
+        __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
     return engine_need_as() ? DECLINE_COUNT : DECLINE_MEMORY;
 }
 
@@ -416,6 +422,14 @@ static void monitor_take_as(void)
 void shadow_images_changed(void)
 {
     __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
+}
+
+void shadow_code_changed_as(uint64_t lo, uint64_t hi)
+{
+    const struct unwind_index *index = rt_shadow_as() ? images_current_as() : NULL;
+    for (uint32_t i = 0; index && i < index->count; i++)
+        if (lo < index->image[i].hi && hi > index->image[i].lo)
+            __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
 }
 
 void shadow_program_ends_as(void)

@@ -27,6 +27,8 @@ bool shadow_in_place_as(void);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
 void shadow_images_changed(void);
+/* Any context: what is executed at [lo, hi) is not what it was. */
+void shadow_code_changed_as(uint64_t lo, uint64_t hi);
 /* In a fork child, where nothing is left of the parent's engine, and around an attach: begins anew. */
 void shadow_forget(void);
 /* The process ends, or another image takes its place: no child of its own is left that is a shadow's, and none
@@ -47,6 +49,7 @@ struct shadow_start {
     int32_t parent;         /* the shadow's */
     uint64_t number;        /* of the process's shadows */
     uint64_t input_at;      /* what is in the log of input before this is of earlier calls */
+    bool watched;           /* whoever changes code is seen (burst_watch.h) */
     uint64_t child_tid, robust; /* --threads all: what the kernel keeps for the thread */
 };
 void shadow_begin_as(const struct shadow_start *start);

@@ -112,6 +112,9 @@ static struct trust_range trust_as(void *carrier, uint64_t address)
     rt.process = shadow_self.process;
     struct trust_range range = burst_code_trust_as(carrier, address);
     rt.process = NULL;
+    /* What later shadows find translated must be true of their memory too. */
+    if (range.trust == TRUST_FIXED && !shadow_self.watched && !shadow_self.cold)
+        range.trust = TRUST_CHECKED;
     return range;
 }
 
@@ -276,6 +279,7 @@ static void self_describe_as(const struct shadow_start *start)
     self->counts = start->counts;
     self->engine = start->engine;
     self->process = rt.process;
+    self->watched = start->watched;
     self->cold = !start->engine;
     self->input_at = start->input_at;
     self->pid = start->pid;

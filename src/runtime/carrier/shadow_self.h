@@ -45,6 +45,7 @@ struct shadow_self {
     uint64_t yields;       /* in a row */
     uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
+    bool watched;          /* what the program has changed is not in the engine */
     bool cold;             /* nobody else uses its engine */
 };
 

@@ -1,10 +1,12 @@
 /* Memory that the program limits, locks, makes writable, or sets apart for signals. */
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/shadow.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
@@ -89,6 +91,25 @@ EXPORT int mprotect(void *at, size_t size, int protection)
 EXPORT int pkey_mprotect(void *at, size_t size, int protection, int key)
 {
     return protection_note(REAL(pkey_mprotect)(at, size, protection, key), at, size, protection);
+}
+
+/* Nothing becomes executable that was not before: the kernel tells nobody. */
+EXPORT void *mremap(void *from, size_t size, size_t wanted, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    void *to = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(more, void *) : NULL;
+    va_end(more);
+    void *result = REAL(mremap)(from, size, wanted, flags, to);
+    if (result != MAP_FAILED && result != from) {
+        const struct { uint64_t lo, hi; } changed[] = {
+            {(uint64_t)from, (uint64_t)from + size}, {(uint64_t)result, (uint64_t)result + wanted}};
+        for (unsigned i = 0; i < 2; i++) {
+            burst_memory_writable(changed[i].lo, changed[i].hi);
+            shadow_code_changed_as(changed[i].lo, changed[i].hi);
+        }
+    }
+    return result;
 }
 
 /* A program may set an alternate stack that is too small for any signal on this processor, as long as

@@ -46,6 +46,7 @@ def changing():
 def patching():
     had_bursts(record([target("burst_patching"), "400"]))
     had_bursts(record([target("burst_patching"), "400", "raw"]))
+    had_bursts(record([target("burst_patching"), "400", "moved"]))
 
 
 def dies():

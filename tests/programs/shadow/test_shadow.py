@@ -253,6 +253,14 @@ def cold():
         record([target("shadow_steady"), "2000"], *options)
 
 
+def patching():
+    """What shadows have translated is not what the program has made of it since."""
+    report = record([target("shadow_patching"), "60"], "--tool", "blocks", size="20k").report
+    functions = {f["name"]: f["total"] for f in report["functions"]}
+    expect("patched_function" in functions and not functions.get("never_executed"),
+           f"old code was executed: {functions.get('never_executed')}")
+
+
 def shared():
     """What one shadow translates, later ones use: each block is made once, and what is observed adds up."""
     for tool, what in (("paths", "paths"), ("streams", "streams"), ("results", "instructions")):

@@ -1,6 +1,6 @@
 /* A program that rewrites its own code, in the image that it was loaded from: what the burst trusted not to change.
  * Between two changes the code cannot be written. "raw": by system calls of its own, which no library sees, and every
- * other time by mapping another page over it. */
+ * other time by mapping another page over it. "moved": a page that has become code elsewhere is moved over it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +44,24 @@ static void patch(uint32_t value)
     mprotect(patched, 4096, PROT_READ | PROT_EXEC);
 }
 
+static void patch_moved(uint32_t value)
+{
+    uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        exit(1);
+    memcpy(page, patched, 4096);
+    memcpy(page + (patched_value - patched), &value, sizeof value);
+    mprotect(page, 4096, PROT_READ | PROT_EXEC);
+    if (mremap(page, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, patched) != patched)
+        exit(1);
+}
+
 int main(int argc, char **argv)
 {
+    void (*how)(uint32_t) = argc < 3 ? patch : strcmp(argv[2], "raw") == 0 ? patch_raw : patch_moved;
     uint32_t rounds = argc > 1 ? (uint32_t)atoi(argv[1]) : 2000, wrong = 0;
     for (uint32_t i = 0; i < rounds; i++) {
-        (argc > 2 ? patch_raw : patch)(i);
+        how(i);
         for (uint32_t x = 0; x < 20000; x++)
             wrong += patched_function(x) != ((x * 15 + 7) ^ i);
     }
