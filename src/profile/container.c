@@ -52,6 +52,7 @@ static const char *known_name(uint32_t type)
         [SECTION_PLACES] = "places",
         [SECTION_STOPPED] = "stopped threads",
         [SECTION_INPUT] = "input",
+        [SECTION_SPENT] = "spent on shadows",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

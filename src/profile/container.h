@@ -62,6 +62,7 @@ enum section_type {
     SECTION_PLACES = 46,
     SECTION_STOPPED = 48,
     SECTION_INPUT = 50,
+    SECTION_SPENT = 52,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -149,6 +149,20 @@ static void get_input(struct cursor *c, struct profile_shadows *s)
     s->input_lost = cursor_uleb(c, UINT64_MAX, "a number of shadows without input");
 }
 
+void section_spent_put(struct section_out *out, const struct profile_shadows *s)
+{
+    out->type = SECTION_SPENT;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->cost_ns);
+    buf_put_uleb(&out->raw, s->worst_ns);
+}
+
+static void get_spent(struct cursor *c, struct profile_shadows *s)
+{
+    s->cost_ns = cursor_uleb(c, UINT64_MAX, "what shadows have cost");
+    s->worst_ns = cursor_uleb(c, UINT64_MAX, "the most in a window");
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -171,5 +185,6 @@ bool section_shadows_get(struct decoder *d)
     if (!d->p->shadows)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
     return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
-           get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input);
+           get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input) &&
+           get_section(d, SECTION_SPENT, get_spent);
 }

@@ -14,6 +14,7 @@ void section_places_put(struct section_out *out, const struct profile_shadows *s
 void section_stopped_put(struct section_out *out, const struct profile_shadows *s);
 /* What shadows read of the log of input. */
 void section_input_put(struct section_out *out, const struct profile_shadows *s);
+void section_spent_put(struct section_out *out, const struct profile_shadows *s);
 /* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 

@@ -115,6 +115,9 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->cpu_before_ns, &from->cpu_before_ns, 1);
     add(&into->faults_after, &from->faults_after, 1);
     add(&into->cpu_after_ns, &from->cpu_after_ns, 1);
+    add(&into->cost_ns, &from->cost_ns, 1);
+    if (from->worst_ns > into->worst_ns)
+        into->worst_ns = from->worst_ns;
     add(&into->barriers, &from->barriers, 1);
     add(into->gave_up, from->gave_up, BARRIER_COUNT);
     add(&into->barrier_ns, &from->barrier_ns, 1);

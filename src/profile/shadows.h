@@ -27,6 +27,8 @@ struct profile_shadows {
     uint64_t pauses[SHADOW_PAUSES];
     uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork */
     uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
+    uint64_t cost_ns;                      /* of all forks: pauses and copies of pages */
+    uint64_t worst_ns;  /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
     /* --threads all; as in spool_shadow.h */
     uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;
     uint64_t rebuilt, asleep, scheduled, switches;

@@ -38,6 +38,8 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     s->cpu_before_ns = load(&r->cpu_before_ns);
     s->faults_after = load(&r->faults_after);
     s->cpu_after_ns = load(&r->cpu_after_ns);
+    s->cost_ns = load(&r->cost_ns);
+    s->worst_ns = load(&r->worst_ns);
     s->barriers = load(&r->barriers);
     for (unsigned i = 0; i < BARRIER_COUNT; i++)
         s->gave_up[i] = load(&r->gave_up[i]);

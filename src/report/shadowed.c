@@ -4,7 +4,7 @@
 
 #include "base/saturate.h"
 #include "report/text.h"
-#include "sigsafe/shadow_place.h"
+#include "sigsafe/shadow_budget.h"
 
 enum { FIELD = 10 };
 
@@ -72,13 +72,22 @@ static void write_coverage(FILE *out, const struct view *v, const struct report_
                  "their rate)\n", 100 * c.estimate, 100 * c.low, 100 * c.high);
 }
 
-static void write_cost(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budget_ppm,
+                       const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
     field(out, style, "forks");
     fprintf(out, "half of them within %s, all in %s; %s page faults more than before the first\n",
             text_duration(a, (double)profile_shadows_pause_ns(s)),
             text_duration(b, (double)s->pause_ns), text_count(c, profile_shadows_cow_faults(s)));
+    if (s->cost_ns) {
+        field(out, style, "window");
+        fprintf(out, "forks cost at most %s in any %d s of the program's time, %s in all", text_duration(a, (double)s->worst_ns),
+                PLACE_WINDOW_S, text_duration(b, (double)s->cost_ns));
+        if (budget_ppm)
+            fprintf(out, " (budget %s)", text_duration(c, (double)shadow_budget_limit_ns(budget_ppm)));
+        fprintf(out, "\n");
+    }
     field(out, style, "elsewhere");
     fprintf(out, "%s of CPU time in shadows, %s page faults\n",
             text_duration(a, (double)s->cpu_ns), text_count(d, s->faults));
@@ -141,7 +150,7 @@ void shadowed_header(FILE *out, const struct view *v, const struct report_style 
     write_places(out, s, style);
     write_ends(out, v, style);
     write_coverage(out, v, style);
-    write_cost(out, s, style);
+    write_cost(out, s, v->profile->budget_ppm, style);
     write_threads(out, s, style);
     write_calls(out, s, style);
     write_input(out, s, style);
@@ -217,6 +226,10 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key(j, "cost");
     json_open(j, '{');
     json_key_u64(j, "fork_ns", s->pause_ns);
+    json_key_u64(j, "program_ns", s->cost_ns);
+    json_key_u64(j, "worst_window_ns", s->worst_ns);
+    json_key(j, "window_budget_ns");
+    json_double(j, v->profile->budget_ppm ? (double)shadow_budget_limit_ns(v->profile->budget_ppm) : NAN);
     json_key_u64(j, "shadow_cpu_ns", s->cpu_ns);
     json_key_u64(j, "shadow_run_ns", s->run_ns);
     json_key_u64(j, "shadow_faults", s->faults);

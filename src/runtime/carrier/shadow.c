@@ -19,6 +19,7 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/thread.h"
+#include "sigsafe/shadow_budget.h"
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/spool_shadow.h"
@@ -38,6 +39,8 @@ static struct {
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct usage last;            /* at the last fork */
     uint64_t pause_ns;            /* CPU time of the last fork */
+    struct shadow_budget budget;  /* of this process */
+    uint64_t charged_ns;          /* to it, of the last fork's cost */
     /* Of the carrier `auto`. */
     uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
     uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
@@ -130,8 +133,28 @@ static bool usage_look_as(struct usage *u)
         return false;
     u->faults = (uint64_t)usage.ru_minflt;
     u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
-    u->pages = rt.config->carrier == CARRIER_AUTO ? monitor.pages : (uint64_t)usage.ru_maxrss / 4;
+    u->pages = monitor.pages;
     return true;
+}
+
+/* Memory in use that is no file's: the second and third number of /proc/self/statm. The most that there ever
+ * was, which is cheaper to ask for, survives exec. */
+static uint64_t pages_in_use_as(void)
+{
+    char text[128];
+    uint64_t numbers[3] = {0};
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return monitor.pages;
+    long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    for (long i = 0, at = 0; i < n && at < 3; i++) {
+        if (text[i] >= '0' && text[i] <= '9')
+            numbers[at] = numbers[at] * 10 + (uint64_t)(text[i] - '0');
+        else
+            at++;
+    }
+    return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
 }
 
 /* The program's page faults until the first fork, and since then. */
@@ -164,13 +187,38 @@ static uint64_t cost_ns(const struct usage *now)
     return monitor.pause_ns + copied * rt.config->cow_ns;
 }
 
-/* Has the program run for long enough since the last fork that what that cost is within the budget? The fork
- * that comes is expected to cost as much. */
-static bool budget_allows(const struct usage *now)
+/* What the last fork has cost since this was asked last goes to the account. */
+static void cost_charge(const struct usage *now)
 {
-    uint64_t ppm = rt.config->budget_ppm;
-    uint64_t since = now->cpu_ns - monitor.last.cpu_ns;
-    return !ppm || cost_ns(now) <= since / 1000u * ppm / 1000u;
+    struct spool_shadows *r = monitor.record;
+    uint64_t cost = r->started ? cost_ns(now) : 0;
+    if (cost <= monitor.charged_ns)
+        return;
+    shadow_budget_charge(&monitor.budget, now->cpu_ns, cost - monitor.charged_ns);
+    monitor.charged_ns = cost;
+    __atomic_store_n(&r->cost_ns, monitor.budget.all_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->worst_ns, monitor.budget.worst_ns, __ATOMIC_RELAXED);
+}
+
+/* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
+ * can. The memory is only looked at where the rest agrees. */
+static bool budget_allows_as(struct usage *now)
+{
+    struct budget_facts facts = {.ppm = rt.config->budget_ppm,
+                                 .cpu_ns = now->cpu_ns,
+                                 .fork_cpu_ns = monitor.last.cpu_ns,
+                                 .last_ns = monitor.record->started ? cost_ns(now) : 0,
+                                 .pause_ns = monitor.pause_ns};
+    if (!shadow_budget_allows(&monitor.budget, &facts))
+        return false;
+    if (!facts.ppm)
+        return true;
+    now->pages = monitor.pages = pages_in_use_as();
+    struct place_facts place = {.pages = now->pages, .cow_ns = rt.config->cow_ns};
+    facts.worst_ns = shadow_worst_ns(&place);
+    if (!monitor.record->started)
+        facts.last_ns = shadow_fork_ns(&place);
+    return shadow_budget_allows(&monitor.budget, &facts);
 }
 
 /* ---- the fork ---- */
@@ -285,6 +333,8 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     }
     monitor.refused = 0;
     monitor.fork_pages = monitor.pages;
+    monitor.charged_ns = 0;
+    cost_charge(now); /* its pause */
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
 }
 
@@ -302,7 +352,7 @@ static enum shadow_decline refusal_as(struct usage *now)
         return DECLINE_SANDBOX;
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
         return DECLINE_LOAD;
-    if (!usage_look_as(now) || !budget_allows(now))
+    if (!budget_allows_as(now))
         return DECLINE_BUDGET;
     if (!collector_lives_as())
         return DECLINE_COLLECTOR;
@@ -315,6 +365,9 @@ static void consider_as(struct rt_thread *t, ucontext_t *u)
 {
     guards_look_as(false);
     struct usage now;
+    if (!usage_look_as(&now))
+        return;
+    cost_charge(&now);
     enum shadow_decline why = refusal_as(&now);
     struct spool_seat *seat = why == DECLINE_COUNT ? seat_take_as() : NULL;
     if (seat)
@@ -325,26 +378,6 @@ static void consider_as(struct rt_thread *t, ucontext_t *u)
 }
 
 /* ---- the carrier `auto` ---- */
-
-/* Memory in use that is no file's: the second and third number of /proc/self/statm. The most that there ever
- * was, which is cheaper to ask for, survives exec. */
-static uint64_t pages_in_use_as(void)
-{
-    char text[128];
-    uint64_t numbers[3] = {0};
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (failed(fd))
-        return monitor.pages;
-    long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    for (long i = 0, at = 0; i < n && at < 3; i++) {
-        if (text[i] >= '0' && text[i] <= '9')
-            numbers[at] = numbers[at] * 10 + (uint64_t)(text[i] - '0');
-        else
-            at++;
-    }
-    return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
-}
 
 static uint32_t processors(void)
 {
@@ -373,6 +406,7 @@ static void place_look_as(void)
                                 .pages = now.pages,
                                 .fork_pages = monitor.fork_pages,
                                 .fork_ns = monitor.fork_ns,
+                                .cow_ns = rt.config->cow_ns,
                                 .refused = monitor.refused,
                                 .faulted = r->ended[END_FAULT],
                                 .processors = processors()};
@@ -453,6 +487,8 @@ void shadow_forget(void)
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = (struct usage){0};
+    monitor.budget = (struct shadow_budget){0};
+    monitor.charged_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.retired = 0;
     monitor.busy = 0;

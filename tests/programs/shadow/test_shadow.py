@@ -360,6 +360,8 @@ def budget():
     """A budget that allows everything, and one that allows nothing."""
     shadows = record([target("shadow_steady"), "3000"], "--budget", "50").report["shadows"]
     expect(shadows["ended"]["complete"] > 0, f"{shadows}")
+    cost = shadows["cost"]
+    expect(0 < cost["worst_window_ns"] <= cost["program_ns"] and cost["window_budget_ns"] == 5e9, f"{cost}")
     shadows = record([target("shadow_steady"), "300"], "--budget", "0.001", some=False).report["shadows"]
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
 

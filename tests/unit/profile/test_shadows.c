@@ -12,7 +12,7 @@
 #include "profile/merge.h"
 #include "profile/spool_read.h"
 #include "sample.h"
-#include "sigsafe/shadow_place.h"
+#include "sigsafe/shadow_budget.h"
 #include "sigsafe/spool_shadow.h"
 
 #define MS UINT64_C(1000000)
@@ -126,17 +126,20 @@ static void test_place(void **state)
     assert_int_equal(shadow_place_choose(&f, PLACE_UNDECIDED), PLACE_SHADOWS);
     f.pages = 8 << 18; /* 8 GB: 126 ms */
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_MEMORY);
-    f.pages = 1 << 20; /* 63 ms: no, once it was too much; but else yes */
+    f.pages = 1 << 19; /* 31 ms, 105 at the most: no, once it was too much; but else yes */
     assert_int_equal(shadow_place_choose(&f, PLACE_MEMORY), PLACE_MEMORY);
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_SHADOWS);
-    f.fork_pages = 1 << 18; /* measured: four times as much would be 80 ms, eight times 160 */
-    f.fork_ns = 20 * MS;
-    assert_in_range(shadow_fork_ns(&f), 79 * MS, 80 * MS);
+    f.fork_pages = 1 << 18; /* measured: twice as much would be 90 ms, a tenth more 99 */
+    f.fork_ns = 45 * MS;
+    assert_in_range(shadow_fork_ns(&f), 89 * MS, 90 * MS);
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_SHADOWS);
-    f.pages *= 2;
+    f.fork_ns = 51 * MS;
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_COST);
-    f.pages /= 8;
+    f.pages /= 4;
     assert_int_equal(shadow_place_choose(&f, PLACE_COST), PLACE_SHADOWS);
+    f.cow_ns = 800; /* 131,072 pages: if it wrote to all of them, 131 ms */
+    assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_COST);
+    f.cow_ns = 0;
     f.refused = 3;
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_REFUSED);
     f.refused = 0;
@@ -149,6 +152,121 @@ static void test_place(void **state)
     assert_int_equal(shadow_place_choose(&f, PLACE_SHADOWS), PLACE_PROCESSORS);
     assert_false(shadow_place_is_burst(PLACE_SHADOWS));
     assert_true(shadow_place_is_burst(PLACE_MEMORY));
+}
+
+/* ---- the budget of ten seconds, with costs that are made up ---- */
+
+enum { TICK_MS = 5, RUN_S = 120 };
+
+/* A program of `pages`: after a fork it writes to this share of them in `spread_ms`; each that is written costs COW_NS. */
+struct program {
+    uint64_t pages, pause_ns;
+    double share[2];     /* in turns ... */
+    uint64_t phase_s;    /* ... of so many seconds */
+    uint64_t spread_ms;
+};
+
+enum { COW_NS = 700 };
+
+struct outcome {
+    uint64_t forks, most_ns, all_ns; /* most_ns: in any ten seconds */
+};
+
+/* What the monitor does at each trigger, with or without the bound of each window. */
+static bool allows(struct shadow_budget *b, struct budget_facts *f, uint64_t pages, bool window)
+{
+    struct place_facts place = {.pages = pages, .cow_ns = COW_NS};
+    struct shadow_budget nothing = {0};
+    f->worst_ns = window ? shadow_worst_ns(&place) : 0;
+    return shadow_budget_allows(window ? b : &nothing, f);
+}
+
+static struct outcome simulate(const struct program *p, uint64_t ppm, bool window)
+{
+    enum { TICKS = RUN_S * 1000 / TICK_MS, IN_WINDOW = PLACE_WINDOW_S * 1000 / TICK_MS };
+    static uint64_t costs[TICKS];
+    struct outcome o = {0};
+    struct shadow_budget b = {0};
+    uint64_t forked = 0, last = 0, to_copy = 0, sum = 0;
+    double rate = 0;
+    for (uint64_t i = 0; i < TICKS; i++) {
+        uint64_t now = (i + 1) * TICK_MS * MS, now_s = now / (1000 * MS);
+        uint64_t copied = (uint64_t)rate < to_copy ? (uint64_t)rate : to_copy, cost = copied * COW_NS;
+        to_copy -= copied;
+        shadow_budget_charge(&b, now, cost);
+        last += cost;
+        struct budget_facts f = {.ppm = ppm, .cpu_ns = now, .fork_cpu_ns = forked, .last_ns = last};
+        if (!o.forks)
+            f.last_ns = shadow_fork_ns(&(struct place_facts){.pages = p->pages});
+        if (allows(&b, &f, p->pages, window)) {
+            o.forks++;
+            forked = now;
+            last = p->pause_ns;
+            cost += p->pause_ns;
+            shadow_budget_charge(&b, now, p->pause_ns);
+            to_copy = (uint64_t)((double)p->pages * p->share[now_s / p->phase_s % 2]);
+            rate = (double)to_copy / ((double)p->spread_ms / TICK_MS) + 1;
+        }
+        costs[i] = cost;
+        o.all_ns += cost;
+        sum += cost - (i >= IN_WINDOW ? costs[i - IN_WINDOW] : 0);
+        if (sum > o.most_ns)
+            o.most_ns = sum;
+    }
+    assert_true(o.most_ns <= b.worst_ns && o.all_ns == b.all_ns); /* what is shown is not less than what is */
+    return o;
+}
+
+/* Programs that write to ever more, or to nothing and then to all: in no ten seconds more than a quarter above the
+ * budget. Without the bound of each window several of them break it. */
+static void test_budget(void **state)
+{
+    (void)state;
+    static const struct program programs[] = {
+        {12500, 600000, {0.3, 0.3}, 10, 500},       /* 50 MB, always the same */
+        {50000, 3000000, {0.01, 1}, 7, 200},        /* 200 MB, now hardly any of it, now all */
+        {100000, 5000000, {0, 1}, 23, 3000},        /* 400 MB, slowly */
+        {100000, 19000000, {1, 1}, 10, 50},         /* with the most that a fork may take */
+        {150000, 9000000, {0.001, 0.9}, 31, 20},
+        {2500, 200000, {1, 0.1}, 3, 10},
+    };
+    unsigned broken = 0;
+    for (unsigned i = 0; i < sizeof programs / sizeof *programs; i++)
+        for (uint64_t ppm = 5000; ppm <= 40000; ppm *= 2) {
+            uint64_t limit = shadow_budget_limit_ns(ppm);
+            struct outcome o = simulate(&programs[i], ppm, true);
+            assert_true(o.most_ns <= limit + limit / 4);
+            broken += simulate(&programs[i], ppm, false).most_ns > limit + limit / 4;
+            if (i == 0) /* what is allowed is used */
+                assert_true(o.all_ns > limit * (RUN_S / PLACE_WINDOW_S) * 8 / 10);
+        }
+    assert_true(broken >= 4);
+}
+
+static void test_budget_window(void **state)
+{
+    (void)state;
+    struct shadow_budget b = {0};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .worst_ns = 125 * MS};
+    assert_true(shadow_budget_allows(&b, &f));
+    f.worst_ns++;
+    assert_false(shadow_budget_allows(&b, &f)); /* a quarter above 1% of ten seconds */
+    f.worst_ns = 30 * MS;
+    shadow_budget_charge(&b, 20000 * MS, 96 * MS);
+    f.cpu_ns = 29999 * MS;
+    assert_false(shadow_budget_allows(&b, &f));
+    f.cpu_ns = 30251 * MS; /* ten seconds and a part later */
+    assert_true(shadow_budget_allows(&b, &f));
+    f.last_ns = 400 * MS; /* the last one is not paid for */
+    assert_false(shadow_budget_allows(&b, &f));
+    f.ppm = 0;
+    f.fork_cpu_ns = 30000 * MS;
+    f.pause_ns = 125 * MS; /* without a budget: as much time again as the pause, which is in the time since */
+    assert_true(shadow_budget_allows(&b, &f));
+    f.pause_ns = 126 * MS;
+    assert_false(shadow_budget_allows(&b, &f));
+    assert_int_equal(b.worst_ns, 96 * MS);
+    assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);
 }
 
 /* Every number another one. */
@@ -211,6 +329,8 @@ static void test_spool(void **state)
         r->cpu_before_ns = 10 * MS;
         r->faults_after = 1000;
         r->replayed = 11;
+        r->cost_ns = 9;
+        r->worst_ns = (uint64_t)(i + 4);
         r->input_lost = 2;
         r->cpu_after_ns = 50 * MS;
         r->run_ns = 30 * MS;
@@ -227,6 +347,8 @@ static void test_spool(void **state)
     assert_int_equal(p->shadows->ended[END_KILLED], 2);
     assert_int_equal(p->shadows->calls[1], 14);
     assert_int_equal(p->shadows->replayed, 22);
+    assert_int_equal(p->shadows->cost_ns, 18);
+    assert_int_equal(p->shadows->worst_ns, 5);
     assert_int_equal(p->shadows->input_lost, 4);
     assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
                 profile_shadows_pause_ns(p->shadows) < 125000);
@@ -262,7 +384,7 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),

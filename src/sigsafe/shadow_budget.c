@@ -1,0 +1,41 @@
+#include "sigsafe/shadow_budget.h"
+
+enum { COUNT = BUDGET_PARTS + 1 };
+
+/* What is older than the window goes. */
+static void advance(struct shadow_budget *b, uint64_t cpu_ns)
+{
+    uint64_t part = cpu_ns / BUDGET_PART_NS;
+    uint64_t passed = part > b->part ? part - b->part : 0;
+    for (uint64_t i = 1; i <= passed && i <= COUNT; i++)
+        b->costs[(b->part + i) % COUNT] = 0;
+    b->part += passed;
+}
+
+uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns)
+{
+    uint64_t sum = 0;
+    advance(b, cpu_ns);
+    for (unsigned i = 0; i < COUNT; i++)
+        sum += b->costs[i];
+    return sum;
+}
+
+void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cost_ns)
+{
+    advance(b, cpu_ns);
+    b->costs[b->part % COUNT] += cost_ns;
+    b->all_ns += cost_ns;
+    uint64_t spent = shadow_budget_spent(b, cpu_ns);
+    if (spent > b->worst_ns)
+        b->worst_ns = spent;
+}
+
+bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
+{
+    uint64_t since = f->cpu_ns - f->fork_cpu_ns, window = shadow_budget_limit_ns(f->ppm);
+    if (!f->ppm)
+        return 2 * f->pause_ns <= since;
+    return f->last_ns <= since / 1000u * f->ppm / 1000u &&
+           shadow_budget_spent(b, f->cpu_ns) + f->worst_ns <= window + window / 4;
+}

@@ -1,0 +1,55 @@
+/* Whether a budget allows a fork, and what forks have cost: at no time more than the budget of PLACE_WINDOW_S seconds and
+ * a quarter within so much CPU time of the program.
+ *
+ *      CPU time  ──┬──┬──┬──┬──┬── ... ──┬──┬──┐        one part: PLACE_WINDOW_S / BUDGET_PARTS
+ *      costs       │  │▒▒│  │░░│         │░░│▒▒│ now    ▒ pauses, ░ pages copied afterwards
+ *                     └────── the window ───┘─── + the worst that a fork now can cost <= budget + 1/4
+ *
+ * After a fork each page that the program has is copied once at most, however many shadows share it, and however
+ * long they live: so the worst of the last fork is all that can still come.
+ *
+ * Context: pure functions; the state is one thread's at a time.
+ * Ownership: the state is the caller's; all zeroes are a beginning. */
+#ifndef PENUMBRA_SIGSAFE_SHADOW_BUDGET_H
+#define PENUMBRA_SIGSAFE_SHADOW_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/shadow_place.h"
+
+enum { BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
+
+struct shadow_budget {
+    uint64_t part;                    /* the current one, counted from CPU time 0 */
+    uint64_t costs[BUDGET_PARTS + 1]; /* ns, by part modulo their number: of any window that ends now */
+    uint64_t worst_ns;                /* the greatest sum that these have had */
+    uint64_t all_ns;
+};
+
+struct budget_facts {
+    uint64_t ppm;         /* the budget; 0: none */
+    uint64_t cpu_ns;      /* of the program, now */
+    uint64_t fork_cpu_ns; /* at the last fork */
+    uint64_t last_ns;     /* what that fork has cost so far; before the first: what one is expected to */
+    uint64_t pause_ns;    /* of this: its pause, which is CPU time of the program, too */
+    uint64_t worst_ns;    /* what a fork now can cost at most */
+};
+
+/* The budget of a window. */
+static inline uint64_t shadow_budget_limit_ns(uint64_t ppm)
+{
+    return ppm * PLACE_WINDOW_S * 1000;
+}
+
+/* So much was spent since the last call. */
+void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cost_ns);
+
+/* Spent in the last PLACE_WINDOW_S seconds of CPU time, and up to a part more. */
+uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
+
+/* A fork now is within the budget: on average, as the last one has been paid for by the time since, and in every
+ * window. Without a budget the program has at least as much time for itself as forks stop it. */
+bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
+
+#endif
