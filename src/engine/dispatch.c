@@ -10,29 +10,55 @@ enum { REMADE_MOST = 100000 };
 
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
 
+/* How many instructions a burst reaches from here, one more included: the hook before that one ends it. */
+static uint32_t reach(const struct engine_thread *t)
+{
+    uint64_t more = t->wanted > t->observed ? t->wanted - t->observed : 0;
+    uint64_t all = more + 1 + (t->budget > 0 ? (uint64_t)t->budget : 0);
+    return all < BLOCK_INSNS ? (uint32_t)all : BLOCK_INSNS;
+}
+
+static struct block *block_make_as(struct engine_thread *t, struct request request, enum stop_reason *why)
+{
+    request.pc = t->rip;
+    request.stop_at = t->stop_at;
+    struct block *block = translate_as(t->engine, request, why);
+    t->translated += block != NULL;
+    return block;
+}
+
 /* The block at t->rip of that tail (block_find_as), found or made. */
 static struct block *block_of_tail_as(struct engine_thread *t, uint32_t tail, enum stop_reason *why)
 {
     struct block *block = block_find_as(&t->engine->blocks, t->rip, tail);
-    if (!block) {
-        struct request request = { .pc = t->rip, .stop_at = t->stop_at, .tail = tail };
-        block = translate_as(t->engine, request, why);
-        t->translated += block != NULL;
-    }
-    return block;
+    struct request request = { .tail = tail, .limit = tail == BLOCK_LATE ? reach(t) : tail, .spare = UINT32_MAX };
+    return block ? block : block_make_as(t, request, why);
 }
 
-/* The block at t->rip, found or made; with an indirect entry if asked for. NULL: *why. */
+/* There is no block yet. Bursts that observe a few instructions meet most code only once: where the block has more
+ * instructions than are to be skipped, it is made with hooks at once, and only as far as they reach. If it
+ * has been met before, there are to be both. */
+static struct block *block_first_as(struct engine_thread *t, bool entry, enum stop_reason *why)
+{
+    struct engine *e = t->engine;
+    struct request request = { .entry = entry, .limit = BLOCK_INSNS, .spare = UINT32_MAX };
+    struct block *late = e->config.late ? block_find_as(&e->blocks, t->rip, BLOCK_LATE) : NULL;
+    if (late && late->count > t->budget)
+        return late;
+    if (e->config.late && !late) {
+        request.limit = reach(t);
+        request.spare = t->budget > 0 ? (uint32_t)t->budget : 0;
+    }
+    return block_make_as(t, request, why);
+}
+
+/* The block at t->rip, found or made; with an indirect entry if asked for and it is not late. NULL: *why. */
 static struct block *block_need_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
     struct block *block = t->rip == t->stop_at ? NULL : block_find_as(&e->blocks, t->rip, 0);
-    if (!block) {
-        struct request request = { .pc = t->rip, .stop_at = t->stop_at, .entry = entry };
-        block = translate_as(e, request, why);
-        t->translated += block != NULL;
-        return block;
-    }
+    if (!block)
+        return block_first_as(t, entry, why);
     if (entry && !lookup_need_as(e, block)) {
         *why = STOP_CACHE_FULL;
         return NULL;
@@ -134,7 +160,7 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     engine_lock_as(e);
     uint32_t tail = link_tail(e, exit_at(&e->blocks, exit)->block);
     struct block *block = tail ? block_of_tail_as(t, tail, &why) : block_need_as(t, false, &why);
-    if (block && !exit_at(&e->blocks, exit)->to)
+    if (block && block->tail == tail && !exit_at(&e->blocks, exit)->to)
         link_set_as(e, exit, block);
     engine_unlock_as(e);
     return block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE);

@@ -210,7 +210,7 @@ bool engine_translate_as(struct engine *e, uint64_t rip)
     enum stop_reason why;
     engine_lock_as(e);
     bool made = block_find_as(&e->blocks, rip, 0) ||
-                translate_as(e, (struct request){ .pc = rip }, &why);
+                translate_as(e, (struct request){ .pc = rip, .limit = BLOCK_INSNS, .spare = UINT32_MAX }, &why);
     engine_unlock_as(e);
     return made;
 }

@@ -81,7 +81,9 @@ struct engine_thread {
     uint64_t mapping_size;
     struct engine_thread *link; /* the engine's list of threads */
     struct counts_window window; /* of its counters, where they are in the spool */
-    uint64_t observed;      /* instructions begun behind the budget (engine_config.late); the carrier resets it */
+    /* Instructions begun behind the budget, and how many of them there are to be (engine_config.late); set by the
+     * carrier before each burst. */
+    uint64_t observed, wanted;
     /* What the dispatcher did in this thread (bench, docs/engine.md). */
     uint64_t dispatches, lookups, translated, dispatch_ticks;
 };

@@ -325,16 +325,27 @@ static bool consider_as(struct translation *x, uint64_t pc)
     decode_as(x, pc);
     if (!x->count)
         return false;
+    if (x->count > x->spare) {
+        if (x->number != BLOCK_NONE) /* it was only to be made ahead */
+            return false;
+        x->late = true;
+    }
     x->why = STOP_COUNTERS_FULL;
     x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
     return !x->hooked || hooks_ask_as(x);
+}
+
+/* A short burst goes one way at a branch, and seldom comes back from a call: made ahead is what it must reach. */
+static bool reached(const struct translation *x, uint64_t pc)
+{
+    return !x->e->config.late || x->end == END_FALL || (x->end != END_BRANCH && pc == x->taken);
 }
 
 /* Can the block at pc be made now, to be laid behind the one just written? Code that is not to be
  * trusted is not translated before it runs: it may not have been written yet. */
 static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 {
-    return made < TRANSLATE_AHEAD && !x->tail && !x->late && x->range.trust == TRUST_FIXED &&
+    return made < TRANSLATE_AHEAD && !x->tail && !x->late && x->range.trust == TRUST_FIXED && reached(x, pc) &&
            !block_find_as(&x->e->blocks, pc, 0) && consider_as(x, pc) &&
            x->range.trust == TRUST_FIXED;
 }
@@ -343,7 +354,7 @@ static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 static void return_note(struct translation *x)
 {
     if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && !x->block->after &&
-        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED)
+        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED && !x->e->config.late)
         x->returns[x->returns_count++] = x->next;
 }
 
@@ -363,6 +374,7 @@ static void chain_emit_as(struct translation *x)
         uint64_t on = block_emit_as(x, before);
         block_finish_as(x);
         return_note(x);
+        x->spare -= x->spare == UINT32_MAX ? 0 : x->count;
         bool more = on && ahead_as(x, on, made);
         if (on && !more) {
             end_jump_as(x, on);
@@ -422,7 +434,8 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->end = END_FALL;
     x->late = request->tail == BLOCK_LATE;
     x->tail = request->tail && !x->late;
-    x->limit = x->tail ? request->tail : BLOCK_INSNS;
+    x->limit = request->limit;
+    x->spare = request->spare;
     x->hooked = x->looks = false;
     x->why = STOP_COUNT;
     x->returns_count = x->call_count = 0;
@@ -443,15 +456,14 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
         return NULL;
     }
     *why = STOP_CACHE_FULL;
-    uint32_t first = chain_make_as(&x, request.entry);
+    uint32_t first = chain_make_as(&x, request.entry && !x.late);
     if (!first)
         return NULL;
-    x.late = false; /* what is made ahead is entered with whatever budget there is */
     for (uint32_t i = 0; i < x.returns_count; i++)
         if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
             x.range.trust == TRUST_FIXED)
             chain_make_as(&x, true);
-    for (uint32_t i = 0; i < x.call_count; i++)
+    for (uint32_t i = 0; i < x.call_count && !e->config.late; i++)
         callee_ahead_as(&x, i);
     e->figures.translate_ticks += sys_ticks_as() - begin;
     return block_at(&e->blocks, first);

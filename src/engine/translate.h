@@ -21,6 +21,7 @@ struct translation {
     uint32_t count;
     enum block_end end;
     uint32_t limit;       /* instructions that are decoded at most */
+    uint32_t spare;       /* what has more of them is late */
     bool hooked;          /* the tool has been asked about this block */
     bool looks;           /* it looks whether the ring is full */
     bool tail;            /* `limit` instructions and no more: then the budget is used up */
@@ -72,7 +73,9 @@ struct request {
     uint64_t pc;
     uint64_t stop_at; /* no block begins there or crosses it; 0: none */
     uint32_t tail;    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE */
-    bool entry;       /* the block gets an indirect entry */
+    bool entry;       /* the block gets an indirect entry, unless it is late */
+    uint32_t limit;   /* instructions that are decoded at most */
+    uint32_t spare;   /* engine_config.late: a block of more instructions is made as BLOCK_LATE */
 };
 
 /* Makes the block, and others that it runs on to. NULL: *why. */

@@ -345,6 +345,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     if (tool && tool->burst_begin) {
         uint32_t skip = burst_skip(random_of(t), rt.config->skip);
         tool->burst_begin(NULL, e, skip, t->burst.length);
+        e->wanted = t->burst.length;
         t->burst.length = skip; /* of code without hooks */
     }
     e->budget = (int64_t)t->burst.length;

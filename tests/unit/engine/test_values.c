@@ -303,6 +303,7 @@ static void burst(struct fixture *f, uint64_t *array, uint32_t skip, uint64_t le
     rig_prepare(&f->rig, (const void *)(uintptr_t)v_walk, (uintptr_t)array, 4, 0, 0);
     t->budget = (int64_t)skip;
     t->observed = 0;
+    t->wanted = length;
     tool_values.burst_begin(NULL, t, skip, length);
     assert_int_equal(engine_run_as(t), STOP_BUDGET);
     assert_int_equal(t->budget, 0);
@@ -338,6 +339,36 @@ static void bursts(void **state)
         assert_int_equal(ring->dropped[i], 0);
 }
 
+static uint64_t instructions_made(const struct fixture *f)
+{
+    return engine_figures_as(f->rig.engine).instructions;
+}
+
+/* What a burst meets for the first time is made once, and no further than it reaches; what others make of the
+ * same code comes to an end. */
+static void little_is_made(void **state)
+{
+    struct fixture *f = *state;
+    static uint64_t array[2 * ELEMENTS + 8];
+    rig_begin(f, CARRIER_BURST, EVERYTHING);
+    struct engine_thread *t = f->rig.thread;
+    for (unsigned i = 0; i < 4; i++)
+        array[i] = 5;
+    burst(f, array, 3, 2);
+    assert_int_equal(t->translated, 1);
+    assert_int_equal(instructions_made(f), 3 + 2 + 1); /* with the one that the burst ends before */
+    burst(f, array, 3, 2);
+    assert_int_equal(t->translated, 1);
+    uint64_t made = 0;
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t before = t->translated;
+        for (uint32_t skip = 0; skip < 40; skip++)
+            burst(f, array, skip, 2);
+        made = t->translated - before;
+    }
+    assert_int_equal(made, 0);
+}
+
 /* The table decides: nothing is captured of what it does not ask for. */
 static void what_was_asked_for(void **state)
 {
@@ -361,6 +392,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_instruction, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bursts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(little_is_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_asked_for, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
