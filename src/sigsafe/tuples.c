@@ -104,13 +104,13 @@ bool tuples_reserve_as(const struct spool *s, struct tuple_ring *r, uint32_t wor
 void tuples_publish_as(const struct spool *s, struct tuple_ring *r, uint64_t end)
 {
     struct tuple_sequence *sequence = (void *)tuples_word_as(s, r, r->cursor.begin);
-    uint64_t tail = __atomic_load_n(&r->tail, __ATOMIC_RELAXED), half = r->size / 2;
-    bool few = r->head - tail < half;
+    uint64_t tail = __atomic_load_n(&r->tail, __ATOMIC_RELAXED), many = r->size / TUPLE_BELL_SHARE;
+    bool few = r->head - tail < many;
     sequence->words = (uint32_t)((end - r->cursor.begin) / 8);
     r->sequences++;
     r->tuples += sequence->count;
     __atomic_store_n(&r->head, end, __ATOMIC_RELEASE); /* pairs with the consumer's acquire */
-    if (few && end - tail >= half)
+    if (few && end - tail >= many)
         spool_wake_as(s, &spool_header(s)->tuples_bell);
 }
 

@@ -50,6 +50,7 @@ enum {
     TUPLE_WORDS_MAX = 1 + TUPLE_ARGUMENT_COUNT + TUPLE_VALUES_MAX,
     TUPLE_RING_BURST = 1 << 16, /* bytes */
     TUPLE_RING_EXACT = 1 << 18,
+    TUPLE_BELL_SHARE = 4, /* of a ring: where so much waits the consumer is woken */
 };
 
 /* What is captured, in bits of enum penumbra_capture, of each opcode: [map][opcode][digit]; `digit` is 0
@@ -152,6 +153,10 @@ enum {
     TUPLE_SEQUENCE_WORDS = 6,
     TUPLE_SEQUENCE_WORDS_MAX = TUPLE_SEQUENCE_WORDS + TUPLE_LENGTH_MAX * TUPLE_WORDS_MAX,
 };
+
+/* The longest sequence may need its room twice, where the ring ends: as long as nobody was woken it has it. */
+_Static_assert(TUPLE_RING_BURST - TUPLE_RING_BURST / TUPLE_BELL_SHARE >= 2 * 8 * TUPLE_SEQUENCE_WORDS_MAX,
+               "no sequence is dropped before the bell has rung");
 
 /* A tuple's first word, then `count` values. */
 struct tuple_head {
