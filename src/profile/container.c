@@ -53,6 +53,7 @@ static const char *known_name(uint32_t type)
         [SECTION_STOPPED] = "stopped threads",
         [SECTION_INPUT] = "input",
         [SECTION_SPENT] = "spent on shadows",
+        [SECTION_SLEEPERS] = "sleepers",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

@@ -63,6 +63,7 @@ enum section_type {
     SECTION_STOPPED = 48,
     SECTION_INPUT = 50,
     SECTION_SPENT = 52,
+    SECTION_SLEEPERS = 54,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -276,6 +276,8 @@ static uint32_t put_shadows(struct section_out *to, const struct profile_shadows
         section_input_put(&to[count++], s);
     if (s->cost_ns)
         section_spent_put(&to[count++], s);
+    if (s->asleep || s->fell_asleep)
+        section_sleepers_put(&to[count++], s);
     return count;
 }
 
@@ -283,7 +285,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 10 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 11 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},

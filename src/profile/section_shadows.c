@@ -163,6 +163,32 @@ static void get_spent(struct cursor *c, struct profile_shadows *s)
     s->worst_ns = cursor_uleb(c, UINT64_MAX, "the most in a window");
 }
 
+void section_sleepers_put(struct section_out *out, const struct profile_shadows *s)
+{
+    unsigned calls = 0;
+    out->type = SECTION_SLEEPERS;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->fell_asleep);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        calls += s->asleep_in[i] != 0;
+    buf_put_uleb(&out->raw, calls);
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        if (s->asleep_in[i]) {
+            buf_put_uleb(&out->raw, i);
+            buf_put_uleb(&out->raw, s->asleep_in[i]);
+        }
+}
+
+static void get_sleepers(struct cursor *c, struct profile_shadows *s)
+{
+    s->fell_asleep = cursor_uleb(c, UINT64_MAX, "a number of threads");
+    uint64_t calls = cursor_uleb(c, SHADOW_CALLS, "a number of system calls up to 512");
+    for (uint64_t i = 0; i < calls && !c->failed; i++) {
+        uint64_t number = cursor_uleb(c, SHADOW_CALLS - 1, "a system call's number below 512");
+        s->asleep_in[number] = cursor_uleb(c, UINT64_MAX, "how many threads slept in it");
+    }
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -186,5 +212,5 @@ bool section_shadows_get(struct decoder *d)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
     return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
            get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input) &&
-           get_section(d, SECTION_SPENT, get_spent);
+           get_section(d, SECTION_SPENT, get_spent) && get_section(d, SECTION_SLEEPERS, get_sleepers);
 }

@@ -15,6 +15,7 @@ void section_stopped_put(struct section_out *out, const struct profile_shadows *
 /* What shadows read of the log of input. */
 void section_input_put(struct section_out *out, const struct profile_shadows *s);
 void section_spent_put(struct section_out *out, const struct profile_shadows *s);
+void section_sleepers_put(struct section_out *out, const struct profile_shadows *s);
 /* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 

@@ -125,6 +125,8 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->asleep, &from->asleep, 1);
     add(&into->scheduled, &from->scheduled, 1);
     add(&into->switches, &from->switches, 1);
+    add(&into->fell_asleep, &from->fell_asleep, 1);
+    add(into->asleep_in, from->asleep_in, SHADOW_CALLS);
     add(into->calls, from->calls, SHADOW_CALLS);
     add(into->calls_ended, from->calls_ended, SHADOW_CALLS);
 }

@@ -32,6 +32,7 @@ struct profile_shadows {
     /* --threads all; as in spool_shadow.h */
     uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;
     uint64_t rebuilt, asleep, scheduled, switches;
+    uint64_t fell_asleep, asleep_in[SHADOW_CALLS];
     uint64_t calls[SHADOW_CALLS], calls_ended[SHADOW_CALLS];
     /* Of the carrier `auto`: a burst's instructions (0: another carrier), and how often it was decided where a
      * process is observed. */

@@ -48,7 +48,9 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     s->asleep = load(&r->asleep);
     s->scheduled = load(&r->scheduled);
     s->switches = load(&r->switches);
+    s->fell_asleep = load(&r->fell_asleep);
     for (unsigned i = 0; i < SHADOW_CALLS; i++) {
+        s->asleep_in[i] = load(&r->asleep_in[i]);
         s->calls[i] = load(&r->calls[i]);
         s->calls_ended[i] = load(&r->calls_ended[i]);
     }

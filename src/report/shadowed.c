@@ -111,6 +111,12 @@ static void write_threads(FILE *out, const struct profile_shadows *s, const stru
     fprintf(out, "%*s%s threads rebuilt in shadows, %s of them ran; %s asleep; %s switches\n", FIELD, "",
             text_count(a, s->rebuilt), text_count(b, s->scheduled), text_count(c, s->asleep),
             text_count(d, s->switches));
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        if (s->asleep_in[i])
+            fprintf(out, "%*s%10s  asleep in %s\n", FIELD, "", text_count(a, s->asleep_in[i]),
+                    profile_call_name(i) ? profile_call_name(i) : "another call, or none");
+    if (s->fell_asleep)
+        fprintf(out, "%*s%10s  waited for input, while others ran on\n", FIELD, "", text_count(a, s->fell_asleep));
 }
 
 static void write_calls(FILE *out, const struct profile_shadows *s, const struct report_style *style)
@@ -183,6 +189,17 @@ static void json_calls(struct json *j, const struct profile_shadows *s)
     json_close(j, '}');
 }
 
+static void json_sleepers(struct json *j, const struct profile_shadows *s)
+{
+    json_key(j, "asleep_in");
+    json_open(j, '{');
+    for (unsigned i = 0; i < SHADOW_CALLS; i++)
+        if (s->asleep_in[i])
+            json_key_u64(j, profile_call_name(i) ? profile_call_name(i) : "other", s->asleep_in[i]);
+    json_close(j, '}');
+    json_key_u64(j, "fell_asleep", s->fell_asleep);
+}
+
 void shadowed_json(struct json *j, const struct view *v)
 {
     const struct profile_shadows *s = v->profile->shadows;
@@ -206,6 +223,7 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key_u64(j, "barrier_ns", s->barrier_ns);
     json_key_u64(j, "rebuilt", s->rebuilt);
     json_key_u64(j, "asleep", s->asleep);
+    json_sleepers(j, s);
     json_key_u64(j, "scheduled", s->scheduled);
     json_key_u64(j, "switches", s->switches);
     json_close(j, '}');

@@ -78,7 +78,7 @@
 /* Why a trigger made no shadow. */
 #define DECLINE_REASONS(X)                                                                         \
     X(DECLINE_LOAD, "load", "enough shadows are active")                                           \
-    X(DECLINE_BUDGET, "budget", "the budget does not allow one yet")                               \
+    X(DECLINE_BUDGET, "budget", "the budget (or half of the time) does not allow one yet")         \
     X(DECLINE_BUSY, "busy", "another thread was making one")                                       \
     X(DECLINE_SEATS, "seats", "too many shadows are active or not yet buried")                     \
     X(DECLINE_FORK, "fork", "the kernel refused")                                                  \

@@ -64,6 +64,8 @@ struct spool_shadows {
     uint64_t rebuilt, asleep;       /* threads that shadows had: that they could run; that slept in a call */
     uint64_t scheduled;             /* of those rebuilt: that ran in their shadow */
     uint64_t switches;              /* from one thread to another, in shadows */
+    uint64_t fell_asleep;           /* threads that waited for input in shadows, while others ran on */
+    uint64_t asleep_in[SHADOW_CALLS]; /* of those asleep, by call; the last: none or another one */
     uint64_t replayed;   /* calls answered from the log of input */
     uint64_t input_lost; /* shadows that ended since the log had no more what they needed */
     uint64_t calls[SHADOW_CALLS];       /* system calls met, by number */

@@ -71,8 +71,11 @@ static void sleep_on(struct shadow_thread *to, const struct barrier_place *place
     uint64_t command = place->arguments[1] & (uint64_t)FUTEX_CMD_MASK;
     bool waits = place->call == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
     to->state = THREAD_ASLEEP;
+    to->call = place->call;
     to->wait_at = waits ? place->arguments[0] : 0;
-    to->wait_bits = command == FUTEX_WAIT_BITSET ? (uint32_t)place->arguments[5] : UINT32_MAX;
+    to->wait_bits = !waits                         ? 0
+                    : command == FUTEX_WAIT_BITSET ? (uint32_t)place->arguments[5]
+                                                   : UINT32_MAX;
 }
 
 /* The monitor looks whether anybody ran while it forked. */
@@ -261,6 +264,14 @@ bool shadow_threads_others_ready(void)
     return ready_count(threads.current) != 0;
 }
 
+bool shadow_threads_others_left(void)
+{
+    for (uint32_t i = 0; i < threads.count; i++)
+        if (threads.at[i].state == THREAD_WAITS && threads.at[i].timed)
+            return true;
+    return shadow_threads_others_ready();
+}
+
 struct shadow_thread *shadow_threads_waiter(uint64_t at, uint32_t bits)
 {
     struct shadow_thread *first = NULL;
@@ -316,8 +327,13 @@ void shadow_threads_figures(struct spool_shadows *record)
 {
     uint64_t asleep = 0, ran = 0;
     for (uint32_t i = 0; i < threads.rebuilt; i++) {
-        asleep += threads.at[i].state == THREAD_ASLEEP;
-        ran += threads.at[i].ran;
+        const struct shadow_thread *one = &threads.at[i];
+        ran += one->ran;
+        if (one->state != THREAD_ASLEEP)
+            continue;
+        asleep++;
+        uint32_t call = (uint32_t)one->call < SHADOW_CALLS ? (uint32_t)one->call : SHADOW_CALLS - 1;
+        __atomic_fetch_add(&record->asleep_in[call], 1, __ATOMIC_RELAXED);
     }
     __atomic_fetch_add(&record->asleep, asleep, __ATOMIC_RELAXED);
     __atomic_fetch_add(&record->rebuilt, threads.rebuilt - asleep, __ATOMIC_RELAXED);

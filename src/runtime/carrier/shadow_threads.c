@@ -2,8 +2,12 @@
 #include "runtime/carrier/shadow_threads.h"
 
 #include <asm-generic/errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "sigsafe/sys.h"
 
@@ -208,6 +212,57 @@ static bool give_way_as(struct engine_thread *t)
     return true;
 }
 
+static bool is_zero(uint64_t limit)
+{
+    const struct timespec *at = (const struct timespec *)limit;
+    return at && !at->tv_sec && !at->tv_nsec;
+}
+
+/* What a call waits for that a shadow does not get: END_INPUT, END_WAIT; END_COUNT: it does not wait. */
+static enum shadow_end waits_for(const struct engine_thread *t)
+{
+    uint64_t number = t->gpr[ENGINE_RAX];
+    switch (number) {
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+        if (ARG(t, number == SYS_recvfrom ? 4 : 3) & MSG_DONTWAIT)
+            return END_COUNT; /* fall through */
+    case SYS_read:
+    case SYS_readv:
+    case SYS_accept:
+    case SYS_accept4:
+        return shadow_file_of(ARG(t, 1)) >= FILE_PIPE && !(shadow_file_flags(ARG(t, 1)) & O_NONBLOCK) ? END_INPUT
+                                                                                                  : END_COUNT;
+    case SYS_poll: return (int32_t)ARG(t, 3) ? END_INPUT : END_COUNT;
+    case SYS_ppoll: return is_zero(ARG(t, 3)) ? END_COUNT : END_INPUT;
+    case SYS_pselect6: return is_zero(ARG(t, 5)) ? END_COUNT : END_INPUT;
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait: return (int32_t)ARG(t, 4) ? END_INPUT : END_COUNT;
+    case SYS_epoll_pwait2:
+    case SYS_rt_sigtimedwait:
+        if (is_zero(ARG(t, number == SYS_epoll_pwait2 ? 4 : 3)))
+            return END_COUNT;
+        return number == SYS_epoll_pwait2 ? END_INPUT : END_WAIT;
+    case SYS_wait4: return ARG(t, 3) & WNOHANG ? END_COUNT : END_WAIT;
+    case SYS_waitid: return ARG(t, 4) & WNOHANG ? END_COUNT : END_WAIT;
+    case SYS_pause:
+    case SYS_rt_sigsuspend: return END_WAIT;
+    default: return END_COUNT;
+    }
+}
+
+/* The thread sleeps, as if what it waits for came late, and the others run on. Where nobody is left the table decides. */
+static bool sleep_as(struct engine_thread *t, struct shadow_thread *self)
+{
+    enum shadow_end why = waits_for(t);
+    if (why == END_COUNT || !shadow_threads_others_left())
+        return false;
+    __atomic_fetch_add(&shadow_self.record->fell_asleep, 1, __ATOMIC_RELAXED);
+    shadow_threads_wait(self, 0, 0, false);
+    shadow_threads_leave_as(t, 0, why);
+    return true;
+}
+
 /* A thread that begins here. C libraries insist on it; nothing interrupts a sequence, and all run on one
  * processor: the first two words of struct rseq. */
 static bool rseq(struct engine_thread *t)
@@ -237,6 +292,6 @@ bool shadow_threads_call_as(struct engine_thread *t)
         self->robust = ARG(t, 1);
         return done(t, 0);
     case SYS_rseq: return rseq(t);
-    default: return false;
+    default: return sleep_as(t, self);
     }
 }

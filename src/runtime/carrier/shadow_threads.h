@@ -4,7 +4,7 @@
  *      READY <──turn over, yield, wake, its time limit── running ──exit──> GONE
  *        │                                                │   ^
  *        └──────────── drawn by the seed ─────────────────┼───┘
- *      WAITS <───────────── futex(wait) ──────────────────┘
+ *      WAITS <─────── futex(wait), or for input ──────────┘
  *      ASLEEP  was in another system call at the fork: its registers are not known, it never runs
  *
  * What a thread has of its own is in its struct while it does not run; then it is in the processor, in
@@ -32,6 +32,7 @@ struct shadow_thread {
     uint64_t child_tid, robust;
     const void *load;   /* vector state: where it is now */
     void *area;         /* and where it is saved to; NULL: not yet */
+    int32_t call;       /* ASLEEP: in which system call, by number, or -1 */
     /* WAITS, or ASLEEP in futex; 0: for nothing that others here do. */
     uint64_t wait_at;
     uint32_t wait_bits;
@@ -63,8 +64,10 @@ void shadow_threads_figures(struct spool_shadows *record);
 struct shadow_thread *shadow_threads_current(void);
 /* One more, as the running thread is; NULL: there is no room. */
 struct shadow_thread *shadow_threads_add_as(struct engine_thread *t);
-/* Somebody else could run now. */
+/* Somebody else could run now; ... */
 bool shadow_threads_others_ready(void);
+/* ... or would, once its time limit is over. */
+bool shadow_threads_others_left(void);
 /* The running thread's system call is answered, whenever it runs again, with `result`; then somebody else runs.
  * Its state has been set; if nobody can run the shadow ends with why, at this call. */
 void shadow_threads_leave_as(struct engine_thread *t, long result, enum shadow_end why);

@@ -183,10 +183,25 @@ def threads_all():
     expect(alone["completed"] <= alone["threads"]["rebuilt"] <= alone["started"] and not alone["threads"]["switches"], f"{alone}")
 
 
+SLEEPS = {"clock_nanosleep", "poll", "pselect6", "epoll_wait", "futex", "rt_sigtimedwait", "read", "recvfrom"}
+
+
 def sleepers():
     """Who sleeps in a system call is not woken, whatever the call: the program counts what ended early."""
     there = all_threads([target("shadow_sleepers")]).report["shadows"]["threads"]
     expect(there["asleep"] > 0, f"nobody slept: {there}")
+    calls = there["asleep_in"]
+    expect(sum(calls.values()) == there["asleep"] and not set(calls) - SLEEPS, f"others slept: {there}")
+
+
+def listener():
+    """A thread that waits for input sleeps on in a shadow, and the other one goes on to the shadow's end."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        shadows = all_threads([target("shadow_sleepers"), "listens"]).report["shadows"]
+        if shadows["threads"]["fell_asleep"] and shadows["completed"]:
+            return
+        expect(time.monotonic() < end, f"no thread waited in a shadow: {shadows}")
 
 
 def schedule_of(seed):

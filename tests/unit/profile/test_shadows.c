@@ -329,6 +329,8 @@ static void test_spool(void **state)
         r->cpu_before_ns = 10 * MS;
         r->faults_after = 1000;
         r->replayed = 11;
+        r->fell_asleep = 3;
+        r->asleep_in[7] = 2;
         r->cost_ns = 9;
         r->worst_ns = (uint64_t)(i + 4);
         r->input_lost = 2;
@@ -347,6 +349,8 @@ static void test_spool(void **state)
     assert_int_equal(p->shadows->ended[END_KILLED], 2);
     assert_int_equal(p->shadows->calls[1], 14);
     assert_int_equal(p->shadows->replayed, 22);
+    assert_int_equal(p->shadows->fell_asleep, 6);
+    assert_int_equal(p->shadows->asleep_in[7], 4);
     assert_int_equal(p->shadows->cost_ns, 18);
     assert_int_equal(p->shadows->worst_ns, 5);
     assert_int_equal(p->shadows->input_lost, 4);

@@ -6,10 +6,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/carrier/shadow.h"
@@ -75,6 +80,16 @@ _Noreturn void shadow_call_ends_as(const struct engine_thread *t, enum shadow_en
     shadow_end_as(why);
 }
 
+enum shadow_file shadow_file_of(uint64_t fd)
+{
+    return fd == 3 || fd == 4 ? FILE_PIPE : FILE_REGULAR;
+}
+
+uint32_t shadow_file_flags(uint64_t fd)
+{
+    return fd == 4 ? O_NONBLOCK : 0;
+}
+
 void shadow_call_done(struct engine_thread *t, long result)
 {
     t->gpr[ENGINE_RAX] = (uint64_t)result;
@@ -84,6 +99,7 @@ void shadow_call_done(struct engine_thread *t, long result)
 
 static struct engine_thread engine;
 static uint64_t fs;
+static struct spool_shadows sums;
 static struct spool_seat seat = {.verdict = VERDICT_WHOLE};
 
 /* The interrupted thread is FIRST; of the others the last one sleeps in a read, and can never run. */
@@ -102,7 +118,8 @@ static void begin(uint64_t seed, uint64_t number)
                                            .stopped = i < OTHERS - 1, .call = SYS_read};
     }
     memset(&engine, 0, sizeof engine);
-    shadow_self = (struct shadow_self){.tid = FIRST};
+    shadow_self = (struct shadow_self){.tid = FIRST, .record = &sums};
+    sums = (struct spool_shadows){0};
     flushes = 0;
     assert_true(shadow_threads_begin_as(&start));
 }
@@ -218,6 +235,44 @@ static void test_order(void **state)
     assert_int_equal(ended, END_WAIT);
 }
 
+/* Who waits for input sleeps while others run; calls that do not wait are left to the table. */
+static void test_input(void **state)
+{
+    (void)state;
+    const struct timespec none = {0, 0};
+    begin(3, 0);
+    int32_t self = shadow_self.tid;
+    assert_false(calls(SYS_read, 4, 0, 0, 0)); /* O_NONBLOCK */
+    assert_false(calls(SYS_read, 5, 0, 0, 0)); /* a file */
+    assert_false(calls(SYS_poll, 0, 0, 0, 0));
+    assert_false(calls(SYS_epoll_wait, 9, 0, 1, 0));
+    assert_false(calls(SYS_ppoll, 0, 0, (uint64_t)&none, 0));
+    assert_false(calls(SYS_recvfrom, 3, 0, 0, MSG_DONTWAIT));
+    assert_false(calls(SYS_wait4, UINT64_MAX, 0, WNOHANG, 0));
+    assert_int_equal(shadow_self.tid, self);
+    assert_true(calls(SYS_read, 3, 0, 0, 0));
+    assert_int_not_equal(shadow_self.tid, self);
+    for (int i = 0; i < 100; i++) {
+        shadow_threads_next_as(&engine);
+        assert_int_not_equal(shadow_self.tid, self);
+    }
+    assert_true(calls(SYS_poll, 0, 0, (uint64_t)-1, 0));
+    assert_true(calls(SYS_epoll_wait, 9, 0, 1, 100));
+    assert_true(calls(SYS_rt_sigtimedwait, 0, 0, 0, 0));
+    assert_true(calls(SYS_pause, 0, 0, 0, 0));
+    assert_true(calls(SYS_futex, (uint64_t)&word, FUTEX_WAIT_PRIVATE, 0, (uint64_t)"limit"));
+    assert_null(shadow_threads_waiter(0, UINT32_MAX)); /* no futex wakes them */
+    self = shadow_self.tid;
+    assert_true(calls(SYS_accept, 3, 0, 0, 0)); /* now only the time limit is left */
+    assert_int_not_equal(shadow_self.tid, self);
+    assert_int_equal((int64_t)engine.gpr[ENGINE_RAX], -ETIMEDOUT);
+    assert_false(calls(SYS_accept, 3, 0, 0, 0)); /* nobody: the table ends the shadow */
+    shadow_threads_figures(&sums);
+    assert_int_equal(sums.fell_asleep, 6);
+    assert_int_equal(sums.asleep_in[SYS_read], 1);
+    assert_int_equal(sums.asleep, 1);
+}
+
 /* A copy that may be of two moments does not begin. */
 static void test_torn(void **state)
 {
@@ -235,7 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_seed), cmocka_unit_test(test_same_calls),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_input), cmocka_unit_test(test_torn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* One thread computes; others sleep in every kind of system call that a signal ends early, with or without
- * SA_RESTART, and count how often one ended that should not have. With an argument one more thread blocks
- * all signals behind libc's back, and computes too. */
+ * SA_RESTART, and count how often one ended that should not have. With "deaf" one more thread blocks
+ * all signals behind libc's back, and computes too. With "listens" there are only two threads: the other one computes, and
+ * waits for input, in turns. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -79,13 +81,36 @@ static void *deaf(void *argument)
     return NULL;
 }
 
+static void *listener(void *argument)
+{
+    struct pollfd from = {.fd = pipes[0], .events = POLLIN};
+    do
+        *(uint64_t *)argument += compute(200000);
+    while (poll(&from, 1, 1) == 0);
+    return NULL;
+}
+
+static int listen_only(void)
+{
+    pthread_t one;
+    uint64_t unused = 0;
+    pthread_create(&one, NULL, listener, &unused);
+    uint64_t x = compute(STEPS);
+    if (write(pipes[1], "x", 1) != 1)
+        return 1;
+    pthread_join(one, NULL);
+    printf("%llx\n", (unsigned long long)x);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[KINDS], one, other;
     uint64_t result = 0;
-    (void)argv;
     if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) || (epoll = epoll_create1(0)) < 0)
         return 1;
+    if (argc > 1 && strcmp(argv[1], "listens") == 0)
+        return listen_only();
     sem_init(&semaphore, 0, 0);
     pthread_create(&one, NULL, waiter, NULL);
     for (uintptr_t i = 0; i < KINDS; i++)
