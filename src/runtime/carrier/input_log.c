@@ -93,7 +93,7 @@ void input_log_add_as(const struct input_call *of, int64_t result)
     if (is_file_as(of->wanted.fd))
         return;
     uint64_t kept = input_call_size(of, result);
-    bool left_out = kept > INPUT_LARGEST || (result >= 0 && of->control && *of->control);
+    bool left_out = kept > INPUT_LARGEST || of->unknown || (result >= 0 && of->control && *of->control);
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     if (!input_log_wanted_as() || !lock_as()) /* a shadow may have been forked in these calls: there it is over */
         return;

@@ -21,6 +21,10 @@
 
 enum { INPUT_BYTES = 1 << 20, INPUT_RECORDS = 4096, INPUT_LARGEST = INPUT_BYTES / 4, INPUT_PIECES = 5 };
 
+/* struct input_request.flags of a function of a libc stream: what it reads, if it reads, is one record, whose result
+ * is 0 if the end of the file came behind its bytes. */
+#define INPUT_STREAM UINT32_MAX
+
 /* What a call asks for. */
 struct input_request {
     uint64_t number;         /* of the thread's calls, from 1 */
@@ -48,6 +52,7 @@ struct input_call {
     const struct iovec *more;
     const uint64_t *control; /* size of what came besides, or NULL */
     uint64_t more_pieces;
+    bool unknown;            /* what the answer was cannot be told */
     uint64_t fixed;          /* bytes that there are whatever the result, unless it is an error; ... */
     uint32_t unit;           /* ... and bytes for each one of the result */
     uint32_t pieces;         /* of `to` */
@@ -71,13 +76,19 @@ void input_log_add_as(const struct input_call *of, int64_t result);
 /* Whether that is so, in the program. */
 bool input_log_wanted_as(void);
 
+/* The call is over; nothing is kept of it. */
+static inline void input_leave(const struct input_request *outer)
+{
+    uint64_t number = input_now.number; /* a handler may have read, too */
+    input_now = *outer;
+    input_now.number = number;
+}
+
 static inline void input_end(const struct input_request *outer, const struct input_call *of, int64_t result)
 {
     if (input_log_wanted_as())
         input_log_add_as(of, result);
-    uint64_t number = input_now.number; /* a handler may have read, too */
-    input_now = *outer;
-    input_now.number = number;
+    input_leave(outer);
 }
 
 /* ---- the monitor and shadows ---- */

@@ -51,6 +51,35 @@ static bool is_interrupted(const struct input_record *record)
     return record->result == -EINTR;
 }
 
+/* A function of a libc stream reads: first what the record has, and then, if it was there, the end of the file. */
+static bool stream_as(const struct input_call *call, long *result)
+{
+    struct shadow_self *self = &shadow_self;
+    const struct input_request *now = &input_now;
+    struct input_record record;
+    bool again = self->stream_number == now->number;
+    if (again && !self->stream_ends)
+        return false; /* it has read more than the program has */
+    if (again) {
+        *result = 0;
+        return true;
+    }
+    enum found found = wait_as(now, &record);
+    if (found == NONE || (found == FOUND && !same(&record.request, now)))
+        return false;
+    if (found == LOST || record.left_out || record.kept > call->wanted.size ||
+        !input_log_get_as(self->input_at, &record, call)) {
+        __atomic_fetch_add(&self->record->input_lost, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    self->input_at++;
+    self->stream_number = now->number;
+    self->stream_ends = record.kept && !record.result;
+    __atomic_fetch_add(&self->record->replayed, 1, __ATOMIC_RELAXED);
+    *result = (long)record.kept;
+    return true;
+}
+
 bool shadow_input_as(const struct input_call *call, long *result)
 {
     struct input_request wanted = call->wanted;
@@ -59,6 +88,8 @@ bool shadow_input_as(const struct input_call *call, long *result)
     /* Not a system call that the interposed function makes: nobody has numbered it. */
     if (!(rt.config->shadow_flags & SHADOW_LOG_INPUT) || !input_numbered || !now->active)
         return false;
+    if (now->flags == INPUT_STREAM && now->fd == wanted.fd && now->system_call == wanted.system_call)
+        return stream_as(call, result);
     wanted.number = now->number;
     wanted.frame = now->frame;
     wanted.returns = now->returns;

@@ -44,6 +44,8 @@ struct shadow_self {
     uint64_t looked;       /* the same when it last looked about itself */
     uint64_t yields;       /* in a row */
     uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
+    uint64_t stream_number; /* of the call of a stream that has been answered last; ... */
+    bool stream_ends;      /* ... and if it reads once more, that is the end of the file */
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
     bool watched;          /* what the program has changed is not in the engine */
     bool cold;             /* nobody else uses its engine */

@@ -5,6 +5,8 @@
 #endif
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "runtime/interpose/io.h"
 #include "runtime/interpose/real.h"
@@ -12,14 +14,75 @@
 #undef fread_unlocked
 #undef fwrite_unlocked
 
+/* ---- reading, for shadows ----
+ * What a call has read inside libc can be told where it was one piece, which is in the stream's buffer now: */
+
+struct stream_call {
+    struct input_request outer;
+    struct input_call of;
+    const char *at, *end; /* of what was unread in the buffer */
+    bool numbered, ended;
+};
+
+static inline void stream_begin(struct stream_call *s, const FILE *f, const void *frame, const void *returns)
+{
+    s->numbered = input_numbered;
+    if (!s->numbered)
+        return;
+    s->of = (struct input_call){.wanted = {.system_call = SYS_read,
+                                           .fd = f->_fileno,
+                                           .flags = INPUT_STREAM,
+                                           .frame = (uint64_t)frame,
+                                           .returns = (uint64_t)returns}};
+    s->at = f->_IO_read_ptr;
+    s->end = f->_IO_read_end;
+    s->ended = f->_flags & _IO_EOF_SEEN;
+    input_begin(&s->outer, &s->of.wanted);
+}
+
+/*      before  [ ... at ──O── end ]     used = O + (L - R): one piece of L bytes, or none with L = 0
+ *      after   [ base ──L-R── at ──R── end ]
+ * What was unread and what came are together what was used and what is unread now: if there was a piece more, used is
+ * more. Where another thread may use the stream meanwhile, nothing can be told. */
+static void stream_end(struct stream_call *s, const FILE *f, uint64_t used)
+{
+    enum { BACKED_UP = 0x100, FAILED = _IO_ERR_SEEN };
+    const char *base = f->_IO_read_base, *at = f->_IO_read_ptr, *end = f->_IO_read_end;
+    bool ends = f->_flags & _IO_EOF_SEEN && !s->ended;
+    if (!s->numbered)
+        return;
+    if (!ends && end == s->end && at == s->at + used) {
+        input_leave(&s->outer); /* all of it was in the buffer */
+        return;
+    }
+    uint64_t was = (uint64_t)(s->end - s->at), length = (uint64_t)(end - base), rest = (uint64_t)(end - at);
+    s->of.unknown = f->_flags & (BACKED_UP | FAILED) || base != f->_IO_buf_base || used + rest != was + length ||
+                    __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE) > 1;
+    s->of.to[0] = (struct iovec){(void *)(uintptr_t)base, length};
+    s->of.pieces = 1;
+    s->of.fixed = length;
+    input_end(&s->outer, &s->of, !ends);
+}
+
+/* The same call as `call`, which reads from f; `used`: bytes that it has taken, by its `result`. */
+#define STREAMED(f, call, used)                                                                    \
+    ({                                                                                             \
+        struct stream_call stream;                                                                 \
+        stream_begin(&stream, f, __builtin_frame_address(0), __builtin_return_address(0));         \
+        __typeof__(call) result = (call);                                                          \
+        if (stream.numbered)                                                                       \
+            stream_end(&stream, f, (uint64_t)(used));                                              \
+        result;                                                                                    \
+    })
+
 /* ---- reading ---- */
 
 #define READ_BLOCK(name, parameters, arguments)                                                    \
     EXPORT size_t name parameters                                                                  \
     {                                                                                              \
-        size_t result = REAL(name) arguments;                                                      \
-        io_stream_moved(TRIGGER_READ, f, (int64_t)(result * size));                                \
-        return result;                                                                             \
+        size_t got = STREAMED(f, REAL(name) arguments, result * size);                             \
+        io_stream_moved(TRIGGER_READ, f, (int64_t)(got * size));                                \
+        return got;                                                                                \
     }
 size_t __fread_chk(void *restrict, size_t, size_t, size_t, FILE *restrict);
 size_t __fread_unlocked_chk(void *restrict, size_t, size_t, size_t, FILE *restrict);
@@ -39,10 +102,10 @@ READ_BLOCK(__fread_unlocked_chk,
 #define READ_LINE(name, parameters, arguments)                                                     \
     EXPORT char *name parameters                                                                   \
     {                                                                                              \
-        char *result = REAL(name) arguments;                                                       \
-        if (result && io_trigger == TRIGGER_READ)                                                  \
-            io_stream_moved(TRIGGER_READ, f, (int64_t)strlen(result));                             \
-        return result;                                                                             \
+        char *line = STREAMED(f, REAL(name) arguments, result ? strlen(result) : 0);               \
+        if (line && io_trigger == TRIGGER_READ)                                                    \
+            io_stream_moved(TRIGGER_READ, f, (int64_t)strlen(line));                               \
+        return line;                                                                               \
     }
 char *__fgets_chk(char *restrict, size_t, int, FILE *restrict);
 char *__fgets_unlocked_chk(char *restrict, size_t, int, FILE *restrict);
@@ -57,9 +120,9 @@ READ_LINE(__fgets_unlocked_chk, (char *restrict to, size_t room, int size, FILE 
 #define READ_DELIMITED(name, parameters, arguments)                                                \
     EXPORT ssize_t name parameters                                                                 \
     {                                                                                              \
-        ssize_t result = REAL(name) arguments;                                                     \
-        io_stream_moved(TRIGGER_READ, f, result);                                                  \
-        return result;                                                                             \
+        ssize_t got = STREAMED(f, REAL(name) arguments, result > 0 ? result : 0);                  \
+        io_stream_moved(TRIGGER_READ, f, got);                                                     \
+        return got;                                                                                \
     }
 READ_DELIMITED(getline, (char **restrict to, size_t *restrict size, FILE *restrict f), (to, size, f))
 READ_DELIMITED(getdelim, (char **restrict to, size_t *restrict size, int end, FILE *restrict f),
@@ -70,9 +133,9 @@ READ_DELIMITED(__getdelim, (char **restrict to, size_t *restrict size, int end, 
 #define READ_BYTE(name)                                                                            \
     EXPORT int name(FILE *f)                                                                       \
     {                                                                                              \
-        int result = REAL(name)(f);                                                                \
-        io_stream_moved(TRIGGER_READ, f, result != EOF);                                           \
-        return result;                                                                             \
+        int byte = STREAMED(f, REAL(name)(f), result != EOF);                                      \
+        io_stream_moved(TRIGGER_READ, f, byte != EOF);                                             \
+        return byte;                                                                               \
     }
 READ_BYTE(fgetc)
 READ_BYTE(getc)

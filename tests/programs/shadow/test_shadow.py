@@ -546,6 +546,14 @@ def input_loop():
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
 
 
+def input_lines():
+    """So do loops over lines that libc's streams have read from a pipe."""
+    report = until([target("shadow_lines"), "6000"], lambda s: s["replayed"] > 100 and s["ended"]["complete"] > 4, "--log-input")
+    expect(instructions(report, "work_wrong") == 0, f"shadows have read something else: {report['shadows']}")
+    odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
+    expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
+
+
 def options():
     for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
                   ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--seed", "1"],
