@@ -44,6 +44,7 @@ struct rt_trampoline {
     uint32_t entry; /* the thread's entry, or RT_NO_ENTRY */
     uint32_t at;    /* if set: memo[at] is the frame whose return address is replaced */
     uint32_t lifted; /* if not set: memo[lifted - 1] was the marked frame when it was taken away; else 0 */
+    uint32_t fired; /* memo[fired] was the marked frame that has returned last, since the last sample; else 0 */
     bool set;
     bool allowed;   /* the thread can be recognized by its thread-local storage */
     bool lost;      /* some entry of the thread is lost */
@@ -106,7 +107,8 @@ struct rt_thread {
 
     /* Tree building (carrier/cct.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */
-    uint32_t memo_depth;
+    uint32_t memo_depth; /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
+    uint32_t path;       /* memo[path - 1] is where the last sample was counted */
     uint32_t max_depth;
     struct rt_memo *memo;
     struct unwind_frame *frames;

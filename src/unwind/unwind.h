@@ -70,6 +70,7 @@ struct unwind_marks {
     uint64_t stop_lo, stop_hi;
     uint64_t inside_lo, inside_hi;
     uint64_t leaving_lo, leaving_hi;
+    bool (*leaving_as)(uint64_t key); /* whether other code is `leaving` too; NULL: none is */
 };
 
 enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16 };

@@ -11,7 +11,7 @@
 #include "unwind/step.h"
 #include "unwind/table.h"
 
-enum { ENTRY_HIDDEN = 1 };
+enum { ENTRY_HIDDEN = 1, ENTRY_LEAVING = 2 };
 
 /* Frames of hidden images are not written, so they are not bounded by the caller's array. */
 enum { HIDDEN_MAX = 64 };
@@ -47,6 +47,7 @@ static bool walk_cached(struct walk *w)
     struct cfi_frame *f = &w->state.frame;
     uint64_t rip = f->regs.r[UNWIND_RIP], rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP];
     uint32_t n = w->written;
+    uint32_t seen = 0;
     bool moved = false, root = false;
     while (n < w->max && rip != 0) {
         uint64_t slot = cache_slot(rip);
@@ -60,7 +61,8 @@ static bool walk_cached(struct walk *w)
         if (!root && (cfa <= rsp || !readable(&w->state.memory, cfa - 8) ||
                       (rule_slot(rule) != 0 && !readable(&w->state.memory, rbp_at))))
             break;
-        if (!(thread->cache[slot].flags & ENTRY_HIDDEN)) {
+        uint32_t flags = thread->cache[slot].flags;
+        if (!(flags & ENTRY_HIDDEN)) {
             w->frames[n].key = thread->cache[slot].key;
             w->frames[n].cfa = cfa;
             w->frames[n].ra = root ? 0 : unwind_memory_load_as(cfa - 8);
@@ -69,6 +71,7 @@ static bool walk_cached(struct walk *w)
             root = false;
             break;
         }
+        seen |= flags;
         moved = true;
         if (root)
             break;
@@ -80,6 +83,7 @@ static bool walk_cached(struct walk *w)
     if (!moved)
         return false;
     w->written = n;
+    w->result.leaving |= (seen & ENTRY_LEAVING) != 0;
     f->regs.r[UNWIND_RIP] = rip;
     f->regs.r[UNWIND_RSP] = rsp;
     f->regs.r[UNWIND_RBP] = rbp;
@@ -87,7 +91,7 @@ static bool walk_cached(struct walk *w)
     return root;
 }
 
-static void cache_fill(struct walk *w, const struct step_place *place, uint64_t key)
+static void cache_fill(struct walk *w, const struct step_place *place, uint64_t key, uint32_t flags)
 {
     uint64_t rip = w->state.frame.regs.r[UNWIND_RIP];
     enum unwind_rule_kind kind = rule_kind(place->rule);
@@ -99,7 +103,7 @@ static void cache_fill(struct walk *w, const struct step_place *place, uint64_t 
     w->thread->cache[slot].pc = rip;
     w->thread->cache[slot].key = key;
     w->thread->cache[slot].rule = place->rule;
-    w->thread->cache[slot].flags = place->image && place->image->hidden ? ENTRY_HIDDEN : 0;
+    w->thread->cache[slot].flags = flags;
 }
 
 static void note_missing(struct walk *w, uint64_t pc)
@@ -159,7 +163,9 @@ static enum walk_next walk_careful(struct walk *w)
                                : key_make(0, place.pc);
     if (!place.image)
         note_missing(w, place.pc);
-    cache_fill(w, &place, key);
+    bool leaving = !hidden && w->thread->marks.leaving_as && w->thread->marks.leaving_as(key);
+    w->result.leaving |= leaving;
+    cache_fill(w, &place, key, (hidden ? ENTRY_HIDDEN : 0) | (leaving ? ENTRY_LEAVING : 0));
     enum step_outcome outcome = step_apply_as(&w->state, &place, &step);
     if (outcome == STEP_RESTART)
         return WALK_RESTART;

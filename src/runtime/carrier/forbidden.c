@@ -5,14 +5,29 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { RANGES_MAX = 128 };
+enum { RANGES_MAX = 128, GROUPS_MAX = 32, IMAGE_BITS = 64 };
 
-/* Keys in [lo, hi), in any order; appended only. */
-static struct {
+/* Keys in [lo, hi). */
+struct range {
     uint64_t lo, hi;
     enum forbidden what;
-} ranges[RANGES_MAX];
-static uint32_t range_count; /* atomic */
+};
+
+/* The ranges of one image, sorted; or, if `whole` says so, all of it. */
+struct group {
+    uint32_t image;
+    uint16_t first, count;
+    enum forbidden whole;
+};
+
+/* Appended only. What every sample looks at comes first: most images have no group. */
+static struct {
+    uint64_t images; /* atomic; bit i: an image whose number is i modulo 64 has a group */
+    uint32_t groups; /* atomic */
+    uint32_t ranges;
+    struct group group[GROUPS_MAX];
+    struct range range[RANGES_MAX];
+} known;
 
 /* Functions that use their return address for more than returning: they find out who called
  * (dlopen and relatives, mcount), or let somebody return there later (setjmp, getcontext) or twice
@@ -55,36 +70,68 @@ static const struct {
     {"wine_init", TRAMPOLINE_WINE},
 };
 
-static void range_add_as(uint64_t lo, uint64_t hi, enum forbidden what)
+static void range_add_as(struct group *g, uint64_t lo, uint64_t hi, enum forbidden what)
 {
-    uint32_t n = __atomic_load_n(&range_count, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < n; i++)
-        if (ranges[i].lo == lo && ranges[i].hi == hi)
-            return;
-    if (n == RANGES_MAX) {
+    uint32_t i = g->first + g->count;
+    if (i == RANGES_MAX) {
         trampoline_disable_as(TRAMPOLINE_UNWINDER);
         return;
     }
-    ranges[n].lo = lo;
-    ranges[n].hi = hi;
-    ranges[n].what = what;
-    __atomic_store_n(&range_count, n + 1, __ATOMIC_RELEASE);
+    for (; i > g->first && known.range[i - 1].lo > lo; i--)
+        known.range[i] = known.range[i - 1];
+    known.range[i] = (struct range){lo, hi, what};
+    g->count++;
+}
+
+/* The image's group, not to be seen yet. NULL: it has been looked at, or there is no room. */
+static struct group *group_begin_as(const struct unwind_image *image)
+{
+    for (uint32_t i = 0; i < known.groups; i++)
+        if (known.group[i].image == image->number)
+            return NULL;
+    if (known.groups == GROUPS_MAX) {
+        trampoline_disable_as(TRAMPOLINE_UNWINDER);
+        return NULL;
+    }
+    known.group[known.groups] = (struct group){image->number, (uint16_t)known.ranges, 0, FORBIDDEN_NOT};
+    return &known.group[known.groups];
+}
+
+static void group_end_as(const struct group *g)
+{
+    if (!g->count && g->whole == FORBIDDEN_NOT)
+        return;
+    known.ranges += g->count;
+    __atomic_store_n(&known.groups, known.groups + 1, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&known.images, UINT64_C(1) << g->image % IMAGE_BITS, __ATOMIC_RELEASE);
+}
+
+static enum forbidden group_look_as(const struct group *g, uint64_t key)
+{
+    uint32_t low = g->first, high = g->first + g->count;
+    if (g->whole != FORBIDDEN_NOT)
+        return g->whole;
+    while (low < high) { /* to the first one that begins behind the key */
+        uint32_t middle = low + (high - low) / 2;
+        if (known.range[middle].lo <= key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > g->first && key < known.range[low - 1].hi ? known.range[low - 1].what : FORBIDDEN_NOT;
 }
 
 SAMPLE_PATH
 enum forbidden forbidden_look_as(uint64_t key)
 {
-    uint32_t n = __atomic_load_n(&range_count, __ATOMIC_ACQUIRE);
-    key &= ~KEY_GUESSED;
+    uint32_t image = key_image(key & ~KEY_GUESSED);
+    if (!(__atomic_load_n(&known.images, __ATOMIC_ACQUIRE) >> image % IMAGE_BITS & 1))
+        return FORBIDDEN_NOT;
+    uint32_t n = __atomic_load_n(&known.groups, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < n; i++)
-        if (key - ranges[i].lo < ranges[i].hi - ranges[i].lo)
-            return ranges[i].what;
+        if (known.group[i].image == image)
+            return group_look_as(&known.group[i], key & ~KEY_GUESSED);
     return FORBIDDEN_NOT;
-}
-
-static void image_add_as(const struct unwind_image *image, enum forbidden what)
-{
-    range_add_as(key_make(image->number, 0), key_make(image->number + 1, 0), what);
 }
 
 /* cgo programs are dynamic: the linker's note (owner "Go", type 4) is in them all. */
@@ -137,13 +184,13 @@ static bool has_own_unwinder(const struct image_symbols *s, const struct unwind_
            (image_symbols_wants_as(s, "dl_iterate_phdr") && has_personality(image));
 }
 
-static void functions_add_as(const struct image_symbols *s, const struct unwind_image *image,
+static void functions_add_as(struct group *g, const struct image_symbols *s, const struct unwind_image *image,
                              const char *const *names, unsigned count, enum forbidden what)
 {
     for (unsigned i = 0; i < count; i++) {
         const Elf64_Sym *symbol = image_symbols_find_as(s, names[i]);
         if (symbol && symbol->st_size)
-            range_add_as(key_make(image->number, symbol->st_value),
+            range_add_as(g, key_make(image->number, symbol->st_value),
                          key_make(image->number, symbol->st_value + symbol->st_size), what);
     }
 }
@@ -153,32 +200,47 @@ static bool defines(const struct image_symbols *s, const char *name)
     return image_symbols_find_as(s, name) != NULL;
 }
 
+/* What the image is to the program as a whole; FORBIDDEN_NOT: only some of its functions count. */
+static enum forbidden image_judge_as(const struct image_symbols *s, const struct unwind_image *image)
+{
+    if (defines(s, "_Unwind_RaiseException") || defines(s, "_Ux86_64_getcontext"))
+        return FORBIDDEN_LEAVING;
+    if (defines(s, "__tls_get_addr"))
+        return FORBIDDEN_MARK; /* the dynamic linker */
+    if (has_own_unwinder(s, image))
+        trampoline_disable_as(TRAMPOLINE_UNWINDER);
+    return FORBIDDEN_NOT;
+}
+
+static void hosts_look_as(const struct image_source *source, const struct image_symbols *s)
+{
+    /* Elsewhere it can be stood in front of (interpose/ruby.c). */
+    if (!*source->path && defines(s, "ruby_Init_Continuation_body"))
+        trampoline_disable_as(TRAMPOLINE_RUBY);
+    for (unsigned i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        if (defines(s, hosts[i].symbol))
+            trampoline_disable_as(hosts[i].why);
+}
+
 void forbidden_note_as(const struct image_source *source, const struct unwind_image *image)
 {
     struct image_symbols s;
-    if (image->hidden) {
-        image_add_as(image, FORBIDDEN_MARK);
-        return;
-    }
-    if (has_go_note(source))
+    struct group *g = group_begin_as(image);
+    if (g && image->hidden)
+        g->whole = FORBIDDEN_MARK;
+    if (!image->hidden && has_go_note(source))
         trampoline_disable_as(TRAMPOLINE_GO);
-    if (!image_symbols_open_as(source, &s))
-        return;
-    if (defines(&s, "_Unwind_RaiseException") || defines(&s, "_Ux86_64_getcontext")) {
-        image_add_as(image, FORBIDDEN_LEAVING);
-    } else if (defines(&s, "__tls_get_addr")) {
-        image_add_as(image, FORBIDDEN_MARK); /* the dynamic linker */
-    } else if (has_own_unwinder(&s, image)) {
-        trampoline_disable_as(TRAMPOLINE_UNWINDER);
+    if (!image->hidden && image_symbols_open_as(source, &s)) {
+        hosts_look_as(source, &s);
+        enum forbidden whole = image_judge_as(&s, image);
+        if (g) {
+            g->whole = whole;
+            functions_add_as(g, &s, image, functions, sizeof functions / sizeof *functions, FORBIDDEN_MARK);
+            functions_add_as(g, &s, image, leaving, sizeof leaving / sizeof *leaving, FORBIDDEN_LEAVING);
+        }
     }
-    /* Elsewhere it can be stood in front of (interpose/ruby.c). */
-    if (!*source->path && defines(&s, "ruby_Init_Continuation_body"))
-        trampoline_disable_as(TRAMPOLINE_RUBY);
-    for (unsigned i = 0; i < sizeof hosts / sizeof *hosts; i++)
-        if (defines(&s, hosts[i].symbol))
-            trampoline_disable_as(hosts[i].why);
-    functions_add_as(&s, image, functions, sizeof functions / sizeof *functions, FORBIDDEN_MARK);
-    functions_add_as(&s, image, leaving, sizeof leaving / sizeof *leaving, FORBIDDEN_LEAVING);
+    if (g)
+        group_end_as(g);
 }
 
 bool forbidden_shadow_stack_as(void)

@@ -83,6 +83,28 @@ static bool stack_walk_new(struct rt_thread *t, const struct unwind_regs *regs,
     return false;
 }
 
+static void sample_account_as(struct spool_thread *record, uint64_t weight, enum truncation truncation)
+{
+    record->taken++;
+    record->weight += weight;
+    record->weight_squares += weight * weight;
+    if (truncation != TRUNC_NONE && truncation < TRUNC_COUNT)
+        record->truncated[truncation] += weight;
+}
+
+/* The sample came while the trampoline was at work. It is the caller's of the procedure that returns, if
+ * that is known: the caller's code is about to go on. The trampoline is left to what it is doing. */
+static void sample_take_returning_as(struct rt_thread *t, const struct unwind_result *walk, uint64_t weight)
+{
+    uint32_t path = trampoline_path_as(t, walk);
+    if (!path) {
+        t->record->drops[DROP_TRAMPOLINE] += weight;
+        return;
+    }
+    tree_count_as(t, path, weight);
+    sample_account_as(t->record, weight, t->trampoline.truncation);
+}
+
 SAMPLE_PATH
 void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
                     struct trigger_charge charge)
@@ -105,7 +127,7 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         return;
     }
     if (walk.inside) {
-        record->drops[DROP_TRAMPOLINE] += charge.weight;
+        sample_take_returning_as(t, &walk, charge.weight);
         return;
     }
     uint64_t prefix = walk.truncation == TRUNC_NONE ? 0 : key_pseudo(KEY_TRUNCATED);
@@ -115,13 +137,10 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
         record->drops[DROP_SPOOL_FULL] += charge.weight;
         return;
     }
+    t->trampoline.fired = 0;
     trampoline_place_as(t, &walk, kept, regs->r[UNWIND_RSP]);
-    record->taken++;
-    record->weight += charge.weight;
-    record->weight_squares += charge.weight * charge.weight;
     record->guessed += walk.guessed;
-    if (walk.truncation != TRUNC_NONE && walk.truncation < TRUNC_COUNT)
-        record->truncated[walk.truncation] += charge.weight;
+    sample_account_as(record, charge.weight, walk.truncation);
 }
 
 /* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */

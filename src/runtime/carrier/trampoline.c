@@ -76,6 +76,11 @@ static bool enabled(void)
            __atomic_load_n(&rt.process->trampoline, __ATOMIC_RELAXED) == TRAMPOLINE_ON;
 }
 
+static bool leaves_as(uint64_t key)
+{
+    return forbidden_look_as(key) == FORBIDDEN_LEAVING;
+}
+
 void trampoline_thread_begin_as(struct rt_thread *t)
 {
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
@@ -85,7 +90,8 @@ void trampoline_thread_begin_as(struct rt_thread *t)
         entry_address(0),
         (uint64_t)trampoline_end,
         (uint64_t)nonlocal_begin,
-        (uint64_t)nonlocal_end};
+        (uint64_t)nonlocal_end,
+        leaves_as};
 }
 
 static bool entry_have_as(struct rt_thread *t)
@@ -121,7 +127,6 @@ static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32
     d->real = real;
     d->slot = slot;
     t->trampoline.at = at;
-    t->trampoline.tree = t->memo[0].node;
     t->trampoline.lifted = 0;
     compiler_fence();
     if (replace(slot, real, entry_address(t->trampoline.entry)))
@@ -153,6 +158,7 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
         return;
     t->trampoline.set = false;
     t->trampoline.lifted = t->trampoline.at + 1;
+    t->trampoline.fired = 0;
     if (slot_live(t, d->slot, sp) && replace(d->slot, entry, d->real))
         return;
     /* On the stack that the thread is on, but not where it was seen: the program has gone past it,
@@ -165,21 +171,20 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
     entry_leave_as(t, restored || resolved ? ENTRY_FREE : ENTRY_LOST);
 }
 
-/* Whether a function is on the stack that leaves frames otherwise than by returning, or looks at them. */
-static bool leaving(const struct rt_thread *t, const struct unwind_result *walk)
-{
-    if (walk->leaving)
-        return true;
-    for (uint32_t i = 0; i < walk->frames; i++)
-        if (forbidden_look_as(t->frames[i].key) == FORBIDDEN_LEAVING)
-            return true;
-    return false;
-}
-
 SAMPLE_PATH
 bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *walk)
 {
-    return (t->trampoline.set || walk->stopped_at) && leaving(t, walk);
+    return (t->trampoline.set || walk->stopped_at) && walk->leaving;
+}
+
+/* Between its entry and its end the trampoline is at work for memo[at], which returns: before
+ * trampoline_fire_as has noted that `set` and `at` say so, afterwards `fired`. Frames on top of it are a
+ * signal handler's, of which this knows nothing. */
+uint32_t trampoline_path_as(const struct rt_thread *t, const struct unwind_result *walk)
+{
+    const struct rt_trampoline *p = &t->trampoline;
+    uint32_t at = p->fired ? p->fired : p->set ? p->at : 0;
+    return walk->frames || walk->leaving || p->tree != t->memo[0].node || at < 2 ? 0 : at;
 }
 
 SAMPLE_PATH
@@ -199,7 +204,7 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
     }
     /* Left by another thread, or lost and found: this stack is ours, so it ends here. */
     uint32_t owned = ENTRY_OWNED;
-    if (leaving(t, walk))
+    if (walk->leaving)
         return false;
     if (replace(walk->stopped_slot, walk->stopped_at, d->real) && d->owner != t)
         __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
@@ -264,7 +269,7 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
     bool used = enabled() && t->trampoline.allowed;
     if (!used && !t->trampoline.set)
         return; /* before any frame is looked at: without trampolines walks are whole stacks */
-    if (leaving(t, walk) || walk->guessed)
+    if (walk->leaving || walk->guessed)
         return;
     if (!used) {
         trampoline_left_as(t, sp);
@@ -287,6 +292,7 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
                     trampoline_data[t->trampoline.entry].real);
             t->trampoline.set = false;
         }
+        t->trampoline.tree = t->memo[0].node;
         if (entry_have_as(t))
             install_as(t, slot, m->ra, at);
         return;
@@ -351,21 +357,26 @@ void trampoline_fire_as(uint64_t *slot)
 {
     uint32_t entry = (uint32_t)((*slot - entry_address(0)) / TRAMPOLINE_STRIDE);
     struct trampoline_data *d = &trampoline_data[entry];
-    struct rt_thread *t = d->owner;
+    struct rt_thread *t = d->owner, *self = self_get();
     *slot = d->real;
-    if (!t || t != self_get()) {
+    if (!t || t != self) {
         uint32_t owned = ENTRY_OWNED;
+        if (self)
+            self->trampoline.fired = 0;
         __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED);
         return;
     }
-    if (!t->trampoline.set || t->trampoline.entry != entry)
+    if (!t->trampoline.set || t->trampoline.entry != entry) {
+        t->trampoline.fired = 0;
         return;
+    }
     uint32_t at = t->trampoline.at;
+    t->trampoline.fired = at;
+    compiler_fence();
     t->trampoline.set = false;
     compiler_fence();
     calls_count(&t->memo[at]);
-    t->memo_depth = at;
     if (enabled())
         climb(t, at);
 }

@@ -44,6 +44,9 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
 /* True if the walk has found an unwinder at work while there is a trampoline: it may be between two looks at
  * the marked frame's return address, which must not change then. */
 bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *walk);
+/* The walk met the trampoline at work, and nothing below: memo[0 .. n) is the path of the procedure that is returned
+ * to, where n is what this returns. 0: it is not known. */
+uint32_t trampoline_path_as(const struct rt_thread *t, const struct unwind_result *walk);
 /* A walk from stack pointer sp did not meet the thread's trampoline, or it must go. */
 void trampoline_left_as(struct rt_thread *t, uint64_t sp);
 /* Before the path of a whole walk is added, memo[lead] its outermost frame: counts the edges of frames

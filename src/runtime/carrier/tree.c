@@ -54,9 +54,15 @@ bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t pr
         memo[i].cfa = frame->cfa;
         memo[i].ra = frame->ra;
     }
-    t->memo_depth = i;
-    node_at(memo[i - 1].node)->samples += weight;
+    tree_count_as(t, i, weight);
     return true;
+}
+
+SAMPLE_PATH
+void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight)
+{
+    t->path = path;
+    node_at(t->memo[path - 1].node)->samples += weight;
 }
 
 SAMPLE_PATH

@@ -1,6 +1,7 @@
 /* Adding one call stack to the thread's calling context tree.
  *
- *   memo:   root  main  f     g     h      the last sample's path, outermost first, with its nodes
+ *   memo:   root  main  f     g     h      the last sample's path, outermost first, with its nodes; behind it may
+ *                                          follow what the path before it had more
  *   frames: (leaf first)  k  g'  f  main   the new one
  *           root  main  f   | g'  k        equal up to here: no search in the tree; below it, find
  *                                          or make each node (csprof paper, section 2.2)
@@ -18,6 +19,9 @@
  * or 0. False if the spool is full (nothing is charged). */
 bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t prefix,
                  uint64_t weight);
+
+/* The same for a path that the memo has already: memo[1] ... memo[path - 1]. */
+void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight);
 
 /* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is full. */
 void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight);

@@ -135,7 +135,7 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     sample_take_as(t, &regs, (struct trigger_charge){weight, 0});
     if (t->record == record && t->record->taken == taken)
         return NULL;
-    return spool_at(&rt.spool, t->memo[t->memo_depth - 1].node, sizeof(struct cct_node));
+    return spool_at(&rt.spool, t->memo[t->path - 1].node, sizeof(struct cct_node));
 }
 
 /* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the budget

@@ -109,6 +109,18 @@ def test_unwinds():
     Recording([target("unwinds")], FAST)
 
 
+def test_returns():
+    """Samples that hit the trampoline are the caller's."""
+    recording = Recording([target("returns"), "5000"], FAST, report=("--depth", "20"))
+    report = recording.report
+    expect(recording.samples() > 300, f"{recording.samples()} samples: too short")
+    expect(any(f["name"] == "down" and f["calls"] > 1000 for f in report["functions"]), "no trampoline was used")
+    unsafe = report["dropped"]["trampoline"]
+    expect(unsafe <= recording.samples() // 1000, f"{unsafe} of {recording.samples()} samples were unsafe")
+    strange = {f["name"]: f["total"] for f in report["functions"] if f["self"]}
+    expect(strange.get("down", 0) > 0.9 * recording.samples(), f"samples are in {strange}")
+
+
 def test_cancel():
     Recording([target("cancel")], FAST)
 
