@@ -16,7 +16,7 @@
     X(DROP_FOREIGN, "foreign-thread", "it arrived in a thread or process it was not meant for")    \
     X(DROP_NO_STACK, "no-stack", "the program's stack, or alternate signal stack, was at its end") \
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
-    X(DROP_TRAMPOLINE, "trampoline", "it hit the trampoline itself, where no stack can be walked")
+    X(DROP_TRAMPOLINE, "trampoline", "an unwinder was at work, or a trampoline of which it is not known where it leads")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \
