@@ -171,6 +171,22 @@ static bool decode_one_as(struct translation *x, uint64_t pc)
     return true;
 }
 
+/* True if the instruction may have changed what comes behind it in its block. What is written above the stack pointer
+ * or at a known address far from the block is other memory. */
+static bool may_write_code(const struct translation *x)
+{
+    const struct x86_insn *insn = &x->e->insns[x->count - 1];
+    struct x86_memory m[X86_MEMORY_MAX];
+    if (!(insn->access & (X86_MEM_WRITE | X86_MEM_STACK)))
+        return false;
+    unsigned count = x86_memory_as(insn, x->e->code[x->count - 1], m);
+    for (unsigned i = 0; i < count; i++)
+        if (m[i].access & X86_MEM_WRITE && m[i].base != X86_RSP &&
+            (m[i].base != X86_RIP || !m[i].size || x->next + (uint64_t)m[i].disp - x->pc + m[i].size < BLOCK_INSNS * INSN_MOST))
+            return true;
+    return false;
+}
+
 /* Decodes the block at pc, which lies in x->range. x->count is 0 if there is none. */
 static void decode_as(struct translation *x, uint64_t pc)
 {
@@ -182,6 +198,8 @@ static void decode_as(struct translation *x, uint64_t pc)
         if (!decode_one_as(x, x->next))
             break;
         if (rules[x->e->insns[x->count - 1].kind].treatment != COPY)
+            break;
+        if (x->range.trust == TRUST_CHECKED && may_write_code(x))
             break;
     }
     /* Whether these are there will be asked when the block has been written. */

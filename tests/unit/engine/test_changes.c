@@ -42,6 +42,33 @@ static void checked_code_follows_every_change(void **state)
     }
 }
 
+/* Instructions that write what comes behind them: the third argument to where the first one points; then mov eax, imm32
+ * (which they change) and ret. */
+static void blocks_that_change_themselves(void **state)
+{
+    (void)state;
+    static const struct { uint8_t size, bytes[8]; } stores[] = {
+        {2, {0x89, 0x17}},                                     /* mov [rdi], edx */
+        {2, {0x01, 0x17}},                                     /* add [rdi], edx */
+        {6, {0x89, 0x15, 1, 0, 0, 0}},                         /* mov [rip + 1], edx */
+        {3, {0x92, 0xab, 0x90}},                               /* xchg eax, edx; stosd */
+        {3, {0x52, 0x8f, 0x07}},                               /* push rdx; pop [rdi] */
+    };
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    for (uint32_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        uint8_t *at = code + 64 * i, *value = at + stores[i].size + 1;
+        memset(at, 0xc3, 32); /* what is written may be longer */
+        memcpy(at, stores[i].bytes, stores[i].size);
+        for (uint32_t n = 1; n < 50; n++) {
+            put_value(at + stores[i].size, 0);
+            uint64_t got = rig_call(&rig, at, (uint64_t)(uintptr_t)value, 2, 0xc3c3c30000000000 | n, 4);
+            assert_int_equal(rig.thread->stop, STOP_ADDRESS);
+            assert_int_equal(got, n);
+        }
+    }
+}
+
 /* nops of every length before it: every number of bytes is compared to the last. */
 static void all_bytes_are_compared(void **state)
 {
@@ -206,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_that_change_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(all_bytes_are_compared, setup, teardown),
         cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup, teardown),
         cmocka_unit_test_setup_teardown(links_are_undone, setup, teardown),
