@@ -16,7 +16,7 @@
 
 #include "runtime/carrier/input_log.h"
 
-/* False: it is no call of this kind, and nothing is described. Of the request all is set but the number and where
+/* False: it is no call of this kind, or what it points at may not be read: nothing is described. Of the request all is set but the number and where
  * the call is made. */
 bool input_call_describe_as(uint32_t system_call, const uint64_t arguments[6], struct input_call *call);
 

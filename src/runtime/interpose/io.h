@@ -65,7 +65,7 @@ static inline void io_stream_moved(uint32_t trigger, const FILE *f, int64_t byte
 static inline void io_input_begin(struct input_request *outer, struct input_call *of, uint32_t number,
                                   const uint64_t *arguments, const void *frame, const void *returns)
 {
-    input_call_describe_as(number, arguments, of);
+    input_call_describe_as(number, arguments, of); /* or not: then no shadow takes it for one of its calls */
     of->wanted.frame = (uint64_t)frame;
     of->wanted.returns = (uint64_t)returns;
     input_begin(outer, &of->wanted);

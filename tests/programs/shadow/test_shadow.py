@@ -436,7 +436,7 @@ def table():
 
 # What the engine and the shadow itself call; a sleep that strace has met goes on as restart_syscall.
 OWN = {"restart_syscall", "nanosleep", "fcntl", "dup3", "futex", "mmap", "munmap", "mprotect", "mremap", "madvise", "openat", "close", "read", "ioctl",
-       "getrusage", "clock_gettime", "kill", "exit_group", "rt_sigreturn", "getpid"}
+       "getrusage", "clock_gettime", "kill", "exit_group", "rt_sigreturn", "getpid", "rt_sigprocmask"}
 # And before the program's first instruction, which begins when the handler returns.
 PREPARE = OWN | {"getppid", "getpgid", "getsid", "prctl", "open", "getdents64", "fstat", "lseek", "close_range", "write",
                  "setsid", "sched_setaffinity", "sched_setscheduler", "rt_sigaction", "gettid", "arch_prctl"}
@@ -474,6 +474,7 @@ def audit():
             preparing = i < begun
             expect(call[1] in allowed or preparing and call[1] in PREPARE, f"a shadow called {call[0]}")
             expect(call[1] != "kill" or re.search(r", 0\)", call[0]), f"a shadow called {call[0]}")
+            expect(call[1] != "rt_sigprocmask" or preparing or call[2].startswith("0xffffffff "), f"a shadow called {call[0]}")
             expect(call[1] != "write" or call[2].split(", ")[1].startswith('"1000'), f"a shadow called {call[0]}")
             expect(call[1] != "openat" or "O_WRONLY" not in call[0] and "O_RDWR" not in call[0] or
                    "/proc/self/oom_score_adj" in call[0], f"a shadow called {call[0]}")
@@ -529,6 +530,12 @@ def input_log():
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
     shadows = until(large, lambda s: s["input_lost"] > 0, "--log-input")["shadows"]
     expect(shadows["replayed"] == 0 and shadows["ended"]["input"] >= shadows["input_lost"], f"large: {shadows}")
+
+
+def input_bad():
+    """Addresses that may not be read are for the kernel to refuse."""
+    report = until([target("shadow_bad_pointers"), "300"], lambda s: s["started"] > 0, "--log-input")
+    expect(report["shadows"]["replayed"] == 0, f"what was refused was replayed: {report['shadows']}")
 
 
 def input_loop():
