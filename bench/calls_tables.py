@@ -125,6 +125,18 @@ def harm(entries):
                if found else "All were the same.") + "\n")
 
 
+def price(rows):
+    """Where the bound is, as far as the numbers say: gprof costs by the call, penumbra by the second."""
+    known = [r for r in rows if r.ratio is not None and r.calls and r.middle("gprof") > r.noise]
+    if not known:
+        return ""
+    each = [r.middle("gprof") / 100 * r.native / r.calls * 1e9 for r in known]
+    mine = statistics.median(r.middle("penumbra") for r in known)
+    return (f"\ngprof costs by the call, here {min(each):.1f} to {max(each):.1f} ns (median {statistics.median(each):.1f}), penumbra by "
+            f"the second, here {mine:.1f}% in the median: the ratio grows with the rate of calls, and is {BOUND} from about "
+            f"{BOUND * mine / 100 / statistics.median(each) * 1e3:.0f} million calls a second.\n")
+
+
 def write_calls(say):
     data = store.load("calls")
     if not data:
@@ -140,7 +152,7 @@ def write_calls(say):
     text += tables.table(["program (SPEC)", "native, CPU s", "gprof calls", *COLUMNS.values(), "gprof / penumbra"],
                          [r.cells() for r in rows])
     text += (f"\nThe bound: overhead at least {BOUND} times below gprof's in call-intensive programs, here those with more "
-             f"than {INTENSIVE // 10**6} million calls a second.\n\n" + verdict(rows))
+             f"than {INTENSIVE // 10**6} million calls a second.\n\n" + verdict(rows) + price(rows))
     text += ("\nuftrace's overhead is that of the traced program; its recorder's own process comes on top.\n"
              "\nWhat is left on disk, KiB (uftrace: what its recorder could keep up with):\n\n")
     text += tables.table(["program", "**penumbra**", "gprof", "uftrace"], size_rows(rows))

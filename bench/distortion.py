@@ -17,7 +17,7 @@ import profilers
 import store
 
 CHOSEN = ["perf-a", "perf-b", "penumbra", "gperftools"]
-RATE = 997
+RATE = 997  # a round at 10,000 Hz has the samples of ten
 
 
 def leaves_of(a, name, folder):
@@ -28,8 +28,8 @@ def leaves_of(a, name, folder):
     return addresses.perf_leaves(os.path.join(folder, "perf.data"))
 
 
-def one_round(a, program, names):
-    copies = [profilers.BY_NAME[n.removesuffix("-a").removesuffix("-b")].copy(a.tools, RATE, n) for n in names]
+def one_round(a, program, names, hz):
+    copies = [profilers.BY_NAME[n.removesuffix("-a").removesuffix("-b")].copy(a.tools, hz, n) for n in names]
     with pairs.Round(a.tools.hold, program, copies, a.core) as one:
         one.run()
         return {c.name: addresses.functions(leaves_of(a, c.name, os.path.join(one.folder_of(c), "out")))
@@ -61,17 +61,19 @@ def worst(p, q, count=3):
 
 def run(a, say):
     names = a.chosen or CHOSEN
+    hz = int(a.rates_asked or RATE)
     for program in a.programs:
         old = {} if a.fresh else store.load("distortion").get(program.name, {})
+        old = old if old.get("hz") == hz else {}
         profiles, rounds = old.get("profiles", {}), old.get("rounds", 0)
         for _ in range(a.rounds):
-            for name, functions in one_round(a, program, names).items():
+            for name, functions in one_round(a, program, names, hz).items():
                 into = profiles.setdefault(name, {})
                 for function, count in functions.items():
                     into[function] = into.get(function, 0) + count
             rounds += 1
         data = store.load("distortion")
-        data[program.name] = {"program": program.name, "hz": RATE, **store.when_and_what(a), "rounds": rounds,
+        data[program.name] = {"program": program.name, "hz": hz, **store.when_and_what(a), "rounds": rounds,
                               "profiles": profiles}
         store.save("distortion", data)
         say(f"{program.name:11} {rounds} rounds  " + "  ".join(

@@ -79,7 +79,7 @@ def arguments():
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
-    ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead, values-accuracy")
+    ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead, values-accuracy; the one for distortion (default 997)")
     ap.add_argument("--rounds", type=int, help="default 3; of shadows 1, under a budget 3")
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
     ap.add_argument("--revision", default=store.head(), help="what was built, for the tables (default: git's HEAD)")

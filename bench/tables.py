@@ -269,15 +269,22 @@ def write_distortion(a, say):
     if not data:
         return
     measured = {k: {**e, "distance": distortion.measures(e["profiles"])} for k, e in data.items()}
-    names = [n for n in ("penumbra", "perf", "gperftools") if any(n in m["distance"] for m in measured.values())]
-    titles = {"penumbra": "**penumbra**", "perf": "perf against itself (noise floor)", "gperftools": "gperftools (250 Hz)"}
+    for m in measured.values():
+        if "penumbra" in m["distance"]:
+            m["distance"]["above"] = m["distance"]["penumbra"] - m["distance"]["perf"]
+    names = [n for n in ("penumbra", "perf", "above", "gperftools") if any(n in m["distance"] for m in measured.values())]
+    titles = {"penumbra": "**penumbra**", "perf": "perf against itself (noise floor)", "above": "penumbra above the floor",
+              "gperftools": "gperftools (250 Hz)"}
+    rates = " and ".join(sorted({str(e["hz"]) for e in data.values()}))
     text = head_lines("How true the profiles are", ["bench/run.py prepare", "bench/run.py distortion"],
                       data.values())
     text += ("\nDistortion is csprof's formula (section 4.2): the sum over functions of |P_x(f) - P_ref(f)|, in "
              "percentage points (0: the same shares; 200: nothing in common). The reference is `perf record -e "
-             "cpu-clock -F 997` without stacks, running at the same moment on the same core. Two such recordings run in "
+             f"cpu-clock -F {rates}` without stacks, running at the same moment on the same core. Two such recordings run in "
              "every round: the distance between them is the noise floor, what chance alone makes of this many samples. "
-             "A profile cannot be told from the reference if its distance is no larger than that.\n\n")
+             "A profile cannot be told from the reference if its distance is no larger than that. The floor falls with the "
+             "square root of the number of samples; what is above it is what penumbra adds, or less than that where the floor "
+             "is high.\n\n")
     text += table(["program", "samples"] + [titles[n] for n in names], distortion_rows(measured, names))
     write("distortion.md", text)
     write_json("distortion.json", {k: {
