@@ -335,11 +335,10 @@ static void emit_count(struct emit *to, const struct hook *hook, struct live liv
         emit_mov_rm(to, 8, scratch, emit_gs(ENGINE_T_SLOT_HOOK));
 }
 
-/*      mov  [r15], value
- *      lea  r15, [r15 + size]                                                                    */
-static void emit_append(struct emit *to, const struct hook *hook)
+/*      mov  [r15 + offset], value                                                                */
+static void emit_append(struct emit *to, const struct hook *hook, int32_t offset)
 {
-    struct emit_mem at = emit_at(X86_R15, 0);
+    struct emit_mem at = emit_at(X86_R15, offset);
     bool stolen = hook->kind == HOOK_APPEND_REGISTER && hook->value == X86_R15;
     if (stolen || hook->kind == HOOK_APPEND_TIME) {
         /* The program's r15 is in its slot, and the time in another. */
@@ -354,9 +353,30 @@ static void emit_append(struct emit *to, const struct hook *hook)
     } else {
         emit_mov_mi(to, 4, at, (int32_t)(uint32_t)hook->value);
         if (hook->size == 8)
-            emit_mov_mi(to, 4, emit_at(X86_R15, 4), (int32_t)(hook->value >> 32));
+            emit_mov_mi(to, 4, emit_at(X86_R15, offset + 4), (int32_t)(hook->value >> 32));
     }
-    emit_lea(to, 8, X86_R15, emit_at(X86_R15, hook->size));
+}
+
+static bool is_append(const struct hook *hook)
+{
+    return hook->kind == HOOK_APPEND_CONSTANT || hook->kind == HOOK_APPEND_REGISTER || hook->kind == HOOK_APPEND_TIME;
+}
+
+/*      mov  [r15], value
+ *      mov  [r15 + size], value                what is appended at one point is there wholly or not at all
+ *      ...
+ *      lea  r15, [r15 + sizes]                                                                   */
+static const struct hook *emit_appends(struct emit *to, const struct hooks *h, const struct hook *hook)
+{
+    int32_t offset = 0;
+    for (;; hook = &h->hooks[hook->next - 1]) {
+        emit_append(to, hook, offset);
+        offset += hook->size;
+        if (!hook->next || !is_append(&h->hooks[hook->next - 1]))
+            break;
+    }
+    emit_lea(to, 8, X86_R15, emit_at(X86_R15, offset));
+    return hook;
 }
 
 /*      mov  gs:[slot_link], r11                not at an indirect end: the lookup has spilled it
@@ -392,8 +412,8 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
     uint32_t number = h->first[list_of(point, index)];
     if (!number)
         return;
-    for (; number; number = h->hooks[number - 1].next) {
-        const struct hook *hook = &h->hooks[number - 1];
+    for (const struct hook *hook; number; number = hook->next) {
+        hook = &h->hooks[number - 1];
         if (hook->kind == HOOK_COUNT)
             emit_count(&x->hot, hook, live);
         else if (hook->kind == HOOK_CALL || hook->kind == HOOK_LINE)
@@ -401,7 +421,7 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
         else if (hook->kind == HOOK_COUNT_TARGET)
             hook_target_emit_as(x, hook);
         else
-            emit_append(&x->hot, hook);
+            hook = emit_appends(&x->hot, h, hook);
     }
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }

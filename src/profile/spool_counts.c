@@ -312,9 +312,10 @@ static bool add_stream(struct reader *q, const struct spool_thing *t, const stru
     return profile_streams_add(q->to->streams, &stream);
 }
 
-static bool stream_row(void *data, uint32_t id, const void *row)
+static bool stream_row(void *data, uint32_t id, const void *lead, const void *row)
 {
     struct reader *q = data;
+    (void)lead;
     struct spool_thing thing;
     struct spool_stream s = *(const struct spool_stream *)row;
     if (!s.count)
@@ -335,7 +336,7 @@ static bool get_streams(struct reader *q, const struct spool_counts *record)
     if (!q->to->streams)
         q->to->streams = profile_streams_new();
     return q->to->streams &&
-           spool_rows_read(q->r->view, &record->streams, sizeof(struct spool_stream), &q->r->rows, stream_row,
+           spool_rows_read(q->r->view, &record->streams, STREAM_LAYOUT, &q->r->rows, stream_row,
                            q, &q->to->streams->missed);
 }
 
@@ -356,7 +357,7 @@ static void name_addresses(const struct profile_process *p, struct hotlist *list
         }
 }
 
-static bool add_result(struct reader *q, const struct spool_thing *t, const struct spool_result *row)
+static bool add_result(struct reader *q, const struct spool_thing *t, const struct hotlist *list)
 {
     struct profile_values *values = *q->values;
     struct profile_hotlist place = {.image = image_of(t->key), .offset = key_offset(t->key),
@@ -364,7 +365,7 @@ static bool add_result(struct reader *q, const struct spool_thing *t, const stru
     if (place.image == PROFILE_IMAGE_NONE)
         place.process = q->process;
     struct profile_hotlist *h;
-    if (!spool_values_add(q->r->view, values, &place, &row->list, &h))
+    if (!spool_values_add(q->r->view, values, &place, list, &h))
         return false;
     if (!h)
         return true;
@@ -373,19 +374,19 @@ static bool add_result(struct reader *q, const struct spool_thing *t, const stru
     return true;
 }
 
-static bool result_row(void *data, uint32_t id, const void *row)
+static bool result_row(void *data, uint32_t id, const void *lead, const void *row)
 {
     struct reader *q = data;
     struct spool_thing thing;
-    const struct spool_result *result = row;
-    uint64_t observed = load(&result->list.observed);
+    union result_list result;
+    uint64_t observed = load(&((const struct result_lead *)lead)->seen);
     if (!observed)
         return true;
     bool known = get_thing(q, id, &thing) && observed <= COUNTER_MAX;
     if (known && is_block(&thing))
         return add_block(q, &thing, observed);
-    if (known && thing.kind == THING_RESULT)
-        return add_result(q, &thing, result);
+    if (known && thing.kind == THING_RESULT && result_copy(&result, lead, row))
+        return add_result(q, &thing, &result.list);
     q->r->view->damage++;
     return true;
 }
@@ -396,7 +397,7 @@ static bool get_results(struct reader *q, const struct spool_counts *record)
         return true;
     if (!*q->values)
         *q->values = spool_values_of_results();
-    return *q->values && spool_rows_read(q->r->view, &record->results, RESULT_ROW_SIZE, &q->r->rows, result_row, q,
+    return *q->values && spool_rows_read(q->r->view, &record->results, RESULT_LAYOUT, &q->r->rows, result_row, q,
                                          &(*q->values)->refused);
 }
 

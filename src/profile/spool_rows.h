@@ -8,9 +8,9 @@
 #include "profile/spool_view.h"
 #include "sigsafe/spool_rows.h"
 
-/* Calls row() with each row, row_size bytes of the spool, of each record in the list. *bytes: how many may still
+/* Calls row() with each row and its lead, as many bytes of the spool as the layout says, of each record in the list. *bytes: how many may still
  * be looked at; *missed grows by what there was no room for. False without memory, or when row() says so. */
-bool spool_rows_read(struct spool_view *v, const uint32_t *list, uint32_t row_size, uint64_t *bytes,
-                     bool (*row)(void *data, uint32_t id, const void *row), void *data, uint64_t *missed);
+bool spool_rows_read(struct spool_view *v, const uint32_t *list, struct rows_layout layout, uint64_t *bytes,
+                     bool (*row)(void *data, uint32_t id, const void *lead, const void *row), void *data, uint64_t *missed);
 
 #endif

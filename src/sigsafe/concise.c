@@ -57,11 +57,36 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r)
     return !h->steps || hotlist_random_next(r) < probability(h);
 }
 
-uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r, uint64_t most)
+/* True with probability q / (1 + q): a fair coin ends it one way, else one of q the other way, else both again. */
+static bool toss_odds(uint64_t q, struct hotlist_random *r)
 {
+    for (;;) {
+        uint64_t coins = hotlist_random_next(r);
+        if (coins >> 63)
+            return false;
+        if ((coins << 1 | 1) < q)
+            return true;
+    }
+}
+
+/* A gap is geometric: it is n with probability q^n p. Its binary digits are independent, and digit i is 1 with odds
+ * q^(2^i) to 1. So what a gap costs grows as its logarithm; of small ones, tossing for each value costs less. */
+uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
+{
+    enum { FEW = 8, DIGITS = 62 };
     uint64_t p = probability(h), gap = 0;
-    while (h->steps && gap < most && hotlist_random_next(r) >= p)
-        gap++;
+    if (!h->steps)
+        return 0;
+    if (p >= UINT64_MAX / FEW) {
+        while (hotlist_random_next(r) >= p)
+            gap++;
+        return gap;
+    }
+    uint64_t q = -p;
+    for (unsigned i = 0; i < DIGITS && q; i++) {
+        gap |= (uint64_t)toss_odds(q, r) << i;
+        q = (uint64_t)((unsigned __int128)q * q >> 64);
+    }
     return gap;
 }
 

@@ -61,8 +61,8 @@ void hotlist_thin(struct hotlist *h, struct hotlist_random *r);
 /* Whether the next value is to be added: true with probability p. */
 bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r);
 
-/* How many values of the stream are not added before the next one that is; `most` if it is more. */
-uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r, uint64_t most);
+/* How many values of the stream are not added before the next one that is. */
+uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r);
 
 /* Adds a value that was drawn to be. It counts as observed already. */
 void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, struct hotlist_random *r);

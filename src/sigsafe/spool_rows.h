@@ -2,9 +2,10 @@
  *
  *      spool_counts.streams, .results ─> spool_rows ─> ...     one a thread, newest first
  *                                          └ chunks ─> chunk ─> ...  rows of ROWS_CHUNK ids each
- *                                                       └ rows ─> [ row | row | ... ]   by id
+ *                                                       └ rows ─> [ lead | lead | ... | row | row | ... ]   by id
  *
- * Ids are things (spool_counts.h).
+ * Ids are things (spool_counts.h). A lead is what of a row is touched most often, apart from the rest: rows that are
+ * in use at a time are then in fewer cache lines and pages. There may be none.
  *
  * Context: _as functions: the owning thread, general registers only.
  * Ownership: records live in the spool and are never freed. */
@@ -21,7 +22,7 @@ enum {
 struct rows_chunk {
     spool_ref next;
     uint32_t first; /* id of row 0 */
-    spool_ref rows; /* ROWS_CHUNK of them, behind this */
+    spool_ref rows; /* ROWS_CHUNK leads and as many rows, behind this */
 };
 
 enum { ROWS_BEGIN = 64 }; /* bytes from a chunk to its rows */
@@ -34,27 +35,49 @@ struct spool_rows {
     uint64_t missed; /* things met for which there was no room */
 };
 
+/* Sizes in bytes. */
+struct rows_layout {
+    uint32_t lead; /* 0: there are none */
+    uint32_t row;
+};
+
+static inline uint64_t rows_chunk_size(struct rows_layout l)
+{
+    return (uint64_t)ROWS_CHUNK * (l.lead + l.row);
+}
+
 /* A thread's view. */
 struct rows_store {
     const struct spool *spool;
     struct spool_rows *record; /* NULL: nothing is kept */
     const struct spool_counts *counts; /* that the record belongs to: a forked child has its own */
-    uint32_t row_size;
-    uint8_t *rows[ROWS_CHUNKS]; /* by id / ROWS_CHUNK */
+    struct rows_layout layout;
+    uint8_t *chunks[ROWS_CHUNKS]; /* by id / ROWS_CHUNK: the first lead */
 };
 
 /* Makes the store one of these counts, whose `list` of records of such rows is given: the record `ref` (0: none;
  * a shadow's, on whose seat the thread sits), or a new one. False: the spool is full. */
 bool rows_begin_as(struct rows_store *s, const struct spool *spool, const struct spool_counts *counts, uint32_t *list,
-                   spool_ref ref, uint32_t row_size, int32_t tid);
+                   spool_ref ref, struct rows_layout layout, int32_t tid);
 
 /* Makes the chunk that the id is in, zeroed; the id's row. NULL: no room, and nothing was taken of what there is. */
 void *rows_make_as(struct rows_store *s, uint32_t id);
 
+/* NULL: not made yet. */
+static inline uint8_t *rows_chunk(const struct rows_store *s, uint32_t id)
+{
+    return id / ROWS_CHUNK < ROWS_CHUNKS ? s->chunks[id / ROWS_CHUNK] : NULL;
+}
+
+static inline void *rows_row(const struct rows_store *s, uint8_t *chunk, uint32_t id)
+{
+    return chunk + (uint64_t)ROWS_CHUNK * s->layout.lead + (uint64_t)(id % ROWS_CHUNK) * s->layout.row;
+}
+
 static inline void *rows_at_as(struct rows_store *s, uint32_t id)
 {
-    uint8_t *rows = id / ROWS_CHUNK < ROWS_CHUNKS ? s->rows[id / ROWS_CHUNK] : NULL;
-    return rows ? rows + (uint64_t)(id % ROWS_CHUNK) * s->row_size : rows_make_as(s, id);
+    uint8_t *chunk = rows_chunk(s, id);
+    return chunk ? rows_row(s, chunk, id) : rows_make_as(s, id);
 }
 
 #endif

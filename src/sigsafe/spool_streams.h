@@ -33,6 +33,7 @@ struct spool_stream {
     uint64_t times[STREAM_STRIDES];  /* 0: free */
 };
 _Static_assert(sizeof(struct spool_stream) == 128, "two cache lines");
+#define STREAM_LAYOUT ((struct rows_layout){.row = sizeof(struct spool_stream)})
 
 /* One access more. */
 void stream_access_as(struct spool_stream *row, uint64_t address);

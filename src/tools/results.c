@@ -3,10 +3,10 @@
  * excepted where push, pop, call and return move it. What ends a block by transferring control is not observed
  * (system calls, loop, string instructions that are blocks of their own).
  *
- *      block entry            id | BLOCK          4 bytes
- *      behind an instruction  id | form, value    4 and 8
+ *      block entry            id | form, 0                4 and 8 bytes
+ *      behind an instruction  id | form, the register     4 and 8
  *
- * Records stand alone: a signal or a fault may end a block anywhere between two of them.
+ * All records are alike, because which of them comes next cannot be predicted. They stand alone: a signal or a fault may end a block anywhere between two of them.
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: each thread's rows stay until the process ends. */
@@ -17,14 +17,13 @@
 #include "tools/rows.h"
 #include "tools/tools.h"
 
-/* Above the bits of an id. */
-#define BLOCK (UINT32_C(1) << 31)
-#define HIGH (UINT32_C(1) << 30) /* bits 8 to 15 of the register */
-enum { WIDTH_SHIFT = 27, WIDTH_MASK = 7 };
-#define ID_MASK ((UINT32_C(1) << WIDTH_SHIFT) - 1)
+/* Above the bits of an id: which of the masks. */
+enum { FORM_SHIFT = 27, FORM_HIGH = 4, FORM_BLOCK = 5 };
+#define ID_MASK ((UINT32_C(1) << FORM_SHIFT) - 1)
 _Static_assert(COUNTS_IDS_MAX <= ID_MASK, "ids leave room");
-/* The number of a width is how many times it doubles: 1, 2, 4, 8 bytes. */
-static const uint64_t masks[] = { 0xff, 0xffff, UINT32_MAX, UINT64_MAX };
+/* The bits of a register that an instruction writes: 1, 2, 4, 8 bytes; bits 8 to 15; a block's are not looked at. */
+static const uint64_t masks[] = { 0xff, 0xffff, UINT32_MAX, UINT64_MAX, 0xff00, 0 };
+enum { RECORD_SIZE = 12 };
 
 struct results {
     struct rows_store store;
@@ -41,7 +40,7 @@ static bool result_as(const struct hook_block *block, uint32_t index, uint64_t p
     uint32_t id = hook_thing_make_as(h, &thing);
     if (id >= COUNTS_IDS_MAX)
         return false;
-    uint32_t form = (uint32_t)__builtin_ctz(d.width) << WIDTH_SHIFT | (d.high ? HIGH : 0);
+    uint32_t form = (d.high ? FORM_HIGH : (uint32_t)__builtin_ctz(d.width)) << FORM_SHIFT;
     bool last = index + 1 == block->count;
     enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
     return hook_append_constant_as(h, point, last ? 0 : index, id | form, 4) &&
@@ -55,7 +54,8 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     uint32_t id = hook_thing_make_as(h, &thing);
     uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
     uint64_t pc = block->pc;
-    bool ok = id < COUNTS_IDS_MAX && hook_append_constant_as(h, HOOK_ENTRY, 0, id | BLOCK, 4);
+    bool ok = id < COUNTS_IDS_MAX && hook_append_constant_as(h, HOOK_ENTRY, 0, id | FORM_BLOCK << FORM_SHIFT, 4) &&
+              hook_append_constant_as(h, HOOK_ENTRY, 0, 0, 8);
     for (uint32_t i = 0; ok && i < observed; i++) {
         ok = result_as(block, i, pc, h);
         pc += block->insns[i].length;
@@ -66,6 +66,22 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- values ---- */
 
+static __attribute__((noinline)) void take_as(struct engine_thread *t, struct results *s, uint32_t word, uint64_t bits)
+{
+    uint32_t id = word & ID_MASK, form = word >> FORM_SHIFT;
+    struct spool_result *row = rows_find_as(t, &s->store, id);
+    uint8_t *chunk = rows_chunk(&s->store, id);
+    if (!row || !chunk) {
+        s->store.record->missed += form != FORM_BLOCK;
+        return;
+    }
+    struct result_lead *lead = result_lead_at(chunk, id);
+    if (form == FORM_BLOCK)
+        result_count_only(lead);
+    else if (form < FORM_BLOCK)
+        result_draw_as(lead, row, bits, masks[form], &s->random);
+}
+
 static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
                      bool ends)
 {
@@ -74,20 +90,13 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     struct results *s = t->tool;
     if (!s || !s->store.record)
         return;
-    for (struct records r = { records }; r.at < records + size;) {
+    const uint8_t *end = records + size;
+    for (struct records r = { records }; r.at + RECORD_SIZE <= end;) {
         uint32_t word = take32(&r);
-        struct spool_result *row = rows_find_as(t, &s->store, word & ID_MASK);
-        if (word & BLOCK) {
-            if (row)
-                row->list.observed++;
-            continue;
-        }
-        uint64_t value = take64(&r);
-        value = (word & HIGH ? value >> 8 : value) & masks[word >> WIDTH_SHIFT & WIDTH_MASK & 3];
-        if (row)
-            result_add_as(row, value, &s->random);
-        else
-            s->store.record->missed++;
+        uint64_t bits = take64(&r);
+        uint8_t *chunk = rows_chunk(&s->store, word & ID_MASK);
+        if (!chunk || !result_is_simple(result_lead_at(chunk, word & ID_MASK), bits))
+            take_as(t, s, word, bits);
     }
 }
 
@@ -95,7 +104,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     struct spool_counts *counts = hook_counts(t);
     (void)data;
-    if (!rows_thread_begin_as(t, sizeof(struct results), counts ? &counts->results : NULL, RESULT_ROW_SIZE))
+    if (!rows_thread_begin_as(t, sizeof(struct results), counts ? &counts->results : NULL, RESULT_LAYOUT))
         return false;
     struct results *s = t->tool;
     if (s->store.record)

@@ -4,7 +4,7 @@
 
 #include "tools/memory.h"
 
-bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, uint32_t row_size)
+bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, struct rows_layout layout)
 {
     struct rows_store *s = t->tool ? t->tool : memory_map_as(size);
     const struct spool_counts *counts = hook_counts(t);
@@ -14,7 +14,7 @@ bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list
     if (!list || (s->record && s->counts == counts))
         return true;
     struct spool_window *window = t->window.record;
-    if (!rows_begin_as(s, hook_spool(t), counts, list, window ? window->tool : 0, row_size, window ? window->tid : 0))
+    if (!rows_begin_as(s, hook_spool(t), counts, list, window ? window->tool : 0, layout, window ? window->tid : 0))
         return false;
     if (window)
         window->tool = spool_ref_of(hook_spool(t), s->record);

@@ -127,7 +127,8 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     struct spool_counts *counts = hook_counts(t);
     (void)data;
-    return rows_thread_begin_as(t, sizeof(struct rows_store), counts ? &counts->streams : NULL, sizeof(struct spool_stream));
+    return rows_thread_begin_as(t, sizeof(struct rows_store), counts ? &counts->streams : NULL,
+                                STREAM_LAYOUT);
 }
 
 const struct tool tool_streams = {

@@ -100,7 +100,7 @@ static void test_no_room(void **state)
     h->size = h->limit = SIZE;
     h->next = SPOOL_HEADER_SIZE;
     struct spool_counts *c = spool_alloc_as(&spool, sizeof *c);
-    assert_true(rows_begin_as(&store, &spool, c, &c->streams, 0, sizeof(struct spool_stream), 7));
+    assert_true(rows_begin_as(&store, &spool, c, &c->streams, 0, STREAM_LAYOUT, 7));
     assert_null(rows_at_as(&store, ROWS_CHUNK * ROWS_CHUNKS));
     while (rows < ROWS_CHUNKS && rows_at_as(&store, rows * ROWS_CHUNK))
         rows++;

@@ -156,7 +156,7 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c)
 void sample_streams_in(const struct spool *s, struct spool_counts *c)
 {
     static struct rows_store store;
-    if (!rows_begin_as(&store, s, c, &c->streams, 0, sizeof(struct spool_stream), 7))
+    if (!rows_begin_as(&store, s, c, &c->streams, 0, STREAM_LAYOUT, 7))
         abort();
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .bytes = 8,
@@ -176,7 +176,7 @@ void sample_results_in(const struct spool *s, struct spool_counts *c)
     static struct rows_store store;
     struct hotlist_random random;
     hotlist_random_seed(&random, 1);
-    if (!rows_begin_as(&store, s, c, &c->results, 0, RESULT_ROW_SIZE, 7))
+    if (!rows_begin_as(&store, s, c, &c->results, 0, RESULT_LAYOUT, 7))
         abort();
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing result = {.key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
@@ -185,7 +185,7 @@ void sample_results_in(const struct spool *s, struct spool_counts *c)
         if (!row)
             abort();
         for (uint64_t k = 0; k < 40; k++)
-            result_add_as(row, k % (1 + 2 * i), &random);
+            result_add_as(result_lead_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i), UINT64_MAX, &random);
     }
     store.record->missed = 5;
 }
