@@ -383,8 +383,6 @@ static bool result_row(void *data, uint32_t id, const void *lead, const void *ro
     if (!observed)
         return true;
     bool known = get_thing(q, id, &thing) && observed <= COUNTER_MAX;
-    if (known && is_block(&thing))
-        return add_block(q, &thing, observed);
     if (known && thing.kind == THING_RESULT && result_copy(&result, lead, row))
         return add_result(q, &thing, &result.list);
     q->r->view->damage++;

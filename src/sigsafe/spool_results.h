@@ -1,6 +1,5 @@
 /* Results in the spool: the most frequent values of each instruction that writes a general register, of a thread.
- * A row (spool_rows.h) of a THING_RESULT has a concise sample of them; of a THING_BLOCK only the lead is used: it
- * counts the executions.
+ * A row (spool_rows.h) of a THING_RESULT has a concise sample of them.
  *
  *      lead   seen | until | bits | mask     what every result touches: half a cache line
  *      row    same | settled | hotlist       what others touch
@@ -48,7 +47,7 @@ static inline struct result_lead *result_lead_at(uint8_t *chunk, uint32_t id)
 }
 
 /* Counts the result if it is simple. */
-static inline bool result_is_simple(struct result_lead *lead, uint64_t bits)
+static inline bool result_count_simple(struct result_lead *lead, uint64_t bits)
 {
     if ((bits ^ lead->bits) & lead->mask || lead->seen >= lead->until)
         return false;
@@ -63,15 +62,8 @@ void result_draw_as(struct result_lead *lead, struct spool_result *row, uint64_t
 static inline void result_add_as(struct result_lead *lead, struct spool_result *row, uint64_t bits, uint64_t mask,
                                  struct hotlist_random *r)
 {
-    if (!result_is_simple(lead, bits))
+    if (!result_count_simple(lead, bits))
         result_draw_as(lead, row, bits, mask, r);
-}
-
-/* From now on each result is simple: for things without values. Counts one. */
-static inline void result_count_only(struct result_lead *lead)
-{
-    lead->until = UINT64_MAX;
-    lead->seen++;
 }
 
 /* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
