@@ -145,6 +145,28 @@ static void test_long_gaps(void **state)
     assert_true(fabs(mean - LENGTH) < 4 * error);
 }
 
+/* Where p is hardly below 1, one result more or less in a gap would show. */
+static void test_short_gaps(void **state)
+{
+    enum { STREAMS = 4000, LENGTH = 200, VALUES = 20 };
+    double sum = 0, squares = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < STREAMS; seed++) {
+        struct row r = row_new(seed);
+        union result_list copy;
+        for (uint64_t i = 0; i < LENGTH; i++)
+            add(&r, i % VALUES);
+        assert_true(result_copy(&copy, &r.lead, &r.row));
+        assert_true(copy.list.steps > 0);
+        double estimate = (double)sum_of(&copy.list) / hotlist_probability(&copy.list);
+        sum += estimate;
+        squares += estimate * estimate;
+    }
+    double mean = sum / STREAMS, error = sqrt((squares / STREAMS - mean * mean) / STREAMS);
+    assert_true(error < LENGTH * 0.01);
+    assert_true(fabs(mean - LENGTH) < 4 * error);
+}
+
 /* Gaps are geometric: mean q / p, and longer than k with probability q^(k + 1). */
 static void test_gaps(void **state)
 {
@@ -195,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_unbiased),
         cmocka_unit_test(test_long_gaps),
+        cmocka_unit_test(test_short_gaps),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_killed),
     };
