@@ -9,7 +9,8 @@
  *     bench-sample TID
  *
  * One signal in EVERY (16) is stepped, because a stepped one takes long, which the runtime notices when it happens again
- * and again. Prints each sample with SAMPLE_TRACE=1 in the environment its instructions too, then the medians. */
+ * and again. Prints medians; before them, with SAMPLE_TRACE in the environment, each instruction's address (I) and those
+ * of the data that it reads or writes (D), a line `S` behind each sample. */
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +67,7 @@ static void touch(struct set *lines, struct set *pages, uint64_t address, uint64
     add(pages, (address + size - 1) / PAGE);
 }
 
-static void registers_set(ZydisRegisterContext *c, const struct user_regs_struct *r, uint64_t next)
+static void registers_set(ZydisRegisterContext *c, const struct user_regs_struct *r, uint64_t rip)
 {
     static const ZydisRegister which[] = {
         ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX,
@@ -78,7 +79,7 @@ static void registers_set(ZydisRegisterContext *c, const struct user_regs_struct
     memset(c, 0, sizeof *c);
     for (unsigned i = 0; i < sizeof which / sizeof *which; i++)
         c->values[which[i]] = values[i];
-    c->values[ZYDIS_REGISTER_RIP] = next;
+    c->values[ZYDIS_REGISTER_RIP] = rip;
 }
 
 /* Adds what the next instruction touches. True if it is a system call. */
@@ -93,7 +94,7 @@ static bool instruction_add(struct sample *s, pid_t tid, const struct user_regs_
         fail("reading code");
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, sizeof bytes, &in, operand)))
         fail("decoding");
-    registers_set(&context, r, r->rip);
+    registers_set(&context, r, r->rip); /* Zydis adds the instruction's length itself */
     s->instructions++;
     touch(&s->code_lines, &s->code_pages, r->rip, in.length);
     if (trace)
