@@ -132,8 +132,9 @@ static bool ranges_overlap(const struct engine *e, uint64_t lo, uint64_t hi)
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi)
 {
     engine_lock_as(e);
-    if (overlaps(lo, hi, e->trusted.lo, e->trusted.hi))
-        e->trusted = (struct trust_range){ 0 };
+    for (uint32_t i = 0; i < ENGINE_TRUSTED; i++)
+        if (overlaps(lo, hi, e->trusted[i].lo, e->trusted[i].hi))
+            e->trusted[i] = (struct trust_range){ 0 };
     if (ranges_overlap(e, lo, hi))
         for (uint32_t i = 1; i < e->blocks.used; i++) {
             struct block *block = block_at(&e->blocks, i);

@@ -16,6 +16,7 @@
 enum {
     BLOCK_INSNS = 64,       /* most instructions of a block */
     INSN_MOST = 15,         /* bytes */
+    ENGINE_TRUSTED = 8,     /* mappings of which it is known that they may be trusted */
     LOOKUP_SIZE = 1 << 16,
     ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
     TRANSLATE_AHEAD = 4,    /* blocks made at once, one behind the other */
@@ -63,7 +64,8 @@ struct engine {
     uint64_t *table; /* LOOKUP_SIZE code addresses, atomic, by the target's low 16 bits */
     struct glue glue;
     struct engine_config config;
-    struct trust_range trusted; /* the last answer that may be used again */
+    struct trust_range trusted[ENGINE_TRUSTED]; /* the last answers: a question is three system calls */
+    uint32_t trusted_next;
     struct { uint64_t lo, hi; } ranges[ENGINE_RANGES]; /* where translated code came from */
     uint32_t range_count;
     uint32_t lock;              /* 0 free, 1 taken, 2 taken and waited for */

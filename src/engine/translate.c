@@ -319,15 +319,16 @@ static void block_finish_as(struct translation *x)
 static bool range_find_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
-    if (pc >= e->trusted.lo && pc < e->trusted.hi) {
-        x->range = e->trusted;
-        return true;
-    }
+    for (uint32_t i = 0; i < ENGINE_TRUSTED; i++)
+        if (pc >= e->trusted[i].lo && pc < e->trusted[i].hi) {
+            x->range = e->trusted[i];
+            return true;
+        }
     x->range = e->config.carrier->trust(e->config.carrier_data, pc);
     if (x->range.trust == TRUST_NONE || pc < x->range.lo || pc >= x->range.hi)
         return false;
     if (x->range.trust == TRUST_FIXED)
-        e->trusted = x->range;
+        e->trusted[e->trusted_next++ % ENGINE_TRUSTED] = x->range;
     range_note(e, &x->range);
     return true;
 }
