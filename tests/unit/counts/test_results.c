@@ -13,11 +13,11 @@
 
 struct row {
     struct result_lead lead;
+    struct hotlist_random random;
     union {
         struct spool_result row;
         uint8_t bytes[RESULT_ROW_SIZE];
     };
-    struct hotlist_random random;
 };
 
 static void add(struct row *r, uint64_t value)
