@@ -91,8 +91,8 @@ static void prefetch(const struct results *s, uint32_t id)
     __builtin_prefetch(row + 64);
 }
 
-/* Counts those that are simple; the others are put into `later`. Which is which cannot be predicted: so there is no branch.
- * The order of a row's results changes, but each is still taken once. */
+/* Counts those that are simple; the others are put into `later`. The order of a row's results changes, but each is
+ * still taken once. */
 static uint32_t sieve(struct results *s, const uint8_t *records, const uint8_t *end)
 {
     uint32_t count = 0;
