@@ -14,6 +14,15 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
+#include "sigsafe/sys.h"
+
+/* The end of a system call that has failed. */
+long exec_failed_call(long result);
+long exec_failed_call(long result)
+{
+    errno = (int)-result;
+    return -1;
+}
 
 /* envp, or a copy of it on this function's stack with our variables. */
 #define FOLLOWED(file, search, envp)                                                               \
@@ -77,6 +86,16 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     int result = REAL(fexecve)(fd, argv, with);
     process_after_failed_exec(lent);
     return result;
+}
+
+/* What interpose/syscall.S hands on. The environment is left as it is: the new program is not followed. */
+long exec_by_number(long number, long a, long b, long c, long d, long e);
+long exec_by_number(long number, long a, long b, long c, long d, long e)
+{
+    struct signals_lent lent = process_before_exec();
+    long result = sys_call6_as(number, a, b, c, d, e, 0);
+    process_after_failed_exec(lent);
+    return exec_failed_call(result);
 }
 
 /* The arguments of execl and its like as an array on this function's stack. */

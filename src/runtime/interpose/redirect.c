@@ -26,7 +26,7 @@ static struct {
     FUNCTION(execve),   FUNCTION(execv),   FUNCTION(execvpe),     FUNCTION(execvp),
     FUNCTION(execveat), FUNCTION(fexecve), FUNCTION(execl),       FUNCTION(execlp),
     FUNCTION(execle),   FUNCTION(system),  FUNCTION(posix_spawn), FUNCTION(posix_spawnp),
-    FUNCTION(popen),    FUNCTION(dlclose),
+    FUNCTION(popen),    FUNCTION(dlclose),  FUNCTION(syscall),
 };
 #undef FUNCTION
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };

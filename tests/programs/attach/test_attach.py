@@ -234,7 +234,7 @@ def test_server():
 def test_execs():
     """An attached thread that becomes another program, which works inside the kernel for some periods:
     the new program does not get a signal that was meant for the old one."""
-    for how in ("execve", "execv", "execvp", "execl", "fexecve"):
+    for how in ("execve", "execv", "execvp", "execl", "fexecve", "syscall"):
         for thread in ((), ("thread",)):
             with Program(target("attach-execs"), how, *thread) as program:
                 recorder = begin_recording(program, "-F", "10000")
@@ -242,6 +242,15 @@ def test_execs():
                 found = program.end(b"\n")
                 expect(found == (["lived"], 3), f"{how} {thread}: {found}")
                 expect(recorder.wait(60) == 0, "record failed")
+
+
+def test_execs_recorded():
+    """The same of a program that was started by us."""
+    with tempfile.TemporaryDirectory() as folder:
+        for how in ("execve", "syscall"):
+            result = run([PENUMBRA, "record", "-q", "-F", "10000", "-o", os.path.join(folder, "out.pnb"), "--",
+                          target("attach-execs"), how], input=b"\n")
+            expect((result.stdout, result.returncode) == (b"ready\nlived\n", 3), f"{how}: {result}")
 
 
 def test_reloads():

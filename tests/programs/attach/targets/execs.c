@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ARGUMENTS = 12, LENGTH = 100000 };
@@ -37,6 +38,8 @@ static void become(const char *path)
     else if (!strcmp(how, "execl"))
         execl(path, "execs", arguments[1], arguments[2], arguments[3], arguments[4], arguments[5],
               arguments[6], arguments[7], arguments[8], arguments[9], arguments[10], (char *)NULL);
+    else if (!strcmp(how, "syscall"))
+        syscall(SYS_execve, path, arguments, environ);
     else if (!strcmp(how, "fexecve"))
         fexecve(open(path, O_RDONLY | O_CLOEXEC), arguments, environ);
 }

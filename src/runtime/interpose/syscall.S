@@ -1,0 +1,34 @@
+/* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
+ * left pending for the new image. All others are made here, just as libc makes them, without a frame: the child of a
+ * vfork returns into its caller's. */
+#include <sys/syscall.h>
+
+        .text
+        .globl syscall
+        .type syscall, @function
+        .hidden exec_by_number
+        .hidden exec_failed_call
+syscall:
+        .cfi_startproc
+        endbr64
+        cmpq $SYS_execve, %rdi
+        je exec_by_number
+        cmpq $SYS_execveat, %rdi
+        je exec_by_number
+        movq %rdi, %rax
+        movq %rsi, %rdi
+        movq %rdx, %rsi
+        movq %rcx, %rdx
+        movq %r8, %r10
+        movq %r9, %r8
+        movq 8(%rsp), %r9
+        syscall
+        cmpq $-4095, %rax
+        jae 1f
+        ret
+1:      movq %rax, %rdi
+        jmp exec_failed_call
+        .cfi_endproc
+        .size syscall, . - syscall
+
+        .section .note.GNU-stack, "", @progbits
