@@ -30,7 +30,7 @@
 
 /* Every step is two switches between processes: on a busy machine those can take minutes. What was
  * checked by then must do. */
-enum { STEPS_LEAST = 100000, SECONDS_MOST = 120 };
+enum { STEPS_LEAST = 100000, SECONDS_MOST = 20 };
 enum { STACK_SIZE = 1 << 20, DEPTH_MAX = 200, CALLEE_SAVED = 6, FULL_EVERY = 7, REPORTED = 40 };
 
 static const int callee_saved[CALLEE_SAVED] = {UNWIND_RBX, UNWIND_RBP, UNWIND_R12,
