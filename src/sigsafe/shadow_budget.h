@@ -36,6 +36,9 @@ struct budget_facts {
     uint64_t worst_ns;    /* what a fork now can cost at most */
 };
 
+/* A beginning. */
+void shadow_budget_clear(struct shadow_budget *b);
+
 /* The budget of a window. */
 static inline uint64_t shadow_budget_limit_ns(uint64_t ppm)
 {

@@ -172,12 +172,22 @@ static bool describe_as(const uint64_t *a, struct input_call *call)
     }
 }
 
+/* Nothing is described yet. (A compiler would clear all the pieces by memset.) */
+static void call_begin(struct input_call *call, uint32_t system_call, int32_t fd)
+{
+    call->wanted = (struct input_request){.system_call = system_call, .fd = fd};
+    call->more = NULL;
+    call->control = NULL;
+    call->more_pieces = call->fixed = 0;
+    call->unit = call->pieces = 0;
+}
+
 bool input_call_describe_as(uint32_t system_call, const uint64_t arguments[6], struct input_call *call)
 {
-    *call = (struct input_call){.wanted = {.system_call = system_call, .fd = (int32_t)arguments[0]}};
+    call_begin(call, system_call, (int32_t)arguments[0]);
     if (describe_as(arguments, call))
         return true;
-    *call = (struct input_call){.wanted = {.fd = -1}};
+    call_begin(call, 0, -1);
     return false;
 }
 

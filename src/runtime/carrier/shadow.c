@@ -487,7 +487,7 @@ void shadow_forget(void)
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = (struct usage){0};
-    monitor.budget = (struct shadow_budget){0};
+    shadow_budget_clear(&monitor.budget);
     monitor.charged_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.retired = 0;
