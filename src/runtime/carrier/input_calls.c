@@ -180,6 +180,7 @@ static void call_begin(struct input_call *call, uint32_t system_call, int32_t fd
     call->control = NULL;
     call->more_pieces = call->fixed = 0;
     call->unit = call->pieces = 0;
+    call->unknown = false;
 }
 
 bool input_call_describe_as(uint32_t system_call, const uint64_t arguments[6], struct input_call *call)

@@ -312,8 +312,9 @@ void trampoline_lift(struct rt_thread *t)
 
 void trampoline_thread_end(struct rt_thread *t)
 {
+    t->trampoline.allowed = false; /* first: a sample may come between any two of these */
+    compiler_fence();
     trampoline_lift(t);
-    t->trampoline.allowed = false;
     if (t->trampoline.entry != RT_NO_ENTRY)
         entry_leave_as(t, ENTRY_FREE);
     if (!t->trampoline.lost)

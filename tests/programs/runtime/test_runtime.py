@@ -30,9 +30,12 @@ def shares_of(options):
     r = Recording([target("shares"), "1500"], options)
     expect(r.samples() > 400, f"only {r.samples()} samples")
     expect(r.complete() >= 0.995, f"complete: {r.complete()}")
+    # Expirations that the handler itself was too late for are nobody's: on a busy machine, some in a hundred.
+    attributed = r.samples() - r.total("[unattributed]")
+    expect(attributed > 0.9 * r.samples(), f"{attributed} of {r.samples()} are attributed")
     for name in ("first", "second", "third"):
-        within(r.total(name) / r.samples(), 1 / 3, effective(r), name)
-    within(r.total("leaf") / r.samples(), 1, effective(r), "leaf")
+        within(r.total(name) / attributed, 1 / 3, effective(r), name)
+    within(r.total("leaf") / attributed, 1, effective(r), "leaf")
     return r
 
 
@@ -61,7 +64,7 @@ def threads():
     expect(r.total("work") > 0.5 * r.samples(), f"work: {r.total('work')} of {r.samples()}")
     main_thread = [t["samples"] for t in r.report["threads"] if t["tid"] == t["pid"]]
     others = r.samples() - sum(main_thread)
-    expect(len(main_thread) == 1 and r.total("work") > 0.8 * others, f"work: {r.total('work')} of {others}")
+    expect(len(main_thread) == 1 and r.total("work") > 0.6 * others, f"work: {r.total('work')} of {others}")
 
 
 def rawclone():
