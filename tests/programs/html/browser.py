@@ -25,8 +25,8 @@ class Browser:
         self.process = subprocess.Popen(
             ["bash", "-c", script, "bash", find(), *FLAGS, f"--window-size={width},{height}",
              f"--user-data-dir={self.profile}", "about:blank"],
-            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=dict(os.environ, TMPDIR=self.profile))
         os.close(to_browser)
         os.close(from_browser)
         self.rest = b""
