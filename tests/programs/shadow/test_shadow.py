@@ -232,7 +232,7 @@ def threads_seed():
 def no_events():
     """Where perf events are refused no thread can be stopped: no shadow, and it is said why."""
     noperf = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
-    report = Recording([target("shadow_pool"), "100"], [*SHADOW, "--threads", "all"], around=[noperf]).report
+    report = Recording([target("shadow_pool"), "400"], [*SHADOW, "--threads", "all"], around=[noperf]).report
     shadows = report["shadows"]
     expect(shadows["started"] == 0 and shadows["threads"]["gave_up"]["no-events"] == shadows["declined"]["barrier"] > 0,
            f"{shadows}")
