@@ -345,11 +345,15 @@ static bool collector_lives_as(void)
     return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
 }
 
-/* DECLINE_COUNT: none. */
+/* DECLINE_COUNT: none. A sandbox may end the program for any system call, so that is looked at first. */
 static enum shadow_decline refusal_as(struct usage *now)
 {
     if (rt_quiet_as())
         return DECLINE_SANDBOX;
+    guards_look_as(false);
+    if (!usage_look_as(now))
+        return DECLINE_BUDGET;
+    cost_charge(now);
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
         return DECLINE_LOAD;
     if (!budget_allows_as(now))
@@ -363,11 +367,7 @@ static enum shadow_decline refusal_as(struct usage *now)
 
 static void consider_as(struct rt_thread *t, ucontext_t *u)
 {
-    guards_look_as(false);
     struct usage now;
-    if (!usage_look_as(&now))
-        return;
-    cost_charge(&now);
     enum shadow_decline why = refusal_as(&now);
     struct spool_seat *seat = why == DECLINE_COUNT ? seat_take_as() : NULL;
     if (seat)

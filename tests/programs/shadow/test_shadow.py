@@ -238,6 +238,16 @@ def no_events():
            f"{shadows}")
 
 
+def sandboxed():
+    """Where a system call would end the program no trigger makes one, and it is said why there is no shadow."""
+    command = [os.path.join(os.environ["HARNESS_TARGETS"], "sandbox")]
+    for options in ([], ["--threads", "all"], ["--log-input"]):
+        shadows = record(command, *options, "--no-follow", some=False).report["shadows"]
+        expect(shadows["declined"]["sandbox"] > 0, f"{options}: {shadows}")
+    for options in (["--carrier", "shadow", "--budget", "5%"], ["--carrier", "auto"]):
+        Recording(command, [*options, "-F", "1000"])
+
+
 def threads_deaf():
     """A thread that no signal reaches: no shadow while it runs, and it is said why."""
     report = all_threads([target("shadow_sleepers"), "deaf"], patience="1ms", some=False).report
