@@ -15,35 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((noinline, noclone)) static uint64_t work_odd(uint64_t x)
-{
-    for (int i = 0; i < 20000; i++)
-        x = x * 6364136223846793005u + 1442695040888963407u;
-    return x;
-}
-
-__attribute__((noinline, noclone)) static uint64_t work_even(uint64_t x)
-{
-    for (int i = 0; i < 20000; i++)
-        x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
-    return x;
-}
-
-__attribute__((noinline, noclone)) static void work_wrong(uint64_t x)
-{
-    printf("%llx\n", (unsigned long long)work_odd(x));
-    exit(5);
-}
+#include "numbers.h"
 
 static void must(int condition)
 {
     if (!condition)
         work_wrong(1);
-}
-
-static uint32_t nth(uint32_t i)
-{
-    return i * 2654435761u >> 7;
 }
 
 static void ask(const struct sockaddr_un *where, socklen_t length, uint32_t numbers)
