@@ -49,8 +49,6 @@ static void stream_end(struct stream_call *s, const FILE *f, uint64_t used)
     enum { BACKED_UP = 0x100, FAILED = _IO_ERR_SEEN };
     const char *base = f->_IO_read_base, *at = f->_IO_read_ptr, *end = f->_IO_read_end;
     bool ends = f->_flags & _IO_EOF_SEEN && !s->ended;
-    if (!s->numbered)
-        return;
     if (!ends && end == s->end && at == s->at + used) {
         input_leave(&s->outer); /* all of it was in the buffer */
         return;
@@ -81,7 +79,7 @@ static void stream_end(struct stream_call *s, const FILE *f, uint64_t used)
     EXPORT size_t name parameters                                                                  \
     {                                                                                              \
         size_t got = STREAMED(f, REAL(name) arguments, result * size);                             \
-        io_stream_moved(TRIGGER_READ, f, (int64_t)(got * size));                                \
+        io_stream_moved(TRIGGER_READ, f, (int64_t)(got * size));                                   \
         return got;                                                                                \
     }
 size_t __fread_chk(void *restrict, size_t, size_t, size_t, FILE *restrict);
