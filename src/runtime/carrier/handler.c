@@ -220,6 +220,15 @@ static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
     return charge.weight != 0;
 }
 
+/* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, our own
+ * handler had blocked it, and the period may still be the program's: it expired in the kernel after the last one. */
+static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
+{
+    if (r->r[UNWIND_RIP] != t->last_pc || r->r[UNWIND_RSP] != t->last_sp)
+        return DROP_LATE;
+    return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
+}
+
 /* True if a burst or a shadow is to begin. */
 static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
@@ -228,11 +237,11 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     t->busy = 1;
     t->record->deliveries++;
     registers_read(&regs, u);
-    struct trigger_charge charge =
-        trigger_charge_as(t, ticks, overrun, regs.r[UNWIND_RIP]);
+    enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
+    struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
     bool taken = false;
-    if (late) {
-        t->record->drops[DROP_LATE] += charge.weight;
+    if (drop != DROP_COUNT) {
+        t->record->drops[drop] += charge.weight;
     } else if (stack_left(t, u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
     } else if (rt_burst_as() || rt_shadow_as()) {
@@ -240,6 +249,8 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     } else {
         sample_take_as(t, &regs, charge);
     }
+    t->last_pc = regs.r[UNWIND_RIP];
+    t->last_sp = regs.r[UNWIND_RSP];
     trigger_finish_as(t, ticks);
     t->busy = 0;
     return taken;

@@ -145,24 +145,16 @@ static uint64_t owed_take(struct rt_thread *t)
     return periods;
 }
 
-/* Whether the interrupted instruction is the one after a system call: 0f 05. The page before pc's
- * own may not be mapped, and vsyscall's not readable. */
-static bool after_system_call(uint64_t pc)
-{
-    const uint8_t *code = (const uint8_t *)pc;
-    return pc % 4096 >= 2 && pc < UINT64_C(1) << 47 && code[-2] == 0x0f && code[-1] == 0x05;
-}
-
-/* One signal is one period, unless expirations were merged: while a long system call runs, one
- * signal is pending and later ones are absorbed. That is only so if the signal came on the way back
- * from a system call, and if enough time has passed: then the thread's clock tells how many. What
- * is merged elsewhere (long page faults; all of the kernel's time where only user mode is seen) is
- * found when the period is renewed, and charged to no context. */
-static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t pc)
+/* One signal is one period, unless expirations were merged: while the kernel works for the thread
+ * (a long system call, a huge page to be cleared), one signal is pending and later ones are absorbed.
+ * It is taken at the instruction that made the kernel work, so all of them belong there, and the
+ * thread's clock tells how many. Where only user mode is seen, nothing expires in the kernel: that
+ * time is found when the period is renewed, and charged to no context. */
+static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks)
 {
     struct trigger_charge charge = {t->multiple, owed_take(t)};
     t->base += t->period;
-    if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || !after_system_call(pc))
+    if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || rt.process->exclude_kernel)
         return charge;
     uint64_t now = clock_now_as(t);
     uint64_t mean = rt.config->period * t->multiple; /* not the period, which may be very short */
@@ -202,9 +194,13 @@ uint64_t trigger_rest_as(struct rt_thread *t)
     return owed_take(t);
 }
 
+bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
+{
+    return rt.config->trigger == TRIGGER_CPU && ticks_to_ns(ticks - t->last_ticks) < t->period / 2;
+}
+
 SAMPLE_PATH
-struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
-                                        uint64_t pc)
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
 {
     uint64_t passed = ticks - t->last_ticks;
     struct trigger_charge charge = {t->multiple, 0};
@@ -216,7 +212,7 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     else if (rt.config->trigger == TRIGGER_WALL)
         charge = charge_wall(t);
     else if (rt.config->trigger == TRIGGER_CPU)
-        charge = charge_cpu(t, passed, pc);
+        charge = charge_cpu(t, passed);
     else
         charge = charge_events(t);
     return charge;

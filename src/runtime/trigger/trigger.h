@@ -65,10 +65,12 @@ struct trigger_charge {
     uint64_t weight;       /* samples for the interrupted context */
     uint64_t unattributed; /* periods that passed in contexts that could not be seen */
 };
+/* True if less than half of a period of CPU time has passed since the last sample, at whose end the
+ * one at hand was pending: most of its period had passed before. */
+bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks);
 /* overrun: expirations that the kernel merged into this signal (timers); ticks: the time stamp
- * counter at the handler's entry; pc: the interrupted instruction's address. */
-struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun,
-                                        uint64_t pc);
+ * counter at the handler's entry. */
+struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun);
 
 /* The calling thread ends: how many periods have passed since its last sample, where those were
  * longer than asked for. The first period of a thread is short enough to make up for what the

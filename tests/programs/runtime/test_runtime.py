@@ -181,6 +181,17 @@ def page_faults():
     expect(r.samples() > 100, f"only {r.samples()} samples")
 
 
+def huge_pages():
+    """Expirations during a long page fault belong to the instruction that made it."""
+    r = Recording([target("huge"), "300"], ("-F", "10000"))
+    if r.native.stdout != b"huge\n":
+        print("SKIP: no huge pages here")
+        sys.exit(77)
+    expect(r.samples() > 1000, f"only {r.samples()} samples")
+    touched, lost = r.total("touch"), r.total("[unattributed]")
+    expect(touched > 20 * lost, f"{touched} periods in touch, {lost} nowhere")
+
+
 def context_switches():
     r = Recording([target("eintr")], ("-e", "context-switches", "-c", "11"))
     expect(r.samples() > 100, f"only {r.samples()} samples")
@@ -369,6 +380,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
-                                  altstack, locked, held, inherits, shells, execs, users, brink, page_faults,
+                                  altstack, locked, held, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
