@@ -25,9 +25,9 @@ static const char usage[] =
     "\n"
     "Options\n"
     "      --by KIND          what is compared: function, path (calling contexts), call, block, edge,\n"
-    "                         acyclic (the paths of record --tool paths) or instruction (of sampled\n"
-    "                         values); default: the finest of instruction, acyclic, edge, block,\n"
-    "                         path that both profiles have\n"
+    "                         acyclic (the paths of record --tool paths), instruction (of sampled\n"
+    "                         values) or result (instructions whose results PERFECT has); default:\n"
+    "                         the finest of instruction, acyclic, edge, block, path that both have\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
@@ -55,7 +55,7 @@ static bool set_by(struct arguments *a, const char *name, struct err *e)
     }
     if (s.best)
         return err_set(e, ERR_USAGE, "--by %s: did you mean %s?", name, s.best);
-    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge, acyclic or instruction",
+    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge, acyclic, instruction or result",
                    name);
 }
 

@@ -1,5 +1,6 @@
 #include "profile/compare.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -113,6 +114,27 @@ bool compare_entries(const struct compare_entry *entries, size_t count, struct c
     free(sampled);
     free(is_top);
     return ok || err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+}
+
+/* Of a count that is binomial (n, p): its mean distance from n p (de Moivre), in units of n:
+ * 2 (1 - p) p B(k; n - 1, p) with k the integer part of n p. */
+static double mean_distance(double n, double p)
+{
+    double k = floor(n * p);
+    if (p <= 0 || p >= 1 || k > n - 1)
+        return 0;
+    double ways = lgamma(n) - lgamma(k + 1) - lgamma(n - k);
+    return 2 * (1 - p) * p * exp(ways + k * log(p) + (n - 1 - k) * log1p(-p));
+}
+
+double compare_expected_overlap(const struct compare_entry *entries, size_t count)
+{
+    struct compare_metrics unused = {0};
+    struct sums sum = count_entries(entries, count, &unused);
+    double distortion = 0;
+    for (size_t i = 0; i < count; i++)
+        distortion += mean_distance(sum.sampled, entries[i].perfect / sum.perfect);
+    return 1 - distortion / 2;
 }
 
 double compare_values(const struct compare_value *values, size_t count)

@@ -33,6 +33,10 @@ struct compare_metrics {
 bool compare_entries(const struct compare_entry *entries, size_t count, struct compare_metrics *out,
                      struct err *e);
 
+/* What the overlap would be on average if the sampled profile had been as many independent draws from the perfect
+ * one as its weights sum up to: how much of what is missing to 1 is chance. Both profiles have weight. */
+double compare_expected_overlap(const struct compare_entry *entries, size_t count);
+
 /* An instruction whose values were profiled. Invariance: how often the most frequent value was seen,
  * divided by how often the instruction was executed. */
 struct compare_value {

@@ -33,7 +33,7 @@ enum { PERFECT, SAMPLED };
 const char *compare_by_name(unsigned by)
 {
     static const char *const names[COMPARE_KINDS] = {"function", "path", "call", "block",
-                                                     "edge", "acyclic", "instruction"};
+                                                     "edge", "acyclic", "instruction", "result"};
     return by < COMPARE_KINDS ? names[by] : NULL;
 }
 
@@ -335,6 +335,34 @@ static void add_instructions(struct items *items, const struct identities *ids, 
     }
 }
 
+/* Instructions by how often what they compute was observed. */
+static void add_results(struct items *items, const struct identities *ids, const struct view *v, unsigned side)
+{
+    const struct profile_values *values = v->profile->values;
+    for (uint32_t i = 0; values && i < values->hotlist_count; i++) {
+        const struct profile_hotlist *h = &values->hotlists[i];
+        if (compare_is_result(values, h))
+            add_item(items, (struct item){.a = image_id(ids, side, h->image), .b = h->offset}, side,
+                     (double)h->list->observed);
+    }
+}
+
+/* Keeps the entries that the perfect profile has. Returns the share of the sampled weight that the others had. */
+static double keep_perfect(struct compare_entry *entries, size_t *count)
+{
+    double all = 0, left_out = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        all += entries[i].sampled;
+        if (entries[i].perfect > 0)
+            entries[kept++] = entries[i];
+        else
+            left_out += entries[i].sampled;
+    }
+    *count = kept;
+    return all > 0 ? left_out / all : 0;
+}
+
 static bool collect(struct items *items, const struct identities *ids,
                     const struct view *const views[2], enum compare_by by)
 {
@@ -351,6 +379,7 @@ static bool collect(struct items *items, const struct identities *ids,
         case COMPARE_EDGE: add_edges(items, ids, views[side], side); break;
         case COMPARE_ACYCLIC: add_acyclic(items, ids, views[side], side); break;
         case COMPARE_INSTRUCTION: add_instructions(items, ids, views[side], side); break;
+        case COMPARE_RESULT: add_results(items, ids, views[side], side); break;
         default: add_functions(items, ids, views[side], side); break;
         }
     free(paths.keys);
@@ -358,42 +387,61 @@ static bool collect(struct items *items, const struct identities *ids,
     return ok && !items->failed;
 }
 
+/* Observations that bursts make are nearly independent; what a shadow or a whole run sees is not. */
+static bool has_chance(const struct view *sampled, enum compare_by by)
+{
+    const struct profile_counts *c = sampled->profile->counts;
+    return (by == COMPARE_INSTRUCTION || by == COMPARE_RESULT) && c && !strcmp(c->carrier, "burst");
+}
+
 static bool compare_kind(const struct view *const views[2], const struct identities *ids,
-                         enum compare_by by, struct compare_metrics *out,
-                         struct compare_calls *calls, struct err *e)
+                         enum compare_by by, struct comparison *out, struct err *e)
 {
     struct items items = {0};
     size_t count = 0;
     struct compare_entry *entries = NULL;
     if (collect(&items, ids, views, by))
         entries = make_entries(&items, &count);
-    bool ok = entries ? compare_entries(entries, count, out, e)
+    if (entries && by == COMPARE_RESULT)
+        out->left_out = keep_perfect(entries, &count);
+    bool ok = entries ? compare_entries(entries, count, &out->metrics, e)
                       : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
     if (ok && by == COMPARE_CALL)
-        *calls = expensive_calls(&items);
+        out->calls = expensive_calls(&items);
+    if (ok && has_chance(views[SAMPLED], by))
+        out->chance.overlap = compare_expected_overlap(entries, count);
     free(items.list);
     free(entries);
     return ok;
 }
 
-static bool identified(const struct view *const views[2], enum compare_by by,
-                       struct compare_metrics *out, struct compare_calls *calls, struct err *e)
+static bool identified(const struct view *const views[2], enum compare_by by, struct comparison *out, struct err *e)
 {
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
     bool ok = identify(views, by, &ids)
-                  ? compare_kind(views, &ids, by, out, calls, e)
+                  ? compare_kind(views, &ids, by, out, e)
                   : err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
     identities_free(&ids);
     return ok;
 }
 
-static bool find_diff_top(const struct view *const views[2], double *out, struct err *e)
+static bool find_diff_top(const struct view *const views[2], struct comparison *out, struct err *e)
 {
     const struct profile_values *const values[2] = {views[0]->profile->values, views[1]->profile->values};
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
-    bool ok = identify(views, COMPARE_INSTRUCTION, &ids) && compare_diff_top(values, ids.images, out);
+    bool ok = identify(views, COMPARE_INSTRUCTION, &ids) &&
+              compare_diff_top(values, ids.images, &out->diff_top,
+                               has_chance(views[SAMPLED], out->by) ? &out->chance.diff_top : NULL);
     identities_free(&ids);
     return ok || err_set(e, ERR_INTERNAL, "out of memory while profiles were compared");
+}
+
+static bool has_results(const struct profile_values *v)
+{
+    for (uint32_t i = 0; v && i < v->hotlist_count; i++)
+        if (compare_is_result(v, &v->hotlists[i]))
+            return true;
+    return false;
 }
 
 static bool has_kind(const struct view *v, enum compare_by by)
@@ -405,7 +453,8 @@ static bool has_kind(const struct view *v, enum compare_by by)
            : by == COMPARE_ACYCLIC ? c && c->paths && c->paths->count
            : by == COMPARE_INSTRUCTION
                ? v->profile->values && v->profile->values->hotlist_count
-               : v->samples > 0;
+           : by == COMPARE_RESULT ? has_results(v->profile->values)
+                                  : v->samples > 0;
 }
 
 static bool check_kind(const struct view *v, const char *which, enum compare_by by, struct err *e)
@@ -416,6 +465,7 @@ static bool check_kind(const struct view *v, const char *which, enum compare_by 
         [COMPARE_EDGE] = "; record --exact (or --carrier burst) --tool edges counts them",
         [COMPARE_ACYCLIC] = "; record --exact (or --carrier burst) --tool paths counts them",
         [COMPARE_INSTRUCTION] = "s; record --tool values observes them",
+        [COMPARE_RESULT] = "s; record --tool results observes all of them, --tool values some",
     };
     if (has_kind(v, by))
         return true;
@@ -427,15 +477,15 @@ bool compare_views(const struct view *perfect, const struct view *sampled, enum 
                    struct comparison *out, struct err *e)
 {
     const struct view *const views[2] = {perfect, sampled};
-    struct compare_metrics functions = {.distortion = -1};
-    *out = (struct comparison){.by = by};
+    struct comparison functions = {.metrics.distortion = -1};
+    *out = (struct comparison){.by = by, .chance = {-1, -1}};
     if (!check_kind(perfect, "perfect", by, e) || !check_kind(sampled, "sampled", by, e))
         return false;
     bool sampled_both = has_kind(perfect, COMPARE_FUNCTION) && has_kind(sampled, COMPARE_FUNCTION);
-    bool ok = identified(views, by, &out->metrics, &out->calls, e) &&
-              (!sampled_both || identified(views, COMPARE_FUNCTION, &functions, NULL, e)) &&
-              find_diff_top(views, &out->diff_top, e);
-    out->distortion = functions.distortion;
+    bool ok = identified(views, by, out, e) &&
+              (!sampled_both || identified(views, COMPARE_FUNCTION, &functions, e)) &&
+              find_diff_top(views, out, e);
+    out->distortion = functions.metrics.distortion;
     return ok;
 }
 
@@ -458,10 +508,23 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     if (!exact)
         fprintf(out, " by %s", p->trigger);
     fprintf(out, ", %s %s%s%s\n", text_count(number, entries),
-            by == COMPARE_ACYCLIC ? "acyclic path"
-                                  : compare_by_name(by == COMPARE_CALL ? COMPARE_PATH : by),
+            by == COMPARE_ACYCLIC  ? "acyclic path"
+            : by == COMPARE_RESULT ? compare_by_name(COMPARE_INSTRUCTION)
+                                   : compare_by_name(by == COMPARE_CALL ? COMPARE_PATH : by),
             entries == 1 ? "" : "s",
-            by == COMPARE_CALL ? " with calls" : "");
+            by == COMPARE_CALL     ? " with calls"
+            : by == COMPARE_RESULT ? " with results that both can have"
+                                   : "");
+}
+
+static void write_chance(FILE *out, const struct comparison *c)
+{
+    if (c->by == COMPARE_RESULT)
+        write_line(out, "left out", c->left_out, "of the sampled results: the perfect profile does not observe them");
+    if (c->chance.overlap >= 0)
+        write_line(out, "by chance", c->chance.overlap, "is what overlap would be of as many independent observations");
+    if (c->chance.diff_top >= 0)
+        write_line(out, "", c->chance.diff_top, "is what diff-top would be");
 }
 
 void report_comparison(FILE *out, const struct comparison *c, const struct view *perfect,
@@ -483,6 +546,7 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
         fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
     else
         write_line(out, "diff-top", c->diff_top, "mean difference of the most frequent result's share");
+    write_chance(out, c);
     if (c->by == COMPARE_CALL)
         write_line(out, "expensive", c->calls.agreement,
                    "of the calls agree, where one takes two samples or more");
@@ -506,6 +570,15 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
     /* null: no values were profiled, no functions sampled */
     json_key_double(&j, "diff_top", c->diff_top < 0 ? 0.0 / 0.0 : 100 * c->diff_top);
     json_key_double(&j, "distortion", c->distortion < 0 ? 0.0 / 0.0 : 100 * c->distortion);
+    if (c->by == COMPARE_RESULT)
+        json_key_double(&j, "left_out", 100 * c->left_out);
+    if (c->chance.overlap >= 0) {
+        json_key(&j, "by_chance");
+        json_open(&j, '{');
+        json_key_double(&j, "overlap", 100 * c->chance.overlap);
+        json_key_double(&j, "diff_top", c->chance.diff_top < 0 ? 0.0 / 0.0 : 100 * c->chance.diff_top);
+        json_close(&j, '}');
+    }
     if (c->by == COMPARE_CALL) {
         json_key(&j, "expensive");
         json_open(&j, '{');

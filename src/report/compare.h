@@ -21,6 +21,7 @@ enum compare_by {
     COMPARE_EDGE,
     COMPARE_ACYCLIC, /* interprocedural acyclic paths */
     COMPARE_INSTRUCTION, /* of sampled values */
+    COMPARE_RESULT, /* instructions with a result that was observed in the perfect profile */
     COMPARE_KINDS
 };
 
@@ -34,11 +35,19 @@ struct compare_calls {
 /* "function", ...; NULL out of range. */
 const char *compare_by_name(unsigned by);
 
+/* What the metrics would be on average if each observation of the sampled profile were an independent draw from the
+ * perfect one; negative: not known. */
+struct compare_chance {
+    double overlap, diff_top;
+};
+
 struct comparison {
     enum compare_by by;
     struct compare_metrics metrics;
     double distortion; /* over functions, whatever `by` is; negative: there are none to compare */
     double diff_top;   /* of values; negative: not both have any */
+    double left_out;   /* by COMPARE_RESULT: share of the sampled results that are not in the perfect profile */
+    struct compare_chance chance; /* by COMPARE_INSTRUCTION and COMPARE_RESULT, of bursts */
     struct compare_calls calls; /* by COMPARE_CALL */
 };
 

@@ -141,6 +141,51 @@ static void invariance_by_hand(void **state)
     assert_true(compare_values(NULL, 0) < 0);
 }
 
+static void expected_overlap_by_hand(void **state)
+{
+    (void)state;
+    /* One draw of two equal entries has half of the weight; two draws have all of it or half of it. */
+    static const struct compare_entry one[] = {{7, 1}, {7, 0}}, two[] = {{7, 1}, {7, 1}};
+    /* Of 1/4 and 3/4, three draws of which k are the first entry. */
+    static const struct compare_entry three[] = {{1, 3}, {3, 0}};
+    const double min[4] = {0.75, 0.25 + 2.0 / 3, 0.25 + 1.0 / 3, 0.25}, chance[4] = {27, 27, 9, 1};
+    double sum = 0;
+    for (int k = 0; k < 4; k++)
+        sum += chance[k] / 64 * min[k];
+    assert_near(compare_expected_overlap(one, 2), 0.5);
+    assert_near(compare_expected_overlap(two, 2), 0.75);
+    assert_near(compare_expected_overlap(three, 2), sum);
+    /* Nothing is left to chance where there is one entry. */
+    assert_near(compare_expected_overlap(one, 1), 1);
+}
+
+/* Against draws: 400 entries with weights 1 to 400, 5,000 draws. */
+static void expected_overlap_is_the_mean(void **state)
+{
+    (void)state;
+    enum { ENTRIES = 400, DRAWS = 5000, ROUNDS = 20 };
+    static struct compare_entry entries[ENTRIES];
+    static unsigned owner[ENTRIES * (ENTRIES + 1) / 2];
+    double mean = 0;
+    size_t all = 0;
+    uint64_t seed = 3;
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        entries[i].perfect = i + 1;
+        for (unsigned k = 0; k <= i; k++)
+            owner[all++] = i;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < ENTRIES; i++)
+            entries[i].sampled = 0;
+        for (int i = 0; i < DRAWS; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1;
+            entries[owner[(seed >> 33) % all]].sampled++;
+        }
+        mean += compare(entries, ENTRIES).overlap / ROUNDS;
+    }
+    assert_true(fabs(compare_expected_overlap(entries, ENTRIES) - mean) < 0.003);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +195,8 @@ int main(void)
         cmocka_unit_test(properties),
         cmocka_unit_test(empty_profiles_are_refused),
         cmocka_unit_test(invariance_by_hand),
+        cmocka_unit_test(expected_overlap_by_hand),
+        cmocka_unit_test(expected_overlap_is_the_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
