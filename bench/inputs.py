@@ -68,12 +68,12 @@ def make_mix():
     write("small.tar", data[:XZ_BYTES])
 
 
-def make_stbs(name="stbs", libraries=STB):
+def make_stbs():
     """stbs.i: single-file libraries, preprocessed into one C file."""
-    lines = [f"#define STB_{n.upper()}_IMPLEMENTATION" for n in libraries]
-    lines += [f"#include <stb/stb_{n}.h>" for n in libraries]
-    write(f"{name}.c", "\n".join(lines) + "\n")
-    run(["gcc-12", "-E", "-P", "-w", "-O2", path(f"{name}.c"), "-o", path(f"{name}.i")], f"{name}.i")
+    lines = [f"#define STB_{n.upper()}_IMPLEMENTATION" for n in STB]
+    lines += [f"#include <stb/stb_{n}.h>" for n in STB]
+    write("stbs.c", "\n".join(lines) + "\n")
+    run(["gcc-12", "-E", "-P", "-w", "-O2", path("stbs.c"), "-o", path("stbs.i")], "stbs.i")
 
 
 def perl_files(limit=None, ends=(".pm", ".pod")):
@@ -158,21 +158,21 @@ endmodule
 """
 
 
-def make_netlist(name="mult", bits=MULTIPLIER_BITS):
+def make_netlist():
     """mult.cel and mult.par: a multiplier of osu035 cells, ready to be placed."""
     tech = "/usr/share/qflow/tech/osu035"
     lib = f"{tech}/osu035_stdcells.lib"
-    write(f"{name}.v", MULTIPLIER.format(top=bits - 1, wide=2 * bits - 1))
-    script = (f"read_verilog {name}.v; synth -flatten -top mult; dfflibmap -liberty {lib}; "
-              f"abc -liberty {lib}; opt_clean -purge; write_blif -gates -impltf {name}.yosys.blif")
-    run(["yosys", "-q", "-p", script], f"{name}.cel", cwd=INPUTS)
-    with open(path(f"{name}.yosys.blif")) as f:
-        write(f"{name}.blif", re.sub(r"(?m)^\.subckt ", ".gate ", f.read()))
-    run(["tclsh", "/usr/lib/qflow/scripts/blif2cel.tcl", "--blif", f"{name}.blif", "--lef",
-         f"{tech}/osu035_stdcells.lef", "--cel", f"{name}.cel"], f"{name}.cel", cwd=INPUTS)
+    write("mult.v", MULTIPLIER.format(top=MULTIPLIER_BITS - 1, wide=2 * MULTIPLIER_BITS - 1))
+    script = (f"read_verilog mult.v; synth -flatten -top mult; dfflibmap -liberty {lib}; "
+              f"abc -liberty {lib}; opt_clean -purge; write_blif -gates -impltf mult.yosys.blif")
+    run(["yosys", "-q", "-p", script], "mult.cel", cwd=INPUTS)
+    with open(path("mult.yosys.blif")) as f:
+        write("mult.blif", re.sub(r"(?m)^\.subckt ", ".gate ", f.read()))
+    run(["tclsh", "/usr/lib/qflow/scripts/blif2cel.tcl", "--blif", "mult.blif", "--lef",
+         f"{tech}/osu035_stdcells.lef", "--cel", "mult.cel"], "mult.cel", cwd=INPUTS)
     with open(f"{tech}/osu035.par") as f:
         par = f.read()
-    write(f"{name}.par", par + "\nTWMC*random.seed : 12345\nTWSC*random.seed : 12345\n")
+    write("mult.par", par + "\nTWMC*random.seed : 12345\nTWSC*random.seed : 12345\n")
 
 
 SQL = """\
@@ -216,20 +216,6 @@ def make_lua():
         shutil.copytree(LUACHECK, path(f"lua-sources/{i}"))
 
 
-def make_shorts():
-    """Inputs that take a tenth of a second or so: for whole runs under observation of every value."""
-    for name, source, size in (("short.tar", "big.tar", 1_000_000), ("shorter.tar", "big.tar", 300_000),
-                               ("short.pod", "all.pod", 60_000)):
-        with open(path(source), "rb") as f:
-            write(name, f.read(size))
-    with open(path("sentences.txt")) as f:
-        write("short-sentences.txt", "".join(f.readlines()[:10]))
-    make_stbs("short", ("hexwave",))
-    make_netlist("short", 2)
-    write("short.g", GAP_SCRIPT.replace("60000", "2000") % 1)
-    write("short.sql", SQL.format(parts=400, sales=8_000))
-
-
 # What is made by what: (files, function).
 INPUT_MAKERS = [
     (("big.tar", "small.tar"), make_mix),
@@ -240,8 +226,6 @@ INPUT_MAKERS = [
     (("mult.cel", "mult.par"), make_netlist),
     (("bench.sql",), make_sql),
     (("lua-sources",), make_lua),
-    (("short.tar", "shorter.tar", "short.pod", "short-sentences.txt", "short.i", "short.cel", "short.par", "short.g",
-      "short.sql"), make_shorts),
 ]
 
 

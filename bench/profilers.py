@@ -96,10 +96,15 @@ def files_of(folder, pattern):
     return sorted(glob.glob(os.path.join(folder, pattern)))
 
 
-def penumbra_json(tools, file):
-    done = subprocess.run([tools.penumbra, "report", "--json", file], stdout=subprocess.PIPE,
+def penumbra_json(tools, file, *options):
+    done = subprocess.run([tools.penumbra, "report", "--json", *options, file], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
     if done.returncode != 0:
         raise RuntimeError(f"penumbra report --json {file} exited {done.returncode}: "
                            f"{done.stderr.decode(errors='replace')[-400:]}")
     return json.loads(done.stdout)
+
+
+def penumbra_totals(tools, file):
+    """The report without most rows of its tables and without lines, which are hundreds of megabytes for some profiles."""
+    return penumbra_json(tools, file, "--quick", "--limit", "1")

@@ -3,6 +3,7 @@ bench/work/references/.
 
 A reference stays valid as long as the program, its input and the tool's options are the same: they are its key,
 which lies beside it. What is built makes no difference, so remove the folder when a tool's meaning has changed."""
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -17,13 +18,10 @@ import store
 import suite
 
 FOLDER = os.path.join(inputs.WORK, "references")
-# What the sampled runs of each tool are compared with. The paper's value profiles are top-N-value tables; `results` has
-# concise samples of 16 values.
-TOOLS = {"paths": ("--tool", "paths"), "results": ("--tool", "results"), "values": ("--tool", "values", "--summary", "tnv")}
-
-
-class Missing(Exception):
-    """There is no reference, and none was to be made."""
+# What sampled runs are compared with. Bursts of `values` are compared with results too: observing every value of every
+# instruction takes several hundred times as long as the program.
+TOOLS = {"paths": ("--tool", "paths"), "results": ("--tool", "results")}
+AT_A_TIME = 2  # of results of a program, tables take some hundred megabytes
 
 
 def digest_of(path):
@@ -88,7 +86,7 @@ def make(a, program, tool, timeout=None):
             with open(f"{folder}/stderr", errors="replace") as err:
                 raise pairs.RoundError(f"{program.name} under --exact {' '.join(TOOLS[tool])} ended with status "
                                        f"{done.returncode}: {err.read()[-400:]}")
-        if not profilers.penumbra_json(a.tools, f"{folder}/exact.pnb").get("processes"):
+        if not profilers.penumbra_totals(a.tools, f"{folder}/exact.pnb").get("processes"):
             raise pairs.RoundError(f"{program.name} under --exact {' '.join(TOOLS[tool])}: nothing was observed")
         native = store.load("programs").get(program.name, {}).get("output")
         same = native in (None, pairs.digest_of(program, folder))
@@ -100,25 +98,24 @@ def make(a, program, tool, timeout=None):
 
 
 def need(a, program, tool, say):
-    """The reference, made now if there is none. Missing: it takes too long to be made unasked."""
+    """The reference, made now if there is none."""
     found = find(program, tool)
     if found:
         return found
-    if tool == "values" and not a.make_references:
-        what = "short" if program.name.endswith("-short") else "values"
-        raise Missing(f"{program.name}: no exact values to compare with (bench/run.py references --tools {what} makes them)")
     say(f"{program.name}: a whole run with --tool {tool}, once")
     return make(a, program, tool)
 
 
+def made(a, program, tool, say):
+    if not find(program, tool):
+        make(a, program, tool)
+    with open(files_of(program, tool)[1]) as f:
+        about = json.load(f)
+    say(f"{program.name:18}{tool:8}{about['seconds']:9.1f} s" + ("" if about["same_output"] else "  HARM: other output"))
+
+
 def run(a, say):
-    """Paths and results, and values of the short inputs; values of the whole ones only if asked for: they take days."""
-    for kind in a.asked_tools or ["paths", "results", "short"]:
-        tool = "values" if kind == "short" else kind
-        for program in map(suite.short, a.programs) if kind == "short" else a.programs:
-            if not find(program, tool):
-                make(a, program, tool)
-            with open(files_of(program, tool)[1]) as f:
-                about = json.load(f)
-            say(f"{program.name:18}{tool:8}{about['seconds']:9.1f} s"
-                + ("" if about["same_output"] else "  HARM: other output"))
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        jobs = [pool.submit(made, a, program, tool, say) for program in a.programs for tool in a.reference_tools]
+        for job in jobs:
+            job.result()

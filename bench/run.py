@@ -87,14 +87,12 @@ def arguments():
     ap.add_argument("--sizes", default="", metavar="N,...", help="shadows: only these sample sizes (1M,10M,100M)")
     ap.add_argument("--loads", default="", metavar="L,...", help="shadows: only these loads (0.0625 to 2)")
     ap.add_argument("--tools", dest="tool_names", default="", metavar="NAME,...",
-                    help="shadows: only paths, or values; references: paths, short (values of short inputs), values (days)")
+                    help="shadows, references: only paths, or results")
     ap.add_argument("--seconds", type=float, default=values_accuracy.SECONDS, help="values-accuracy: CPU time of a recording")
     matrix = ap.add_mutually_exclusive_group()
-    for name, text in (("full", "all sample sizes and loads (hours)"), ("quick", "(100M, 0.25) and the budget, paths")):
+    for name, text in (("full", "all sample sizes and loads (hours)"), ("quick", "(100M, 0.25) and the budget; values: fewer lengths, two cores")):
         matrix.add_argument(f"--{name}", dest="matrix", action="store_const", const=name, default="diagonal",
                             help=f"shadows: {text}")
-    ap.add_argument("--make-references", action="store_true",
-                    help="shadows: exact values too, where there are none (hours a program)")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
     a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
@@ -103,8 +101,7 @@ def arguments():
     a.rates_asked, a.rates = a.rates, a.rates or "997,10000"
     a.sizes = a.sizes.split(",") if a.sizes else []
     a.loads = [float(load) for load in a.loads.split(",")] if a.loads else []
-    a.asked_tools = names(ap, a.tool_names, [*references.TOOLS, "short"])
-    a.shadow_tools = [t for t in references.TOOLS if t in (a.asked_tools or references.TOOLS)]
+    a.reference_tools = names(ap, a.tool_names, references.TOOLS) or list(references.TOOLS)
     a.saving = threading.Lock()
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a

@@ -48,9 +48,9 @@ class Cell(collections.namedtuple("Cell", "tool what")):
 def cells_of(a):
     if a.sizes or a.loads:
         chosen = [(s, load) for s in (a.sizes or SIZES) for load in (a.loads or LOADS)]
-        return [Cell(tool, what) for tool in a.shadow_tools for what in chosen]
+        return [Cell(tool, what) for tool in a.reference_tools for what in chosen]
     matrix = MATRICES[a.matrix]
-    return [Cell(tool, what) for tool in a.shadow_tools for what in matrix.get(tool, [])]
+    return [Cell(tool, what) for tool in a.reference_tools for what in matrix.get(tool, [])]
 
 
 class ShadowRound(pairs.Round):
@@ -93,12 +93,12 @@ def compared(a, reference, profile, tool):
 
 def instructions_of(a, reference):
     """Of the whole program, exactly."""
-    report = profilers.penumbra_json(a.tools, reference)
+    report = profilers.penumbra_totals(a.tools, reference)
     return report.get("instructions") or None
 
 
 def observed_row(a, cell, program, profile, references_of):
-    report = profilers.penumbra_json(a.tools, profile)
+    report = profilers.penumbra_totals(a.tools, profile)
     s = report["shadows"]
     row = {k: s[k] for k in ("started", "completed", "instructions", "fork_us", "cow_faults")}
     row["ended"] = {k: v for k, v in s["ended"].items() if v}
@@ -106,7 +106,7 @@ def observed_row(a, cell, program, profile, references_of):
     row["fork_ns"], row["coverage_estimated"] = s["cost"]["fork_ns"], s["coverage"]
     total = references_of["instructions"]
     row["coverage"] = s["instructions"] / total if total else None
-    found = references_of[cell.tool] and compared(a, references_of[cell.tool], profile, cell.tool)
+    found = compared(a, references_of[cell.tool], profile, cell.tool)
     if found:
         row["weight_match"], row["diff_top"], row["overlap"] = (found[k] for k in ("weight_match", "diff_top", "overlap"))
     return row
@@ -140,14 +140,10 @@ def line(row):
 
 
 def references_for(a, program, tools, say):
-    """The profiles to compare with, by tool, and the program's instructions; what is missing is None."""
+    """The profiles to compare with, by tool, and the program's instructions, None if they were not counted."""
     found = {}
     for tool in tools:
-        try:
-            found[tool] = references.need(a, program, tool, say)
-        except references.Missing as missing:
-            say(str(missing))
-            found[tool] = None
+        found[tool] = references.need(a, program, tool, say)
     counted = found.get("paths") or references.find(program, "paths")
     found["instructions"] = instructions_of(a, counted) if counted else None
     return found

@@ -49,7 +49,7 @@ FIGURES = [
 WORDS = ("\nA native copy and one under shadows start together and share one core; shadows go where they like, at the lowest "
          "priority. Slowdown: CPU time of the program (without its shadows) over the native copy's of the same round, less one. "
          "Accuracy: `penumbra compare` with a whole run of the same program and input under `--exact`: weight match of acyclic "
-         "paths, diff-top of results (top-N-value tables in both, as in the paper). Coverage: instructions executed in shadows "
+         "paths, diff-top of results (concise samples of 16 values in both; the paper's are top-N-value tables). Coverage: instructions executed in shadows "
          "by those of the whole run, exactly. Page faults: minor faults of the program by its CPU time, above the native "
          "copy's. Medians over rounds.\n")
 

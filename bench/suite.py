@@ -1,7 +1,7 @@
 """The benchmark programs: real ones from Debian 12, near SPEC CPU2000's integer programs, which the
 call-path-profiling paper measured. Each runs 4 to 7 seconds alone on one core."""
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from inputs import GCC, path
 
@@ -58,18 +58,3 @@ SUITE = [
                              "/usr/share/lua/5.1/?/init.lua"}, exits=1),
 ]
 BY_NAME = {p.name: p for p in SUITE}
-
-
-def short(program):
-    """The program with an input that takes a tenth of a second or so."""
-    with_files = {"graywolf": ("short.cel", "short.par")}
-    outputs = {"graywolf": ("short.pl1", "short.pin")}
-    words = {path("big.tar"): path("short.tar"), path("small.tar"): path("shorter.tar"), path("stbs.i"): path("short.i"),
-             path("all.pod"): path("short.pod"), path("groups.g"): path("short.g"), "mult": "short", "+W640": "+W64",
-             "+H480": "+H48", "14": "6", path("lua-sources"): path("lua-sources/0/stages/parse_inline_options.lua")}
-    if program.name == "bzip2":
-        words[path("big.tar")] = path("shorter.tar")
-    inputs_of = {path("sentences.txt"): path("short-sentences.txt"), path("bench.sql"): path("short.sql")}
-    argv = [words.get(w, w) for w in program.argv if not w.startswith(LIB + "/") or w.endswith("/optparse.py")]
-    return replace(program, name=program.name + "-short", argv=argv, stdin=inputs_of.get(program.stdin, program.stdin),
-                   files=with_files.get(program.name, ()), outputs=outputs.get(program.name, ()), exits=0)
