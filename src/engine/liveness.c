@@ -21,3 +21,14 @@ void liveness_scan(const struct x86_insn *insns, uint32_t count, struct live *ou
         out[i] = live;
     }
 }
+
+uint8_t liveness_flags_at_entry(struct x86_insn *insns, const uint8_t *const *code, uint32_t count)
+{
+    uint8_t kept = X86_STATUS_FLAGS, live = 0; /* not killed so far; of these, read */
+    for (uint32_t i = 0; i < count && kept; i++) {
+        x86_uses_as(&insns[i], code[i]);
+        live |= insns[i].flags_read & kept;
+        kept &= (uint8_t)~insns[i].flags_killed;
+    }
+    return live | kept;
+}

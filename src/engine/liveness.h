@@ -4,7 +4,7 @@
  * registers before an instruction that may fault: a handler of the program may look at them, and
  * some (implicit null checks of virtual machines) go on elsewhere with them. Flags are not kept for that.
  *
- * Context: pure functions. */
+ * Context: pure functions but for what they complete. */
 #ifndef PENUMBRA_ENGINE_LIVENESS_H
 #define PENUMBRA_ENGINE_LIVENESS_H
 
@@ -17,5 +17,9 @@ struct live {
 
 /* out[i]: before instruction i; out[count]: behind the last. */
 void liveness_scan(const struct x86_insn *insns, uint32_t count, struct live *out);
+
+/* Only which status flags are live before the first instruction: the first few mostly say. Of the instructions only the
+ * shape need be known (x86_shape_as). */
+uint8_t liveness_flags_at_entry(struct x86_insn *insns, const uint8_t *const *code, uint32_t count);
 
 #endif

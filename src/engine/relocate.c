@@ -192,9 +192,10 @@ static uint64_t address_of(const struct translation *x, uint32_t index)
 
 void relocate_as(struct translation *x, uint32_t index)
 {
-    const struct x86_insn *insn = &x->e->insns[index];
+    struct x86_insn *insn = &x->e->insns[index];
     const uint8_t *code = x->e->code[index];
     uint64_t address = 0;
+    x86_uses_as(insn, code);
     if (insn->traits & X86_RIP_RELATIVE)
         address = relocate_address(insn, code, address_of(x, index));
     if (x->e->steals && (insn->reads | insn->writes) >> X86_R15 & 1)
@@ -258,9 +259,10 @@ static bool target_from_rip(struct translation *x, const struct x86_insn *insn, 
 
 void relocate_target_as(struct translation *x, uint32_t index)
 {
-    const struct x86_insn *insn = &x->e->insns[index];
+    struct x86_insn *insn = &x->e->insns[index];
     const uint8_t *code = x->e->code[index];
     enum span_kind kind = SPAN_SAME;
+    x86_uses_as(insn, code);
     if (insn->traits & X86_RIP_RELATIVE) {
         uint64_t address = relocate_address(insn, code, address_of(x, index));
         if (target_from_rip(x, insn, address))

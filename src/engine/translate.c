@@ -99,6 +99,18 @@ static bool may_trap(const struct x86_insn *insn)
     return insn->kind == X86_INT3 || insn->kind == X86_INT1 || insn->kind == X86_POPF;
 }
 
+/* Why the instruction cannot be translated; STOP_COUNT: it can. */
+static enum stop_reason refusal(const struct engine *e, const struct x86_insn *insn, const uint8_t *code)
+{
+    if (insn->kind == X86_ORDINARY && !(insn->traits & X86_GS)) /* most */
+        return STOP_COUNT;
+    if (rules[insn->kind].treatment == STOP)
+        return rules[insn->kind].how;
+    if (e->config.budget && may_trap(insn))
+        return STOP_UNSUPPORTED;
+    return uses_gs(insn, code) ? STOP_GS : STOP_COUNT;
+}
+
 /* Notes where code comes from, for engine_invalidate_as. */
 static void range_note(struct engine *e, const struct trust_range *range)
 {
@@ -130,53 +142,71 @@ static uint64_t available_as(struct translation *x, uint64_t pc)
 
 /* Another thread may write the code while it is read here: whatever is decoded, compared with later and copied must be
  * the same bytes. */
-static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t available)
+static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t *available)
 {
     const uint8_t *code = (const uint8_t *)(uintptr_t)pc;
     if (x->range.trust == TRUST_FIXED)
         return code;
     uint8_t *copy = x->e->copied + (pc - x->pc);
-    for (uint64_t i = 0; i < available && i < INSN_MOST; i++)
+    if (*available > INSN_MOST)
+        *available = INSN_MOST;
+    for (uint64_t i = 0; i < *available; i++)
         copy[i] = ((const volatile uint8_t *)code)[i];
     return copy;
 }
 
-/* False: the block ends before the instruction at pc, which cannot be translated; x->why. */
-static bool decode_one_as(struct translation *x, uint64_t pc)
+/* The program's code, and tables by its addresses, are cold in the caches: what will be wanted is asked for early. Reads
+ * nothing: the address may be any. */
+static void prefetch(uint64_t address)
+{
+    __builtin_prefetch((const void *)(uintptr_t)address);
+}
+
+/* Where the lookup's entry for pc is. */
+static uint64_t lookup_slot(const struct engine *e, uint64_t pc)
+{
+    return (uint64_t)(uintptr_t)&e->table[pc & (LOOKUP_SIZE - 1)];
+}
+
+/* Decodes the instruction at pc. STOP: the block ends before it, because it cannot be translated; x->why. */
+static enum treatment decode_one_as(struct translation *x, uint64_t pc)
 {
     struct engine *e = x->e;
     struct x86_insn *insn = &e->insns[x->count];
     enum trust trust = x->range.trust;
-    uint64_t available =
-        x->range.hi - pc >= INSN_MOST && pc < x->range.hi ? INSN_MOST : available_as(x, pc);
+    uint64_t available = pc < x->range.hi ? x->range.hi - pc : 0;
+    if (available < INSN_MOST)
+        available = available_as(x, pc);
     /* Where trust ends, so does the block. */
-    if (!pc || (x->count && x->range.trust != trust)) {
-        x->why = STOP_UNREADABLE;
-        return false;
-    }
-    const uint8_t *code = bytes_as(x, pc, available);
-    x86_decode_as(code, available, insn);
-    struct rule rule = rules[insn->kind];
-    x->why = rule.treatment == STOP ? rule.how : uses_gs(insn, code) ? STOP_GS : STOP_COUNT;
-    if (e->config.budget && may_trap(insn))
-        x->why = STOP_UNSUPPORTED;
+    x->why = STOP_UNREADABLE;
+    if (!pc || (x->count && x->range.trust != trust))
+        return STOP;
+    const uint8_t *code = bytes_as(x, pc, &available);
+    x86_shape_as(code, available, insn);
+    x->why = refusal(e, insn, code);
     if (x->why != STOP_COUNT)
-        return false;
+        return STOP;
     e->code[x->count++] = code;
     x->next = pc + insn->length;
-    x->end = rule.treatment == END ? rule.how : END_FALL;
-    if (insn->kind == X86_JCC || insn->kind == X86_LOOP || insn->kind == X86_JMP ||
-        insn->kind == X86_CALL)
+    struct rule rule = rules[insn->kind];
+    if (rule.treatment != END)
+        return rule.treatment;
+    x->end = rule.how;
+    if (x->end == END_BRANCH || x->end == END_JUMP || x->end == END_CALL) {
         x->taken = x->next + (uint64_t)(int64_t)x86_relative_as(insn, code);
-    return true;
+        if (x->end != END_BRANCH)
+            prefetch(x->taken);
+    }
+    return END;
 }
 
 /* True if the instruction may have changed what comes behind it in its block. What is written above the stack pointer
  * or at a known address far from the block is other memory. */
 static bool may_write_code(const struct translation *x)
 {
-    const struct x86_insn *insn = &x->e->insns[x->count - 1];
+    struct x86_insn *insn = &x->e->insns[x->count - 1];
     struct x86_memory m[X86_MEMORY_MAX];
+    x86_uses_as(insn, x->e->code[x->count - 1]);
     if (!(insn->access & (X86_MEM_WRITE | X86_MEM_STACK)))
         return false;
     unsigned count = x86_memory_as(insn, x->e->code[x->count - 1], m);
@@ -190,18 +220,15 @@ static bool may_write_code(const struct translation *x)
 /* Decodes the block at pc, which lies in x->range. x->count is 0 if there is none. */
 static void decode_as(struct translation *x, uint64_t pc)
 {
+    prefetch(pc + 64);
+    prefetch(pc + 128);
     x->pc = x->next = pc;
     x->taken = 0;
     x->count = 0;
     x->end = END_FALL;
-    while (x->count < x->limit && (x->next != x->stop_at || !x->count)) {
-        if (!decode_one_as(x, x->next))
+    while (x->count < x->limit && (x->next != x->stop_at || !x->count))
+        if (decode_one_as(x, x->next) != COPY || (x->range.trust == TRUST_CHECKED && may_write_code(x)))
             break;
-        if (rules[x->e->insns[x->count - 1].kind].treatment != COPY)
-            break;
-        if (x->range.trust == TRUST_CHECKED && may_write_code(x))
-            break;
-    }
     /* Whether these are there will be asked when the block has been written. */
     blocks_prefetch(&x->e->blocks, x->next);
     if (x->taken)
@@ -265,14 +292,14 @@ static void block_code_as(struct translation *x, bool checked)
 {
     struct engine *e = x->e;
     bool tool = x->hooked;
-    if (tool || e->config.budget)
+    if (tool)
         liveness_scan(e->insns, x->count, e->live);
     if (checked)
         prologue_check_as(x);
     if (tool && x->looks)
         prologue_ring_as(x, e->live[0].flags);
     if (e->config.budget && !x->tail && !x->late)
-        prologue_budget_as(x, e->live[0].flags);
+        prologue_budget_as(x, liveness_flags_at_entry(e->insns, e->code, x->count));
     if (tool)
         hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);
     if (tool && e->hooks.inside)
@@ -351,6 +378,8 @@ static bool consider_as(struct translation *x, uint64_t pc)
     }
     x->why = STOP_COUNTERS_FULL;
     x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
+    for (uint32_t i = 0; (x->hooked || e->steals) && i < x->count; i++)
+        x86_uses_as(&e->insns[i], e->code[i]);
     return !x->hooked || hooks_ask_as(x);
 }
 
@@ -373,8 +402,10 @@ static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 static void return_note(struct translation *x)
 {
     if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && !x->block->after &&
-        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED && !x->e->config.late)
+        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED && !x->e->config.late) {
+        prefetch(lookup_slot(x->e, x->next));
         x->returns[x->returns_count++] = x->next;
+    }
 }
 
 /* From when the block before was finished, or the request came: decoding and asking the tool included. */
@@ -469,6 +500,9 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
     struct translation x;
     translation_begin(&x, e, &request);
     uint64_t begin = x.begun = sys_ticks_as();
+    prefetch(request.pc);
+    if (request.entry)
+        prefetch(lookup_slot(e, request.pc));
     pairs_consider_as(e);
     if (!consider_as(&x, request.pc)) {
         *why = x.why;

@@ -4,17 +4,24 @@
 
 enum {
     LONGEST = 15,
-    LOOKAHEAD = 24 /* decode() looks at no byte from here on, whatever the bytes are: it notices
-                      that an instruction is too long once it knows an opcode's or prefix's end */
+    LOOKAHEAD = X86_LOOKAHEAD /* decode() looks at no byte from here on, whatever the bytes are: it
+                                 notices that an instruction is too long once it knows an opcode's
+                                 or prefix's end */
 };
 
 /* What the first byte of an instruction, or the one behind a prefix, is. */
 enum lead {
-    LEAD_OPCODE, LEAD_REX, LEAD_66, LEAD_67, LEAD_LOCK, LEAD_F3, LEAD_F2, LEAD_SEGMENT, LEAD_FS,
+    LEAD_OPCODE,
+    LEAD_0F,
+    LEAD_VECTOR, /* VEX, EVEX, XOP; of the last one, pop otherwise */
+    LEAD_PREFIX, /* from here on */
+    LEAD_REX = LEAD_PREFIX, LEAD_66, LEAD_67, LEAD_LOCK, LEAD_F3, LEAD_F2, LEAD_SEGMENT, LEAD_FS,
     LEAD_GS,
 };
 
 static const uint8_t leads[256] = {
+    [0x0f] = LEAD_0F, [0x62] = LEAD_VECTOR, [0x8f] = LEAD_VECTOR, [0xc4] = LEAD_VECTOR,
+    [0xc5] = LEAD_VECTOR,
     [0x26] = LEAD_SEGMENT, [0x2e] = LEAD_SEGMENT, [0x36] = LEAD_SEGMENT, [0x3e] = LEAD_SEGMENT,
     [0x40 ... 0x4f] = LEAD_REX, [0x64] = LEAD_FS, [0x65] = LEAD_GS, [0x66] = LEAD_66,
     [0x67] = LEAD_67, [0xf0] = LEAD_LOCK, [0xf2] = LEAD_F2, [0xf3] = LEAD_F3,
@@ -50,7 +57,7 @@ static unsigned legacy_prefixes(struct state *s)
     for (s->at = 0; s->at < LONGEST; s->at++) {
         uint8_t byte = s->code[s->at];
         unsigned lead = leads[byte];
-        if (lead == LEAD_OPCODE)
+        if (lead < LEAD_PREFIX)
             break;
         rex = lead == LEAD_REX ? byte : 0;
         switch (lead) {
@@ -67,15 +74,11 @@ static unsigned legacy_prefixes(struct state *s)
     return rex;
 }
 
-/* All prefixes. Whether there is a REX is hard to predict: no branch depends on it. */
-static void prefixes(struct state *s, struct x86_insn *out)
+/* REX, or 0, which lies right before s->at. Whether there is one is hard to predict: no branch depends on it. */
+static inline __attribute__((always_inline)) void rex_take(struct state *s, unsigned rex,
+    struct x86_insn *out)
 {
-    unsigned has = s->code[0] >> 4 == 4;
-    unsigned rex = s->code[0] & -has;
-    s->at = has;
-    if (leads[s->code[has]] != LEAD_OPCODE)
-        rex = legacy_prefixes(s);
-    has = rex >> 6;
+    unsigned has = rex >> 6;
     out->at_prefix = (uint8_t)(s->at - has);
     s->traits |= has * X86_HAS_REX;
     s->w = rex >> 3 & 1;
@@ -195,7 +198,7 @@ static bool vector_map(struct state *s, struct x86_insn *out)
 
 static bool is_vector(const uint8_t *p)
 {
-    return p[0] == 0xc4 || p[0] == 0xc5 || p[0] == 0x62 || (p[0] == 0x8f && (p[1] & 0x1f) >= 8);
+    return leads[p[0]] == LEAD_VECTOR && (p[0] != 0x8f || (p[1] & 0x1f) >= 8);
 }
 
 /* modrm, sib and displacement, s->at at modrm. `word` is its row of modrms. Few branches: whether
@@ -224,73 +227,16 @@ static inline __attribute__((always_inline)) void address(struct state *s, unsig
     s->at = at + disp;
 }
 
-/* How one field that holds a general register adds to the masks. Without REX, byte registers 4 to
- * 7 are ah, ch, dh and bh. */
-static inline __attribute__((always_inline)) void use_field(struct state *s, unsigned field,
-    unsigned use, unsigned reg, struct x86_insn *out)
-{
-    unsigned gpr = use & FIELD_GPR;
-    out->fields |= (uint8_t)(field * gpr);
-    if (gpr && use >> FIELD_WIDTH_SHIFT == WIDTH_1 && reg - 4 < 4 && !(s->traits & X86_HAS_REX)) {
-        s->traits |= X86_HIGH_BYTE;
-        reg -= 4;
-    }
-    out->writes |= (uint16_t)((use / FIELD_WRITE & 1) << (reg & 15));
-    out->reads |= (uint16_t)((use / FIELD_READ & 1) << (reg & 15));
-}
-
-/* The registers of a memory operand. */
-static inline __attribute__((always_inline)) void use_address(struct state *s,
+/* Which registers a vector's index and the index "none" are depends on the form. */
+static inline __attribute__((always_inline)) void index_settle(struct state *s,
     const struct x86_form *form, struct x86_insn *out)
 {
-    unsigned memory = form->access & X86_MEM;
     if (form->bits & FORM_VSIB) {
         s->traits |= X86_VSIB;
         out->index |= (uint8_t)(s->features & FEATURE_V2 ? 16 : 0);
     } else if (out->index == X86_RSP) {
         out->index = X86_NONE;
     }
-    unsigned base = memory & (out->base < 16);
-    unsigned index = memory & (out->index != X86_NONE) & !(form->bits & FORM_VSIB);
-    unsigned reads = base << (out->base & 15) | index << (out->index & 15);
-    out->fields |= (uint8_t)(base * X86_FIELD_BASE | index * X86_FIELD_INDEX);
-    if ((s->features & FEATURE_MASK) && (form->access & (X86_MEM_READ | X86_MEM_WRITE)))
-        out->access |= X86_MEM_CONDITIONAL;
-    out->reads |= (uint16_t)(form->class == X86_CLASS_NOP ? 0 : reads);
-}
-
-/* What the form says of registers and flags. Where there is a memory operand, form->rm is 0. */
-static inline __attribute__((always_inline)) void use(struct state *s, const struct x86_form *form,
-    struct x86_insn *out)
-{
-    bool in_opcode = form->bits & FORM_OPCODE_REGISTER;
-    out->kind = form->kind;
-    out->class = form->class;
-    out->flags_read = form->flags_read;
-    out->flags_killed = form->flags_killed;
-    out->flags_changed = form->flags_changed;
-    out->access = form->access;
-    out->mem_size = form->mem_size;
-    out->writes = form->writes;
-    out->reads = form->reads;
-    out->implicit = form->reads | form->writes;
-    if (in_opcode)
-        out->reg = (uint8_t)((out->opcode & 7u) | s->b);
-    use_field(s, in_opcode ? X86_FIELD_OPCODE : X86_FIELD_REG, form->reg, out->reg, out);
-    use_field(s, X86_FIELD_RM, form->rm, out->base, out);
-    if (form->vvvv)
-        use_field(s, X86_FIELD_VVVV, form->vvvv, out->vvvv, out);
-    use_address(s, form, out);
-}
-
-/* A count of 0, after masking, leaves all flags as they were; one of 1 defines OF. */
-static void shift_by_immediate(struct state *s, struct x86_insn *out)
-{
-    unsigned count = s->code[out->at_imm] & (s->w ? 63u : 31u);
-    if (count == 0)
-        out->flags_killed = out->flags_changed = 0;
-    else if (count == 1)
-        out->flags_killed |= X86_OF;
 }
 
 static bool is_3dnow(unsigned suffix)
@@ -299,7 +245,7 @@ static bool is_3dnow(unsigned suffix)
 }
 
 /* Opcode and what follows it. False: no such instruction. */
-static bool finish(struct state *s, struct x86_insn *out)
+static inline __attribute__((always_inline)) bool finish(struct state *s, struct x86_insn *out)
 {
     const uint8_t *code = s->code;
     const struct x86_root *root;
@@ -335,34 +281,59 @@ static bool finish(struct state *s, struct x86_insn *out)
         out->disp_size = s->traits & X86_ADDRESS32 ? 4 : 8;
         s->at += out->disp_size;
     }
+    if (form->bits & FORM_OPCODE_REGISTER)
+        out->reg = (uint8_t)((out->opcode & 7u) | s->b);
+    index_settle(s, form, out);
+    out->kind = form->kind;
     out->imm_size = form->imm_size;
     out->at_imm = (uint8_t)(form->imm_size ? s->at : 0);
     s->at += form->imm_size;
-    use(s, form, out);
-    if (form->bits & FORM_SHIFT_IMM)
-        shift_by_immediate(s, out);
     return !(form->bits & FORM_3DNOW) || is_3dnow(code[out->at_imm]);
 }
 
-/* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. */
-static unsigned decode(const uint8_t *code, struct x86_insn *out, unsigned *seen)
+/* What was found, and whether it is an instruction. Returns its length, or 0. */
+static inline __attribute__((always_inline)) unsigned conclude(struct state *s, bool good,
+    struct x86_insn *out, unsigned *seen)
+{
+    *seen = s->at;
+    if (s->w)
+        s->traits |= X86_REX_W;
+    out->vvvv = (uint8_t)s->vvvv;
+    out->traits = (uint16_t)s->traits;
+    out->length = (uint8_t)s->at;
+    return good ? s->at : 0;
+}
+
+/* Any prefixes and maps. */
+static unsigned decode_any(const uint8_t *code, struct x86_insn *out, unsigned *seen)
 {
     struct state s = {.code = code, .vvvv = X86_NONE};
-    bool good;
-    *out = (struct x86_insn){.reg = X86_NONE, .base = X86_NONE, .index = X86_NONE, .scale = 1};
-    prefixes(&s, out);
+    bool good = true;
+    unsigned rex = legacy_prefixes(&s);
+    rex_take(&s, rex, out);
     if (is_vector(code + s.at))
         good = vector_map(&s, out);
     else
-        legacy_map(&s, out), good = true;
-    out->vvvv = (uint8_t)s.vvvv;
+        legacy_map(&s, out);
     good = good && s.at < LONGEST && finish(&s, out) && s.at <= LONGEST;
-    *seen = s.at;
-    if (s.w)
-        s.traits |= X86_REX_W;
-    out->traits = (uint16_t)s.traits;
-    out->length = (uint8_t)s.at;
-    return good ? s.at : 0;
+    return conclude(&s, good, out, seen);
+}
+
+/* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. Most instructions have
+ * no prefix but REX, and are in the one-byte map or in 0F: for these the compiler leaves out what does not matter. */
+static unsigned decode(const uint8_t *code, struct x86_insn *out, unsigned *seen)
+{
+    unsigned has = code[0] >> 4 == 4, lead = leads[code[has]];
+    *out = (struct x86_insn){.reg = X86_NONE, .base = X86_NONE, .index = X86_NONE, .scale = 1};
+    if (lead > LEAD_0F || (lead == LEAD_0F && (code[has + 1] & ~2) == 0x38))
+        return decode_any(code, out, seen);
+    struct state s = {.code = code, .vvvv = X86_NONE, .at = has};
+    rex_take(&s, code[0] & -has, out);
+    s.at += lead == LEAD_0F;
+    s.row = lead == LEAD_0F ? ROW_0F : ROW_ONE_BYTE;
+    out->encoding = X86_LEGACY;
+    out->map = (uint8_t)s.row;
+    return conclude(&s, finish(&s, out), out, seen);
 }
 
 /* Fewer bytes than the longest instruction: decodes a copy with zeros behind it. */
@@ -380,7 +351,7 @@ static unsigned decode_short(const uint8_t *code, size_t available, struct x86_i
     return 0;
 }
 
-unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out)
+unsigned x86_shape_as(const uint8_t *code, size_t available, struct x86_insn *out)
 {
     unsigned seen;
     if (available < LOOKAHEAD)
@@ -390,5 +361,79 @@ unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *o
         out->length = 0;
         out->kind = X86_INVALID;
     }
+    return length;
+}
+
+/* ---- what is read and written ---- */
+
+/* How one field that holds a general register adds to the masks. Without REX, byte registers 4 to
+ * 7 are ah, ch, dh and bh. */
+static inline __attribute__((always_inline)) void use_field(struct x86_insn *insn, unsigned field,
+    unsigned use, unsigned reg)
+{
+    unsigned gpr = use & FIELD_GPR;
+    insn->fields |= (uint8_t)(field * gpr);
+    if (gpr && use >> FIELD_WIDTH_SHIFT == WIDTH_1 && reg - 4 < 4 && !(insn->traits & X86_HAS_REX)) {
+        insn->traits |= X86_HIGH_BYTE;
+        reg -= 4;
+    }
+    insn->writes |= (uint16_t)((use / FIELD_WRITE & 1) << (reg & 15));
+    insn->reads |= (uint16_t)((use / FIELD_READ & 1) << (reg & 15));
+}
+
+/* The registers of a memory operand. */
+static void use_address(struct x86_insn *insn, const uint8_t *code, const struct x86_form *form)
+{
+    if (!(form->access & X86_MEM))
+        return;
+    unsigned base = insn->base < 16;
+    unsigned index = (insn->index != X86_NONE) & !(form->bits & FORM_VSIB);
+    unsigned reads = base << (insn->base & 15) | index << (insn->index & 15);
+    insn->fields |= (uint8_t)(base * X86_FIELD_BASE | index * X86_FIELD_INDEX);
+    if (insn->encoding == X86_EVEX && code[insn->at_opcode - 1] & 7 &&
+        (form->access & (X86_MEM_READ | X86_MEM_WRITE)))
+        insn->access |= X86_MEM_CONDITIONAL;
+    insn->reads |= (uint16_t)(form->class == X86_CLASS_NOP ? 0 : reads);
+}
+
+/* A count of 0, after masking, leaves all flags as they were; one of 1 defines OF. */
+static void shift_by_immediate(struct x86_insn *insn, const uint8_t *code)
+{
+    unsigned count = code[insn->at_imm] & (insn->traits & X86_REX_W ? 63u : 31u);
+    if (count == 0)
+        insn->flags_killed = insn->flags_changed = 0;
+    else if (count == 1)
+        insn->flags_killed |= X86_OF;
+}
+
+void x86_uses_as(struct x86_insn *insn, const uint8_t *code)
+{
+    /* Where there is a memory operand, form->rm is 0. */
+    const struct x86_form *form = &x86_forms[insn->form];
+    bool in_opcode = form->bits & FORM_OPCODE_REGISTER;
+    insn->class = form->class;
+    insn->flags_read = form->flags_read;
+    insn->flags_killed = form->flags_killed;
+    insn->flags_changed = form->flags_changed;
+    insn->access = form->access;
+    insn->mem_size = form->mem_size;
+    insn->writes = form->writes;
+    insn->reads = form->reads;
+    insn->implicit = form->reads | form->writes;
+    insn->fields = 0;
+    use_field(insn, in_opcode ? X86_FIELD_OPCODE : X86_FIELD_REG, form->reg, insn->reg);
+    use_field(insn, X86_FIELD_RM, form->rm, insn->base);
+    if (form->vvvv)
+        use_field(insn, X86_FIELD_VVVV, form->vvvv, insn->vvvv);
+    use_address(insn, code, form);
+    if (form->bits & FORM_SHIFT_IMM)
+        shift_by_immediate(insn, code);
+}
+
+unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out)
+{
+    unsigned length = x86_shape_as(code, available, out);
+    if (length)
+        x86_uses_as(out, code);
     return length;
 }

@@ -188,6 +188,14 @@ struct x86_insn {
  * with out->kind X86_INVALID or X86_TRUNCATED; nothing else of *out is set then. */
 unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out);
 
+/* The same in two steps, for who wants to know of few instructions what they use. The first leaves class, flags_...,
+ * access, fields, reads, writes, implicit, mem_size and X86_HIGH_BYTE to the second. */
+unsigned x86_shape_as(const uint8_t *code, size_t available, struct x86_insn *out);
+void x86_uses_as(struct x86_insn *insn, const uint8_t *code);
+
+/* Where there are so many readable bytes behind it, an instruction is not copied to be decoded. */
+enum { X86_LOOKAHEAD = 24 };
+
 /* The displacement of a relative branch (or xbegin), from the instruction's end. */
 int32_t x86_relative_as(const struct x86_insn *insn, const uint8_t *code);
 
