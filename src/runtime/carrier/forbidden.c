@@ -61,6 +61,7 @@ static const struct {
     {"_cgo_topofstack", TRAMPOLINE_GO},
     {"jl_gc_collect", TRAMPOLINE_JULIA},
     {"pypy_main_startup", TRAMPOLINE_PYPY},
+    {"scm_boot_guile", TRAMPOLINE_GUILE},
     {"__asan_init", TRAMPOLINE_SANITIZER},
     {"__tsan_init", TRAMPOLINE_SANITIZER},
     {"__msan_init", TRAMPOLINE_SANITIZER},

@@ -137,8 +137,8 @@ def test_own_address():
 
 def test_hosts():
     hosts = {"JNI_CreateJavaVM": "Java", "node_module_register": "V8", "coreclr_initialize": ".NET",
-             "caml_startup": "OCaml", "hs_init": "GHC", "__tsan_init": "sanitizer",
-             "__wine_main": "Wine"}
+             "caml_startup": "OCaml", "hs_init": "GHC", "scm_boot_guile": "Guile",
+             "__tsan_init": "sanitizer", "__wine_main": "Wine"}
     for symbol, word in hosts.items():
         recording = Recording([target("host-" + symbol)], FAST)
         expect(word in notes(recording), f"{symbol}: notes are {notes(recording)!r}")
