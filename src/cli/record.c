@@ -54,6 +54,7 @@ struct recording {
     struct record_tables tables;
     struct record_child child;
     struct record_attach attach; /* -p */
+    struct record_shadows shadows;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -287,7 +288,7 @@ static uint64_t serve(struct recording *r)
         record_tables_kick(&r->tables);
         subject_poll(r, now);
         record_host_poll(&r->host);
-        record_shadows_poll(s);
+        record_shadows_poll(&r->shadows, s);
         if (!record_signals_stop())
             hand_on_signals(r);
         if (recording_is_over(r, elapsed))
@@ -306,7 +307,7 @@ static void wait_for_program(struct recording *r)
     for (;;) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
         record_child_poll(&r->child, now_ns());
-        record_shadows_poll(s);
+        record_shadows_poll(&r->shadows, s);
         if (r->child.ended)
             return;
         hand_on_signals(r);

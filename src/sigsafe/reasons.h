@@ -69,6 +69,7 @@
     X(END_FAULT, "fault", "an instruction faulted")                                                \
     X(END_ENGINE, "engine", "the engine could not go on (see why it stopped)")                     \
     X(END_MEMORY, "memory", "it had changed as much memory as a shadow may")                       \
+    X(END_SCARCE, "scarce", "memory of the machine or of a control group was running short")       \
     X(END_CACHE_LOST, "cache-lost", "the code cache was left half changed")                        \
     X(END_SETUP, "setup", "it could not be made safe")                                             \
     X(END_TORN, "torn", "a thread of the program woke up while it was copied")                      \
@@ -84,6 +85,7 @@
     X(DECLINE_FORK, "fork", "the kernel refused")                                                  \
     X(DECLINE_COLLECTOR, "collector", "there is nobody to look after it")                          \
     X(DECLINE_MEMORY, "memory", "there was no memory for its records")                             \
+    X(DECLINE_SCARCE, "scarce", "memory of the machine or of a control group is running short")    \
     X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")                                   \
     X(DECLINE_BARRIER, "barrier", "not all threads of the program stood still")
 

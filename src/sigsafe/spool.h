@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 12u
+#define SPOOL_VERSION 13u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -177,6 +177,7 @@ struct spool_header {
     int64_t load_area;       /* atomic */
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
     uint32_t shadows_active; /* atomic */
+    uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
     struct spool_config config;
 };

@@ -354,6 +354,8 @@ static enum shadow_decline refusal_as(struct usage *now)
     if (!usage_look_as(now))
         return DECLINE_BUDGET;
     cost_charge(now);
+    if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
+        return DECLINE_SCARCE;
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
         return DECLINE_LOAD;
     if (!budget_allows_as(now))

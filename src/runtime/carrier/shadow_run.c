@@ -141,6 +141,8 @@ static void look_about_as(void)
         shadow_end_as(END_PROGRAM);
     if (most && page_faults_as() > most / PAGE)
         shadow_end_as(END_MEMORY);
+    if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
+        shadow_end_as(END_SCARCE);
 }
 
 static void slice_begin(struct engine_thread *t)
