@@ -7,6 +7,7 @@
 #include "runtime/carrier/handler.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/faults.h"
+#include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
@@ -69,8 +70,22 @@ static bool handler_install(struct sigaction *before)
     return REAL(sigaction)(ours(), &action, before) == 0;
 }
 
+/* Where libc is; what is called there does not matter. */
+static uint64_t libc_code;
+
+/* True after a system call's instruction (0f 05) in libc. */
+bool signals_unblocked_by_libc_as(uint64_t pc)
+{
+    const struct unwind_index *index = images_current_as();
+    const struct unwind_image *libc = unwind_index_find_as(index, libc_code);
+    const uint8_t *code = (const uint8_t *)pc;
+    return libc && unwind_index_find_as(index, pc) == libc && unwind_index_find_as(index, pc - 2) == libc &&
+           code[-2] == 0x0f && code[-1] == 0x05;
+}
+
 bool signals_install(void)
 {
+    libc_code = (uint64_t)REAL(sigprocmask);
     if (!handler_install(&program_action))
         return false;
     if (rt_burst_as())
@@ -89,6 +104,7 @@ void signals_uninstall(void)
 
 bool signals_join(void)
 {
+    libc_code = (uint64_t)REAL(sigprocmask);
     return handler_install(&program_action);
 }
 

@@ -1,13 +1,14 @@
 /* The program's view of our signal. It may block, ignore or handle it as it likes: it sees what it
  * expects, our handler stays, and what is not ours is passed on to it.
  *
- * Context: signals_chain_as: our signal handler. The rest: ordinary code.
+ * Context: signals_chain_as, signals_unblocked_by_libc_as: our signal handler. The rest: ordinary code.
  * Ownership: none. */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_SIGNALS_H
 #define PENUMBRA_RUNTIME_INTERPOSE_SIGNALS_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Installs our handler; what was there before becomes the program's. False: refused. */
 bool signals_install(void);
@@ -20,6 +21,9 @@ void signals_leave(void);
 /* A signal with our number that is not ours: does what would have happened without us. */
 void signals_chain_as(int signal, siginfo_t *info, void *context);
 
+/* Whether libc had blocked a signal of ours that interrupts the program at pc: it blocks all signals for a moment
+ * where it makes and signals threads and processes, and sigsuspend and its like have a mask of their own. */
+bool signals_unblocked_by_libc_as(uint64_t pc);
 /* Whether the program believes that our signal is blocked in the calling thread. */
 bool signals_believed_blocked(void);
 void signals_believe_blocked(bool blocked);

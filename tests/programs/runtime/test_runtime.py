@@ -192,6 +192,13 @@ def huge_pages():
     expect(touched > 20 * lost, f"{touched} periods in touch, {lost} nowhere")
 
 
+def blocked():
+    """What expires while libc blocks all signals for a moment belongs to the function that does."""
+    r = Recording([target("blocked"), "300"], ("-F", "4999"))
+    late = r.report["dropped"]["late"]
+    expect(r.samples() > 50 and late < 0.02 * r.samples(), f"{late} are late beside {r.samples()}")
+
+
 def context_switches():
     r = Recording([target("eintr")], ("-e", "context-switches", "-c", "11"))
     expect(r.samples() > 100, f"only {r.samples()} samples")
@@ -381,5 +388,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, signals, starved, eintr, interrupts,
                                   altstack, locked, held, inherits, shells, execs, users, brink, page_faults, huge_pages,
-                                  context_switches, budget, fallback,
+                                  blocked, context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
