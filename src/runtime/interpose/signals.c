@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "runtime/carrier/handler.h"
@@ -66,7 +67,9 @@ static bool handler_install(struct sigaction *before)
 {
     struct sigaction action = {.sa_sigaction = handler_as,
                                .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sigfillset(&action.sa_mask);
+    /* All of them: sigfillset leaves out the two that glibc uses itself. One of them cancels a thread at any
+     * instruction, if it allows that: in the handler, with what this holds. */
+    memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
     return REAL(sigaction)(ours(), &action, before) == 0;
 }
 

@@ -2,7 +2,9 @@
  * that end themselves, thirty frames deep, each with a cleanup handler. */
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ROUNDS = 200, KINDS = 4, DEPTH = 30, PIECE = 2000 };
@@ -57,8 +59,25 @@ static void *run(void *kind)
     return NULL;
 }
 
+/* Whether the profiler's handler, if there is one, lets the signal wait by which glibc cancels a thread at any
+ * instruction: it would take the handler's frames away too, and what they hold. */
+static int cancel_waits(void)
+{
+    enum { SIGCANCEL = 32 };
+    struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        unsigned long mask;
+    } action = {0};
+    syscall(SYS_rt_sigaction, SIGTRAP, NULL, &action, sizeof action.mask);
+    return !action.handler || action.mask >> (SIGCANCEL - 1) & 1;
+}
+
 int main(void)
 {
+    if (!cancel_waits())
+        puts("a handler can be cancelled");
     static const enum kind kinds[KINDS] = {AT_TEST, IN_CALL, BY_ITSELF, ANYWHERE};
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t threads[KINDS];
