@@ -23,11 +23,16 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A program that was killed when it had taken the seat may not have counted the shadow: what ends has begun. */
 static void leave(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
                   enum shadow_end how)
 {
-    if (shadow_leave_as(spool_header(s), seat, now_ns()))
-        __atomic_fetch_add(&of->ended[how], 1, __ATOMIC_RELAXED);
+    uint64_t number = __atomic_load_n(&seat->number, __ATOMIC_RELAXED);
+    if (!shadow_leave_as(spool_header(s), seat, now_ns()))
+        return;
+    __atomic_fetch_add(&of->ended[how], 1, __ATOMIC_RELAXED);
+    if (how == END_PROGRAM && __atomic_load_n(&of->started, __ATOMIC_RELAXED) < number)
+        __atomic_store_n(&of->started, number, __ATOMIC_RELAXED);
 }
 
 static void bury(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,

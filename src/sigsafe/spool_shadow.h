@@ -34,6 +34,7 @@ struct spool_seat {
     int32_t pid;      /* of the shadow; 0: not known yet */
     spool_ref window; /* struct spool_window */
     uint32_t verdict; /* atomic futex word, enum seat_verdict: of a copy that has all threads */
+    uint64_t number;  /* of the shadow: `started` is at least as much once it is counted */
     int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
 };
 

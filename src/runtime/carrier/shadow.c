@@ -101,6 +101,7 @@ static struct spool_seat *seat_take_as(void)
         __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->verdict, VERDICT_NONE, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->number, monitor.record->started + 1, __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
@@ -316,7 +317,8 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     usage_note(now); /* until the first */
     input_log_need_as();
     start.input_at = input_log_position_as();
-    start.number = monitor.record->started++; /* before it: this process may be killed at any moment */
+    start.number = seat->number - 1;
+    monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
         shadow_begin_as(&start);
