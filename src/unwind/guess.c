@@ -85,11 +85,15 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
     uint64_t limit = bounded ? s->memory.low + s->memory.span - 9 : rsp + CHAIN_MAX;
     if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= limit &&
         unwind_memory_read_as(&s->memory, rbp, &saved) &&
-        unwind_memory_read_as(&s->memory, rbp + 8, &rip) &&
-        (rip == 0 || plausible(s, rip, image != 0))) {
-        s->frame.regs.r[UNWIND_RBP] = saved;
-        s->frame.known = UNWIND_KNOWN_FAST;
-        return guessed(s, result, rip, rbp + 16);
+        unwind_memory_read_as(&s->memory, rbp + 8, &rip)) {
+        bool called = rip == 0 || plausible(s, rip, image != 0);
+        /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
+        if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
+            s->frame.regs.r[UNWIND_RBP] = saved;
+            s->frame.known = UNWIND_KNOWN_FAST;
+            guessed(s, result, rip, rbp + 16);
+            return called ? STEP_OK : STEP_ROOT;
+        }
     }
     result->truncation = TRUNC_NO_CFI;
     return STEP_FAILED;

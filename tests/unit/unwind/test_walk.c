@@ -311,6 +311,18 @@ static void guess_by_frame_pointers(void **state)
     assert_true(frames[0].key == (key_make(0, (uint64_t)jit + 128) | KEY_GUESSED));
     assert_true(frames[1].key == (key_make(0, (uint64_t)jit + 63) | KEY_GUESSED));
     assert_true(frames[2].key == key(in(PLAIN) - 1));
+    /* The outermost frame of a goroutine: no frame pointer before it, and it returns to where nobody called it. */
+    stack[8] = 0;
+    stack[9] = in(UNCOVERED);
+    r = walk(&regs);
+    check(r, 2, TRUNC_NONE);
+    assert_true(r.guessed && frames[1].cfa == (uint64_t)&stack[10]);
+    stack[9] = (uint64_t)&stack[12]; /* in no image */
+    check(walk(&regs), 2, TRUNC_NO_CFI);
+    stack[8] = (uint64_t)&stack[30];
+    stack[9] = in(UNCOVERED);
+    check(walk(&regs), 2, TRUNC_NO_CFI);
+    stack[9] = in(PLAIN);
     /* Not a frame pointer: misaligned, or below the stack pointer. */
     regs.r[UNWIND_RBP] = (uint64_t)&stack[4] + 4;
     check(walk(&regs), 1, TRUNC_NO_CFI);
