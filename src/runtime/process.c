@@ -110,6 +110,7 @@ void process_end_as(void)
         sync_family->end(t);
     if (t)
         thread_settle_as(t);
+    thread_note_others_as(t);
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
 }
@@ -217,6 +218,7 @@ struct signals_lent process_before_exec(void)
             sync_family->end(t);
         thread_settle_as(t);
     }
+    thread_note_others_as(t);
     trigger_pause_discovery_as();
     shadow_program_ends_as();
     rt.process->end_ns = thread_monotonic_ns_as();

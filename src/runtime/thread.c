@@ -256,12 +256,32 @@ static long clock_of(int32_t tid)
     return (long)((int32_t)((uint32_t)~tid << 3) | 6);
 }
 
-void thread_leave_as(struct rt_thread *t)
+/* As thread_cpu_note_as, for any thread. */
+static void cpu_note_of_as(struct rt_thread *t)
 {
     uint64_t cpu = clock_ns_as(clock_of(t->tid));
+    if (cpu <= t->cpu_seen)
+        return;
+    t->record->cpu_ns += cpu - t->cpu_seen;
+    t->cpu_seen = cpu;
+}
+
+void thread_note_others_as(const struct rt_thread *self)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (!t || t == self || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
+            continue;
+        cpu_note_of_as(t);
+        __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+    }
+}
+
+void thread_leave_as(struct rt_thread *t)
+{
     uint64_t now = thread_monotonic_ns_as();
-    if (cpu > t->cpu_seen)
-        t->record->cpu_ns += cpu - t->cpu_seen;
+    cpu_note_of_as(t);
     for (unsigned i = 0; i < RT_PHASES; i++)
         if (t->records[i])
             t->records[i]->end_ns = now;

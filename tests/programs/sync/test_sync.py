@@ -86,6 +86,12 @@ def malloc_exact():
     expect(heap_of(r, "leaks") == [wanted] * 3, f"leaks: {heap_of(r, 'leaks')}, not {wanted}")
 
 
+def malloc_workers():
+    """The cost is a share of the CPU time of all threads, also of those that have not ended when the process does."""
+    recording = record("workers", event="malloc=1k")
+    expect(recording.report["cpu_ns"] > 200e6, f"{recording.report['cpu_ns']} ns of CPU time")
+
+
 def malloc_cxx():
     if not os.path.exists(target("sync_cxx")):
         return
