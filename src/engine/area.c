@@ -8,10 +8,10 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { HUGE = 2 << 20 };
+enum { HUGE = 2 << 20, STEP = 64 << 10 };
 
-/* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. */
-static void align_huge_as(struct area *a)
+/* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. Huge pages from that offset on. */
+static void align_huge_as(struct area *a, uint64_t from)
 {
     uint64_t base = (uint64_t)(uintptr_t)a->base, aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
     uint64_t end = base + a->size, size = a->size - HUGE;
@@ -20,7 +20,8 @@ static void align_huge_as(struct area *a)
     if (end > aligned + size)
         sys_call3_as(SYS_munmap, (long)(aligned + size), (long)(end - aligned - size), 0);
     *a = (struct area){ .base = (uint8_t *)aligned, .size = size };
-    sys_call3_as(SYS_madvise, (long)aligned, (long)size, MADV_HUGEPAGE);
+    if (from < size)
+        sys_call3_as(SYS_madvise, (long)(aligned + from), (long)(size - from), MADV_HUGEPAGE);
 }
 
 bool area_map_as(struct area *a, uint64_t size, unsigned how)
@@ -28,14 +29,14 @@ bool area_map_as(struct area *a, uint64_t size, unsigned how)
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
                  (how & AREA_LOW ? MAP_32BIT : 0);
-    if (how & AREA_HUGE)
+    if (how & (AREA_HUGE | AREA_GROWS))
         size += HUGE;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, prot, flags, -1, 0);
     if (base < 0 && base > -4096)
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size };
-    if (how & AREA_HUGE)
-        align_huge_as(a);
+    if (how & (AREA_HUGE | AREA_GROWS))
+        align_huge_as(a, how & AREA_GROWS ? HUGE : 0);
     return true;
 }
 
@@ -52,4 +53,16 @@ void area_populate_as(const struct area *a, uint64_t from, uint64_t to)
     to = (to + 4095) & ~UINT64_C(4095);
     if (from < to)
         sys_call3_as(SYS_madvise, (long)(a->base + from), (long)(to - from), MADV_POPULATE_WRITE);
+}
+
+bool area_grow_as(struct area *a, uint64_t to)
+{
+    if (to > a->size)
+        return false;
+    uint64_t page = to + STEP < HUGE ? 4096 : HUGE, end = (to + STEP + page - 1) & ~(page - 1);
+    if (end > a->size)
+        end = a->size;
+    area_populate_as(a, a->ready, end);
+    a->ready = end;
+    return true;
 }

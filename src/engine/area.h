@@ -24,8 +24,9 @@ enum {
     AREA_PLAIN = 0,
     AREA_CODE = 1,
     AREA_LOW = 2, /* below 2 GB */
-    AREA_HUGE = 4,
+    AREA_HUGE = 4,   /* in huge pages, where the kernel gives them */
     AREA_SHARED = 8, /* with the processes that are forked later */
+    AREA_GROWS = 16, /* huge pages but for the first 2 MB: where little is used little is taken */
 };
 
 /* Reserves `size` bytes; false without address space. */
@@ -41,18 +42,13 @@ static inline bool area_holds(const struct area *a, uint64_t address)
  * what is not populated is faulted in when it is touched. */
 void area_populate_as(const struct area *a, uint64_t from, uint64_t to);
 
+/* Memory for more than is ready; false if the area ends before. */
+bool area_grow_as(struct area *a, uint64_t to);
+
 /* Memory for the bytes up to `to`, with a step in hand; false if the area ends before. */
 static inline bool area_need_as(struct area *a, uint64_t to)
 {
-    enum { STEP = 64 << 10 };
-    if (to <= a->ready)
-        return true;
-    if (to > a->size)
-        return false;
-    uint64_t end = to + STEP < a->size ? (to + STEP) & ~UINT64_C(4095) : a->size;
-    area_populate_as(a, a->ready, end);
-    a->ready = end;
-    return true;
+    return to <= a->ready || area_grow_as(a, to);
 }
 
 #endif

@@ -11,6 +11,7 @@ enum {
 bool blocks_map_as(struct blocks *b, uint64_t cache_size, unsigned how)
 {
     uint64_t most = cache_size / CODE_PER_BLOCK;
+    how |= AREA_GROWS;
     uint64_t slots = SLOTS_FIRST;
     while (slots < 2 * most)
         slots *= 2;
