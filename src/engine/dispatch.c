@@ -35,20 +35,29 @@ static struct block *block_of_tail_as(struct engine_thread *t, uint32_t tail, en
     return block ? block : block_make_as(t, request, why);
 }
 
-/* There is no block yet. Bursts that observe a few instructions meet most code only once: where the block has more
- * instructions than are to be skipped, it is made with hooks at once, and only as far as they reach. If it
- * has been met before, there are to be both. */
+/* There is no block yet. Short bursts meet most code only once: where the block has more instructions than the
+ * budget, only so much of it is made; where a few instructions are observed behind the budget, all with hooks and only as
+ * far as they reach. If it has been met before, there are to be both. */
 static struct block *block_first_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
     struct request request = { .entry = entry, .limit = BLOCK_INSNS, .spare = UINT32_MAX };
-    struct block *late = e->config.late ? block_find_as(&e->blocks, t->rip, BLOCK_LATE) : NULL;
-    if (late && late->count > t->budget)
-        return late;
-    if (e->config.late && !late) {
+    uint32_t spare = t->budget <= 0 ? 0 : t->budget < UINT32_MAX ? (uint32_t)t->budget : UINT32_MAX;
+    if (e->config.late) {
+        struct block *late = block_find_as(&e->blocks, t->rip, BLOCK_LATE);
+        if (late && late->count > spare)
+            return late;
+        if (late)
+            return block_make_as(t, request, why);
         request.limit = reach(t);
-        request.spare = t->budget > 0 ? (uint32_t)t->budget : 0;
+    } else if (e->config.budget) {
+        *why = STOP_BUDGET;
+        struct block *tail = spare < BLOCK_INSNS ? block_find_as(&e->blocks, t->rip, spare) : NULL;
+        if (!spare || tail)
+            return tail;
     }
+    if (e->config.budget)
+        request.spare = spare;
     return block_make_as(t, request, why);
 }
 
@@ -56,7 +65,10 @@ static struct block *block_first_as(struct engine_thread *t, bool entry, enum st
 static struct block *block_need_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
-    struct block *block = t->rip == t->stop_at ? NULL : block_find_as(&e->blocks, t->rip, 0);
+    *why = STOP_ADDRESS;
+    if (t->stop_at && t->rip == t->stop_at)
+        return NULL;
+    struct block *block = block_find_as(&e->blocks, t->rip, 0);
     if (!block)
         return block_first_as(t, entry, why);
     if (entry && !lookup_need_as(e, block)) {
@@ -106,6 +118,13 @@ static uint32_t stop_as(struct engine_thread *t, enum stop_reason why)
     return t->engine->config.carrier->stopped(t, why);
 }
 
+/* t->rip is known: what will be looked at for it, while the lock is taken and the way there is gone. */
+static void wanted_soon(const struct engine_thread *t)
+{
+    blocks_prefetch(&t->engine->blocks, t->rip);
+    code_prefetch(t->rip);
+}
+
 /* Goes on at t->rip until there is code for it or somebody has decided otherwise. */
 static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
 {
@@ -143,6 +162,8 @@ uint32_t engine_begin_as(struct engine_thread *t)
 
 uint32_t engine_lookup_as(struct engine_thread *t)
 {
+    wanted_soon(t);
+    lookup_prefetch(t->engine, t->rip);
     arrive(t);
     t->lookups++;
     uint64_t begin = sys_ticks_as();
@@ -236,8 +257,9 @@ uint32_t engine_dispatch_as(struct engine_thread *t)
 {
     uint32_t number = t->exit;
     const struct exit *exit = exit_at(&t->engine->blocks, number);
-    arrive(t);
     t->rip = exit->target;
+    wanted_soon(t);
+    arrive(t);
     if (exit->kind == EXIT_SYSCALL)
         return call_take_as(t);
     uint64_t begin = sys_ticks_as();

@@ -31,6 +31,12 @@ void lookup_check_leave_as(struct engine *e, uint32_t check, uint64_t pc);
 /* movzx r11d, cx;  jmp [table + r11 * 8] */
 void lookup_emit_as(const struct engine *e, struct emit *to);
 
+/* The table will soon lead to pc. */
+static inline void lookup_prefetch(const struct engine *e, uint64_t pc)
+{
+    __builtin_prefetch(&e->table[pc & (LOOKUP_SIZE - 1)]);
+}
+
 /* Lets the table lead there. */
 void lookup_enter_as(struct engine *e, struct block *block, uint32_t entry);
 

@@ -21,6 +21,7 @@ enum {
     ENGINE_RANGES = 256,    /* code ranges that are remembered one by one */
     TRANSLATE_AHEAD = 4,    /* blocks made at once, one behind the other */
     AHEAD_RETURNS = 4,      /* and so many times again, where calls return to */
+    BRIEF = 256,            /* for fewer instructions, hardly more is made than they come to */
     HOOKS_MOST = 256,       /* hooks in a block */
     HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
     TRANSLATE_ROOM = 40 << 10, /* most bytes of code of one block, cold part included */
@@ -89,6 +90,13 @@ struct engine {
     struct live live[BLOCK_INSNS + 1];
     struct hooks hooks;
 };
+
+/* The program's code, and tables by its addresses, are cold in the caches: what will be wanted is asked for early. Nothing
+ * is read: the address may be any. */
+static inline void code_prefetch(uint64_t pc)
+{
+    __builtin_prefetch((const void *)(uintptr_t)pc);
+}
 
 /* How its areas are mapped. */
 static inline unsigned engine_sharing(const struct engine *e)

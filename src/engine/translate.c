@@ -7,36 +7,39 @@
 #include "engine/prologue.h"
 #include "sigsafe/sys.h"
 
-void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, uint32_t spilled)
+/* One span of at most 255 bytes each. */
+static void span_add(struct translation *x, enum span_kind kind, uint32_t length, uint32_t size, uint32_t spilled)
 {
     struct blocks *b = &x->e->blocks;
+    *span_at(b, b->spans_used++) = (struct span){ .length = (uint8_t)length, .size = (uint8_t)size,
+                                                  .kind = (uint8_t)kind, .spilled = (uint8_t)spilled };
+    x->block->span_count++;
+}
+
+void span_close_as(struct translation *x, enum span_kind kind, uint32_t size, uint32_t spilled)
+{
     uint32_t length = (uint32_t)(x->hot.at - x->mark);
     x->mark = x->hot.at;
     if (x->borrowed != X86_RSP && kind != SPAN_BETWEEN) {
         spilled = x->borrowed | (kind == SPAN_CORE ? spilled & 0xf0 : X86_RSP << 4);
         kind = SPAN_CORE;
     }
-    if (x->block->span_count && kind == SPAN_COPY) {
-        struct span *last = span_at(b, b->spans_used - 1);
+    if (kind == SPAN_COPY && x->block->span_count) {
+        struct span *last = span_at(&x->e->blocks, x->e->blocks.spans_used - 1);
         if (last->kind == SPAN_COPY && last->length + length <= UINT8_MAX) {
             last->length = (uint8_t)(last->length + length);
             last->size = (uint8_t)(last->size + size);
             return;
         }
     }
-    while (length || size) {
-        uint32_t part = length < UINT8_MAX ? length : UINT8_MAX;
-        *span_at(b, b->spans_used++) = (struct span){
-            .length = (uint8_t)part, .kind = (uint8_t)kind, .spilled = (uint8_t)spilled,
-            .size = (uint8_t)(kind == SPAN_COPY && size > part ? part : length == part ? size : 0),
-        };
-        x->block->span_count++;
-        if (kind == SPAN_COPY)
-            size -= part;
-        else if (length == part)
-            size = 0;
-        length -= part;
+    while (length > UINT8_MAX) { /* what is no copy stands for nothing before its last byte */
+        uint32_t part = kind == SPAN_COPY ? UINT8_MAX : 0;
+        span_add(x, kind, UINT8_MAX, part, spilled);
+        length -= UINT8_MAX;
+        size -= part;
     }
+    if (length || size)
+        span_add(x, kind, length, size, spilled);
 }
 
 /* What decoding does with an instruction of each kind. */
@@ -155,19 +158,6 @@ static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t *ava
     return copy;
 }
 
-/* The program's code, and tables by its addresses, are cold in the caches: what will be wanted is asked for early. Reads
- * nothing: the address may be any. */
-static void prefetch(uint64_t address)
-{
-    __builtin_prefetch((const void *)(uintptr_t)address);
-}
-
-/* Where the lookup's entry for pc is. */
-static uint64_t lookup_slot(const struct engine *e, uint64_t pc)
-{
-    return (uint64_t)(uintptr_t)&e->table[pc & (LOOKUP_SIZE - 1)];
-}
-
 /* Decodes the instruction at pc. STOP: the block ends before it, because it cannot be translated; x->why. */
 static enum treatment decode_one_as(struct translation *x, uint64_t pc)
 {
@@ -195,7 +185,7 @@ static enum treatment decode_one_as(struct translation *x, uint64_t pc)
     if (x->end == END_BRANCH || x->end == END_JUMP || x->end == END_CALL) {
         x->taken = x->next + (uint64_t)(int64_t)x86_relative_as(insn, code);
         if (x->end != END_BRANCH)
-            prefetch(x->taken);
+            code_prefetch(x->taken);
     }
     return END;
 }
@@ -220,8 +210,8 @@ static bool may_write_code(const struct translation *x)
 /* Decodes the block at pc, which lies in x->range. x->count is 0 if there is none. */
 static void decode_as(struct translation *x, uint64_t pc)
 {
-    prefetch(pc + 64);
-    prefetch(pc + 128);
+    code_prefetch(pc + 64);
+    code_prefetch(pc + 128);
     x->pc = x->next = pc;
     x->taken = 0;
     x->count = 0;
@@ -360,6 +350,17 @@ static bool range_find_as(struct translation *x, uint64_t pc)
     return true;
 }
 
+/* Only what the budget suffices for: a tail. */
+static void cut(struct translation *x)
+{
+    const struct engine *e = x->e;
+    x->tail = true;
+    x->limit = x->count = x->spare;
+    x->end = END_FALL;
+    x->taken = 0;
+    x->next = x->pc + (uint64_t)(e->code[x->count - 1] - e->code[0]) + e->insns[x->count - 1].length;
+}
+
 /* Decodes the block at pc, and asks the tool about it. False: x->why. */
 static bool consider_as(struct translation *x, uint64_t pc)
 {
@@ -374,7 +375,10 @@ static bool consider_as(struct translation *x, uint64_t pc)
     if (x->count > x->spare) {
         if (x->number != BLOCK_NONE) /* it was only to be made ahead */
             return false;
-        x->late = true;
+        if (e->config.late)
+            x->late = true;
+        else
+            cut(x);
     }
     x->why = STOP_COUNTERS_FULL;
     x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
@@ -386,7 +390,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
 /* A short burst goes one way at a branch, and seldom comes back from a call: made ahead is what it must reach. */
 static bool reached(const struct translation *x, uint64_t pc)
 {
-    return !x->e->config.late || x->end == END_FALL || (x->end != END_BRANCH && pc == x->taken);
+    return !x->brief || x->end == END_FALL || (x->end != END_BRANCH && pc == x->taken);
 }
 
 /* Can the block at pc be made now, to be laid behind the one just written? Code that is not to be
@@ -402,8 +406,8 @@ static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 static void return_note(struct translation *x)
 {
     if ((x->end == END_CALL || x->end == END_CALL_INDIRECT) && !x->block->after &&
-        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED && !x->e->config.late) {
-        prefetch(lookup_slot(x->e, x->next));
+        x->returns_count < AHEAD_RETURNS && x->range.trust == TRUST_FIXED && !x->brief) {
+        lookup_prefetch(x->e, x->next);
         x->returns[x->returns_count++] = x->next;
     }
 }
@@ -486,6 +490,7 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->tail = request->tail && !x->late;
     x->limit = request->limit;
     x->spare = request->spare;
+    x->brief = request->spare < BRIEF || e->config.late;
     x->hooked = x->looks = false;
     x->why = STOP_COUNT;
     x->returns_count = x->call_count = 0;
@@ -500,24 +505,21 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
     struct translation x;
     translation_begin(&x, e, &request);
     uint64_t begin = x.begun = sys_ticks_as();
-    prefetch(request.pc);
-    if (request.entry)
-        prefetch(lookup_slot(e, request.pc));
     pairs_consider_as(e);
     if (!consider_as(&x, request.pc)) {
         *why = x.why;
         return NULL;
     }
     *why = STOP_CACHE_FULL;
-    uint32_t first = chain_make_as(&x, request.entry && !x.late);
+    uint32_t first = chain_make_as(&x, request.entry && !x.late && !x.tail);
     if (!first)
         return NULL;
     for (uint32_t i = 0; i < x.returns_count; i++)
         if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
             x.range.trust == TRUST_FIXED)
             chain_make_as(&x, true);
-    for (uint32_t i = 0; i < x.call_count && !e->config.late; i++)
+    for (uint32_t i = 0; i < x.call_count && !x.brief; i++)
         callee_ahead_as(&x, i);
-    e->figures.translate_ticks += sys_ticks_as() - begin;
+    e->figures.translate_ticks += x.begun - begin;
     return block_at(&e->blocks, first);
 }

@@ -21,7 +21,8 @@ struct translation {
     uint32_t count;
     enum block_end end;
     uint32_t limit;       /* instructions that are decoded at most */
-    uint32_t spare;       /* what has more of them is late */
+    uint32_t spare;       /* what has more of them is late, or cut */
+    bool brief;           /* a short run: made ahead is only what it must come to */
     bool hooked;          /* the tool has been asked about this block */
     bool looks;           /* it looks whether the ring is full */
     bool tail;            /* `limit` instructions and no more: then the budget is used up */
@@ -75,7 +76,8 @@ struct request {
     uint32_t tail;    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE */
     bool entry;       /* the block gets an indirect entry, unless it is late */
     uint32_t limit;   /* instructions that are decoded at most */
-    uint32_t spare;   /* engine_config.late: a block of more instructions is made as BLOCK_LATE */
+    uint32_t spare;   /* a block of more instructions is made as BLOCK_LATE, or (not engine_config.late) as a tail of so
+                         many. UINT32_MAX: as many as it has */
 };
 
 /* Makes the block, and others that it runs on to. NULL: *why. */

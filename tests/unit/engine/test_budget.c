@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "engine/engine.h"
 #include "functions.h"
 #include "run.h"
 #include "stepping.h"
@@ -74,6 +75,21 @@ static void continues_where_it_stopped(void **state)
     }
 }
 
+/* A short burst waits for what is made for it: nothing is made of new code but what it executes. */
+static void makes_what_it_reaches(void **state)
+{
+    (void)state;
+    for (const struct function *f = functions; f->name; f++) {
+        rig_prepare(&rig, (const void *)(uintptr_t)f->call, f->most, 0, 0, 0);
+        struct engine_figures before = engine_figures_as(rig.engine);
+        rig.thread->budget = 1;
+        engine_run_as(rig.thread);
+        struct engine_figures after = engine_figures_as(rig.engine);
+        assert_int_equal(after.blocks - before.blocks, 1);
+        assert_int_equal(after.instructions - before.instructions, 1);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -94,6 +110,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(exact_for_every_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(results_do_not_change, setup, teardown),
         cmocka_unit_test_setup_teardown(continues_where_it_stopped, setup, teardown),
+        cmocka_unit_test_setup_teardown(makes_what_it_reaches, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
