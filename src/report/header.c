@@ -125,11 +125,21 @@ static void write_reason(FILE *out, uint64_t count, const char *name, const char
         fprintf(out, "%-10s%10s  %s: %s\n", "", text_count(number, count), name, sentence);
 }
 
-/* `kept`: samples or bursts that were not dropped. */
-static void write_losses(FILE *out, const struct profile_totals *t, uint64_t kept,
+/* Samples, bursts or triggers for shadows that were not dropped. */
+static uint64_t count_kept(const struct profile *p, const struct profile_totals *t)
+{
+    const struct profile_shadows *s = p->shadows;
+    uint64_t kept = (p->counts ? p->counts->bursts : 0) + (s ? s->started : 0);
+    for (unsigned i = 0; s && i < DECLINE_COUNT; i++)
+        kept += s->declined[i];
+    return kept ? kept : t->weight;
+}
+
+static void write_losses(FILE *out, const struct profile *p, const struct profile_totals *t,
                          const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
+    uint64_t kept = count_kept(p, t);
     field(out, style, "dropped");
     fprintf(out, "%s", t->dropped_all ? text_count(number, t->dropped_all) : "none");
     if (t->dropped_all)
@@ -259,7 +269,7 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);
     if (!is_exact(v->profile)) {
-        write_losses(out, &totals, counts && counts->bursts ? counts->bursts : totals.weight, style);
+        write_losses(out, v->profile, &totals, style);
         write_cost(out, v->profile, &totals, style);
     }
     if (v->profile->values) {

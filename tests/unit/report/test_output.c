@@ -267,6 +267,13 @@ static void text_shows_losses(void **state)
     contains(text, " 90.00%   90.00%            90  b");
     contains(text, "  0.00%  100.00%             0  a");
     free(text);
+    /* Triggers for shadows are no samples: those that were taken made one, or were declined. */
+    p->shadows = calloc(1, sizeof *p->shadows);
+    p->shadows->started = 100;
+    p->shadows->declined[DECLINE_LOAD] = 200;
+    text = text_of(f.view, &style, false);
+    contains(text, "dropped   100 (25.00% of all)");
+    free(text);
     close_all(&f);
 }
 
