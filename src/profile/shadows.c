@@ -146,8 +146,10 @@ uint64_t profile_shadows_pause_ns(const struct profile_shadows *s)
         all = add_saturated(all, s->pauses[i]);
     for (unsigned i = 0; i < SHADOW_PAUSES; i++) {
         below = add_saturated(below, s->pauses[i]);
-        if (all && below >= all / 2 + all % 2)
-            return latency_bucket_ns(i);
+        if (all && below >= all / 2 + all % 2) {
+            uint64_t ns = latency_bucket_ns(i); /* the bucket's upper end */
+            return ns < s->pause_ns ? ns : s->pause_ns;
+        }
     }
     return 0;
 }

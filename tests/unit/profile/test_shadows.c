@@ -325,6 +325,7 @@ static void test_spool(void **state)
         r->ended[END_KILLED] = 1;
         r->calls[1] = 7;
         r->pauses[latency_bucket(100000)] = 5;
+        r->pause_ticks = 1000000; /* of 2 GHz */
         r->faults_before = 100;
         r->cpu_before_ns = 10 * MS;
         r->faults_after = 1000;
@@ -356,6 +357,8 @@ static void test_spool(void **state)
     assert_int_equal(p->shadows->input_lost, 4);
     assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
                 profile_shadows_pause_ns(p->shadows) < 125000);
+    p->shadows->pause_ns = 90000; /* none has taken longer than all */
+    assert_int_equal(profile_shadows_pause_ns(p->shadows), 90000);
     /* 20 faults a ms before: 1,000 of the 2,000 since are the program's own. */
     assert_in_range(profile_shadows_cow_faults(p->shadows), 995, 1005);
     struct shadow_coverage c = profile_shadows_coverage(p->shadows, 600 * MS);
