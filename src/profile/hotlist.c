@@ -85,8 +85,12 @@ void hotlist_merge(struct hotlist *into, const struct hotlist *from, enum hotlis
 
 double hotlist_share(const struct hotlist *h, const struct hotlist_entry *entry)
 {
-    double all = (double)h->observed, estimate = (double)entry->count / hotlist_probability(h);
-    return estimate < all ? estimate / all : 1;
+    double all = (double)h->observed, kept = 0;
+    if (!h->steps)
+        return (double)entry->count < all ? (double)entry->count / all : 1;
+    for (uint32_t i = 0; i < h->count; i++)
+        kept += (double)h->entries[i].count;
+    return (double)entry->count / kept;
 }
 
 double hotlist_invariance(const struct hotlist *h)

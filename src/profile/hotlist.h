@@ -67,7 +67,9 @@ void hotlist_sort(struct hotlist *h);
 /* The probability that a value was kept with; 1 for tables. */
 double hotlist_probability(const struct hotlist *h);
 
-/* The estimated share of the stream that an entry's value has, 0 to 1. */
+/* The estimated share of the stream that an entry's value has, 0 to 1. In a concise sample it is the entry's share of
+ * all that was kept. Its count by p and by the stream's length would have the same mean, but the chance in how many of
+ * all values were kept besides: 3 times the deviation where the share is 0.9. */
 double hotlist_share(const struct hotlist *h, const struct hotlist_entry *entry);
 
 /* The greatest of these: the invariance of the instruction (Calder et al.: Inv-Top). 0 without entries. */

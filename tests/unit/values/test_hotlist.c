@@ -167,6 +167,31 @@ static void invariance_of_a_long_stream(void **state)
     free(h);
 }
 
+/* Of 90% the sample's share is within 2.4 points, as a rule; the count by p is off by 7. */
+static void shares_are_those_of_what_was_kept(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 200, EACH = 4000 };
+    double by_share = 0, by_count = 0, mean = 0;
+    struct hotlist_random r;
+    hotlist_random_seed(&r, 8);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct hotlist *h = make_hotlist();
+        for (int i = 0; i < EACH; i++) {
+            uint64_t x = hotlist_random_next(&r);
+            hotlist_add(h, HOTLIST_CONCISE, plain(x % 10 ? 10 : x), &r);
+        }
+        double share = hotlist_invariance(h), count = estimate(h, 10) / EACH;
+        mean += share / ROUNDS;
+        by_share += (share - 0.9) * (share - 0.9) / ROUNDS;
+        by_count += (count - 0.9) * (count - 0.9) / ROUNDS;
+        free(h);
+    }
+    assert_true(fabs(mean - 0.9) < 0.01);
+    assert_true(sqrt(by_share) < 0.035);
+    assert_true(sqrt(by_count) > 0.05);
+}
+
 static void all_different(void **state)
 {
     (void)state;
@@ -253,6 +278,7 @@ int main(void)
         cmocka_unit_test(estimates_are_unbiased),
         cmocka_unit_test(merged_estimates_are_unbiased),
         cmocka_unit_test(invariance_of_a_long_stream),
+        cmocka_unit_test(shares_are_those_of_what_was_kept),
         cmocka_unit_test(all_different),
         cmocka_unit_test(great_counts),
         cmocka_unit_test(tables_flush_the_lower_half),
