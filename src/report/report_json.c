@@ -403,7 +403,7 @@ bool report_json(struct buf *out, const struct view *v,
     if (options->values && options->places_only)
         value_json_semi_invariant(&j, options->values);
     else if (options->values)
-        value_json(&j, options->values);
+        value_json(&j, options->values, options->limit);
     if (!loads_json(&j, v, e))
         return false;
     if (v->profile->counts)

@@ -28,9 +28,9 @@ void value_function(struct value_reader *r, uint32_t image, uint64_t offset, cha
 /* One line for each hotlist of the instruction: kind, site, times observed, p, invariance, values. */
 void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t offset, int indent);
 
-/* Members "values", "instructions" and "semi_invariant" of an object (docs/json.md); loads and conflicts have members of their own
- * (report/loads.h). */
-void value_json(struct json *j, struct value_reader *r);
+/* Members "values", "instructions" (the first `limit` hotlists by place; 0: all) and "semi_invariant" of an object
+ * (docs/json.md); loads and conflicts have members of their own (report/loads.h). */
+void value_json(struct json *j, struct value_reader *r, uint32_t limit);
 /* Member "semi_invariant" alone: the first of what report_semi_invariant lists. */
 void value_json_semi_invariant(struct json *j, struct value_reader *r);
 /* An array: the hotlists of one instruction. */

@@ -91,16 +91,18 @@ static void write_summary(struct json *j, const struct profile_values *v)
     json_close(j, '}');
 }
 
-void value_json(struct json *j, struct value_reader *r)
+void value_json(struct json *j, struct value_reader *r, uint32_t limit)
 {
     const struct profile_values *v = r->values;
+    uint32_t shown = 0;
     write_summary(j, v);
     json_key(j, "instructions");
     json_open(j, '[');
-    for (uint32_t i = 0; i < v->hotlist_count; i++) {
+    for (uint32_t i = 0; i < v->hotlist_count && (!limit || shown < limit); i++) {
         if (has_role(r, &v->hotlists[i], PENUMBRA_ROLE_CONFLICT) ||
             has_role(r, &v->hotlists[i], PENUMBRA_ROLE_LATENCY))
             continue;
+        shown++;
         json_open(j, '{');
         value_json_place(j, r, v->hotlists[i].image, v->hotlists[i].offset);
         value_json_hotlist(j, r, &v->hotlists[i]);

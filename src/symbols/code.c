@@ -21,6 +21,7 @@ struct code {
     struct fde_starts starts;
     Dwarf_CFI *cfi; /* NULL: has none, then starts is empty too */
     Dwarf_Addr cfi_bias;
+    struct code_function last; /* found: tables ask for one instruction after the other, and rows are dear */
 };
 
 static bool code_load(struct code *c)
@@ -114,11 +115,17 @@ static bool function_by_cfi(struct code *c, uint64_t address, struct code_functi
 
 bool code_function(struct code *c, uint64_t address, struct code_function *out)
 {
+    if (address >= c->last.start && address < c->last.end) {
+        *out = c->last;
+        return true;
+    }
     const struct symtab_entry *entry = symtab_find(&c->symtab, address);
-    if (!entry)
-        return function_by_cfi(c, address, out);
-    *out = (struct code_function){ demangle(&c->pool, entry->name), entry->start, entry->end };
-    return address < entry->end;
+    bool found = entry ? address < entry->end : function_by_cfi(c, address, out);
+    if (entry)
+        *out = (struct code_function){ demangle(&c->pool, entry->name), entry->start, entry->end };
+    if (found)
+        c->last = *out;
+    return found;
 }
 
 const char *code_stub(const struct code *c, uint64_t address)
