@@ -18,6 +18,7 @@ import profilers
 import references
 import store
 
+FOLDER = os.path.join(inputs.WORK, "sampled")  # recordings stay, to be looked at
 RATES = (97, 997, 10000)
 SECONDS = 60
 AT_A_TIME = 2
@@ -61,19 +62,23 @@ def compared(a, program, profile):
             "by_chance": found["by_chance"]}
 
 
+def metrics(a, program, hz, times, profile):
+    report, found = profilers.penumbra_totals(a.tools, profile), compared(a, program, profile)
+    values = report["values"]
+    return {"hz": hz, "times": times, "cpu_ns": report["cpu_ns"], "taken": report["taken"], **found,
+            **{k: values[k] for k in ("sequences", "lost", "refused")}, "observed": values["instructions"]}
+
+
 def sampled(a, program, hz, times):
     """The metrics of one recording."""
+    os.makedirs(FOLDER, exist_ok=True)
+    profile = os.path.join(FOLDER, f"{program.name}@{hz}.pnb")
     with tempfile.TemporaryDirectory(dir=inputs.WORK) as folder:
-        profile = os.path.join(folder, "sampled.pnb")
         status, said, _ = run_all(["setarch", "-R", a.tools.penumbra, "record", "-q", "-F", str(hz), "--tool", "values",
                                    "-o", profile, "--"], program, folders_for(folder, program, times), folder)
         if status != 0:
             raise pairs.RoundError(f"{program.name} under --tool values ended with status {status}: {said}")
-        report = profilers.penumbra_totals(a.tools, profile)
-        found = compared(a, program, profile)
-    values = report["values"]
-    return {"hz": hz, "times": times, "cpu_ns": report["cpu_ns"], "taken": report["taken"], **found,
-            **{k: values[k] for k in ("sequences", "lost", "refused")}, "observed": values["instructions"]}
+    return metrics(a, program, hz, times, profile)
 
 
 def measure(a, program, hz, say):
