@@ -1,5 +1,6 @@
 """The tool `values`: programs whose instructions are observed at every trigger do what they do natively.
 Nothing here depends on how many bursts there were, but that there were some."""
+import json
 import math
 import os
 import shutil
@@ -159,6 +160,9 @@ def results():
     for value, want in ((3, 717 / 1024), (77777777, 307 / 1024)):
         got, _ = share(rows, places["v_two"], "result", value)
         expect(abs(got - want) < 0.002, f"v_two: {value} is {got}, not {want}")
+    first = subprocess.run([os.environ["PENUMBRA"], "report", "--json", "--quick", "--limit", "2", exact.file],
+                           capture_output=True, text=True, check=True)
+    expect(json.loads(first.stdout)["instructions"] == exact.report["instructions"][:2], first.stdout)
     spread = rows[places["v_spread"], "result"]
     expect(spread["observed"] == rounds and spread["p"] < 0.01 and spread["invariance"] < 0.3, spread)
     shadows = Recording([own("known"), "300000000"],
