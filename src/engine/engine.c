@@ -19,7 +19,7 @@
 #endif
 
 #define CACHE_DEFAULT (UINT64_C(256) << 20)
-#define COUNTER_SPACE (UINT64_C(32) << 20)
+#define COUNTERS (UINT64_C(4) << 20)
 #define CACHE_LEAST (UINT64_C(4) << 20)
 
 bool engine_lock_try_as(struct engine *e)
@@ -98,9 +98,9 @@ static uint64_t cache_size_as(const struct engine_config *config)
 }
 
 /* Of each thread. */
-static uint64_t counter_space_as(void)
+static uint64_t counter_space_as(uint32_t each)
 {
-    return (within_limit_as(COUNTER_SPACE, 512) + 65535) & ~UINT64_C(65535);
+    return (within_limit_as(COUNTERS * each, 512) + 65535) & ~UINT64_C(65535);
 }
 
 static uint32_t glue_one(struct engine *e, struct emit *to, uint32_t entry)
@@ -167,7 +167,12 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
     e->tick_ns = tick_ns(config->spool);
-    e->counter_space = config->tool ? counter_space_as() : 0;
+    e->counter_size = sizeof(uint64_t);
+    if (config->tool && config->tool->flags & TOOL_LEADS)
+        e->counter_size = sizeof(struct counts_lead);
+    if (config->counts)
+        config->counts->words = e->counter_size / sizeof(uint64_t);
+    e->counter_space = config->tool ? counter_space_as(e->counter_size) : 0;
     e->steals = config->tool && config->tool->flags & TOOL_STEALS_R15;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e)) {
         glue_make_as(e);

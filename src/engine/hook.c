@@ -7,7 +7,7 @@
 #include "sigsafe/sys.h"
 
 enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL,
-                 HOOK_COUNT_TARGET, HOOK_LINE };
+                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -113,6 +113,14 @@ bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_f
         h->hooks[h->count - 1].kind = HOOK_LINE;
         h->hooks[h->count - 1].size = (uint8_t)which;
     }
+    return added;
+}
+
+bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument)
+{
+    bool added = hook_call_as(h, point, index, function, argument);
+    if (added)
+        h->hooks[h->count - 1].kind = HOOK_LEAD;
     return added;
 }
 
@@ -229,7 +237,7 @@ void hook_waited(struct engine_thread *t)
 static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
 {
     if (!e->config.counts)
-        return e->counters < e->counter_space / sizeof(uint64_t) ? e->counters++ : COUNTS_NONE;
+        return e->counters < engine_counters(e) ? e->counters++ : COUNTS_NONE;
     uint32_t id;
     do
         id = counts_thing_as(e->config.spool, e->config.counts, thing);
@@ -314,9 +322,9 @@ static unsigned dead_register(struct live live)
  *      lea  r11, [r11 + n]
  *      mov  gs:[counter], r11
  *      mov  r11, gs:[slot]                                                                      */
-static void emit_count(struct emit *to, const struct hook *hook, struct live live)
+static void emit_count(struct emit *to, const struct engine *e, const struct hook *hook, struct live live)
 {
-    struct emit_mem counter = emit_gs((int32_t)(ENGINE_T_SIZE + hook->value * sizeof(uint64_t)));
+    struct emit_mem counter = emit_gs((int32_t)(ENGINE_T_SIZE + hook->value * e->counter_size));
     int32_t amount = (int32_t)hook->argument;
     if (!(live.flags & X86_STATUS_FLAGS)) {
         emit_alu_mi(to, EMIT_ADD, 8, counter, amount);
@@ -392,7 +400,7 @@ void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, 
     uint32_t glue = indirect ? e->glue.hook_indirect : e->glue.hook;
     if (!indirect)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
-    if (hook->kind == HOOK_LINE)
+    if (hook->kind == HOOK_LINE || (hook->kind == HOOK_LEAD && hook_lead_in_line(e, hook)))
         glue = e->glue.line[hook->size];
     if (hook->kind == HOOK_LINE && !indirect) {
         emit_mov_ri(to, X86_R11, target);
@@ -415,11 +423,13 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
     for (const struct hook *hook; number; number = hook->next) {
         hook = &h->hooks[number - 1];
         if (hook->kind == HOOK_COUNT)
-            emit_count(&x->hot, hook, live);
+            emit_count(&x->hot, x->e, hook, live);
         else if (hook->kind == HOOK_CALL || hook->kind == HOOK_LINE)
             hook_call_emit(x->e, &x->hot, hook, point == HOOK_INDIRECT, x->taken);
         else if (hook->kind == HOOK_COUNT_TARGET)
             hook_target_emit_as(x, hook);
+        else if (hook->kind == HOOK_LEAD)
+            hook_lead_emit_as(x, hook, live);
         else
             hook = emit_appends(&x->hot, h, hook);
     }

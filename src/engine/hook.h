@@ -7,6 +7,7 @@
  *
  *     count    an inlined addition to one of the thread's counters (the window behind the thread area)
  *     append   an inlined store at r15, the thread's ring (ring.h): the tool set steals r15
+ *     lead     an inlined look whether the C function has to be called (lead.c)
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
  *     time     two time stamps, right before and right behind one instruction
@@ -58,6 +59,9 @@ struct hook_block {
 
 struct hooks; /* what has been asked for */
 
+/* Where what is in a lead's argument begins; its id is the low 32 bits. */
+enum { HOOK_LEAD_REGISTER = 32, HOOK_LEAD_WIDTH = 40 };
+
 enum hook_point {
     HOOK_ENTRY,    /* before the first instruction */
     HOOK_BEFORE,   /* before instruction `index` */
@@ -82,6 +86,15 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
                              enum engine_register reg, uint32_t size);
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
+/* For tools with TOOL_LEADS: a function that is called only now and then. One is taken off `left` of the thread's lead
+ * of that id (struct counts_lead); if it is below 0 then, and the low `width` bytes (1, 2, 4, 8) of the register are not
+ * those of `bits`, the function is called, with this argument. If the tool has a struct tool_line,
+ * the call of a register of 4 or 8 bytes is made through its first entry: gs:[slot_hook] is the register then. */
+bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument);
+static inline uint64_t hook_lead_argument(uint32_t id, enum engine_register reg, uint32_t width)
+{
+    return id | (uint64_t)reg << HOOK_LEAD_REGISTER | (uint64_t)width << HOOK_LEAD_WIDTH;
+}
 /* At an indirect end, for tools with TOOL_TARGETS: adds to the counter that the thread remembers for this end and
  * target. Where it remembers none, `miss` is called as by hook_call_as, which counts this time itself and may say
  * by hook_target_remember_as what the counter is. */
@@ -164,6 +177,7 @@ enum {
     TOOL_SHARED = 2, /* all that its hooks need is in their arguments, in counters, in the spool and in the
                         thread: code that one process has made may run in another (engine_config.shared) */
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
+    TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
 };
 
 struct tool {
@@ -195,6 +209,11 @@ struct tool {
 static inline uint64_t *hook_counter(struct engine_thread *t, uint32_t counter)
 {
     return (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + counter;
+}
+/* Of tools with TOOL_LEADS. */
+static inline struct counts_lead *hook_lead(struct engine_thread *t, uint32_t id)
+{
+    return (struct counts_lead *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + id;
 }
 
 #endif

@@ -27,6 +27,11 @@ void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, 
 /* target.c: counting by target. */
 void hook_target_emit_as(struct translation *x, const struct hook *hook);
 
+/* lead.c: the look whether a hook has to be called. */
+void hook_lead_emit_as(struct translation *x, const struct hook *hook, struct live live);
+/* Is the call of such a hook made through the tool's own code? */
+bool hook_lead_in_line(const struct engine *e, const struct hook *hook);
+
 /* Around instruction `index`, if it is timed: the code before it and behind it. */
 void hook_time_begin_as(struct translation *x, uint32_t index);
 void hook_time_end_as(struct translation *x, uint32_t index);

@@ -8,9 +8,9 @@ static bool may_fault(const struct x86_insn *insn)
            insn->class == X86_CLASS_STRING || insn->class > X86_CLASS_STRING;
 }
 
-void liveness_scan(const struct x86_insn *insns, uint32_t count, struct live *out)
+void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, struct live *out)
 {
-    struct live live = { UINT16_MAX, UINT8_MAX };
+    struct live live = { UINT16_MAX, flags };
     out[count] = live;
     for (uint32_t i = count; i-- > 0;) {
         const struct x86_insn *insn = &insns[i];
@@ -31,4 +31,21 @@ uint8_t liveness_flags_at_entry(struct x86_insn *insns, const uint8_t *const *co
         kept &= (uint8_t)~insns[i].flags_killed;
     }
     return live | kept;
+}
+
+uint8_t liveness_ahead(const uint8_t *code, uint64_t available)
+{
+    enum { INSNS = 10, LONGEST = 15 };
+    uint8_t live = 0, unknown = UINT8_MAX;
+    for (unsigned i = 0; i < INSNS && available >= LONGEST && unknown & X86_STATUS_FLAGS; i++) {
+        struct x86_insn insn;
+        unsigned length = x86_decode_as(code, LONGEST, &insn);
+        if (!length || insn.kind != X86_ORDINARY)
+            break;
+        live |= insn.flags_read & unknown;
+        unknown &= (uint8_t)~insn.flags_killed;
+        code += length;
+        available -= length;
+    }
+    return live | unknown;
 }

@@ -1,8 +1,9 @@
 /* Which registers and flags does the rest of a block still need?
  *
- * One scan backwards over the decoded instructions. At the block's end everything is live. So are all
- * registers before an instruction that may fault: a handler of the program may look at them, and
- * some (implicit null checks of virtual machines) go on elsewhere with them. Flags are not kept for that.
+ * One scan backwards over the decoded instructions. At the block's end everything is live, but for flags that the code
+ * behind it overwrites at once, where that is known. So are all registers before an instruction that may fault: a handler
+ * of the program may look at them, and some (implicit null checks of virtual machines) go on elsewhere with them. Flags
+ * are not kept for that.
  *
  * Context: pure functions but for what they complete. */
 #ifndef PENUMBRA_ENGINE_LIVENESS_H
@@ -15,8 +16,11 @@ struct live {
     uint8_t flags;      /* X86_CF ... */
 };
 
-/* out[i]: before instruction i; out[count]: behind the last. */
-void liveness_scan(const struct x86_insn *insns, uint32_t count, struct live *out);
+/* out[i]: before instruction i; out[count]: behind the last, where these flags are live. */
+void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, struct live *out);
+
+/* Flags that are live before the code of which so many bytes may be read, as far as its first instructions say. */
+uint8_t liveness_ahead(const uint8_t *code, uint64_t available);
 
 /* Only which status flags are live before the first instruction: the first few mostly say. Of the instructions only the
  * shape need be known (x86_shape_as). */

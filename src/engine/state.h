@@ -73,6 +73,7 @@ struct engine {
     uint32_t thread_count;
     struct engine_thread *threads, *pool; /* running; free to be used again */
     uint64_t counter_space;     /* bytes of each thread's counter window */
+    uint32_t counter_size;      /* bytes of a counter */
     uint32_t sites;             /* indirect ends whose targets are counted (target.c) */
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
@@ -96,6 +97,12 @@ struct engine {
 static inline void code_prefetch(uint64_t pc)
 {
     __builtin_prefetch((const void *)(uintptr_t)pc);
+}
+
+/* How many a window has room for. */
+static inline uint32_t engine_counters(const struct engine *e)
+{
+    return (uint32_t)(e->counter_space / e->counter_size);
 }
 
 /* How its areas are mapped. */

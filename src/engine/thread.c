@@ -84,18 +84,18 @@ static bool window_share_as(struct engine *e, struct engine_thread *t, int32_t t
 {
     const struct engine_config *c = &e->config;
     uint64_t *base = hook_counter(t, 0);
-    uint32_t capacity = (uint32_t)(e->counter_space / sizeof *base);
+    uint32_t capacity = engine_counters(e);
     if (!c->counts || !capacity)
         return true;
     sys_call3_as(SYS_mprotect, (long)base, (long)e->counter_space, PROT_NONE);
     if (window)
-        return counts_window_resume_as(c->spool, &t->window, window, base, capacity, tid);
+        return counts_window_resume_as(c->spool, c->counts, &t->window, window, base, capacity, tid);
     return counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid);
 }
 
 bool engine_window_fault_as(struct engine_thread *t, uint64_t address)
 {
-    uint64_t at = (address - (uint64_t)(uintptr_t)t->window.base) / sizeof *t->window.base;
+    uint64_t at = (address - (uint64_t)(uintptr_t)t->window.base) / t->engine->counter_size;
     return t->engine->config.shared && t->window.record && at < t->window.capacity &&
            at >= t->window.mapped &&
            counts_window_grow_as(t->engine->config.spool, &t->window, (uint32_t)at + 1);
@@ -124,7 +124,7 @@ static bool window_make_as(struct engine *e, struct engine_thread *t, int32_t ti
 {
     const struct engine_config *c = &e->config;
     uint64_t *base = hook_counter(t, 0);
-    uint32_t capacity = (uint32_t)(e->counter_space / sizeof *base);
+    uint32_t capacity = engine_counters(e);
     if (!c->counts)
         return true;
     if (t->window.record)

@@ -277,13 +277,33 @@ static void body_emit_hooked_as(struct translation *x)
     }
 }
 
+static uint8_t flags_at(const struct translation *x, uint64_t pc)
+{
+    bool known = x->range.trust == TRUST_FIXED && pc >= x->range.lo && pc < x->range.hi;
+    return known ? liveness_ahead((const uint8_t *)(uintptr_t)pc, x->range.hi - pc) : UINT8_MAX;
+}
+
+/* Flags that are live behind the block. To look for those of the code there pays where there are many hooks. */
+static uint8_t flags_behind(const struct translation *x)
+{
+    if (!x->hooked || !(x->e->config.tool->flags & TOOL_LEADS))
+        return UINT8_MAX;
+    switch (x->end) {
+    case END_FALL: return flags_at(x, x->next);
+    case END_JUMP:
+    case END_CALL: return flags_at(x, x->taken);
+    case END_BRANCH: return flags_at(x, x->next) | flags_at(x, x->taken);
+    default: return UINT8_MAX;
+    }
+}
+
 /* What stands before the first instruction, and the instructions but for the end. */
 static void block_code_as(struct translation *x, bool checked)
 {
     struct engine *e = x->e;
     bool tool = x->hooked;
     if (tool)
-        liveness_scan(e->insns, x->count, e->live);
+        liveness_scan(e->insns, x->count, flags_behind(x), e->live);
     if (checked)
         prologue_check_as(x);
     if (tool && x->looks)

@@ -48,7 +48,7 @@ void hotlist_add(struct hotlist *h, enum hotlist_kind kind, struct hotlist_value
     if (kind == HOTLIST_TNV)
         add_tnv(h, value);
     else if (hotlist_is_kept(h, r))
-        hotlist_add_kept(h, value, r);
+        hotlist_add_kept(h, value, 1, r);
 }
 
 /* The counts of `from` at its own p, thinned to that of `into`. */

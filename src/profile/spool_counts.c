@@ -26,6 +26,8 @@ struct reader {
     struct chunks chunks;
     uint32_t *block_of; /* of paths: by id, 1 + the index of the block; 0: not looked at yet */
     uint32_t ids;       /* room in it */
+    struct record_list results;    /* of the tool `results`: the records of the threads' rows */
+    struct spool_rows_table *rows; /* of the window that is read; NULL: there are no results */
 };
 
 static uint64_t load(const uint64_t *at)
@@ -175,54 +177,6 @@ static bool add_edge(struct reader *q, const struct spool_thing *t, uint64_t cou
 /* ... and times the instructions of a block it still fits 64 bits after saturation at 2^63. */
 #define BLOCK_INSTRUCTIONS_MAX 255u
 
-static bool add_count(struct reader *q, uint32_t id, uint64_t count)
-{
-    struct spool_thing thing;
-    bool known = get_thing(q, id, &thing);
-    bool block = known && thing.kind == THING_BLOCK;
-    if (!known || (!block && thing.kind != THING_EDGE) || count > COUNTER_MAX ||
-        (block && (thing.instructions > BLOCK_INSTRUCTIONS_MAX || !thing.instructions))) {
-        q->r->view->damage++;
-        return true;
-    }
-    return block ? add_block(q, &thing, count) : add_edge(q, &thing, count);
-}
-
-static bool get_piece(struct reader *q, const struct spool_piece *piece)
-{
-    struct spool_view *v = q->r->view;
-    uint32_t first = piece->first, count = piece->count;
-    const uint64_t *counters = spool_at(&v->spool, piece->counters, count * sizeof *counters);
-    /* Honest pieces are pages of their own, so together they are no more than the spool. */
-    if (!counters || count > q->r->counters || first > COUNTS_IDS_MAX) {
-        v->damage++;
-        return true;
-    }
-    q->r->counters -= count;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t n = load(&counters[i]);
-        if (n && !add_count(q, first + i, n))
-            return false;
-    }
-    return true;
-}
-
-static bool get_windows(struct reader *q, const struct spool_counts *record)
-{
-    struct spool_view *v = q->r->view;
-    struct record_list windows = {0}, pieces = {0};
-    bool ok = spool_view_list(v, &record->windows, sizeof(struct spool_window), &windows);
-    for (uint32_t i = 0; ok && i < windows.count; i++) {
-        const struct spool_window *w = windows.records[i];
-        ok = spool_view_list(v, &w->pieces, sizeof(struct spool_piece), &pieces);
-        for (uint32_t k = 0; ok && k < pieces.count; k++)
-            ok = get_piece(q, pieces.records[k]);
-        free(pieces.records);
-    }
-    free(windows.records);
-    return ok;
-}
-
 /* ---- paths ---- */
 
 static bool is_block(const struct spool_thing *t)
@@ -312,10 +266,9 @@ static bool add_stream(struct reader *q, const struct spool_thing *t, const stru
     return profile_streams_add(q->to->streams, &stream);
 }
 
-static bool stream_row(void *data, uint32_t id, const void *lead, const void *row)
+static bool stream_row(void *data, uint32_t id, const void *row)
 {
     struct reader *q = data;
-    (void)lead;
     struct spool_thing thing;
     struct spool_stream s = *(const struct spool_stream *)row;
     if (!s.count)
@@ -336,8 +289,8 @@ static bool get_streams(struct reader *q, const struct spool_counts *record)
     if (!q->to->streams)
         q->to->streams = profile_streams_new();
     return q->to->streams &&
-           spool_rows_read(q->r->view, &record->streams, STREAM_LAYOUT, &q->r->rows, stream_row,
-                           q, &q->to->streams->missed);
+           spool_rows_read(q->r->view, &record->streams, STREAM_LAYOUT, &q->r->rows, stream_row, q,
+                           &q->to->streams->missed);
 }
 
 /* ---- results ---- */
@@ -374,18 +327,74 @@ static bool add_result(struct reader *q, const struct spool_thing *t, const stru
     return true;
 }
 
-static bool result_row(void *data, uint32_t id, const void *lead, const void *row)
+/* The result of an id as the window's thread has it. */
+static bool get_result(struct reader *q, uint32_t id, const struct spool_thing *t, struct counts_lead lead)
 {
-    struct reader *q = data;
-    struct spool_thing thing;
+    static const struct spool_result none;
+    static const struct result_front no_front;
     union result_list result;
-    uint64_t observed = load(&((const struct result_lead *)lead)->seen);
-    if (!observed)
-        return true;
-    bool known = get_thing(q, id, &thing) && observed <= COUNTER_MAX;
-    if (known && thing.kind == THING_RESULT && result_copy(&result, lead, row))
-        return add_result(q, &thing, &result.list);
+    const uint8_t *chunk = id / ROWS_CHUNK < ROWS_CHUNKS ? q->rows->chunks[id / ROWS_CHUNK] : NULL;
+    const struct result_front *front = chunk ? (const void *)(chunk + id % ROWS_CHUNK * sizeof *front) : &no_front;
+    const struct spool_result *row = chunk ? (const void *)(chunk + rows_offset(RESULT_LAYOUT, id)) : &none;
+    if (result_copy(&result, lead, front, row) && result.list.observed <= COUNTER_MAX)
+        return !result.list.observed || add_result(q, t, &result.list);
     q->r->view->damage++;
+    return true;
+}
+
+/* ---- windows ---- */
+
+/* counter: of one or two words. */
+static bool add_count(struct reader *q, uint32_t id, const uint64_t *counter, uint32_t words)
+{
+    uint64_t count = load(counter);
+    struct spool_thing thing;
+    bool known = get_thing(q, id, &thing);
+    bool block = known && thing.kind == THING_BLOCK;
+    if (known && q->rows && thing.kind == THING_RESULT)
+        return get_result(q, id, &thing, (struct counts_lead){(int64_t)count, words > 1 ? load(counter + 1) : 0});
+    if (!count)
+        return true;
+    if (!known || (!block && thing.kind != THING_EDGE) || count > COUNTER_MAX ||
+        (block && (thing.instructions > BLOCK_INSTRUCTIONS_MAX || !thing.instructions))) {
+        q->r->view->damage++;
+        return true;
+    }
+    return block ? add_block(q, &thing, count) : add_edge(q, &thing, count);
+}
+
+static bool get_piece(struct reader *q, const struct spool_piece *piece)
+{
+    struct spool_view *v = q->r->view;
+    uint32_t first = piece->first, count = piece->count, words = counts_words(q->record);
+    uint64_t all = (uint64_t)count * words;
+    const uint64_t *counters = words > COUNTS_WORDS_MAX ? NULL : spool_at(&v->spool, piece->counters, all * sizeof *counters);
+    /* Honest pieces are pages of their own, so together they are no more than the spool. */
+    if (!counters || all > q->r->counters || first > COUNTS_IDS_MAX) {
+        v->damage++;
+        return true;
+    }
+    q->r->counters -= all;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t *counter = &counters[(uint64_t)i * words];
+        bool drawn = q->rows && (first + i) / ROWS_CHUNK < ROWS_CHUNKS && q->rows->chunks[(first + i) / ROWS_CHUNK];
+        if ((load(counter) || drawn) && !add_count(q, first + i, counter, words))
+            return false;
+    }
+    return true;
+}
+
+/* The rows of the thread that counts in the window. */
+static bool get_rows(struct reader *q, const struct spool_window *w)
+{
+    struct spool_view *v = q->r->view;
+    const struct spool_rows *rows = w->tool ? spool_at(&v->spool, w->tool, sizeof *rows) : NULL;
+    for (uint32_t i = 0; i < q->results.count; i++)
+        if (q->results.records[i] == rows) {
+            q->results.records[i] = NULL;
+            return spool_rows_find(v, rows, RESULT_LAYOUT, &q->r->rows, q->rows, &(*q->values)->refused);
+        }
+    *q->rows = (struct spool_rows_table){0};
     return true;
 }
 
@@ -395,8 +404,24 @@ static bool get_results(struct reader *q, const struct spool_counts *record)
         return true;
     if (!*q->values)
         *q->values = spool_values_of_results();
-    return *q->values && spool_rows_read(q->r->view, &record->results, RESULT_LAYOUT, &q->r->rows, result_row, q,
-                                         &(*q->values)->refused);
+    q->rows = malloc(sizeof *q->rows);
+    return *q->values && q->rows && spool_view_list(q->r->view, &record->results, sizeof(struct spool_rows), &q->results);
+}
+
+static bool get_windows(struct reader *q, const struct spool_counts *record)
+{
+    struct spool_view *v = q->r->view;
+    struct record_list windows = {0}, pieces = {0};
+    bool ok = spool_view_list(v, &record->windows, sizeof(struct spool_window), &windows);
+    for (uint32_t i = 0; ok && i < windows.count; i++) {
+        const struct spool_window *w = windows.records[i];
+        ok = (!q->rows || get_rows(q, w)) && spool_view_list(v, &w->pieces, sizeof(struct spool_piece), &pieces);
+        for (uint32_t k = 0; ok && k < pieces.count; k++)
+            ok = get_piece(q, pieces.records[k]);
+        free(pieces.records);
+    }
+    free(windows.records);
+    return ok;
 }
 
 static uint64_t to_ns(const struct spool_counts_reader *r, const uint64_t *ticks)
@@ -445,8 +470,10 @@ bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struc
     q.record = record;
     get_totals(r, record, to);
     get_latencies(record, to);
-    bool ok = get_chunks(&q) && get_windows(&q, record) && get_paths(&q, record) &&
-              get_streams(&q, record) && get_results(&q, record);
+    bool ok = get_chunks(&q) && get_results(&q, record) && get_windows(&q, record) && get_paths(&q, record) &&
+              get_streams(&q, record);
+    free(q.results.records);
+    free(q.rows);
     free(q.block_of);
     free(q.chunks.list);
     free(q.chunks.first);

@@ -4,48 +4,60 @@
 
 #include "base/saturate.h"
 
-struct reader {
-    struct spool_view *view;
-    uint64_t *bytes;
-    struct rows_layout layout;
-    bool (*row)(void *data, uint32_t id, const void *lead, const void *row);
-    void *data;
-};
-
-static bool get_chunk(struct reader *q, const struct rows_chunk *chunk)
+/* The chunk's fronts, and its first id; NULL: it is damaged, or more than there can be. */
+static const uint8_t *rows_of(struct spool_view *v, const struct rows_chunk *chunk, struct rows_layout layout, uint64_t *bytes,
+                              uint32_t *first)
 {
-    struct spool_view *v = q->view;
-    uint64_t size = rows_chunk_size(q->layout);
-    uint32_t first = __atomic_load_n(&chunk->first, __ATOMIC_RELAXED);
-    const uint8_t *leads = spool_at(&v->spool, chunk->rows, size);
-    if (!leads || first > COUNTS_IDS_MAX || *q->bytes < size) {
+    uint64_t all = rows_chunk_size(layout);
+    const uint8_t *rows = spool_at(&v->spool, chunk->rows, all);
+    *first = __atomic_load_n(&chunk->first, __ATOMIC_RELAXED);
+    if (!rows || *first > COUNTS_IDS_MAX || *bytes < all) {
         v->damage++;
-        return true;
+        return NULL;
     }
-    *q->bytes -= size;
-    const uint8_t *rows = leads + (uint64_t)ROWS_CHUNK * q->layout.lead;
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < ROWS_CHUNK; i++)
-        ok = q->row(q->data, first + i, leads + (uint64_t)i * q->layout.lead, rows + (uint64_t)i * q->layout.row);
+    *bytes -= all;
+    return rows;
+}
+
+static bool list_chunks(struct spool_view *v, const struct spool_rows *record, struct record_list *chunks,
+                        uint64_t *missed)
+{
+    *chunks = (struct record_list){0};
+    *missed = add_saturated(*missed, spool_view_count(v, &record->missed));
+    return spool_view_list(v, &record->chunks, sizeof(struct rows_chunk), chunks);
+}
+
+bool spool_rows_find(struct spool_view *v, const struct spool_rows *record, struct rows_layout layout, uint64_t *bytes,
+                     struct spool_rows_table *to, uint64_t *missed)
+{
+    struct record_list chunks;
+    bool ok = list_chunks(v, record, &chunks, missed);
+    *to = (struct spool_rows_table){0};
+    for (uint32_t i = 0; ok && i < chunks.count; i++) {
+        uint32_t first;
+        const uint8_t *rows = rows_of(v, chunks.records[i], layout, bytes, &first);
+        if (rows && first / ROWS_CHUNK < ROWS_CHUNKS)
+            to->chunks[first / ROWS_CHUNK] = rows;
+    }
+    free(chunks.records);
     return ok;
 }
 
 bool spool_rows_read(struct spool_view *v, const uint32_t *list, struct rows_layout layout, uint64_t *bytes,
-                     bool (*row)(void *data, uint32_t id, const void *lead, const void *row), void *data, uint64_t *missed)
+                     bool (*row)(void *data, uint32_t id, const void *row), void *data, uint64_t *missed)
 {
-    struct reader q = {v, bytes, layout, row, data};
     struct record_list threads = {0}, chunks = {0};
     bool ok = spool_view_list(v, list, sizeof(struct spool_rows), &threads);
     for (uint32_t i = 0; ok && i < threads.count; i++) {
-        const struct spool_rows *s = threads.records[i];
-        *missed = add_saturated(*missed, spool_view_count(v, &s->missed));
-        ok = spool_view_list(v, &s->chunks, sizeof(struct rows_chunk), &chunks);
-        for (uint32_t k = 0; ok && k < chunks.count; k++)
-            ok = get_chunk(&q, chunks.records[k]);
+        ok = list_chunks(v, threads.records[i], &chunks, missed);
+        for (uint32_t k = 0; ok && k < chunks.count; k++) {
+            uint32_t first;
+            const uint8_t *rows = rows_of(v, chunks.records[k], layout, bytes, &first);
+            for (uint32_t n = 0; ok && rows && n < ROWS_CHUNK; n++)
+                ok = row(data, first + n, rows + rows_offset(layout, n));
+        }
         free(chunks.records);
-        chunks = (struct record_list){0};
     }
-    free(chunks.records);
     free(threads.records);
     return ok;
 }

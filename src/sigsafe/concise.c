@@ -139,14 +139,20 @@ void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t coun
     h->count++;
 }
 
-void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, struct hotlist_random *r)
+uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotlist_random *r)
+{
+    unsigned __int128 share = (unsigned __int128)count * probability(h);
+    return h->steps ? (uint64_t)(share >> 64) + (hotlist_random_next(r) < (uint64_t)share) : count;
+}
+
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, struct hotlist_random *r)
 {
     struct hotlist_entry *entry = hotlist_find(h, value);
     if (entry) {
-        entry->count++;
+        entry->count += count;
         return;
     }
-    hotlist_append(h, value, 1);
+    hotlist_append(h, value, count);
     while (h->count > HOTLIST_CONCISE_MAX)
         hotlist_thin(h, r);
 }

@@ -64,7 +64,11 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r);
 /* How many values of the stream are not added before the next one that is. */
 uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r);
 
-/* Adds a value that was drawn to be. It counts as observed already. */
-void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, struct hotlist_random *r);
+/* How many of so many values are added: their share, and what is left over by chance. That is unbiased, but for few
+ * values not as it would be if each was drawn. */
+uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotlist_random *r);
+
+/* Adds `count` times a value that was drawn to be, not 0. They count as observed already. */
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, struct hotlist_random *r);
 
 #endif

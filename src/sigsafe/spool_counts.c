@@ -43,6 +43,7 @@ struct spool_counts *counts_fork_child_as(const struct spool *s, const struct sp
         return NULL;
     /* The parent goes on giving out ids of the same chunk: the child's first chunk ends them. Of a
      * chunk that it has not begun there is nothing to share. */
+    c->words = parent->words;
     spool_ref shared = __atomic_load_n(&parent->things, __ATOMIC_ACQUIRE);
     uint32_t ids = counts_ids_as(s, parent);
     const struct spool_things *chunk = spool_at(s, shared, sizeof *chunk);
@@ -106,7 +107,7 @@ bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struc
         return false;
     record->tid = tid;
     spool_push_as(s, &c->windows, record);
-    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity};
+    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
     return true;
 }
 
@@ -114,19 +115,19 @@ bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struc
 static bool piece_map_as(const struct spool *s, const struct counts_window *w,
                          const struct spool_piece *piece)
 {
-    uint64_t size = piece->count * sizeof *w->base;
-    long to = (long)(w->base + piece->first);
+    uint64_t each = w->words * sizeof *w->base, size = piece->count * each;
+    long to = (long)((uint8_t *)w->base + piece->first * each);
     const void *pages = spool_at(s, piece->counters, size);
     return pages && piece->first <= w->capacity && piece->count <= w->capacity - piece->first &&
            sys_call6_as(SYS_mremap, (long)pages, 0, (long)size, MREMAP_MAYMOVE | MREMAP_FIXED, to,
                         0) == to;
 }
 
-bool counts_window_resume_as(const struct spool *s, struct counts_window *w,
+bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c, struct counts_window *w,
                              struct spool_window *record, uint64_t *base, uint32_t capacity,
                              int32_t tid)
 {
-    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity};
+    *w = (struct counts_window){.record = record, .base = base, .capacity = capacity, .words = counts_words(c)};
     record->tid = tid;
     spool_ref ref = __atomic_load_n(&record->pieces, __ATOMIC_ACQUIRE);
     const struct spool_piece *piece;
@@ -149,7 +150,7 @@ bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint3
     uint32_t count = (ids - w->mapped + COUNTS_PIECE - 1) / COUNTS_PIECE * COUNTS_PIECE;
     if (count > w->capacity - w->mapped)
         return false;
-    uint64_t size = count * sizeof *w->base;
+    uint64_t size = (uint64_t)count * w->words * sizeof *w->base;
     struct spool_piece *piece = spool_alloc_as(s, sizeof *piece);
     uint64_t *pages = piece ? spool_alloc_pages_as(s, size) : NULL;
     if (!pages)

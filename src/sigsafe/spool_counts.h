@@ -20,6 +20,8 @@
  * The program holds no descriptor for the spool. A piece gets its second address by mremap of the
  * spool's shared mapping with an old size of 0, which duplicates instead of moving.
  *
+ * A tool may keep a second word beside each counter (spool_counts.words): then its windows are twice as wide.
+ *
  * A window may be handed from a thread that has ended to another; its counts stay in it. After a
  * fork the child shares what its parent's ids mean up to then, and has windows of its own.
  *
@@ -104,7 +106,7 @@ _Static_assert(sizeof(struct spool_things) == 32, "things stay aligned");
 /* Counters of the ids first .. first + count - 1. */
 struct spool_piece {
     spool_ref next;
-    spool_ref counters; /* page-aligned uint64_t[count] */
+    spool_ref counters; /* page-aligned uint64_t[count][words] */
     uint32_t first;
     uint32_t count;
 };
@@ -132,6 +134,8 @@ struct spool_counts {
     uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
     uint32_t streams; /* the same, of spool_rows.h: spool_streams.h */
     uint32_t results; /* the same: spool_results.h */
+    uint32_t words;   /* 8-byte words of a counter; 0: 1. Set before the first window is made */
+    uint32_t reserved;
     struct latency latencies[LATENCY_KIND_COUNT];
 };
 
@@ -141,7 +145,22 @@ struct counts_window {
     uint64_t *base;    /* page-aligned; [base, base + capacity) is reserved by the caller */
     uint32_t capacity; /* counters that the reserved space has room for */
     uint32_t mapped;   /* counters that can be added to: ids below this */
+    uint32_t words;    /* 8-byte words of each */
 };
+
+enum { COUNTS_WORDS_MAX = 2 };
+/* A counter of two words, of tools that want to see some values only (engine/hook.h, hook_lead_as). */
+struct counts_lead {
+    int64_t left;  /* so many are passed over; below 0: so many were the same as `bits` since */
+    uint64_t bits;
+};
+_Static_assert(sizeof(struct counts_lead) == COUNTS_WORDS_MAX * sizeof(uint64_t), "two words");
+
+static inline uint32_t counts_words(const struct spool_counts *c)
+{
+    uint32_t words = __atomic_load_n(&c->words, __ATOMIC_RELAXED);
+    return words ? words : 1;
+}
 
 /* The calling process's record, linked into *process; NULL when the spool is full. */
 struct spool_counts *counts_begin_as(const struct spool *s, struct spool_process *process);
@@ -164,7 +183,7 @@ bool counts_window_begin_as(const struct spool *s, struct spool_counts *c, struc
 
 /* The same over a window that somebody who is gone has counted in: its counters go on. False: the kernel
  * refuses. */
-bool counts_window_resume_as(const struct spool *s, struct counts_window *w,
+bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c, struct counts_window *w,
                              struct spool_window *record, uint64_t *base, uint32_t capacity,
                              int32_t tid);
 

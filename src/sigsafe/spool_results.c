@@ -1,26 +1,17 @@
 #include "sigsafe/spool_results.h"
 
-/* The same results, in front of the one that was `seen`, belong to their entry. First they count as settled: who is
- * killed in between leaves entries that lack some, not such that have them twice. */
-static void settle(struct spool_result *row, uint64_t seen)
-{
-    uint64_t same = seen - row->settled;
-    __atomic_store_n(&row->settled, seen + 1, __ATOMIC_RELEASE);
-    if (same && row->list.count)
-        row->list.entries[row->same].count += same;
-}
+enum { DRAWN_LEAST = 256 };
 
-/* One more in entry `index`, which changes places with the one before it if it has become more frequent. Where it is. */
-static uint32_t count_up(struct hotlist *list, uint32_t index)
+/* More in entry `index`, which changes places with the one before it if it has become more frequent. */
+static void count_up(struct hotlist *list, uint32_t index, uint64_t count)
 {
     struct hotlist_entry *entry = &list->entries[index], other;
-    entry->count++;
+    entry->count += count;
     if (!index || entry->count <= entry[-1].count)
-        return index;
+        return;
     other = *entry;
     *entry = entry[-1];
     entry[-1] = other;
-    return index - 1;
 }
 
 static uint32_t index_of(const struct hotlist *list, uint64_t value)
@@ -31,56 +22,139 @@ static uint32_t index_of(const struct hotlist *list, uint64_t value)
     return i;
 }
 
-static void pass_over(struct result_lead *lead, const struct hotlist *list, struct hotlist_random *r)
+/* While p is 1: all enter. */
+static void enter_all(struct hotlist *list, uint64_t value, uint64_t count, struct hotlist_random *r)
 {
-    lead->until = lead->seen + hotlist_draw_gap(list, r);
-    lead->mask = 0;
+    uint32_t at = index_of(list, value);
+    if (!count)
+        return;
+    if (at < list->count) {
+        count_up(list, at, count);
+        return;
+    }
+    hotlist_append(list, (struct hotlist_value){.bits = value}, count);
+    while (list->count > HOTLIST_CONCISE_MAX)
+        hotlist_thin(list, r);
 }
 
-void result_draw_as(struct result_lead *lead, struct spool_result *row, uint64_t bits, uint64_t mask,
+/* `count` results of one value, of which the first `gap` are passed over. How many of those that come next are. Of very
+ * many, which may be all that an instruction ever did, single ones are not drawn. */
+static uint64_t enter(struct hotlist *list, uint64_t gap, uint64_t value, uint64_t count, struct hotlist_random *r)
+{
+    while (count > gap) {
+        count -= gap + 1;
+        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, 1, r);
+        uint64_t share = count > DRAWN_LEAST ? hotlist_keep_share(list, count, r) : 0;
+        if (share > DRAWN_LEAST) {
+            hotlist_add_kept(list, (struct hotlist_value){.bits = value}, share, r);
+            count = 0;
+        }
+        gap = hotlist_draw_gap(list, r);
+    }
+    return gap - count;
+}
+
+/* Which of its stores the thread is killed between decides only how many of the results are not in the spool yet. */
+static void store(uint64_t *at, uint64_t value)
+{
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
+
+static void store_signed(int64_t *at, int64_t value)
+{
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
+
+/* The front's entries enter the hotlist. */
+static void front_take(struct result_front *front, struct spool_result *row, struct hotlist_random *r)
+{
+    for (unsigned i = 0; i < RESULT_FRONT && !row->list.steps; i++) {
+        int64_t count = front->of[i].count;
+        if (count <= 0)
+            continue;
+        store_signed(&front->of[i].count, 0);
+        store(&row->seen, row->seen + (uint64_t)count);
+        enter_all(&row->list, front->of[i].value, (uint64_t)count, r);
+    }
+}
+
+static void front_make(struct result_front *front, const struct spool_result *row)
+{
+    for (uint32_t i = 0; i < RESULT_FRONT; i++) {
+        bool is = !row->list.steps && i < row->list.count;
+        store_signed(&front->of[i].count, is ? 0 : INT64_MIN);
+        store(&front->of[i].value, is ? row->list.entries[i].bits : 0);
+    }
+}
+
+void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     struct hotlist_random *r)
 {
     struct hotlist *list = &row->list;
-    uint64_t value = (bits & mask) >> __builtin_ctzll(mask);
-    if (list->steps) {
-        lead->seen++;
-        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, r);
-        pass_over(lead, list, r);
-        return;
+    uint64_t same = (uint64_t)-lead->left - 1, passed = row->gap, gap = 0;
+    bool all = !list->steps;
+    store_signed(&lead->left, 0);
+    front_take(front, row, r);
+    store(&row->gap, 0);
+    store(&row->seen, row->seen + passed + same + 1);
+    if (all) {
+        enter_all(list, lead->bits, same, r);
+        enter_all(list, value, 1, r);
+        gap = hotlist_draw_gap(list, r);
+        front_make(front, row);
+    } else {
+        gap = enter(list, gap, lead->bits, same, r);
+        gap = enter(list, gap, value, 1, r);
     }
-    settle(row, lead->seen++);
-    uint32_t at = index_of(list, value);
-    if (at < list->count)
-        at = count_up(list, at);
-    else
-        hotlist_append(list, (struct hotlist_value){.bits = value}, 1);
-    while (list->count > HOTLIST_CONCISE_MAX)
-        hotlist_thin(list, r);
-    if (list->steps) {
-        pass_over(lead, list, r);
-        return;
-    }
-    row->same = at;
-    lead->bits = bits;
-    lead->mask = mask;
-    lead->until = UINT64_MAX;
+    if (!all || !same || list->steps)
+        lead->bits = value;
+    store_signed(&lead->left, (int64_t)gap);
+    store(&row->gap, gap);
 }
 
-bool result_copy(union result_list *to, const struct result_lead *lead, const struct spool_result *row)
+static int64_t load_signed(const int64_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+/* What the hotlist does not know yet enters the copy. False: no such numbers can be. */
+static bool copy_rest(struct hotlist *list, uint64_t same, uint64_t bits, const struct result_front *front)
+{
+    struct hotlist_random random;
+    if (same > RESULT_COUNT_MAX || list->observed > RESULT_COUNT_MAX)
+        return false;
+    hotlist_random_seed(&random, list->observed);
+    for (unsigned i = 0; i < RESULT_FRONT && !list->steps; i++) {
+        int64_t count = load_signed(&front->of[i].count);
+        if (count <= 0)
+            continue;
+        if ((uint64_t)count > RESULT_COUNT_MAX)
+            return false;
+        enter_all(list, __atomic_load_n(&front->of[i].value, __ATOMIC_RELAXED), (uint64_t)count, &random);
+        list->observed += (uint64_t)count;
+    }
+    list->observed += same;
+    if (list->steps)
+        enter(list, 0, bits, same, &random);
+    else
+        enter_all(list, bits, same, &random);
+    return true;
+}
+
+bool result_copy(union result_list *to, struct counts_lead lead, const struct result_front *front,
+                 const struct spool_result *row)
 {
     struct hotlist *list = &to->list;
-    uint32_t same = __atomic_load_n(&row->same, __ATOMIC_RELAXED);
-    uint64_t entered = 0;
+    uint64_t gap = __atomic_load_n(&row->gap, __ATOMIC_RELAXED), same = lead.left < 0 ? 0 - (uint64_t)lead.left : 0;
+    uint64_t left = lead.left < 0 ? 0 : (uint64_t)lead.left;
     list->steps = __atomic_load_n(&row->list.steps, __ATOMIC_RELAXED);
     list->count = __atomic_load_n(&row->list.count, __ATOMIC_RELAXED);
-    if (list->count > HOTLIST_CONCISE_MAX + 1)
+    if (list->count > HOTLIST_CONCISE_MAX + 1 || list->steps > HOTLIST_STEPS_MAX)
         return false;
-    for (uint32_t i = 0; i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++)
         list->entries[i] = row->list.entries[i];
-        entered += list->entries[i].count;
-    }
-    list->observed = __atomic_load_n(&lead->seen, __ATOMIC_RELAXED);
-    if (!list->steps && same < list->count && entered < list->observed)
-        list->entries[same].count += list->observed - entered;
-    return true;
+    /* `left` is stored first: it may be that of the next gap. */
+    list->observed = __atomic_load_n(&row->seen, __ATOMIC_RELAXED) + (gap > left ? gap - left : 0);
+    /* Killed while the last entry was on its way out: there is no room for another one. */
+    return list->count > HOTLIST_CONCISE_MAX || copy_rest(list, same, lead.bits, front);
 }

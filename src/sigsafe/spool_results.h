@@ -1,16 +1,20 @@
 /* Results in the spool: the most frequent values of each instruction that writes a general register, of a thread.
- * A row (spool_rows.h) of a THING_RESULT has a concise sample of them.
+ * A row (spool_rows.h) of a THING_RESULT has a concise sample of them, its lead (spool_counts.h) says which are not looked
+ * at:
  *
- *      lead   seen | until | bits | mask     what every result touches: half a cache line
- *      row    same | settled | hotlist       what others touch
+ *      lead   left | bits            what every result touches, in line: a quarter of a cache line
+ *      front  value | count, x 8     what those touch that are one of the most frequent: a cache line or two
+ *      row    seen | gap | hotlist   what the others touch
  *
- * A result is *simple*, and only counted, in `seen`, if it is
+ *      results so far    seen, of which the hotlist knows     gap - left     0 - left, if left is below 0
+ *                        |---------------- + front ------|-- passed over --|-- the same as `bits` --|
  *
- *      the same as the one before it, while p is 1       mask: the bits of the register that are written
- *      passed over, which was drawn beforehand           mask 0; `until`: of which result on it is not
- *
- * Simple ones of the first kind are added to their entry when another comes; until then the entries lack them
- * (result_copy). So what was counted is in the spool when it is counted, whenever the thread is killed.
+ * A result is *drawn* if it is neither passed over, as was drawn beforehand, nor the same as the last one that was. While p is 1
+ * none is passed over, and those that are of the eight most frequent values are counted apart: in the front. These and
+ * those that are the same belong to the hotlist, too: they enter it when another one is drawn, and
+ * whoever reads lets them enter his copy (result_copy). So what was counted is in the spool when it is counted, whenever
+ * the thread is killed. The results of one instruction do not enter its sample in the order of execution, but each
+ * enters once, and with the same probability whatever it is.
  *
  * Context: the owning thread, general registers only; result_copy: any.
  * Ownership: the spool's. */
@@ -20,57 +24,44 @@
 #include "sigsafe/concise.h"
 #include "sigsafe/spool_rows.h"
 
-/* Zeroes: nothing is simple yet. */
-struct result_lead {
-    uint64_t seen;  /* results so far */
-    uint64_t until;
-    uint64_t bits;  /* the whole register */
-    uint64_t mask;
+enum { RESULT_FRONT = 8 };
+#define RESULT_COUNT_MAX (UINT64_C(1) << 55) /* no honest count exceeds it */
+
+/* Zeroes, of all three: nothing was seen, or only zeroes. */
+struct result_front {
+    struct {
+        uint64_t value;
+        int64_t count; /* below 0: it is none */
+    } of[RESULT_FRONT];
 };
-_Static_assert(sizeof(struct result_lead) == 32, "two a cache line");
+_Static_assert(sizeof(struct result_front) == 128, "two cache lines");
 
 struct spool_result {
-    uint32_t same;  /* the entry that lead.bits is in */
-    uint32_t reserved;
-    uint64_t settled; /* while p is 1: how many of `seen` are in entries */
+    uint64_t seen;
+    uint64_t gap;   /* where lead.left began */
     struct hotlist list; /* but for `observed`; one more entry than are kept, the more frequent ones rather first */
 };
 
 enum { RESULT_ROW_SIZE = 448 };
 #define RESULT_ENTRIES_SIZE ((HOTLIST_CONCISE_MAX + 1) * sizeof(struct hotlist_entry))
 _Static_assert(sizeof(struct spool_result) + RESULT_ENTRIES_SIZE <= RESULT_ROW_SIZE, "the entries fit");
-#define RESULT_LAYOUT ((struct rows_layout){.lead = sizeof(struct result_lead), .row = RESULT_ROW_SIZE})
+#define RESULT_LAYOUT ((struct rows_layout){.front = sizeof(struct result_front), .row = RESULT_ROW_SIZE})
 
-static inline struct result_lead *result_lead_at(uint8_t *chunk, uint32_t id)
+static inline struct result_front *result_front_at(uint8_t *chunk, uint32_t id)
 {
-    return (struct result_lead *)(void *)chunk + id % ROWS_CHUNK;
+    return (struct result_front *)(void *)chunk + id % ROWS_CHUNK;
 }
 
-/* Counts the result if it is simple. */
-static inline bool result_count_simple(struct result_lead *lead, uint64_t bits)
-{
-    if ((bits ^ lead->bits) & lead->mask || lead->seen >= lead->until)
-        return false;
-    lead->seen++;
-    return true;
-}
-
-/* One result that is not; `mask`: which bits of the register the instruction writes. */
-void result_draw_as(struct result_lead *lead, struct spool_result *row, uint64_t bits, uint64_t mask,
+/* A result that is drawn, as wide as it is: one was taken off lead->left for it, which is below 0. */
+void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     struct hotlist_random *r);
-
-static inline void result_add_as(struct result_lead *lead, struct spool_result *row, uint64_t bits, uint64_t mask,
-                                 struct hotlist_random *r)
-{
-    if (!result_count_simple(lead, bits))
-        result_draw_as(lead, row, bits, mask, r);
-}
 
 /* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
 union result_list {
     struct hotlist list;
     uint64_t room[(sizeof(struct hotlist) + RESULT_ENTRIES_SIZE) / sizeof(uint64_t)];
 };
-bool result_copy(union result_list *to, const struct result_lead *lead, const struct spool_result *row);
+bool result_copy(union result_list *to, struct counts_lead lead, const struct result_front *front,
+                 const struct spool_result *row);
 
 #endif

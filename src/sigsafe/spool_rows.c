@@ -41,10 +41,11 @@ void *rows_make_as(struct rows_store *s, uint32_t id)
     if (id / ROWS_CHUNK >= ROWS_CHUNKS)
         return NULL;
     struct rows_chunk *chunk =
-        spool_alloc_as(s->spool, ROWS_BEGIN + rows_chunk_size(s->layout));
+        spool_alloc_as(s->spool, ROWS_BEGIN + ROWS_ALIGN + rows_chunk_size(s->layout));
     if (!chunk)
         return NULL;
     uint8_t *rows = (uint8_t *)chunk + ROWS_BEGIN;
+    rows += -(uint64_t)(uintptr_t)rows % ROWS_ALIGN;
     chunk->first = id / ROWS_CHUNK * ROWS_CHUNK;
     chunk->rows = spool_ref_of(s->spool, rows);
     spool_push_as(s->spool, &s->record->chunks, chunk);

@@ -2,10 +2,10 @@
  *
  *      spool_counts.streams, .results ─> spool_rows ─> ...     one a thread, newest first
  *                                          └ chunks ─> chunk ─> ...  rows of ROWS_CHUNK ids each
- *                                                       └ rows ─> [ lead | lead | ... | row | row | ... ]   by id
+ *                                                       └ rows ─> [ front | front | ... | row | row | ... ]   by id
  *
- * Ids are things (spool_counts.h). A lead is what of a row is touched most often, apart from the rest: rows that are
- * in use at a time are then in fewer cache lines and pages. There may be none.
+ * Ids are things (spool_counts.h). A front is what of a row is touched most often, apart from the rest: what is in use at
+ * a time is then in fewer pages. There may be none.
  *
  * Context: _as functions: the owning thread, general registers only.
  * Ownership: records live in the spool and are never freed. */
@@ -22,10 +22,10 @@ enum {
 struct rows_chunk {
     spool_ref next;
     uint32_t first; /* id of row 0 */
-    spool_ref rows; /* ROWS_CHUNK leads and as many rows, behind this */
+    spool_ref rows; /* ROWS_CHUNK fronts and as many rows, behind this */
 };
 
-enum { ROWS_BEGIN = 64 }; /* bytes from a chunk to its rows */
+enum { ROWS_BEGIN = 16, ROWS_ALIGN = 64 }; /* bytes from a chunk to its rows, which begin with a cache line */
 
 struct spool_rows {
     spool_ref next;
@@ -37,13 +37,19 @@ struct spool_rows {
 
 /* Sizes in bytes. */
 struct rows_layout {
-    uint32_t lead; /* 0: there are none */
+    uint32_t front; /* 0: there are none */
     uint32_t row;
 };
 
 static inline uint64_t rows_chunk_size(struct rows_layout l)
 {
-    return (uint64_t)ROWS_CHUNK * (l.lead + l.row);
+    return (uint64_t)ROWS_CHUNK * (l.front + l.row);
+}
+
+/* Where in its chunk the row of an id is. */
+static inline uint64_t rows_offset(struct rows_layout l, uint32_t id)
+{
+    return (uint64_t)ROWS_CHUNK * l.front + (uint64_t)(id % ROWS_CHUNK) * l.row;
 }
 
 /* A thread's view. */
@@ -52,7 +58,7 @@ struct rows_store {
     struct spool_rows *record; /* NULL: nothing is kept */
     const struct spool_counts *counts; /* that the record belongs to: a forked child has its own */
     struct rows_layout layout;
-    uint8_t *chunks[ROWS_CHUNKS]; /* by id / ROWS_CHUNK: the first lead */
+    uint8_t *chunks[ROWS_CHUNKS]; /* by id / ROWS_CHUNK: its rows, the first front */
 };
 
 /* Makes the store one of these counts, whose `list` of records of such rows is given: the record `ref` (0: none;
@@ -71,7 +77,7 @@ static inline uint8_t *rows_chunk(const struct rows_store *s, uint32_t id)
 
 static inline void *rows_row(const struct rows_store *s, uint8_t *chunk, uint32_t id)
 {
-    return chunk + (uint64_t)ROWS_CHUNK * s->layout.lead + (uint64_t)(id % ROWS_CHUNK) * s->layout.row;
+    return chunk + rows_offset(s->layout, id);
 }
 
 static inline void *rows_at_as(struct rows_store *s, uint32_t id)

@@ -4,9 +4,8 @@
  * (system calls, loop, string instructions that are blocks of their own).
  *
  *      block entry            counter + 1
- *      behind an instruction  id | form, the register        4 and 8 bytes
- *
- * Records stand alone: a signal or a fault may end a block anywhere between two of them.
+ *      behind an instruction  lead (engine/hook.h): passed over, or the same as before?
+ *                             else results_line.S: one of the most frequent? else drawn_as
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: each thread's rows stay until the process ends. */
@@ -14,25 +13,56 @@
 
 #include "sigsafe/spool_results.h"
 #include "tools/classify.h"
+#include "tools/results_layout.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
 
-/* Above the bits of an id: which of the masks. */
-enum { FORM_SHIFT = 27, FORM_HIGH = 4 };
-#define ID_MASK ((UINT32_C(1) << FORM_SHIFT) - 1)
-_Static_assert(COUNTS_IDS_MAX <= ID_MASK, "ids leave room");
-/* The bits of a register that an instruction writes: 1, 2, 4, 8 bytes; bits 8 to 15. */
-static const uint64_t masks[] = { 0xff, 0xffff, UINT32_MAX, UINT64_MAX, 0xff00 };
-enum { RECORD_SIZE = 12, LATER_MOST = 1024, AHEAD = 4 };
+enum { BYTE = 8 };
 
 struct results {
     struct rows_store store;
     struct hotlist_random random;
-    struct later {
-        uint32_t word;
-        uint64_t bits;
-    } later[LATER_MOST + AHEAD];
 };
+
+_Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struct result_front, of[0].count) == FRONT_COUNT &&
+               offsetof(struct result_front, of[1]) == FRONT_SIZE && sizeof(struct result_front) == 1 << FRONT_SHIFT &&
+               offsetof(struct counts_lead, left) == 0 && offsetof(struct counts_lead, bits) == LEAD_BITS &&
+               sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT, "results_layout.h");
+
+extern const uint8_t results_line_begin[], results_line_end[];
+
+static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct results *s = t->tool;
+    uint32_t id = (uint32_t)argument;
+    unsigned width = argument >> HOOK_LEAD_WIDTH & 15;
+    uint64_t bits = t->gpr[argument >> HOOK_LEAD_REGISTER & 15];
+    (void)value;
+    if (!s || !s->store.record)
+        return;
+    struct counts_lead *lead = hook_lead(t, id);
+    struct spool_result *row = rows_find_as(t, &s->store, id);
+    if (!row) {
+        lead->left++;
+        s->store.record->missed++;
+        return;
+    }
+    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row,
+                   width == sizeof bits ? bits : bits & ((UINT64_C(1) << BYTE * width) - 1), &s->random);
+}
+
+/* ah and its kin, which are rare. */
+static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    unsigned reg = argument >> HOOK_LEAD_REGISTER & 15;
+    struct counts_lead *lead = hook_lead(t, (uint32_t)argument);
+    uint64_t bits = t->gpr[reg], high = bits >> BYTE & 0xff;
+    if (--lead->left >= 0 || high == lead->bits)
+        return;
+    t->gpr[reg] = high;
+    drawn_as(t, argument, value);
+    t->gpr[reg] = bits;
+}
 
 static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h)
 {
@@ -41,14 +71,14 @@ static bool result_as(const struct hook_block *block, uint32_t index, uint64_t p
         return true;
     struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d.width,
                                  .instructions = d.reg };
-    uint32_t id = hook_thing_make_as(h, &thing);
-    if (id >= COUNTS_IDS_MAX)
-        return false;
-    uint32_t form = (d.high ? FORM_HIGH : (uint32_t)__builtin_ctz(d.width)) << FORM_SHIFT;
+    uint32_t id = hook_counter_make_as(h, &thing);
     bool last = index + 1 == block->count;
     enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
-    return hook_append_constant_as(h, point, last ? 0 : index, id | form, 4) &&
-           hook_append_register_as(h, point, last ? 0 : index, (enum engine_register)d.reg, 8);
+    uint64_t argument = hook_lead_argument(id, (enum engine_register)d.reg, d.width);
+    if (id >= COUNTS_IDS_MAX)
+        return false;
+    return d.high ? hook_call_as(h, point, last ? 0 : index, high_as, argument)
+                  : hook_lead_as(h, point, last ? 0 : index, drawn_as, argument);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
@@ -67,63 +97,6 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
         hook_refuse_as(h);
 }
 
-/* ---- values ---- */
-
-static void take_as(struct engine_thread *t, struct results *s, uint32_t word, uint64_t bits)
-{
-    uint32_t id = word & ID_MASK, form = word >> FORM_SHIFT;
-    struct spool_result *row = rows_find_as(t, &s->store, id);
-    uint8_t *chunk = rows_chunk(&s->store, id);
-    if (!row || !chunk) {
-        s->store.record->missed++;
-        return;
-    }
-    struct result_lead *lead = result_lead_at(chunk, id);
-    if (form < sizeof masks / sizeof *masks)
-        result_add_as(lead, row, bits, masks[form], &s->random);
-}
-
-static void prefetch(const struct results *s, uint32_t id)
-{
-    uint8_t *chunk = rows_chunk(&s->store, id);
-    const uint8_t *row = chunk ? rows_row(&s->store, chunk, id) : NULL;
-    __builtin_prefetch(row);
-    __builtin_prefetch(row + 64);
-}
-
-/* Counts those that are simple; the others are put into `later`. The order of a row's results changes, but each is
- * still taken once. */
-static uint32_t sieve(struct results *s, const uint8_t *records, const uint8_t *end)
-{
-    uint32_t count = 0;
-    for (struct records r = { records }; r.at < end;) {
-        uint32_t word = take32(&r);
-        uint64_t bits = take64(&r);
-        uint8_t *chunk = rows_chunk(&s->store, word & ID_MASK);
-        if (!chunk || !result_count_simple(result_lead_at(chunk, word & ID_MASK), bits))
-            s->later[count++] = (struct later){ word, bits };
-    }
-    return count;
-}
-
-static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
-                     bool ends)
-{
-    (void)data;
-    (void)ends;
-    struct results *s = t->tool;
-    if (!s || !s->store.record)
-        return;
-    for (uint64_t left = size / RECORD_SIZE, n; left; left -= n, records += n * RECORD_SIZE) {
-        n = left < LATER_MOST ? left : LATER_MOST;
-        uint32_t count = sieve(s, records, records + n * RECORD_SIZE);
-        for (uint32_t i = 0; i < count; i++) {
-            prefetch(s, s->later[i + AHEAD].word & ID_MASK);
-            take_as(t, s, s->later[i].word, s->later[i].bits);
-        }
-    }
-}
-
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     struct spool_counts *counts = hook_counts(t);
@@ -131,12 +104,16 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     if (!rows_thread_begin_as(t, sizeof(struct results), counts ? &counts->results : NULL, RESULT_LAYOUT))
         return false;
     struct results *s = t->tool;
+    t->line = s->store.chunks;
     if (s->store.record)
         hotlist_random_seed(&s->random, (uint64_t)s->store.record->tid);
     return true;
 }
 
+static const struct tool_line line = {
+    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_begin, results_line_begin },
+};
+
 const struct tool tool_results = {
-    .name = "results", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .block = block_as,
-    .thread_begin = thread_begin_as, .flush = flush_as,
+    .name = "results", .line = &line, .flags = TOOL_LEADS | TOOL_SHARED, .block = block_as, .thread_begin = thread_begin_as,
 };

@@ -9,10 +9,11 @@
 #include <cmocka.h>
 
 #include "profile/hotlist.h"
-#include "sigsafe/spool_results.h"
+#include "../profile/lead.h"
 
 struct row {
-    struct result_lead lead;
+    struct counts_lead lead;
+    struct result_front front;
     struct hotlist_random random;
     union {
         struct spool_result row;
@@ -22,7 +23,7 @@ struct row {
 
 static void add(struct row *r, uint64_t value)
 {
-    result_add_as(&r->lead, &r->row, value, UINT64_MAX, &r->random);
+    result_add(&r->lead, &r->front, &r->row, value, &r->random);
 }
 
 static struct row row_new(uint64_t seed)
@@ -47,7 +48,7 @@ static void test_constant(void **state)
     (void)state;
     for (unsigned i = 0; i < 100000; i++)
         add(&r, 42);
-    assert_true(result_copy(&copy, &r.lead, &r.row));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
     assert_int_equal(copy.list.observed, 100000);
     assert_int_equal(copy.list.count, 1);
     assert_int_equal(copy.list.steps, 0);
@@ -55,22 +56,22 @@ static void test_constant(void **state)
     assert_int_equal(copy.list.entries[0].count, 100000);
 }
 
-/* Only what the instruction writes is its result. */
-static void test_widths(void **state)
+/* What was never drawn is zero: that is what leads begin with. */
+static void test_zeroes(void **state)
 {
-    static const struct { uint64_t mask, bits; } forms[] = {
-        { 0xff, 0x44 }, { 0xff00, 0x33 }, { 0xffff, 0x3344 }, { UINT32_MAX, 0x11223344 }, { UINT64_MAX, 0x11223344 },
-    };
+    struct row r = row_new(1);
+    union result_list copy;
     (void)state;
-    for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++) {
-        struct row r = row_new(1);
-        uint64_t mask = forms[i].mask, others = ~mask & 0x5a5a5a5a5a5a5a5a;
-        for (unsigned k = 0; k < 10; k++)
-            result_add_as(&r.lead, &r.row, k % 2 ? 0x11223344 : (0x11223344 & mask) | others, mask, &r.random);
-        assert_int_equal(r.lead.seen, 10);
-        assert_int_equal(r.row.list.count, 1);
-        assert_int_equal(r.row.list.entries[0].bits, forms[i].bits);
-        assert_int_equal(r.row.list.entries[0].count, 1);
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_int_equal(copy.list.observed, 0);
+    for (unsigned i = 0; i < 1000; i++)
+        add(&r, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_int_equal(copy.list.observed, 1000 + i);
+        assert_int_equal(copy.list.count, 1 + i);
+        assert_int_equal(hotlist_find(&copy.list, (struct hotlist_value){.bits = 0})->count, 1000);
+        add(&r, 5);
     }
 }
 
@@ -82,7 +83,7 @@ static void test_few(void **state)
     (void)state;
     for (uint64_t i = 0; i < 32000; i++) {
         add(&r, i % 4 ? 7 : 100 + i / 4 % 15);
-        assert_true(result_copy(&copy, &r.lead, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
         assert_int_equal(copy.list.observed, i + 1);
         assert_int_equal(sum_of(&copy.list), i + 1);
     }
@@ -104,7 +105,7 @@ static void check_unbiased(unsigned run)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i / run % 5 ? 1000 + i : 7);
-        assert_true(result_copy(&copy, &r.lead, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
         struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = 7});
         double estimate = entry ? (double)entry->count / hotlist_probability(&copy.list) : 0;
         assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
@@ -134,7 +135,7 @@ static void test_long_gaps(void **state)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i);
-        assert_true(result_copy(&copy, &r.lead, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
         double p = hotlist_probability(&copy.list), estimate = (double)sum_of(&copy.list) / p;
         assert_true(p < 1.0 / 4096);
         assert_int_equal(copy.list.observed, LENGTH);
@@ -156,7 +157,7 @@ static void test_short_gaps(void **state)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i % VALUES);
-        assert_true(result_copy(&copy, &r.lead, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
         assert_true(copy.list.steps > 0);
         double estimate = (double)sum_of(&copy.list) / hotlist_probability(&copy.list);
         sum += estimate;
@@ -189,8 +190,38 @@ static void test_gaps(void **state)
     }
 }
 
-/* A thread that is killed between any two stores leaves a hotlist, which lacks nothing that was seen. Here: after
- * `settled` was stored, and before the entry was. */
+/* An instruction that takes many values at first, and then one for good: that one is never drawn again, and yet it is
+ * known how often it came. */
+static void test_one_for_good(void **state)
+{
+    enum { STREAMS = 200, MANY = 1000, RUN = 1000000 };
+    double sum = 0, squares = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < STREAMS; seed++) {
+        struct row r = row_new(seed);
+        union result_list copy;
+        for (uint64_t i = 0; i < MANY; i++)
+            add(&r, 1000 + i);
+        add(&r, 7);
+        while (r.lead.left >= 0)
+            add(&r, 7);
+        add(&r, 7);
+        int64_t before = r.lead.left;
+        r.lead.left -= RUN;
+        assert_true(before < 0 && result_copy(&copy, r.lead, &r.front, &r.row));
+        struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = 7});
+        assert_non_null(entry);
+        double estimate = (double)entry->count / hotlist_probability(&copy.list) -
+                          (double)(copy.list.observed - MANY - RUN);
+        sum += estimate;
+        squares += estimate * estimate;
+    }
+    double mean = sum / STREAMS, error = sqrt((squares / STREAMS - mean * mean) / STREAMS);
+    assert_true(fabs(mean - RUN) < 4 * error);
+    assert_true(error < RUN * 0.01);
+}
+
+/* A thread that is killed between any two stores leaves a hotlist, which may lack results of the last moment. */
 static void test_killed(void **state)
 {
     struct row r = row_new(3);
@@ -200,25 +231,30 @@ static void test_killed(void **state)
         add(&r, 1);
     for (unsigned i = 0; i < 50; i++)
         add(&r, 2);
-    r.row.settled = r.lead.seen + 1;
-    assert_true(result_copy(&copy, &r.lead, &r.row));
-    assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
     assert_int_equal(sum_of(&copy.list), 100);
     assert_int_equal(hotlist_find(&copy.list, (struct hotlist_value){.bits = 2})->count, 50);
+    r.row.gap = 30; /* what was passed over is there, and the next gap is not known yet */
+    assert_true(result_copy(&copy, (struct counts_lead){1000, 2}, &r.front, &r.row));
+    assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
+    assert_in_range(copy.list.observed, r.row.seen, 100);
+    r.row.list.count = HOTLIST_CONCISE_MAX + 1;
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
     r.row.list.count = HOTLIST_CONCISE_MAX + 2;
-    assert_false(result_copy(&copy, &r.lead, &r.row));
+    assert_false(result_copy(&copy, r.lead, &r.front, &r.row));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),
-        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_zeroes),
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_unbiased),
         cmocka_unit_test(test_long_gaps),
         cmocka_unit_test(test_short_gaps),
         cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_one_for_good),
         cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,61 @@ const struct tool *tool_named(const char *name)
     return *times == *n ? &tool_times : tool_find(name);
 }
 
+struct led led;
+
+enum { LEADS = 1 << 14 };
+static struct counts_lead expected[LEADS];
+static uint32_t led_now; /* id + 1 of the lead that has just called */
+
+static uint64_t led_value(const struct engine_thread *t, uint64_t argument)
+{
+    unsigned width = argument >> HOOK_LEAD_WIDTH & 15;
+    uint64_t bits = t->gpr[argument >> HOOK_LEAD_REGISTER & 15];
+    return width == 8 ? bits : bits & ((UINT64_C(1) << 8 * width) - 1);
+}
+
+static void lead_called(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    (void)value;
+    led_now = (uint32_t)argument + 1;
+    *hook_lead(t, led_now - 1) = (struct counts_lead){(int64_t)(led.calls++ % 4), led_value(t, argument)};
+}
+
+static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    uint32_t id = (uint32_t)argument;
+    const struct counts_lead *lead = hook_lead(t, id);
+    struct counts_lead *e = &expected[id];
+    (void)value;
+    bool calls = --e->left < 0 && led_value(t, argument) != e->bits;
+    led.results++;
+    led.wrong += calls != (led_now == id + 1) || (!calls && (lead->left != e->left || lead->bits != e->bits));
+    *e = *lead;
+    led_now = 0;
+}
+
+static void block_leads(void *data, const struct hook_block *block, struct hooks *h)
+{
+    (void)data;
+    if (block->number == 1)
+        for (uint32_t i = 0; i < LEADS; i++)
+            expected[i] = (struct counts_lead){0};
+    for (uint32_t i = 0; i + 1 < block->count; i++) {
+        struct x86_definition d[X86_DEFINITIONS_MAX];
+        struct spool_thing thing = { 0 };
+        if (!x86_definitions_as(&block->insns[i], d) || d[0].high)
+            continue;
+        uint32_t id = hook_counter_make_as(h, &thing);
+        uint64_t argument = hook_lead_argument(id, (enum engine_register)d[0].reg, d[0].width);
+        if (id < LEADS && hook_lead_as(h, HOOK_AFTER, i, lead_called, argument))
+            hook_call_as(h, HOOK_AFTER, i, lead_check, argument);
+    }
+}
+
+const struct tool tool_leads = {
+    .name = "leads", .flags = TOOL_LEADS, .block = block_leads,
+};
+
 struct flushed flushed;
 
 enum { MARK = 0x5a5a0000 };

@@ -25,6 +25,13 @@ extern struct asked {
  * block and reads memory by its operand, or repeats; adds up the same in `asked` by a called hook. */
 extern const struct tool tool_times;
 
+/* Results of instructions by leads (hook.h), and again by called hooks, which know what the leads have to do. */
+extern const struct tool tool_leads;
+extern struct led {
+    uint64_t results, calls;
+    uint64_t wrong; /* leads that called, or did not, or counted, otherwise than they had to */
+} led;
+
 /* That tool, or one of tools/tools.h. */
 const struct tool *tool_named(const char *name);
 

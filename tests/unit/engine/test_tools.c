@@ -101,6 +101,20 @@ static void counts_are_exact(void **state)
     assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
 }
 
+/* Whatever registers and flags are live, a lead calls when it has to, and then only. */
+static void leads_call_when_they_have_to(void **state)
+{
+    (void)state;
+    struct rig r;
+    led = (struct led){0};
+    rig_make(&r, &(struct engine_config){ .tool = &tool_leads });
+    for (const struct function *f = functions; f->name; f++)
+        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0), f->call(f->most / 2));
+    assert_int_equal(led.wrong, 0);
+    assert_in_range(led.calls, led.results / 20, led.results - led.results / 20);
+    rig_free(&r);
+}
+
 /* Calls each of four functions n times, from one place. */
 __attribute__((noinline, used)) static uint64_t in_turn(uint64_t n, void *const *callees)
 {
@@ -145,6 +159,7 @@ int main(void)
         cmocka_unit_test(nothing_changes),
         cmocka_unit_test(every_point_is_reached),
         cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(leads_call_when_they_have_to),
         cmocka_unit_test(targets_are_counted_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

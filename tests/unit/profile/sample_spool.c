@@ -1,5 +1,6 @@
 #include "sample.h"
 
+#include "lead.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,21 +172,24 @@ void sample_streams_in(const struct spool *s, struct spool_counts *c)
     store.record->missed = 3;
 }
 
-void sample_results_in(const struct spool *s, struct spool_counts *c)
+void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w)
 {
     static struct rows_store store;
     struct hotlist_random random;
     hotlist_random_seed(&random, 1);
     if (!rows_begin_as(&store, s, c, &c->results, 0, RESULT_LAYOUT, 7))
         abort();
+    w->record->tool = spool_ref_of(s, store.record);
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing result = {.key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
         uint32_t id = counts_thing_as(s, c, &result);
         struct spool_result *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
+        struct counts_lead lead = {0};
         if (!row)
             abort();
         for (uint64_t k = 0; k < 40; k++)
-            result_add_as(result_lead_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i), UINT64_MAX, &random);
+            result_add(&lead, result_front_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i), &random);
+        w->base[id] = (uint64_t)lead.left;
     }
     store.record->missed = 5;
 }
@@ -227,7 +231,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
-    sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
+    sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), &w);
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;
     munmap(w.base, w.capacity * sizeof *w.base);

@@ -1,0 +1,122 @@
+/* Deciding in line whether a hook is called (hook.h, hook_lead_as). What is looked at is the thread's own, in its
+ * counter window: left and bits, 16 bytes by id.
+ *
+ *      dec   qword gs:[left]           where the flags are dead
+ *      jns   on
+ *      cmp   reg, gs:[bits]
+ *      jne   call                      ; cold: the call, jmp on
+ *  on:
+ *
+ *      mov   gs:[slot_hook], rcx       elsewhere; unless rcx is dead
+ *      mov   rcx, gs:[left]
+ *      lea   rcx, [rcx - 1]
+ *      mov   gs:[left], rcx
+ *      movzx ecx, byte gs:[left + 7]   ; the sign: 0 or 0xff
+ *      jrcxz out
+ *      jmp   look                      ; cold: is ~bits + reg + 1, in the register's width, 0? jmp out
+ * out: mov   rcx, gs:[slot_hook]       ; else rcx again, the call, jmp on
+ *  on:
+ *
+ * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
+#include "engine/hook_emit.h"
+#include "engine/translate.h"
+
+enum { COLD_CALL = 52, COLD_LOOK = 116, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+
+struct look {
+    struct emit_mem left, bits;
+    unsigned reg, width;
+    bool spill; /* rcx is in its slot */
+};
+
+bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
+{
+    return e->config.tool->line && (hook->argument >> HOOK_LEAD_WIDTH & 15) >= LINE_LEAST;
+}
+
+static struct look look_of(const struct hook *hook, struct live live)
+{
+    int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
+    unsigned reg = hook->argument >> HOOK_LEAD_REGISTER & 15;
+    return (struct look){
+        .left = emit_gs(at), .bits = emit_gs(at + BITS), .reg = reg,
+        .width = hook->argument >> HOOK_LEAD_WIDTH & 15,
+        .spill = reg == X86_RCX || live.registers >> X86_RCX & 1,
+    };
+}
+
+static struct emit cold_begin(struct engine *e, uint32_t size)
+{
+    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
+    return (struct emit){ .at = at, .end = at + size + EMIT_LONGEST };
+}
+
+/* rcx = 0 if the register is the same. */
+static void compare_without_flags(struct emit *to, const struct look *l)
+{
+    unsigned reg = l->reg;
+    if (reg == X86_RCX) {
+        reg = X86_R11;
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
+    }
+    emit_mov_rm(to, 8, X86_RCX, l->bits);
+    emit_not_r(to, 8, X86_RCX);
+    emit_lea(to, l->width == 8 ? 8 : 4, X86_RCX, emit_indexed(reg, X86_RCX, 1, 1));
+    if (l->width < 4)
+        emit_movzx_rr(to, l->width, X86_RCX, X86_RCX);
+    if (l->reg == X86_RCX)
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
+}
+
+static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
+{
+    if (hook_lead_in_line(x->e, hook))
+        emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_HOOK), l->reg);
+    hook_call_emit(x->e, cold, hook, false, 0);
+    emit_jmp(cold, emit_here(&x->hot));
+}
+
+static void emit_with_flags(struct translation *x, const struct hook *hook, const struct look *l)
+{
+    struct emit *to = &x->hot, cold = cold_begin(x->e, COLD_CALL);
+    emit_dec_m(to, 8, l->left);
+    uint8_t *passed = emit_jump8(to, EMIT_JCC8 | EMIT_NS);
+    emit_alu_rm(to, EMIT_CMP, l->width, l->reg, l->bits);
+    emit_jcc(to, EMIT_NZ, emit_here(&cold));
+    emit_bind8(to, passed);
+    call_emit(x, &cold, hook, l);
+}
+
+static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
+{
+    struct emit *to = &x->hot, cold = cold_begin(x->e, COLD_LOOK);
+    if (l->spill)
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
+    emit_mov_rm(to, 8, X86_RCX, l->left);
+    emit_lea(to, 8, X86_RCX, emit_at(X86_RCX, -1));
+    emit_mov_mr(to, 8, l->left, X86_RCX);
+    emit_movzx_rm(to, 1, X86_RCX, emit_gs(l->left.disp + SIGN_BYTE));
+    uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
+    emit_jmp(to, emit_here(&cold));
+    emit_bind8(to, passed);
+    uint64_t out = emit_here(to);
+    if (l->spill)
+        emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
+    compare_without_flags(&cold, l);
+    uint8_t *same = emit_jump8(&cold, EMIT_JRCXZ8);
+    if (l->spill)
+        emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
+    call_emit(x, &cold, hook, l);
+    emit_bind8(&cold, same);
+    emit_jmp(&cold, out);
+}
+
+void hook_lead_emit_as(struct translation *x, const struct hook *hook, struct live live)
+{
+    struct look l = look_of(hook, live);
+    if (live.flags & X86_STATUS_FLAGS)
+        emit_without_flags(x, hook, &l);
+    else
+        emit_with_flags(x, hook, &l);
+}

@@ -1,0 +1,32 @@
+/* A result as translated code takes it: counted, if it is passed over or the same as before (src/engine/lead.c), or in
+ * the front (src/tools/results_line.S); else drawn. */
+#ifndef PENUMBRA_TESTS_LEAD_H
+#define PENUMBRA_TESTS_LEAD_H
+
+#include "sigsafe/spool_results.h"
+
+static inline int64_t *front_count(struct result_front *front, uint64_t value)
+{
+    for (unsigned i = 0; i < RESULT_FRONT; i++)
+        if (front->of[i].value == value)
+            return front->of[i].count < 0 ? NULL : &front->of[i].count;
+    return NULL;
+}
+
+static inline void result_add(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
+                              uint64_t value, struct hotlist_random *random)
+{
+    if (--lead->left >= 0 || value == lead->bits)
+        return;
+    bool same = lead->left < -1;
+    int64_t *now = front_count(front, value), *before = same ? front_count(front, lead->bits) : now;
+    if (!now || !before) {
+        result_draw_as(lead, front, row, value, random);
+        return;
+    }
+    *before += -lead->left - 1;
+    ++*now;
+    *lead = (struct counts_lead){.bits = same ? lead->bits : value};
+}
+
+#endif
