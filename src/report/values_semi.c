@@ -1,7 +1,9 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/saturate.h"
 #include "penumbra/module.h"
+#include "report/arguments.h"
 #include "report/ci.h"
 #include "report/compare_values.h"
 #include "report/text.h"
@@ -121,8 +123,30 @@ static double share_of(struct value_reader *r, const struct profile_hotlist *h)
     return share < 1 ? share : 1;
 }
 
-/* few: how many were observed too seldom to say anything. */
-static uint32_t find_candidates(struct value_reader *r, struct candidate *to, uint32_t *few)
+/* What is left out of the list. */
+struct omitted {
+    uint32_t few;    /* observed too seldom to say anything */
+    uint32_t unread; /* registers of arguments that the procedure does not read */
+};
+
+/* Is the hotlist one of "argument N", in a register that the procedure at the place does not read? */
+static bool is_unread(struct value_reader *r, const struct profile_hotlist *h)
+{
+    static const char argument[] = "argument ";
+    const struct profile_value_kind *kind = &r->values->kinds[h->kind];
+    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1))
+        return false;
+    unsigned number = (unsigned)(unsigned char)kind->name[sizeof argument - 1] - '1';
+    struct code *code = value_code(r, h->image);
+    struct code_function f;
+    size_t available = 0;
+    const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
+    if (number > 5 || !bytes || !code_function(code, h->offset, &f) || f.start != h->offset || f.end - f.start > available)
+        return false;
+    return !(arguments_read(bytes, f.end - f.start) >> number & 1);
+}
+
+static uint32_t find_candidates(struct value_reader *r, struct candidate *to, struct omitted *omitted)
 {
     const struct profile_values *v = r->values;
     uint32_t count = 0;
@@ -132,7 +156,11 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, ui
             continue;
         double kept = (double)h->list->observed * hotlist_probability(h->list);
         if (kept < KEPT_LEAST) {
-            ++*few;
+            omitted->few++;
+            continue;
+        }
+        if (is_unread(r, h)) {
+            omitted->unread++;
             continue;
         }
         double share = share_of(r, h), invariance = hotlist_invariance(h->list);
@@ -143,22 +171,23 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, ui
 }
 
 /* The ranked list, for the caller to free; NULL without memory. */
-static struct candidate *candidates_make(struct value_reader *r, uint32_t *count, uint32_t *few)
+static struct candidate *candidates_make(struct value_reader *r, uint32_t *count, struct omitted *omitted)
 {
     struct candidate *list = calloc(r->values->hotlist_count + 1u, sizeof *list);
-    *few = 0;
+    *omitted = (struct omitted){ 0 };
     if (!list || (!r->sampled && !value_samples(r))) {
         free(list);
         return NULL;
     }
-    *count = find_candidates(r, list, few);
+    *count = find_candidates(r, list, omitted);
     return list;
 }
 
 void value_json_semi_invariant(struct json *j, struct value_reader *r)
 {
-    uint32_t count = 0, few = 0;
-    struct candidate *list = candidates_make(r, &count, &few);
+    uint32_t count = 0;
+    struct omitted omitted;
+    struct candidate *list = candidates_make(r, &count, &omitted);
     json_key(j, "semi_invariant");
     json_open(j, '[');
     for (uint32_t i = 0; list && i < count && i < JSON_MOST; i++) {
@@ -177,8 +206,9 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r)
 bool report_semi_invariant(FILE *out, struct value_reader *r, const struct report_style *style,
                            struct err *e)
 {
-    uint32_t few = 0, count = 0;
-    struct candidate *list = candidates_make(r, &count, &few);
+    uint32_t count = 0;
+    struct omitted omitted;
+    struct candidate *list = candidates_make(r, &count, &omitted);
     if (!list)
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
     fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
@@ -199,10 +229,12 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
         fprintf(out, "\n%*s", 27, "");
         value_hotlist(out, r, h);
     }
-    if (few)
+    if (omitted.few)
         fprintf(out, "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
-                few, KEPT_LEAST);
-    if (!count && !few)
+                omitted.few, KEPT_LEAST);
+    if (omitted.unread)
+        fprintf(out, "%u more are in registers that the procedure called does not read as arguments\n", omitted.unread);
+    if (!count && !omitted.few && !omitted.unread)
         fputs("(no arguments, divisors, shift counts, indirect targets or loads were observed)\n", out);
     free(list);
     return true;

@@ -55,6 +55,9 @@ def known():
     for wanted in ("divisor", "shift count", "target", "loaded", "argument 1 from main"):
         expect(wanted in text, f"{wanted} is not in:\n{text}")
     semi = recording.report["semi_invariant"]
+    listed = {p["kind"] for p in semi if p["function"] == "length"}
+    expect("argument 1" in listed and not listed & {"argument 4", "argument 5", "argument 6"}, f"{listed}")
+    expect("that the procedure called does not read" in text, text)
     expect([p["gain"] for p in semi] == sorted((p["gain"] for p in semi), reverse=True), "not ranked")
     one, = [p for p in semi if p["kind"] == "divisor"]
     expect({**divisor, "gain": one["gain"], "time": one["time"]} == one, f"{one}")

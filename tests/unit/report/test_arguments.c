@@ -1,0 +1,58 @@
+/* What of the argument registers procedures read. */
+#include "report/arguments.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { RDI = 1, RSI = 2, RDX = 4, RCX = 8, R8 = 16, R9 = 32 };
+
+#define CHECK(read, ...)                                                   \
+    do {                                                                   \
+        static const uint8_t code[] = { __VA_ARGS__ };                     \
+        assert_int_equal(arguments_read(code, sizeof code), read);         \
+    } while (0)
+
+static void straight(void **state)
+{
+    (void)state;
+    CHECK(0, 0x31, 0xc0, 0xc3);                                     /* xor eax, eax; ret */
+    CHECK(RDI | RSI, 0x48, 0x8d, 0x04, 0x37, 0xc3);                 /* lea rax, [rdi + rsi]; ret */
+    CHECK(RDI, 0x89, 0xfe, 0x01, 0xf6, 0x31, 0xd2, 0xc3);           /* mov esi, edi; add esi, esi; xor edx, edx; ret */
+    CHECK(RCX, 0x31, 0xff, 0x01, 0xcf, 0xc3);                       /* xor edi, edi; add edi, ecx; ret */
+    CHECK(R8, 0x41, 0x57, 0x4d, 0x85, 0xc0, 0x41, 0x5f, 0xc3);      /* push r15; test r8, r8; pop r15; ret */
+}
+
+/* Of two ways one reads; a loop comes back with less. */
+static void branches(void **state)
+{
+    (void)state;
+    CHECK(RDI | RDX, 0x85, 0xff, 0x74, 0x03, 0x01, 0xd0, 0xc3, 0xc3); /* test edi, edi; jz 1f; add eax, edx; ret; 1: ret */
+    CHECK(RDI, 0xff, 0xcf, 0x75, 0xfc, 0xc3);                         /* 1: dec edi; jnz 1b; ret */
+    CHECK(RSI, 0x31, 0xff, 0xeb, 0x01, 0xc3, 0x01, 0xfe, 0x31, 0xf6, 0xeb, 0xf9); /* ...; jmp back to the ret */
+}
+
+/* A call takes what there is, and leaves nothing; what goes on elsewhere may read anything. */
+static void elsewhere(void **state)
+{
+    (void)state;
+    CHECK(0, 0xe8, 0, 0, 0, 0, 0x89, 0xf8, 0xc3);         /* call f; mov eax, edi; ret */
+    CHECK(0, 0xe9, 0, 1, 0, 0);                           /* jmp f */
+    CHECK(RSI, 0x01, 0xf0, 0xe9, 0, 1, 0, 0);             /* add eax, esi; jmp f */
+    CHECK(63 & ~RDI, 0x31, 0xff, 0xff, 0xe0);             /* xor edi, edi; jmp *rax */
+    CHECK(63, 0x74, 0x40, 0xc3);                          /* jz out */
+    CHECK(63 & ~RCX, 0x0f, 0x05, 0xc3);                   /* syscall; ret */
+    assert_int_equal(arguments_read(NULL, 0), ARGUMENTS_ALL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(straight),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
