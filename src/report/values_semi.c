@@ -134,7 +134,7 @@ static bool is_unread(struct value_reader *r, const struct profile_hotlist *h)
 {
     static const char argument[] = "argument ";
     const struct profile_value_kind *kind = &r->values->kinds[h->kind];
-    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1))
+    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1) != 0)
         return false;
     unsigned number = (unsigned)(unsigned char)kind->name[sizeof argument - 1] - '1';
     struct code *code = value_code(r, h->image);
