@@ -1,0 +1,16 @@
+;;; Recursion, conditions through 500 frames, non-local exits, collections of what is live on stacks.
+(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(define-condition x (error) ())
+(defun deep (n) (if (zerop n) (error 'x) (+ 1 (deep (- n 1)))))
+(defun far (n) (if (zerop n) (throw 'out 7) (+ 1 (far (- n 1)))))
+(defun kept (n) (let ((data (list n n))) (+ (if (zerop n) 0 (kept (- n 1))) (car data))))
+(let ((finish (+ (get-universal-time) (parse-integer (car (last sb-ext:*posix-argv*))))) (fine t))
+  (loop while (< (get-universal-time) finish)
+        do (setf fine (and fine
+                           (= (fib 20) 6765)
+                           (eq 'caught (handler-case (deep 500) (x () 'caught)))
+                           (= 7 (catch 'out (far 200)))
+                           (= 500500 (kept 1000))
+                           (equal "499" (car (last (sort (loop for i below 500 collect (format nil "~3,'0d" i)) #'string<))))))
+           (sb-ext:gc))
+  (format t "~a~%" (if fine "fine" "broken")))
