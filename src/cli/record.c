@@ -102,7 +102,7 @@ static void settle_config(struct recording *r)
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
-    r->config.trampoline = o->trampoline && !o->pid && r->config.mechanism != MECHANISM_CALLS &&
+    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
                            r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;

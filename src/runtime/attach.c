@@ -164,6 +164,8 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
                                                         F_DUPFD_CLOEXEC, 0));
     if (!process_join() || !registered())
         return give_up(ATTACH_MEMORY);
+    /* What leaves frames otherwise than by returning, and was loaded before us, does not pass through us. */
+    rt.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ATTACHED : TRAMPOLINE_NOT_ASKED;
     if (!images_init())
         return give_up(ATTACH_MEMORY);
     if (!signals_join())

@@ -127,6 +127,7 @@
     X(TRAMPOLINE_UNWINDER, "own-unwinder", "an image has an exception unwinder linked into it")    \
     X(TRAMPOLINE_SANITIZER, "sanitizer", "a sanitizer looks at its callers")                       \
     X(TRAMPOLINE_WINE, "wine", "Wine walks its stacks")                                            \
+    X(TRAMPOLINE_ATTACHED, "attached", "it ran already when the recording began")                  \
     X(TRAMPOLINE_LOST, "lost", "the program switched or skipped too many stacks unseen")
 
 /* Why a sequence of observed instructions did not reach the collector (tuples.h). */
