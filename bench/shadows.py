@@ -103,7 +103,10 @@ def observed_row(a, cell, program, profile, references_of):
     row = {k: s[k] for k in ("started", "completed", "instructions", "fork_us", "cow_faults")}
     row["ended"] = {k: v for k, v in s["ended"].items() if v}
     row["declined"] = {k: v for k, v in s["declined"].items() if v}
-    row["fork_ns"], row["coverage_estimated"] = s["cost"]["fork_ns"], s["coverage"]
+    cost = s["cost"]
+    row["fork_ns"], row["coverage_estimated"] = cost["fork_ns"], s["coverage"]
+    if cost["window_budget_ns"]:
+        row["worst_window"] = 100 * cost["worst_window_ns"] / cost["window_budget_ns"]
     total = references_of["instructions"]
     row["coverage"] = s["instructions"] / total if total else None
     found = compared(a, references_of[cell.tool], profile, cell.tool)
