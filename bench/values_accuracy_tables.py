@@ -35,7 +35,9 @@ def verdict(data):
     default = [e for e in data.values() if e["hz"] == DEFAULT_HZ]
     said = [f"{words}: {sum(met(e[m]) for e in default)} of {len(default)} programs, by chance alone it would be "
             f"{sum(met(e['by_chance'][m]) for e in default)}" for m, words, met in BOUNDS]
-    return f"At the default rate, {DEFAULT_HZ} Hz: {'; '.join(said)}.\n" if default else ""
+    missing = [p.name for p in suite.SUITE if f"{p.name}@{DEFAULT_HZ}" not in data]
+    left = f" Not measured yet: {', '.join(missing)}." if missing else ""
+    return f"At the default rate, {DEFAULT_HZ} Hz: {'; '.join(said)}.{left}\n" if default else ""
 
 
 def observed(data):
