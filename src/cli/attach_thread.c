@@ -144,6 +144,40 @@ static enum attach_stop run_a_little(pid_t tid, unsigned most_ms)
     return wait_for_interrupt(tid, most_ms);
 }
 
+/* The mask that the thread has behind a call that waits with one of its own. */
+static bool mask_get(pid_t tid, uint64_t *mask)
+{
+    return !ptrace(PTRACE_GETSIGMASK, tid, (void *)(uintptr_t)sizeof *mask, mask);
+}
+
+static void mask_set(pid_t tid, uint64_t mask)
+{
+    ptrace(PTRACE_SETSIGMASK, tid, (void *)(uintptr_t)sizeof mask, &mask);
+}
+
+void attach_thread_block_trap(pid_t tid, bool block)
+{
+    uint64_t mask;
+    if (mask_get(tid, &mask))
+        mask_set(tid, block ? mask | TRAP_BIT : mask & ~TRAP_BIT);
+}
+
+/* A signal that the thread blocks, maybe for ever, is let through: the kernel stops for it before the thread executes
+ * anything, and again right behind it. A call that waits begins again, with its own mask. */
+static enum attach_stop run_open(pid_t pid, pid_t tid, unsigned most_ms)
+{
+    uint64_t pending = 0, blocked = 0, mask = 0;
+    attach_status(pid, tid, "SigPnd", 16, &pending);
+    attach_status(pid, tid, "SigBlk", 16, &blocked);
+    bool shut = pending & blocked & TRAP_BIT && mask_get(tid, &mask);
+    if (shut)
+        mask_set(tid, mask & ~TRAP_BIT);
+    enum attach_stop stop = run_a_little(tid, most_ms);
+    if (shut && stop == ATTACH_STOPPED)
+        mask_set(tid, mask);
+    return stop;
+}
+
 enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi,
                                      unsigned most_ms)
 {
@@ -152,7 +186,7 @@ enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t
     while (stop == ATTACH_STOPPED && !is_drained(pid, tid, lo, hi)) {
         if (now_ms() >= until)
             return ATTACH_STUCK;
-        stop = run_a_little(tid, most_ms);
+        stop = run_open(pid, tid, most_ms);
     }
     return stop;
 }

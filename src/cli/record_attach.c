@@ -326,16 +326,6 @@ static pid_t *threads_blocking(pid_t pid, const pid_t *among, unsigned among_cou
     return threads;
 }
 
-static void mask_change(pid_t tid, bool block)
-{
-    uint64_t mask;
-    void *size = (void *)(uintptr_t)sizeof mask;
-    if (ptrace(PTRACE_GETSIGMASK, tid, size, &mask))
-        return;
-    mask = block ? mask | TRAP_BIT : mask & ~TRAP_BIT;
-    ptrace(PTRACE_SETSIGMASK, tid, size, &mask);
-}
-
 static void masks_open(struct record_attach *a, const pid_t *before, unsigned before_count)
 {
     if (!before_count)
@@ -344,7 +334,7 @@ static void masks_open(struct record_attach *a, const pid_t *before, unsigned be
     a->unblocked = threads_blocking(a->pid, before, before_count, &a->unblocked_count);
     for (unsigned i = 0; i < a->unblocked_count; i++)
         if (attach_thread_stop(a->unblocked[i], STOP_MS) == ATTACH_STOPPED) {
-            mask_change(a->unblocked[i], false);
+            attach_thread_block_trap(a->unblocked[i], false);
             attach_thread_go(a->pid, a->unblocked[i]);
         }
 }
@@ -409,7 +399,7 @@ static bool drain(const struct record_attach *a, pid_t pid, struct err *e)
         if (stop == ATTACH_STOPPED)
             stop = attach_thread_drain(pid, threads[i], lo, hi, STOP_MS);
         if (stop == ATTACH_STOPPED && pid == a->pid && was_unblocked(a, threads[i]))
-            mask_change(threads[i], true);
+            attach_thread_block_trap(threads[i], true);
         if (stop == ATTACH_STOPPED)
             attach_thread_go(pid, threads[i]);
         ok &= stop == ATTACH_STOPPED || stop == ATTACH_GONE;

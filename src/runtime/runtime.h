@@ -92,6 +92,7 @@ struct rt_thread {
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
     uint64_t last_cost;     /* ticks that the last sample took */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
+    uint64_t look_ticks;    /* of this sample, in which it looked at the thread's clock */
     uint64_t last_pc, last_sp; /* where it interrupted the thread */
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */

@@ -220,14 +220,16 @@ static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
     return charge.weight != 0;
 }
 
-/* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, our own
- * handler had blocked it, and the period may still be the program's: it expired in the kernel after the last one.
- * libc blocks it in the function that unblocks it: it belongs there. */
+/* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
+ * after it, our own handler had blocked it, and the period may still be the program's: it expired in the kernel after the
+ * last one. libc blocks it in the function that unblocks it: it belongs there. Where we are attached the program may
+ * have blocked it so, for any time. */
 static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
 {
-    if (r->r[UNWIND_RIP] != t->last_pc || r->r[UNWIND_RSP] != t->last_sp)
-        return signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;
-    return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
+    bool same = r->r[UNWIND_RIP] == t->last_pc && r->r[UNWIND_RSP] == t->last_sp;
+    if (same && trigger_was_just_now_as(t, ticks))
+        return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
+    return !rt.attached && signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;
 }
 
 /* True if a burst or a shadow is to begin. */

@@ -156,7 +156,8 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     t->base += t->period;
     if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || rt.process->exclude_kernel)
         return charge;
-    uint64_t now = clock_now_as(t);
+    uint64_t begun = sys_ticks_as(), now = clock_now_as(t);
+    t->look_ticks = sys_ticks_as() - begun;
     uint64_t mean = rt.config->period * t->multiple; /* not the period, which may be very short */
     uint64_t merged = now > t->base ? (now - t->base) / mean : 0;
     t->base += merged * mean;
@@ -192,6 +193,11 @@ uint64_t trigger_rest_as(struct rt_thread *t)
         t->base = now;
     }
     return owed_take(t);
+}
+
+bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
+{
+    return ticks_to_ns(ticks - t->last_ticks - t->last_cost) < 1000 * PREEMPTED_US;
 }
 
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
@@ -271,11 +277,15 @@ static void period_renew(struct rt_thread *t)
 }
 
 /* What the sample cost by the time stamp counter. A long time may be the handler's or, if it was
- * preempted, somebody else's: it is believed when the sample before was as long. */
+ * preempted, somebody else's: it is believed when the sample before was as long. But a look at the thread's clock is where
+ * a thread on a busy core is preempted every time: the kernel finds there that its turn is over. */
 static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     uint64_t cost = sys_ticks_as() - ticks_at_entry;
     uint64_t credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
+    if (t->look_ticks > credible)
+        cost -= t->look_ticks;
+    t->look_ticks = 0;
     if (t->last_cost > credible)
         credible = t->last_cost;
     t->last_cost = cost;

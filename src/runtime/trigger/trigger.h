@@ -65,6 +65,8 @@ struct trigger_charge {
     uint64_t weight;       /* samples for the interrupted context */
     uint64_t unattributed; /* periods that passed in contexts that could not be seen */
 };
+/* True if the thread can hardly have executed anything since the last sample was over. */
+bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks);
 /* True if less than half of a period of CPU time has passed since the last sample, at whose end the
  * one at hand was pending: most of its period had passed before. */
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks);

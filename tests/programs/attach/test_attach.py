@@ -56,8 +56,8 @@ class Program:
         out, _ = self.process.communicate(data, timeout=120)
         return sorted(out.decode().splitlines()), self.process.returncode
 
-    def status(self, field):
-        with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
+    def status(self, field, tid=None):
+        with open(f"/proc/{self.pid}/task/{tid or self.pid}/status", encoding="ascii") as file:
             for line in file:
                 if line.startswith(field + ":"):
                     return line.split()[1]
@@ -140,6 +140,18 @@ def test_busy():
 def test_allocating():
     """A thread that is inside malloc nearly always."""
     busy("malloc", function="allocate")
+
+
+def test_masked():
+    """A thread that blocks all signals after it was found: what waits for it is taken away when we leave."""
+    with Program(target("attach-busy"), "masked") as program:
+        program.record("--duration", "1", "-F", "4000")
+        expect(not program.handles_trap(), "the handler is still there")
+        for tid in os.listdir(f"/proc/{program.pid}/task"):
+            pending = program.status("SigPnd", tid)
+            expect(int(pending, 16) == 0, f"signals {pending} wait for thread {tid}")
+        program.process.terminate()
+        expect(program.end() == (["SIGTRAP default 1", "masked"], 5), "the program was disturbed")
 
 
 def test_python():

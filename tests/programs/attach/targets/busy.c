@@ -1,8 +1,12 @@
-/* busy: one thread that never waits; until SIGTERM. busy malloc: that does little but allocate. */
+/* busy: one thread that never waits; until SIGTERM. busy malloc: that does little but allocate. busy masked: one more, which
+ * blocks all signals from the moment on at which there is a handler for SIGTRAP, and says so. */
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static volatile sig_atomic_t stop;
 static volatile uint32_t sink;
@@ -37,14 +41,36 @@ __attribute__((noipa)) static void allocate(void)
         free(blocks[i]);
 }
 
+static void *masked(void *unused)
+{
+    struct sigaction now = {0};
+    sigset_t all;
+    while (!stop && now.sa_handler == SIG_DFL) {
+        compute();
+        sigaction(SIGTRAP, NULL, &now);
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    puts("masked");
+    fflush(stdout);
+    while (!stop)
+        compute();
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
-    (void)argv;
+    bool allocates = argc > 1 && strcmp(argv[1], "malloc") == 0, other = argc > 1 && !allocates;
+    pthread_t thread;
     signal(SIGTERM, on_term);
+    if (other && pthread_create(&thread, NULL, masked, NULL) != 0)
+        return 1;
     puts("ready");
     fflush(stdout);
     while (!stop)
-        argc > 1 ? allocate() : compute();
+        allocates ? allocate() : compute();
+    if (other)
+        pthread_join(thread, NULL);
     struct sigaction now;
     sigaction(SIGTRAP, NULL, &now);
     sigset_t blocked;
