@@ -15,6 +15,7 @@
 #ifndef PENUMBRA_RUNTIME_RUNTIME_H
 #define PENUMBRA_RUNTIME_RUNTIME_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -56,6 +57,8 @@ struct engine_thread;
 struct perf_event_mmap_page;
 
 /* What the carrier `burst` (carrier/burst.h) keeps about a thread. */
+enum { BURST_SENT = 4 }; /* SIGSEGV, SIGBUS, SIGFPE, SIGILL */
+
 struct rt_burst {
     struct engine_thread *engine; /* NULL: not made yet */
     uint64_t mask;   /* the program's, while a burst runs */
@@ -65,6 +68,8 @@ struct rt_burst {
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */
     uint32_t triggers; /* since the last burst */
+    uint32_t sent_count; /* signals for faults that somebody has sent meanwhile, for after the burst; of each ... */
+    siginfo_t sent[BURST_SENT]; /* ... one, as in the kernel */
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */
 };

@@ -144,6 +144,42 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     t->burst.active = false;
 }
 
+static uint64_t signals_block(void)
+{
+    uint64_t all = UINT64_MAX, before = 0;
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    return before;
+}
+
+static void signals_restore(uint64_t mask)
+{
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
+}
+
+/* A signal for faults that somebody has sent waits for the end of the burst; not in the kernel, where it would have to
+ * be blocked: a fault with a blocked signal ends the process. */
+static void sent_hold(struct rt_burst *b, const siginfo_t *info)
+{
+    for (uint32_t i = 0; i < b->sent_count; i++)
+        if (b->sent[i].si_signo == info->si_signo)
+            return;
+    const uint64_t *from = (const uint64_t *)(const void *)info;
+    uint64_t *to = (uint64_t *)(void *)&b->sent[b->sent_count++];
+    for (unsigned i = 0; i < sizeof *info / sizeof *to; i++)
+        to[i] = from[i];
+}
+
+/* They come when the mask is the program's again. */
+static void sent_release(struct rt_burst *b)
+{
+    if (!b->sent_count)
+        return;
+    signals_block();
+    for (uint32_t i = 0; i < b->sent_count; i++)
+        faults_requeue_as(b->sent[i].si_signo, &b->sent[i]);
+    b->sent_count = 0;
+}
+
 static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, int64_t not_run)
 {
     struct frame *f = frame_of(e);
@@ -152,8 +188,10 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     if (uses_rseq()) /* begun in this burst: no other one will meet it */
         turn_off(STOP_RSEQ);
     engine_flush_as(e, true);
-    burst_count(e->carrier, why, not_run);
+    struct rt_thread *t = e->carrier;
+    burst_count(t, why, not_run);
     engine_release_as(e);
+    sent_release(&t->burst);
     burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
 }
 
@@ -192,18 +230,6 @@ static const struct engine_carrier carrier = {
 };
 
 /* ---- what changes ---- */
-
-static uint64_t signals_block(void)
-{
-    uint64_t all = UINT64_MAX, before = 0;
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    return before;
-}
-
-static void signals_restore(uint64_t mask)
-{
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
-}
 
 /* The engine's lock is taken with signals blocked: a burst of the same thread would wait for it. */
 static void gone(uint64_t lo, uint64_t hi)
@@ -374,9 +400,8 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     struct rt_thread *t = gs ? thread_in_burst(gs) : NULL;
     if (!t)
         return false;
-    if (info->si_code <= 0) { /* somebody has sent it: after the burst */
-        *mask_of(u) |= UINT64_C(1) << (signal - 1);
-        faults_requeue_as(signal, info);
+    if (info->si_code <= 0) {
+        sent_hold(&t->burst, info);
         return true;
     }
     if (engine_probe_fault_as(u->uc_mcontext.gregs))
@@ -393,6 +418,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
     *mask_of(u) = t->burst.mask;
     engine_release_as(t->burst.engine);
+    sent_release(&t->burst);
     return true;
 }
 

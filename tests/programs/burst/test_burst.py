@@ -17,6 +17,13 @@ def had_bursts(recording):
     expect(recording.report["engine"]["bursts"] > 0, "no burst was taken")
 
 
+def sent():
+    """A fault during a burst in which the same signal, sent by somebody, waits for its end."""
+    recording = record([target("burst_sent"), "40"], length="100")
+    had_bursts(recording)
+    expect(recording.report["stopped"].get("fault", 0) > 0, "no fault came in a burst")
+
+
 def faults():
     recording = record([target("burst_faults"), "200"])
     had_bursts(recording)
