@@ -57,8 +57,6 @@ struct engine_thread;
 struct perf_event_mmap_page;
 
 /* What the carrier `burst` (carrier/burst.h) keeps about a thread. */
-enum { BURST_SENT = 4 }; /* SIGSEGV, SIGBUS, SIGFPE, SIGILL */
-
 struct rt_burst {
     struct engine_thread *engine; /* NULL: not made yet */
     uint64_t mask;   /* the program's, while a burst runs */
@@ -68,10 +66,15 @@ struct rt_burst {
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */
     uint32_t triggers; /* since the last burst */
-    uint32_t sent_count; /* signals for faults that somebody has sent meanwhile, for after the burst; of each ... */
-    siginfo_t sent[BURST_SENT]; /* ... one, as in the kernel */
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */
+};
+
+/* Signals for faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL) that somebody has sent during a burst, for after it: of each one, as
+ * in the kernel. */
+struct rt_sent {
+    uint32_t count;
+    siginfo_t signals[4];
 };
 
 /* Where the thread is while it waits at the barrier (carrier/shadow_barrier.h). */
@@ -127,6 +130,7 @@ struct rt_thread {
     struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
 
     struct rt_burst burst;
+    struct rt_sent sent;
     /* carrier/burst_watch.h */
     struct perf_event_mmap_page *watch; /* mapped in the process watch_pid (atomic), for the thread watch_tid */
     int32_t watch_pid, watch_tid;

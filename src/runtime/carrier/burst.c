@@ -158,26 +158,26 @@ static void signals_restore(uint64_t mask)
 
 /* A signal for faults that somebody has sent waits for the end of the burst; not in the kernel, where it would have to
  * be blocked: a fault with a blocked signal ends the process. */
-static void sent_hold(struct rt_burst *b, const siginfo_t *info)
+static void sent_hold(struct rt_sent *s, const siginfo_t *info)
 {
-    for (uint32_t i = 0; i < b->sent_count; i++)
-        if (b->sent[i].si_signo == info->si_signo)
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->signals[i].si_signo == info->si_signo)
             return;
     const uint64_t *from = (const uint64_t *)(const void *)info;
-    uint64_t *to = (uint64_t *)(void *)&b->sent[b->sent_count++];
+    uint64_t *to = (uint64_t *)(void *)&s->signals[s->count++];
     for (unsigned i = 0; i < sizeof *info / sizeof *to; i++)
         to[i] = from[i];
 }
 
 /* They come when the mask is the program's again. */
-static void sent_release(struct rt_burst *b)
+static void sent_release(struct rt_sent *s)
 {
-    if (!b->sent_count)
+    if (!s->count)
         return;
     signals_block();
-    for (uint32_t i = 0; i < b->sent_count; i++)
-        faults_requeue_as(b->sent[i].si_signo, &b->sent[i]);
-    b->sent_count = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        faults_requeue_as(s->signals[i].si_signo, &s->signals[i]);
+    s->count = 0;
 }
 
 static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, int64_t not_run)
@@ -191,7 +191,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     struct rt_thread *t = e->carrier;
     burst_count(t, why, not_run);
     engine_release_as(e);
-    sent_release(&t->burst);
+    sent_release(&t->sent);
     burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
 }
 
@@ -401,7 +401,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     if (!t)
         return false;
     if (info->si_code <= 0) {
-        sent_hold(&t->burst, info);
+        sent_hold(&t->sent, info);
         return true;
     }
     if (engine_probe_fault_as(u->uc_mcontext.gregs))
@@ -418,7 +418,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
     *mask_of(u) = t->burst.mask;
     engine_release_as(t->burst.engine);
-    sent_release(&t->burst);
+    sent_release(&t->sent);
     return true;
 }
 
