@@ -25,7 +25,7 @@ struct profile_shadows {
     uint64_t faults;         /* page faults in shadows */
     uint64_t pause_ns;       /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
-    uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork */
+    uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork; 0: faults_after is what forks caused */
     uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
     uint64_t cost_ns;                      /* of all forks: pauses and copies of pages */
     uint64_t worst_ns;  /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */

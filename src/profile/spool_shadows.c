@@ -34,10 +34,7 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     s->pause_ns = to_ns(load(&r->pause_ticks), hz);
     for (unsigned i = 0; i < SHADOW_PAUSES; i++)
         s->pauses[i] = load(&r->pauses[i]);
-    s->faults_before = load(&r->faults_before);
-    s->cpu_before_ns = load(&r->cpu_before_ns);
     s->faults_after = load(&r->faults_after);
-    s->cpu_after_ns = load(&r->cpu_after_ns);
     s->cost_ns = load(&r->cost_ns);
     s->worst_ns = load(&r->worst_ns);
     s->barriers = load(&r->barriers);

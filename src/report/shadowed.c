@@ -77,7 +77,7 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
     field(out, style, "forks");
-    fprintf(out, "half of them within %s, all in %s; %s page faults more than before the first\n",
+    fprintf(out, "half of them within %s, all in %s; %s page faults that they caused\n",
             text_duration(a, (double)profile_shadows_pause_ns(s)),
             text_duration(b, (double)s->pause_ns), text_count(c, profile_shadows_cow_faults(s)));
     if (s->cost_ns) {

@@ -38,6 +38,10 @@ static struct {
     struct spool_counts *counts;
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct usage last;            /* at the last fork */
+    struct usage window;          /* where the window began in which page faults are counted now */
+    uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest, and 1: since
+                                         the last fork, and before it; 0: there was none */
+    uint64_t copied;              /* page faults that all forks but the last have caused */
     uint64_t pause_ns;            /* CPU time of the last fork */
     struct shadow_budget budget;  /* of this process */
     uint64_t charged_ns;          /* to it, of the last fork's cost */
@@ -158,34 +162,57 @@ static uint64_t pages_in_use_as(void)
     return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
 }
 
-/* The program's page faults until the first fork, and since then. */
-static void usage_note(const struct usage *now)
+/* The program's own page faults are those of a moment in which nothing was left to be copied: copies come soon after a
+ * fork, and forks are rare. */
+static void window_look(const struct usage *now)
 {
-    struct spool_shadows *r = monitor.record;
-    monitor.last = *now;
-    if (!r->started) {
-        r->faults_before = now->faults;
-        r->cpu_before_ns = now->cpu_ns;
+    enum { WINDOW_NS = 10000000 };
+    uint64_t cpu = now->cpu_ns - monitor.window.cpu_ns;
+    if (cpu < WINDOW_NS)
         return;
-    }
-    r->faults_after = now->faults - r->faults_before;
-    r->cpu_after_ns = now->cpu_ns - r->cpu_before_ns;
+    uint64_t rate = (now->faults - monitor.window.faults) * 1000000u / (cpu / 1000u);
+    if (!monitor.calmest || rate < monitor.calmest - 1)
+        monitor.calmest = rate + 1;
+    monitor.window = *now;
 }
 
-/* What the last fork has cost so far: its pause, and page faults above the rate that there was before the
- * first one. Before the first, what it will cost: by the memory that has to be described anew. */
-static uint64_t cost_ns(const struct usage *now)
+static uint64_t own_rate(void)
 {
-    const struct spool_shadows *r = monitor.record;
-    if (!r->started)
-        return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
+    uint64_t a = monitor.calmest - 1, b = monitor.calmest_before - 1; /* UINT64_MAX: there was no window */
+    uint64_t least = a < b ? a : b;
+    return least == UINT64_MAX ? 0 : least;
+}
+
+/* Page faults since the last fork that the program would not have had without it. */
+static uint64_t copied_since(const struct usage *now)
+{
     uint64_t faults = now->faults - monitor.last.faults;
-    uint64_t per_ms = r->faults_before * 1000000u / (r->cpu_before_ns + 1);
-    uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000000u * per_ms;
+    uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000u * own_rate() / 1000000u;
     uint64_t copied = faults > own ? faults - own : 0;
     if (monitor.fork_pages && copied > monitor.fork_pages) /* there were no more to copy */
         copied = monitor.fork_pages;
-    return monitor.pause_ns + copied * rt.config->cow_ns;
+    return copied;
+}
+
+/* What the last fork has cost so far: its pause, and page faults above the program's own. Before the first, what it
+ * will cost: by the memory that has to be described anew. */
+static uint64_t cost_ns(const struct usage *now)
+{
+    if (!monitor.record->started)
+        return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
+    return monitor.pause_ns + copied_since(now) * rt.config->cow_ns;
+}
+
+/* A fork comes. */
+static void usage_note(const struct usage *now)
+{
+    struct spool_shadows *r = monitor.record;
+    if (r->started)
+        monitor.copied += copied_since(now);
+    r->faults_after = monitor.copied;
+    monitor.last = monitor.window = *now;
+    monitor.calmest_before = monitor.calmest;
+    monitor.calmest = 0;
 }
 
 /* What the last fork has cost since this was asked last goes to the account. */
@@ -355,6 +382,7 @@ static enum shadow_decline refusal_as(struct usage *now)
     guards_look_as(false);
     if (!usage_look_as(now))
         return DECLINE_BUDGET;
+    window_look(now);
     cost_charge(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
@@ -490,7 +518,8 @@ void shadow_forget(void)
     input_log_forget();
     monitor.record = NULL;
     monitor.counts = NULL;
-    monitor.last = (struct usage){0};
+    monitor.last = monitor.window = (struct usage){0};
+    monitor.calmest = monitor.calmest_before = monitor.copied = 0;
     shadow_budget_clear(&monitor.budget);
     monitor.charged_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;

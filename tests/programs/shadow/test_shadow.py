@@ -170,7 +170,7 @@ def threads_all():
     report = until_complete([target("shadow_pool"), "1000"], "--load", "0.001")
     there, started = report["shadows"]["threads"], report["shadows"]["started"]
     expect(there["scheduled"] >= started + 2, f"no shadow had several threads: {there}")
-    report = until_complete([target("shadow_pool"), "1500"])
+    report = until_complete([target("shadow_pool"), "500"])
     shadows, calls = report["shadows"], report["syscalls"]
     # Nothing was wrong with any of them: that would end in an illegal instruction, or in abort().
     expect(not shadows["ended"]["fault"] and not shadows["ended"]["signal"], f"{shadows}")
