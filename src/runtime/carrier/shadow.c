@@ -39,6 +39,7 @@ static struct {
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct usage last;            /* at the last fork */
     struct usage window;          /* where the window began in which page faults are counted now */
+    uint32_t windows;             /* that have ended since the last fork, or since the process began */
     uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest, and 1: since
                                          the last fork, and before it; 0: there was none */
     uint64_t copied;              /* page faults that all forks but the last have caused */
@@ -163,7 +164,7 @@ static uint64_t pages_in_use_as(void)
 }
 
 /* The program's own page faults are those of a moment in which nothing was left to be copied: copies come soon after a
- * fork, and forks are rare. */
+ * fork, so the first window after one does not count, nor the first of all, when the program makes its memory. */
 static void window_look(const struct usage *now)
 {
     enum { WINDOW_NS = 10000000 };
@@ -171,7 +172,7 @@ static void window_look(const struct usage *now)
     if (cpu < WINDOW_NS)
         return;
     uint64_t rate = (now->faults - monitor.window.faults) * 1000000u / (cpu / 1000u);
-    if (!monitor.calmest || rate < monitor.calmest - 1)
+    if (monitor.windows++ && (!monitor.calmest || rate < monitor.calmest - 1))
         monitor.calmest = rate + 1;
     monitor.window = *now;
 }
@@ -211,8 +212,10 @@ static void usage_note(const struct usage *now)
         monitor.copied += copied_since(now);
     r->faults_after = monitor.copied;
     monitor.last = monitor.window = *now;
-    monitor.calmest_before = monitor.calmest;
+    if (monitor.calmest)
+        monitor.calmest_before = monitor.calmest;
     monitor.calmest = 0;
+    monitor.windows = 0;
 }
 
 /* What the last fork has cost since this was asked last goes to the account. */
@@ -520,6 +523,7 @@ void shadow_forget(void)
     monitor.counts = NULL;
     monitor.last = monitor.window = (struct usage){0};
     monitor.calmest = monitor.calmest_before = monitor.copied = 0;
+    monitor.windows = 0;
     shadow_budget_clear(&monitor.budget);
     monitor.charged_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;

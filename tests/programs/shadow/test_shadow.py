@@ -391,6 +391,14 @@ def budget():
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
 
 
+def copies():
+    """What is copied after a fork is in the account, also if the program's own page faults all came at its start."""
+    report = until([target("shadow_rewrites"), "700"], lambda shadows: shadows["started"] >= 3, "--budget", "50")
+    shadows = report["shadows"]
+    least = (shadows["started"] - 2) * (8 << 20) // 4096 // 2
+    expect(shadows["cow_faults"] >= least, f"{shadows['cow_faults']} copies, at least {least} wanted: {shadows}")
+
+
 def text_report(recording):
     return run([PENUMBRA, "report", "--quick", recording.file]).stdout.decode()
 
