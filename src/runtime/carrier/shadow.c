@@ -31,6 +31,8 @@ struct usage {
     uint64_t faults, cpu_ns, pages;
 };
 
+#define NO_RATE UINT64_MAX
+
 static struct {
     uint32_t busy;                /* atomic: a thread is at it */
     uint32_t retired;             /* atomic: the engine knows code that has gone */
@@ -39,10 +41,9 @@ static struct {
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct usage last;            /* at the last fork */
     struct usage window;          /* where the window began in which page faults are counted now */
-    uint32_t windows;             /* that have ended since the last fork, or since the process began */
-    uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest, and 1: since
-                                         the last fork, and before it; 0: there was none */
-    uint64_t copied;              /* page faults that all forks but the last have caused */
+    bool settled;                 /* one has ended since the last fork, or since the process began */
+    uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest: since the last
+                                         fork, and before it */
     uint64_t pause_ns;            /* CPU time of the last fork */
     struct shadow_budget budget;  /* of this process */
     uint64_t charged_ns;          /* to it, of the last fork's cost */
@@ -51,7 +52,7 @@ static struct {
     uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
     uint64_t fork_ns;             /* what that fork cost, as far as it is known */
     uint64_t refused;             /* forks in a row */
-} monitor;
+} monitor = {.calmest = NO_RATE, .calmest_before = NO_RATE};
 
 /* ---- records ---- */
 
@@ -172,16 +173,16 @@ static void window_look(const struct usage *now)
     if (cpu < WINDOW_NS)
         return;
     uint64_t rate = (now->faults - monitor.window.faults) * 1000000u / (cpu / 1000u);
-    if (monitor.windows++ && (!monitor.calmest || rate < monitor.calmest - 1))
-        monitor.calmest = rate + 1;
+    if (monitor.settled && rate < monitor.calmest)
+        monitor.calmest = rate;
+    monitor.settled = true;
     monitor.window = *now;
 }
 
 static uint64_t own_rate(void)
 {
-    uint64_t a = monitor.calmest - 1, b = monitor.calmest_before - 1; /* UINT64_MAX: there was no window */
-    uint64_t least = a < b ? a : b;
-    return least == UINT64_MAX ? 0 : least;
+    uint64_t least = monitor.calmest < monitor.calmest_before ? monitor.calmest : monitor.calmest_before;
+    return least == NO_RATE ? 0 : least;
 }
 
 /* Page faults since the last fork that the program would not have had without it. */
@@ -207,15 +208,13 @@ static uint64_t cost_ns(const struct usage *now)
 /* A fork comes. */
 static void usage_note(const struct usage *now)
 {
-    struct spool_shadows *r = monitor.record;
-    if (r->started)
-        monitor.copied += copied_since(now);
-    r->faults_after = monitor.copied;
+    if (monitor.record->started)
+        monitor.record->faults_after += copied_since(now);
     monitor.last = monitor.window = *now;
-    if (monitor.calmest)
+    if (monitor.calmest != NO_RATE)
         monitor.calmest_before = monitor.calmest;
-    monitor.calmest = 0;
-    monitor.windows = 0;
+    monitor.calmest = NO_RATE;
+    monitor.settled = false;
 }
 
 /* What the last fork has cost since this was asked last goes to the account. */
@@ -344,7 +343,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         seat_give_back_as(seat, DECLINE_BARRIER);
         return;
     }
-    usage_note(now); /* until the first */
+    usage_note(now);
     input_log_need_as();
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
@@ -522,8 +521,8 @@ void shadow_forget(void)
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = monitor.window = (struct usage){0};
-    monitor.calmest = monitor.calmest_before = monitor.copied = 0;
-    monitor.windows = 0;
+    monitor.calmest = monitor.calmest_before = NO_RATE;
+    monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
     monitor.charged_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
