@@ -21,7 +21,9 @@ struct code {
     struct fde_starts starts;
     Dwarf_CFI *cfi; /* NULL: has none, then starts is empty too */
     Dwarf_Addr cfi_bias;
-    struct code_function last; /* found: tables ask for one instruction after the other, and rows are dear */
+    /* Found last: tables ask for one instruction after the other, and demangling and rows are dear. */
+    struct code_function last;
+    const struct symtab_entry *last_entry; /* NULL: by the unwind table */
 };
 
 static bool code_load(struct code *c)
@@ -115,16 +117,18 @@ static bool function_by_cfi(struct code *c, uint64_t address, struct code_functi
 
 bool code_function(struct code *c, uint64_t address, struct code_function *out)
 {
-    if (address >= c->last.start && address < c->last.end) {
+    const struct symtab_entry *entry = symtab_find(&c->symtab, address); /* symbols nest, the table's entries do not */
+    if (entry == c->last_entry && address >= c->last.start && address < c->last.end) {
         *out = c->last;
         return true;
     }
-    const struct symtab_entry *entry = symtab_find(&c->symtab, address);
     bool found = entry ? address < entry->end : function_by_cfi(c, address, out);
     if (entry)
         *out = (struct code_function){ demangle(&c->pool, entry->name), entry->start, entry->end };
-    if (found)
+    if (found) {
         c->last = *out;
+        c->last_entry = entry;
+    }
     return found;
 }
 
