@@ -121,7 +121,7 @@ bool compare_entries(const struct compare_entry *entries, size_t count, struct c
 static double mean_distance(double n, double p)
 {
     double k = floor(n * p);
-    if (p <= 0 || p >= 1 || k > n - 1)
+    if (p <= 0 || k > n - 1)
         return 0;
     double ways = lgamma(n) - lgamma(k + 1) - lgamma(n - k);
     return 2 * (1 - p) * p * exp(ways + k * log(p) + (n - 1 - k) * log1p(-p));

@@ -145,7 +145,7 @@ static void expected_overlap_by_hand(void **state)
 {
     (void)state;
     /* One draw of two equal entries has half of the weight; two draws have all of it or half of it. */
-    static const struct compare_entry one[] = {{7, 1}, {7, 0}}, two[] = {{7, 1}, {7, 1}};
+    static const struct compare_entry one[] = {{7, 1}, {7, 0}}, two[] = {{7, 1}, {7, 1}, {0, 0}};
     /* Of 1/4 and 3/4, three draws of which k are the first entry. */
     static const struct compare_entry three[] = {{1, 3}, {3, 0}};
     const double min[4] = {0.75, 0.25 + 2.0 / 3, 0.25 + 1.0 / 3, 0.25}, chance[4] = {27, 27, 9, 1};
@@ -153,7 +153,7 @@ static void expected_overlap_by_hand(void **state)
     for (int k = 0; k < 4; k++)
         sum += chance[k] / 64 * min[k];
     assert_near(compare_expected_overlap(one, 2), 0.5);
-    assert_near(compare_expected_overlap(two, 2), 0.75);
+    assert_near(compare_expected_overlap(two, 3), 0.75);
     assert_near(compare_expected_overlap(three, 2), sum);
     /* Nothing is left to chance where there is one entry. */
     assert_near(compare_expected_overlap(one, 1), 1);

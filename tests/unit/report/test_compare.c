@@ -1,4 +1,5 @@
 /* Comparing results: only what the perfect profile has counts, and what chance makes of as many observations. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,7 @@ static void begin(const char *carrier)
     }
 }
 
-static struct comparison compare(void)
+static struct comparison compare_by(enum compare_by by)
 {
     struct comparison c = { 0 };
     struct err e = { 0 };
@@ -54,7 +55,7 @@ static struct comparison compare(void)
         views[side] = view_build(profiles[side], symbols[side], &(struct view_options){ 0 }, &e);
         assert_non_null(views[side]);
     }
-    if (!compare_views(views[PERFECT], views[SAMPLED], COMPARE_RESULT, &c, &e))
+    if (!compare_views(views[PERFECT], views[SAMPLED], by, &c, &e))
         fail_msg("%s", e.message);
     for (unsigned side = 0; side < SIDES; side++) {
         view_free(views[side]);
@@ -62,6 +63,11 @@ static struct comparison compare(void)
         profile_free(profiles[side]);
     }
     return c;
+}
+
+static struct comparison compare(void)
+{
+    return compare_by(COMPARE_RESULT);
 }
 
 static void what_the_perfect_profile_lacks_is_left_out(void **state)
@@ -102,6 +108,27 @@ static void what_is_seen_once_seems_constant(void **state)
     c = compare();
     assert_true(c.diff_top == 0);
     assert_true(c.chance.diff_top > 0 && c.chance.diff_top < 0.02);
+    /* It is the perfect profile that is drawn from. */
+    begin("burst");
+    observe(PERFECT, 0x10, 0, 16, 1000);
+    observe(SAMPLED, 0x10, 0, 1, 4000);
+    c = compare_by(COMPARE_INSTRUCTION);
+    assert_true(c.diff_top == 15.0 / 16);
+    assert_true(c.chance.diff_top > 0 && c.chance.diff_top < 0.02);
+    assert_true(c.chance.overlap == 1);
+}
+
+/* What a thinned hotlist has once stands for values that are all different. */
+static void what_was_kept_once_is_not_drawn_twice(void **state)
+{
+    (void)state;
+    begin("burst");
+    observe(PERFECT, 0x10, 0, 1, 1);
+    profiles[PERFECT]->values->hotlists[0].list->steps = 100;
+    observe(SAMPLED, 0x10, 0, 1, 10);
+    struct comparison c = compare();
+    assert_true(c.diff_top == 0);
+    assert_true(fabs(c.chance.diff_top - 0.9) < 1e-9);
 }
 
 static void shadows_are_not_independent_draws(void **state)
@@ -120,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_perfect_profile_lacks_is_left_out),
         cmocka_unit_test(what_is_seen_once_seems_constant),
+        cmocka_unit_test(what_was_kept_once_is_not_drawn_twice),
         cmocka_unit_test(shadows_are_not_independent_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

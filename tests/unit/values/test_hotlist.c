@@ -242,6 +242,8 @@ static void tables_flush_the_lower_half(void **state)
     assert_int_equal(count_of(h, 1000), 0);
     assert_int_equal(count_of(h, 40), 0);
     assert_true(count_of(h, 24) > 50);
+    /* A share is one of the stream, not of what is left in the table. */
+    assert_true(hotlist_share(h, &h->entries[0]) == (double)h->entries[0].count / HOTLIST_TNV_INTERVAL);
     hotlist_add(h, HOTLIST_TNV, plain(1000), &r);
     assert_int_equal(count_of(h, 1000), 1);
     assert_true(hotlist_check(h, HOTLIST_TNV));
