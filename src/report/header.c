@@ -125,14 +125,14 @@ static void write_reason(FILE *out, uint64_t count, const char *name, const char
         fprintf(out, "%-10s%10s  %s: %s\n", "", text_count(number, count), name, sentence);
 }
 
-/* Samples, bursts or triggers for shadows that were not dropped. */
+/* Triggers that were not dropped: those for bursts or shadows, or all of them where samples are taken besides. */
 static uint64_t count_kept(const struct profile *p, const struct profile_totals *t)
 {
     const struct profile_shadows *s = p->shadows;
     uint64_t kept = (p->counts ? p->counts->bursts : 0) + (s ? s->started : 0);
     for (unsigned i = 0; s && i < DECLINE_COUNT; i++)
         kept += s->declined[i];
-    return kept ? kept : t->weight;
+    return kept > t->weight ? kept : t->weight;
 }
 
 static void write_losses(FILE *out, const struct profile *p, const struct profile_totals *t,

@@ -267,6 +267,17 @@ static void text_shows_losses(void **state)
     contains(text, " 90.00%   90.00%            90  b");
     contains(text, "  0.00%  100.00%             0  a");
     free(text);
+    /* Bursts may be as many as the samples, fewer (where every second one begins one), or there are no samples. */
+    p->counts = profile_counts_new("burst", "values");
+    p->counts->bursts = 50;
+    text = text_of(f.view, &style, false);
+    contains(text, "dropped   100 (50.00% of all)");
+    free(text);
+    p->counts->bursts = 300;
+    text = text_of(f.view, &style, false);
+    contains(text, "dropped   100 (25.00% of all)");
+    free(text);
+    p->counts->bursts = 0;
     /* Triggers for shadows are no samples: those that were taken made one, or were declined. */
     p->shadows = calloc(1, sizeof *p->shadows);
     p->shadows->started = 100;
