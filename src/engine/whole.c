@@ -9,6 +9,7 @@
 #include "engine/state.h"
 #include "engine/whole_internal.h"
 #include "engine/whole_syscall.h"
+#include "sigsafe/rseq.h"
 #include "sigsafe/sys.h"
 
 _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]) == UCONTEXT_RSP, "whole_layout.h");
@@ -188,17 +189,11 @@ enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason wh
 
 /* ---- beginning ---- */
 
-enum { RSEQ_SIGNATURE = 0x53053053, RSEQ_UNREGISTER = 1, RSEQ_SIZE = 32, RSEQ_CPU_ID_FAILED = -2 };
-
 /* A copied critical section would not be one: glibc does without. */
-static void rseq_end(void *rseq)
+static void rseq_end(struct rseq *area)
 {
-    struct {
-        uint32_t cpu_id_start, cpu_id;
-    } *area = rseq;
-    if (rseq && sys_call6_as(SYS_rseq, (long)rseq, RSEQ_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE, 0,
-                             0) == 0)
-        area->cpu_id = (uint32_t)RSEQ_CPU_ID_FAILED;
+    if (area && rseq_end_as(area))
+        area->cpu_id = (uint32_t)RSEQ_CPU_ID_REGISTRATION_FAILED;
 }
 
 static bool gs_free(void)

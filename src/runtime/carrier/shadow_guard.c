@@ -78,6 +78,7 @@ static void prepare_as(void)
     sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SET, 0, 0);
     sys_call6_as(SYS_rt_sigaction, SIGCHLD, (long)&buried, 0, KERNEL_SET, 0, 0);
     sys_call6_as(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0, 0);
+    shadow_rseq_part_as();
 }
 
 /* ---- in the shadow ---- */

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include "engine/mappings.h"
+#include "runtime/carrier/translated.h"
 #include "runtime/runtime.h"
+#include "sigsafe/rseq.h"
 #include "sigsafe/sys.h"
 
 enum { RANGES = 1024 };
@@ -50,6 +52,20 @@ static bool take_away(void *data, const struct mapping *m)
 bool shadow_memory_part_as(void)
 {
     return mappings_each_as(take_away, NULL);
+}
+
+/* The thread stays on the processor that its area names, as far as it can tell: nothing interrupts it. */
+void shadow_rseq_part_as(void)
+{
+    enum { WORDS = RSEQ_SIZE / sizeof(uint64_t) };
+    uint64_t before[WORDS], *area = translated_rseq_area_as();
+    if (!area)
+        return;
+    for (unsigned i = 0; i < WORDS; i++)
+        before[i] = area[i];
+    if (rseq_end_as(area))
+        for (unsigned i = 0; i < WORDS; i++)
+            area[i] = before[i];
 }
 
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi)

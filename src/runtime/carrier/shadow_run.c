@@ -335,6 +335,7 @@ void shadow_begin_as(const struct shadow_start *start)
     enum { EFLAGS_TF = 0x100 };
     self_describe_as(start);
     burst_shadow_begins_as();
+    shadow_rseq_part_as();
     die_with_parent_as(start->parent);
     if (!shadow_files_part_as())
         shadow_end_as(END_SETUP);

@@ -92,6 +92,9 @@ bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags);
 bool shadow_memory_part_as(void);
 /* Some of it is in [lo, hi). */
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
+/* The kernel does not write to the memory of the thread that forked by itself any more: a shadow may give that memory
+ * back while it, or its guard, goes on. */
+void shadow_rseq_part_as(void);
 
 /* ---- system calls ---- */
 

@@ -129,6 +129,11 @@ def family():
     record([target("shadow_family")], "--no-follow")
 
 
+def guards():
+    """Whoever waits for a shadow ends by itself, after it."""
+    record([target("shadow_guarded")], size="100k")
+
+
 def brief():
     """Whoever ends soon has its shadows counted as ended with it; a thread that ends leaves its process's alone."""
     for what in ("processes", "threads"):
@@ -173,7 +178,7 @@ def threads_all():
     report = until_complete([target("shadow_pool"), "500"])
     shadows, calls = report["shadows"], report["syscalls"]
     # Nothing was wrong with any of them: that would end in an illegal instruction, or in abort().
-    expect(not shadows["ended"]["fault"] and not shadows["ended"]["signal"], f"{shadows}")
+    expect(not any(shadows["ended"][how] for how in ("fault", "signal", "killed")), f"{shadows}")
     expect(not shadows["ended"]["setup"] and shadows["threads"]["switches"] > 0, f"{shadows}")
     expect(calls["unsafe"].get("exit", 0) > 0 and calls["miscellaneous"]["futex"] > 0, f"{calls}")
     seen = {block["function"] for block in report["blocks"] if block["function"].startswith("work_")}
@@ -181,6 +186,18 @@ def threads_all():
     all_threads([target("shadow_threads")], "--seed", "7", "--tool", "edges")
     alone = until_complete([target("shadow_steady"), "1000"])["shadows"]
     expect(alone["completed"] <= alone["threads"]["rebuilt"] <= alone["started"] and not alone["threads"]["switches"], f"{alone}")
+
+
+def threads_leave():
+    """Of the thread that was interrupted nothing is left in the shadow, not even its memory: the others go on."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        shadows = all_threads([target("shadow_leaving")], "--skip-shared-writes", "--sample-size", "10M",
+                              some=False).report["shadows"]
+        expect(not shadows["ended"]["killed"] and not shadows["ended"]["fault"], f"{shadows}")
+        if shadows["skipped_writes"]:
+            return
+        expect(time.monotonic() < end, f"no shadow came behind the end of a thread: {shadows}")
 
 
 SLEEPS = {"clock_nanosleep", "poll", "pselect6", "epoll_wait", "futex", "rt_sigtimedwait", "read", "recvfrom"}
