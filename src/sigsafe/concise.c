@@ -145,6 +145,12 @@ uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotl
     return h->steps ? (uint64_t)(share >> 64) + (hotlist_random_next(r) < (uint64_t)share) : count;
 }
 
+static void fit(struct hotlist *h, struct hotlist_random *r)
+{
+    while (h->count > HOTLIST_CONCISE_MAX)
+        hotlist_thin(h, r);
+}
+
 void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, struct hotlist_random *r)
 {
     struct hotlist_entry *entry = hotlist_find(h, value);
@@ -152,7 +158,7 @@ void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t co
         entry->count += count;
         return;
     }
+    fit(h, r); /* who was killed before it fitted has left one too many */
     hotlist_append(h, value, count);
-    while (h->count > HOTLIST_CONCISE_MAX)
-        hotlist_thin(h, r);
+    fit(h, r);
 }

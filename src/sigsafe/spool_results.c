@@ -28,13 +28,10 @@ static void enter_all(struct hotlist *list, uint64_t value, uint64_t count, stru
     uint32_t at = index_of(list, value);
     if (!count)
         return;
-    if (at < list->count) {
+    if (at < list->count)
         count_up(list, at, count);
-        return;
-    }
-    hotlist_append(list, (struct hotlist_value){.bits = value}, count);
-    while (list->count > HOTLIST_CONCISE_MAX)
-        hotlist_thin(list, r);
+    else
+        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, count, r);
 }
 
 /* `count` results of one value, of which the first `gap` are passed over. How many of those that come next are. Of very
@@ -65,14 +62,15 @@ static void store_signed(int64_t *at, int64_t value)
     __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
-/* The front's entries enter the hotlist. */
+/* The front's entries enter the hotlist. Until it is made again there are none: who is killed while p becomes less than 1
+ * leaves no front that would go on counting. */
 static void front_take(struct result_front *front, struct spool_result *row, struct hotlist_random *r)
 {
     for (unsigned i = 0; i < RESULT_FRONT && !row->list.steps; i++) {
         int64_t count = front->of[i].count;
+        store_signed(&front->of[i].count, INT64_MIN);
         if (count <= 0)
             continue;
-        store_signed(&front->of[i].count, 0);
         store(&row->seen, row->seen + (uint64_t)count);
         enter_all(&row->list, front->of[i].value, (uint64_t)count, r);
     }

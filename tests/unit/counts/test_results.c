@@ -2,9 +2,11 @@
  * exact. */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <x86intrin.h>
 
 #include <cmocka.h>
 
@@ -19,6 +21,7 @@ struct row {
         struct spool_result row;
         uint8_t bytes[RESULT_ROW_SIZE];
     };
+    uint64_t behind; /* the next row */
 };
 
 static void add(struct row *r, uint64_t value)
@@ -244,6 +247,59 @@ static void test_killed(void **state)
     assert_false(result_copy(&copy, r.lead, &r.front, &r.row));
 }
 
+enum { TRAP_FLAG = 0x100 };
+static struct row stepped, before; /* as it was when it was looked at last */
+static struct {
+    uint64_t taken; /* results, the one under way included */
+    unsigned states, refused, too_many, unsound, written, lost;
+} killed;
+
+/* Whoever is killed here leaves no more than there was; whoever goes on there keeps to the row, and loses nothing but
+ * what is passed over before the row knows of it. */
+static void killed_here(int signal)
+{
+    enum { MORE = 60 };
+    union result_list copy;
+    (void)signal;
+    if (!memcmp(&stepped, &before, sizeof before))
+        return;
+    before = stepped;
+    killed.states++;
+    struct row r = stepped;
+    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row);
+    killed.too_many += copy.list.observed > killed.taken;
+    uint64_t observed = copy.list.observed, passed = r.lead.left > 0 ? (uint64_t)r.lead.left : 0;
+    for (uint64_t i = 0; i < MORE; i++)
+        add(&r, i % 3 ? 7 + i % 2 : 5000 + i / 20);
+    killed.written += r.behind != 0;
+    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row);
+    killed.unsound += !hotlist_check(&copy.list, HOTLIST_CONCISE);
+    killed.lost += copy.list.observed + passed < observed + MORE || copy.list.observed > observed + MORE;
+}
+
+static void test_killed_anywhere(void **state)
+{
+    enum { REPEATED = 14, LENGTH = 26 };
+    struct sigaction action = {.sa_handler = killed_here}, old;
+    (void)state;
+    stepped = row_new(5);
+    before = stepped;
+    assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+    for (uint64_t i = 0; i < LENGTH; i++) {
+        killed.taken++;
+        __writeeflags(__readeflags() | TRAP_FLAG);
+        add(&stepped, i < REPEATED ? 7 + i / 2 % 6 : 1000 + i);
+        __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
+    }
+    sigaction(SIGTRAP, &old, NULL);
+    assert_true(stepped.row.list.steps && killed.states > 10 * LENGTH);
+    assert_int_equal(killed.refused, 0);
+    assert_int_equal(killed.too_many, 0);
+    assert_int_equal(killed.unsound, 0);
+    assert_int_equal(killed.written, 0);
+    assert_int_equal(killed.lost, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_one_for_good),
         cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,10 @@ static inline void result_add(struct counts_lead *lead, struct result_front *fro
         result_draw_as(lead, front, row, value, random);
         return;
     }
-    *before += -lead->left - 1;
-    ++*now;
+    int64_t more = -lead->left - 1;
     *lead = (struct counts_lead){.bits = same ? lead->bits : value};
+    *before += more;
+    ++*now;
 }
 
 #endif
