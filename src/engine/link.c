@@ -129,6 +129,21 @@ static bool ranges_overlap(const struct engine *e, uint64_t lo, uint64_t hi)
     return e->range_count == ENGINE_RANGES;
 }
 
+/* Does the block come from there, or has it been made by a look at what it goes on to (liveness_ahead)? */
+static bool is_from(const struct engine *e, const struct block *block, uint64_t lo, uint64_t hi)
+{
+    if (overlaps(lo, hi, block->pc, block->pc + block->size))
+        return true;
+    if (!e->config.tool || !(e->config.tool->flags & TOOL_LEADS))
+        return false;
+    for (uint32_t i = 0; i < block->exit_count; i++) {
+        uint64_t target = exit_at(&e->blocks, block->first_exit + i)->target;
+        if (overlaps(lo, hi, target, target + LIVENESS_AHEAD))
+            return true;
+    }
+    return false;
+}
+
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi)
 {
     engine_lock_as(e);
@@ -138,8 +153,7 @@ void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi)
     if (ranges_overlap(e, lo, hi))
         for (uint32_t i = 1; i < e->blocks.used; i++) {
             struct block *block = block_at(&e->blocks, i);
-            if (!(block->flags & BLOCK_DEAD) &&
-                overlaps(lo, hi, block->pc, block->pc + block->size))
+            if (!(block->flags & BLOCK_DEAD) && is_from(e, block, lo, hi))
                 unlink_as(e, block);
         }
     engine_unlock_as(e);

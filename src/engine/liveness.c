@@ -35,9 +35,9 @@ uint8_t liveness_flags_at_entry(struct x86_insn *insns, const uint8_t *const *co
 
 uint8_t liveness_ahead(const uint8_t *code, uint64_t available)
 {
-    enum { INSNS = 10, LONGEST = 15 };
+    enum { LONGEST = 15 };
     uint8_t live = 0, unknown = UINT8_MAX;
-    for (unsigned i = 0; i < INSNS && available >= LONGEST && unknown & X86_STATUS_FLAGS; i++) {
+    for (unsigned i = 0; i < LIVENESS_AHEAD / LONGEST && available >= LONGEST && unknown & X86_STATUS_FLAGS; i++) {
         struct x86_insn insn;
         unsigned length = x86_decode_as(code, LONGEST, &insn);
         if (!length || insn.kind != X86_ORDINARY)

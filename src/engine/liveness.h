@@ -19,7 +19,9 @@ struct live {
 /* out[i]: before instruction i; out[count]: behind the last, where these flags are live. */
 void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, struct live *out);
 
-/* Flags that are live before the code of which so many bytes may be read, as far as its first instructions say. */
+/* Flags that are live before the code of which so many bytes may be read, as far as its first instructions say: not
+ * more than so many bytes. */
+enum { LIVENESS_AHEAD = 150 };
 uint8_t liveness_ahead(const uint8_t *code, uint64_t available);
 
 /* Only which status flags are live before the first instruction: the first few mostly say. Of the instructions only the

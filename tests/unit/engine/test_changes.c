@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "callbacks.h"
 #include "functions.h"
 #include "run.h"
 
@@ -98,6 +99,25 @@ static void trusted_code_changes_when_told(void **state)
                          (uint64_t)(uintptr_t)code + 67);
     assert_int_equal(call_code(code + 64), 2);
     assert_int_equal(call_code(code + 128), 5);
+}
+
+/* A jump to another page, whose code overwrites the flags that the jump leaves, and then reads them: they were looked up
+ * from where the jump is, which has not changed. */
+static void flags_behind_a_jump_change(void **state)
+{
+    static const uint8_t jump[] = {0x83, 0xff, 0x07, 0x8d, 0x47, 0x05, 0xe9, 0xf5, 0x0f, 0, 0}; /* cmp edi, 7; lea eax, [rdi + 5]; jmp */
+    static const uint8_t overwrite[] = {0x31, 0xc0, 0xc3};                                     /* xor eax, eax; ret */
+    static const uint8_t read[] = {0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3};                  /* sete al; movzx eax, al; ret */
+    uint8_t *there = code + CODE / 2;
+    (void)state;
+    memcpy(code, jump, sizeof jump);
+    memcpy(there, overwrite, sizeof overwrite);
+    assert_int_equal(rig_call(&rig, there, 7, 0, 0, 0), 0); /* so that the jump is not laid in front of it */
+    assert_int_equal(rig_call(&rig, code, 7, 0, 0, 0), 0);
+    memcpy(there, read, sizeof read);
+    engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)there, (uint64_t)(uintptr_t)code + CODE);
+    for (uint64_t n = 5; n < 10; n++)
+        assert_int_equal(rig_call(&rig, code, n, 0, 0, 0), n == 7);
 }
 
 /* a: jmp b (laid behind), b: jz c; b's other way: d. Each is changed and dropped by itself. */
@@ -207,11 +227,12 @@ static void many_calls_are_paired(void **state)
 }
 
 static bool paired;
+static const struct tool *tool; /* NULL: none */
 
 static int setup(void **state)
 {
     (void)state;
-    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired });
+    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired, .tool = tool });
     code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(code != MAP_FAILED);
     return 0;
@@ -231,6 +252,13 @@ static int setup_paired(void **state)
     return setup(state);
 }
 
+static int setup_leads(void **state)
+{
+    paired = false;
+    tool = &tool_leads;
+    return setup(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(links_are_undone, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(a_full_cache_stops, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_cache, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(flags_behind_a_jump_change, setup_leads, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
