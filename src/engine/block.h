@@ -25,6 +25,7 @@ enum {
     BLOCK_DEAD = 2,    /* unlinked: not to be entered again */
     BLOCK_CHECKED = 4, /* compares its own bytes when it is entered */
     BLOCK_FORGOTTEN = 8, /* not to be found any more; what leads to it still does */
+    BLOCK_LOOKED = 16, /* made by a look at the code that its exits lead to (liveness_ahead) */
 };
 
 struct block {

@@ -129,14 +129,12 @@ static bool ranges_overlap(const struct engine *e, uint64_t lo, uint64_t hi)
     return e->range_count == ENGINE_RANGES;
 }
 
-/* Does the block come from there, or has it been made by a look at what it goes on to (liveness_ahead)? */
+/* Does the block come from there, or has it been made by a look at what is there? */
 static bool is_from(const struct engine *e, const struct block *block, uint64_t lo, uint64_t hi)
 {
     if (overlaps(lo, hi, block->pc, block->pc + block->size))
         return true;
-    if (!e->config.tool || !(e->config.tool->flags & TOOL_LEADS))
-        return false;
-    for (uint32_t i = 0; i < block->exit_count; i++) {
+    for (uint32_t i = 0; block->flags & BLOCK_LOOKED && i < block->exit_count; i++) {
         uint64_t target = exit_at(&e->blocks, block->first_exit + i)->target;
         if (overlaps(lo, hi, target, target + LIVENESS_AHEAD))
             return true;

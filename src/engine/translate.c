@@ -302,8 +302,11 @@ static void block_code_as(struct translation *x, bool checked)
 {
     struct engine *e = x->e;
     bool tool = x->hooked;
-    if (tool)
-        liveness_scan(e->insns, x->count, flags_behind(x), e->live);
+    if (tool) {
+        uint8_t flags = flags_behind(x);
+        x->block->flags |= flags == UINT8_MAX ? 0 : BLOCK_LOOKED;
+        liveness_scan(e->insns, x->count, flags, e->live);
+    }
     if (checked)
         prologue_check_as(x);
     if (tool && x->looks)
