@@ -7,16 +7,35 @@
 #include "profile/shadows.h"
 
 /* The plain numbers, in the order of the file. */
-enum { NUMBERS = 12, STOPPED_NUMBERS = 6 };
+enum { NUMBERS = 8, STOPPED_NUMBERS = 6 };
 
 static void numbers_of(struct profile_shadows *s, uint64_t *numbers[NUMBERS])
 {
     uint64_t *const all[NUMBERS] = {
         &s->load_milli, &s->started,  &s->instructions,  &s->skipped_writes,
         &s->cpu_ns,     &s->run_ns,   &s->faults,        &s->pause_ns,
-        &s->faults_before, &s->cpu_before_ns, &s->faults_after, &s->cpu_after_ns,
     };
     memcpy(numbers, all, sizeof all);
+}
+
+/* Page faults that forks have caused. Files of older versions may have all of the program's instead, and its CPU time, until
+ * the first fork and since then: what it would have had at the rate before is not the forks'. */
+enum { BEFORE, BEFORE_NS, AFTER, AFTER_NS, COPIES_NUMBERS };
+
+static void put_copies(struct buf *b, uint64_t copies)
+{
+    const uint64_t numbers[COPIES_NUMBERS] = {[AFTER] = copies};
+    for (unsigned i = 0; i < COPIES_NUMBERS; i++)
+        buf_put_uleb(b, numbers[i]);
+}
+
+static uint64_t get_copies(struct cursor *c)
+{
+    uint64_t n[COPIES_NUMBERS];
+    for (unsigned i = 0; i < COPIES_NUMBERS; i++)
+        n[i] = cursor_uleb(c, UINT64_MAX, "a number of page faults, or their time");
+    double own = n[BEFORE_NS] ? (double)n[BEFORE] / (double)n[BEFORE_NS] * (double)n[AFTER_NS] : 0;
+    return (double)n[AFTER] > own ? n[AFTER] - (uint64_t)own : 0;
 }
 
 static void put_named(struct buf *b, const uint64_t *counts, unsigned count,
@@ -40,6 +59,7 @@ void section_shadows_put(struct section_out *out, const struct profile_shadows *
     numbers_of(&copy, numbers);
     for (unsigned i = 0; i < NUMBERS; i++)
         buf_put_uleb(b, *numbers[i]);
+    put_copies(b, s->copies);
     put_named(b, s->ended, END_COUNT, profile_end_name);
     put_named(b, s->declined, DECLINE_COUNT, profile_decline_name);
     buf_put_uleb(b, SHADOW_PAUSES);
@@ -80,6 +100,7 @@ static void get_all(struct cursor *c, struct profile_shadows *s)
     numbers_of(s, numbers);
     for (unsigned i = 0; i < NUMBERS; i++)
         *numbers[i] = cursor_uleb(c, UINT64_MAX, "a number about shadows");
+    s->copies = get_copies(c);
     get_named(c, s->ended, END_COUNT, profile_end_name, END_ENGINE);
     get_named(c, s->declined, DECLINE_COUNT, profile_decline_name, DECLINE_MEMORY);
     uint64_t pauses = cursor_uleb(c, SHADOW_PAUSES, "a number of pauses up to 160");

@@ -111,10 +111,7 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->faults, &from->faults, 1);
     add(&into->pause_ns, &from->pause_ns, 1);
     add(into->pauses, from->pauses, SHADOW_PAUSES);
-    add(&into->faults_before, &from->faults_before, 1);
-    add(&into->cpu_before_ns, &from->cpu_before_ns, 1);
-    add(&into->faults_after, &from->faults_after, 1);
-    add(&into->cpu_after_ns, &from->cpu_after_ns, 1);
+    add(&into->copies, &from->copies, 1);
     add(&into->cost_ns, &from->cost_ns, 1);
     if (from->worst_ns > into->worst_ns)
         into->worst_ns = from->worst_ns;
@@ -152,13 +149,6 @@ uint64_t profile_shadows_pause_ns(const struct profile_shadows *s)
         }
     }
     return 0;
-}
-
-uint64_t profile_shadows_cow_faults(const struct profile_shadows *s)
-{
-    double rate = s->cpu_before_ns ? (double)s->faults_before / (double)s->cpu_before_ns : 0;
-    double own = rate * (double)s->cpu_after_ns;
-    return (double)s->faults_after > own ? s->faults_after - (uint64_t)own : 0;
 }
 
 static double at_most(double share, double most)

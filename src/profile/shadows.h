@@ -25,10 +25,9 @@ struct profile_shadows {
     uint64_t faults;         /* page faults in shadows */
     uint64_t pause_ns;       /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
-    uint64_t faults_before, cpu_before_ns; /* of the program, until the first fork; 0: faults_after is what forks caused */
-    uint64_t faults_after, cpu_after_ns;   /* and since then, to the last one */
-    uint64_t cost_ns;                      /* of all forks: pauses and copies of pages */
-    uint64_t worst_ns;  /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
+    uint64_t copies;         /* page faults of the program that forks have caused */
+    uint64_t cost_ns;        /* of all forks: pauses and copies of pages */
+    uint64_t worst_ns;       /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
     /* --threads all; as in spool_shadow.h */
     uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;
     uint64_t rebuilt, asleep, scheduled, switches;
@@ -50,10 +49,6 @@ bool profile_shadows_stopped(const struct profile_shadows *s);
 
 /* The pause that half of the forks stayed below. */
 uint64_t profile_shadows_pause_ns(const struct profile_shadows *s);
-
-/* Page faults of the program that it would not have had: what it had after the first fork, without what it
- * would have had at the rate before. */
-uint64_t profile_shadows_cow_faults(const struct profile_shadows *s);
 
 /* The share of the program's instructions that was observed, and its bounds.
  *

@@ -34,7 +34,7 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     s->pause_ns = to_ns(load(&r->pause_ticks), hz);
     for (unsigned i = 0; i < SHADOW_PAUSES; i++)
         s->pauses[i] = load(&r->pauses[i]);
-    s->faults_after = load(&r->faults_after);
+    s->copies = load(&r->copies);
     s->cost_ns = load(&r->cost_ns);
     s->worst_ns = load(&r->worst_ns);
     s->barriers = load(&r->barriers);

@@ -79,7 +79,7 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
     field(out, style, "forks");
     fprintf(out, "half of them within %s, all in %s; %s page faults that they caused\n",
             text_duration(a, (double)profile_shadows_pause_ns(s)),
-            text_duration(b, (double)s->pause_ns), text_count(c, profile_shadows_cow_faults(s)));
+            text_duration(b, (double)s->pause_ns), text_count(c, s->copies));
     if (s->cost_ns) {
         field(out, style, "window");
         fprintf(out, "forks cost at most %s in any %d s of the program's time, %s in all", text_duration(a, (double)s->worst_ns),
@@ -240,7 +240,7 @@ void shadowed_json(struct json *j, const struct view *v)
     json_close(j, ']');
     json_key(j, "fork_us");
     json_double(j, s->started ? (double)profile_shadows_pause_ns(s) / 1000 : NAN);
-    json_key_u64(j, "cow_faults", profile_shadows_cow_faults(s));
+    json_key_u64(j, "cow_faults", s->copies);
     json_key(j, "cost");
     json_open(j, '{');
     json_key_u64(j, "fork_ns", s->pause_ns);

@@ -46,7 +46,7 @@ static struct {
                                          fork, and before it */
     uint64_t pause_ns;            /* CPU time of the last fork */
     struct shadow_budget budget;  /* of this process */
-    uint64_t charged_ns;          /* to it, of the last fork's cost */
+    uint64_t copies;              /* page faults charged to it that the last fork has caused */
     /* Of the carrier `auto`. */
     uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
     uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
@@ -208,26 +208,31 @@ static uint64_t cost_ns(const struct usage *now)
 /* A fork comes. */
 static void usage_note(const struct usage *now)
 {
-    if (monitor.record->started)
-        monitor.record->faults_after += copied_since(now);
     monitor.last = monitor.window = *now;
     if (monitor.calmest != NO_RATE)
         monitor.calmest_before = monitor.calmest;
     monitor.calmest = NO_RATE;
     monitor.settled = false;
+    monitor.copies = 0;
 }
 
-/* What the last fork has cost since this was asked last goes to the account. */
-static void cost_charge(const struct usage *now)
+static void charge(const struct usage *now, uint64_t cost_ns)
 {
     struct spool_shadows *r = monitor.record;
-    uint64_t cost = r->started ? cost_ns(now) : 0;
-    if (cost <= monitor.charged_ns)
-        return;
-    shadow_budget_charge(&monitor.budget, now->cpu_ns, cost - monitor.charged_ns);
-    monitor.charged_ns = cost;
+    shadow_budget_charge(&monitor.budget, now->cpu_ns, cost_ns);
     __atomic_store_n(&r->cost_ns, monitor.budget.all_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&r->worst_ns, monitor.budget.worst_ns, __ATOMIC_RELAXED);
+}
+
+/* What the last fork has caused since this was asked last goes to the account. */
+static void copies_charge(const struct usage *now)
+{
+    uint64_t copies = monitor.record->started ? copied_since(now) : 0;
+    if (copies <= monitor.copies)
+        return;
+    __atomic_fetch_add(&monitor.record->copies, copies - monitor.copies, __ATOMIC_RELAXED);
+    charge(now, (copies - monitor.copies) * rt.config->cow_ns);
+    monitor.copies = copies;
 }
 
 /* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
@@ -364,8 +369,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     }
     monitor.refused = 0;
     monitor.fork_pages = monitor.pages;
-    monitor.charged_ns = 0;
-    cost_charge(now); /* its pause */
+    charge(now, monitor.pause_ns);
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
 }
 
@@ -385,7 +389,7 @@ static enum shadow_decline refusal_as(struct usage *now)
     if (!usage_look_as(now))
         return DECLINE_BUDGET;
     window_look(now);
-    cost_charge(now);
+    copies_charge(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
@@ -524,7 +528,7 @@ void shadow_forget(void)
     monitor.calmest = monitor.calmest_before = NO_RATE;
     monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
-    monitor.charged_ns = monitor.pause_ns = 0;
+    monitor.copies = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.retired = 0;
     monitor.busy = 0;

@@ -10,6 +10,7 @@
 
 #include "profile/counts.h"
 #include "profile/merge.h"
+#include "profile/section_shadows.h"
 #include "profile/spool_read.h"
 #include "sample.h"
 #include "sigsafe/shadow_budget.h"
@@ -310,6 +311,30 @@ static void test_file(void **state)
     profile_free(q);
 }
 
+/* Files of older versions have the program's page faults before the first fork and since, of which some are its own. */
+static void test_older_file(void **state)
+{
+    (void)state;
+    enum { AT = 8 }; /* behind numbers of a byte each */
+    static const uint8_t now[] = {0, 0, 90, 0}, older[] = {10, 100, 90, 101};
+    struct profile_shadows s = {.load_milli = 25, .copies = 90};
+    struct section_out out = {0};
+    struct err e = {0};
+    size_t size;
+    section_shadows_put(&out, &s);
+    assert_memory_equal(out.raw.data + AT, now, sizeof now);
+    memcpy(out.raw.data + AT, older, sizeof older);
+    uint8_t *data = container_finish(CONTAINER_PROFILE, &out, 1, false, &size, &e);
+    struct decoder d = {.p = calloc(1, sizeof *d.p), .e = &e};
+    assert_true(data && d.p && container_open(&d.file, data, size, "x", &e) && section_shadows_get(&d));
+    assert_int_equal(d.p->shadows->load_milli, 25);
+    assert_int_equal(d.p->shadows->copies, 80);
+    free(d.p->shadows);
+    free(d.p);
+    free(data);
+    buf_free(&out.raw);
+}
+
 static void test_spool(void **state)
 {
     (void)state;
@@ -326,7 +351,7 @@ static void test_spool(void **state)
         r->calls[1] = 7;
         r->pauses[latency_bucket(100000)] = 5;
         r->pause_ticks = 1000000; /* of 2 GHz */
-        r->faults_after = 1000;
+        r->copies = 1000;
         r->replayed = 11;
         r->fell_asleep = 3;
         r->asleep_in[7] = 2;
@@ -356,7 +381,7 @@ static void test_spool(void **state)
                 profile_shadows_pause_ns(p->shadows) < 125000);
     p->shadows->pause_ns = 90000; /* none has taken longer than all */
     assert_int_equal(profile_shadows_pause_ns(p->shadows), 90000);
-    assert_int_equal(profile_shadows_cow_faults(p->shadows), 2000);
+    assert_int_equal(p->shadows->copies, 2000);
     struct shadow_coverage c = profile_shadows_coverage(p->shadows, 600 * MS);
     assert_true(c.low < c.estimate && c.estimate < c.high && c.high > 0.0999 && c.high < 0.1001);
     /* A tool that takes a hundred times as long has observed as little as its instructions are. */
@@ -390,7 +415,7 @@ int main(void)
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
         cmocka_unit_test(test_buckets),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_spool),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
