@@ -20,7 +20,8 @@ static struct {
     uint32_t position;
     uint32_t generation;
     uint32_t lock; /* handlers only try */
-    bool open;     /* changed under the lock */
+    bool open;         /* changed under the lock */
+    uint64_t unloaded; /* images, ever, when those that are left were looked at last; atomic */
     find_object *find;
 } images;
 
@@ -28,6 +29,7 @@ static struct {
 struct builder {
     struct unwind_index *index;
     uint32_t capacity;
+    uint64_t unloaded;
 };
 
 SAMPLE_PATH
@@ -89,10 +91,9 @@ static const struct unwind_image *index_same(const struct unwind_index *index,
     return NULL;
 }
 
-static spool_ref image_record(const struct unwind_image *image)
+static spool_ref image_record_ref(const struct unwind_image *image)
 {
-    const uint8_t *record = (const uint8_t *)image->table_ref - offsetof(struct spool_image, table);
-    return spool_ref_of(&rt.spool, record);
+    return spool_ref_of(&rt.spool, image_record(image));
 }
 
 static void map_add_as(const struct unwind_image *image, uint32_t epoch)
@@ -100,7 +101,7 @@ static void map_add_as(const struct unwind_image *image, uint32_t epoch)
     struct spool_map *map = spool_alloc_as(&rt.spool, sizeof *map);
     if (!map)
         return;
-    map->image = image_record(image);
+    map->image = image_record_ref(image);
     map->bias = image->bias;
     map->lo = image->lo;
     map->hi = image->hi;
@@ -113,7 +114,7 @@ static void map_end_as(const struct unwind_image *image, uint32_t epoch)
     spool_ref ref = rt.process->maps;
     struct spool_map *map;
     while ((map = spool_at(&rt.spool, ref, sizeof *map))) {
-        if (map->lo == image->lo && map->image == image_record(image) && !map->epoch_last) {
+        if (map->lo == image->lo && map->image == image_record_ref(image) && !map->epoch_last) {
             __atomic_store_n(&map->epoch_last, epoch, __ATOMIC_RELEASE);
             return;
         }
@@ -148,38 +149,43 @@ static void builder_publish_as(struct builder *b)
 static int image_collect(struct dl_phdr_info *info, size_t size, void *builder)
 {
     (void)size;
+    struct builder *b = builder;
     struct unwind_image image;
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum,
                                   info->dlpi_name ? info->dlpi_name : ""};
-    if (image_describe_as(&source, &image))
-        builder_insert_as(builder, &image);
+    b->unloaded = info->dlpi_subs;
+    if (image_known(&source, images.current, &image) || image_describe_as(&source, &image))
+        builder_insert_as(b, &image);
     return 0;
 }
 
+/* 1: nothing has been unloaded since they were looked at last. */
 static int image_count(struct dl_phdr_info *info, size_t size, void *count)
 {
-    (void)info;
     (void)size;
     ++*(uint32_t *)count;
-    return 0;
+    return info->dlpi_subs == __atomic_load_n(&images.unloaded, __ATOMIC_ACQUIRE);
 }
 
 void images_refresh(void)
 {
     uint32_t count = 0;
-    dl_iterate_phdr(image_count, &count);
+    if (dl_iterate_phdr(image_count, &count))
+        return;
     while (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
     struct builder b;
     if (images.open && builder_open_as(&b, count + 16)) {
         dl_iterate_phdr(image_collect, &b);
         builder_publish_as(&b);
+        __atomic_store_n(&images.unloaded, b.unloaded, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&images.lock, 0, __ATOMIC_RELEASE);
 }
 
 bool images_init(void)
 {
+    images.unloaded = UINT64_MAX;
     images.find = (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object");
     images.open = true;
     images_refresh();

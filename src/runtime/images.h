@@ -6,7 +6,7 @@
  *
  * New images are found when a sample first meets an address that is in no image (through
  * _dl_find_object, which is async-signal-safe), so dlopen() need not be intercepted: its result
- * depends on its caller's address. Removed ones are found after dlclose(). Each change begins an
+ * depends on its caller's address. Removed ones are found after dlclose(), if that has unloaded any. Each change begins an
  * epoch (csprof paper, section 2.5.1).
  *
  * Context: _as functions: signal handlers too. images_refresh: ordinary code only (it takes the

@@ -64,16 +64,20 @@ static void build_id_read(const uint8_t *notes, uint64_t size, struct spool_imag
     }
 }
 
-static bool same_image(const struct spool_image *a, const struct spool_image *b)
+static bool same_build(const struct spool_image *a, const struct spool_image *b)
 {
-    if (a->dev != b->dev || a->ino != b->ino || a->file_size != b->file_size ||
-        a->mtime_ns != b->mtime_ns || a->build_id_size != b->build_id_size ||
-        a->first_vaddr != b->first_vaddr || a->last_vaddr != b->last_vaddr)
+    if (a->build_id_size != b->build_id_size || a->first_vaddr != b->first_vaddr || a->last_vaddr != b->last_vaddr)
         return false;
     for (uint32_t i = 0; i < a->build_id_size; i++)
         if (a->build_id[i] != b->build_id[i])
             return false;
     return true;
+}
+
+static bool same_image(const struct spool_image *a, const struct spool_image *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->file_size == b->file_size && a->mtime_ns == b->mtime_ns &&
+           same_build(a, b);
 }
 
 /* The session's record of this image: images are shared by all processes, so look for it first.
@@ -142,6 +146,19 @@ static bool segments_read(const struct image_source *source, struct unwind_image
 static bool contains(const struct unwind_image *image, const void *address)
 {
     return (uint64_t)address >= image->lo && (uint64_t)address < image->hi;
+}
+
+bool image_known(const struct image_source *source, const struct unwind_index *index, struct unwind_image *image)
+{
+    struct spool_image record = {0};
+    *image = (struct unwind_image){0};
+    if (!index || !segments_read(source, image, &record))
+        return false;
+    const struct unwind_image *known = unwind_index_find_as(index, image->lo);
+    if (!known || known->lo != image->lo || !same_build(image_record(known), &record))
+        return false;
+    *image = *known;
+    return true;
 }
 
 bool image_describe_as(const struct image_source *source, struct unwind_image *image)

@@ -3,6 +3,7 @@
 #define PENUMBRA_RUNTIME_IMAGES_INTERNAL_H
 
 #include <elf.h>
+#include <stddef.h>
 
 #include "runtime/runtime.h"
 
@@ -14,6 +15,14 @@ struct image_source {
     const char *path; /* "" for the main program */
 };
 
+static inline const struct spool_image *image_record(const struct unwind_image *image)
+{
+    return (const void *)((const uint8_t *)image->table_ref - offsetof(struct spool_image, table));
+}
+
+/* Fills *image from the index, if the same is there: at the same addresses, and built the same as far as its memory says.
+ * Neither its file nor its symbols are looked at, which would take long; the file may be another by now. */
+bool image_known(const struct image_source *source, const struct unwind_index *index, struct unwind_image *image);
 /* Fills *image and finds or makes its record in the spool. False: it has no code, or the spool is
  * full. */
 bool image_describe_as(const struct image_source *source, struct unwind_image *image);

@@ -101,6 +101,15 @@ def loader():
     expect(r.total("plugin_work") > 100, f"plugin_work: {r.total('plugin_work')} of {r.samples()}")
 
 
+def upgraded():
+    """A library whose file is replaced while it is in use stays what it was, whatever else is unloaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        used, new = (shutil.copy(target("plain.so"), os.path.join(folder, name)) for name in ("used.so", "new.so"))
+        r = Recording([target("upgraded"), used, target("plugin.so"), new], ("-F", "4999"))
+    places = [(f["image"], f["offset"]) for f in r.report["functions"] if f["image"] == "used.so"]
+    expect(len(places) == 2 and len(set(places)) == 2, f"plugin_work and spin are in {places}")
+
+
 def signals():
     r = Recording([target("signals")])
     expect(r.profiled.returncode == -5, f"status {r.profiled.returncode}")
@@ -386,7 +395,7 @@ def kills():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
-                                  loader, signals, starved, eintr, interrupts,
+                                  loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
