@@ -344,6 +344,11 @@ def end_group(group):
         pass
 
 
+def recover(file):
+    """The counters of a collector that was killed stay until somebody makes a profile of them."""
+    run([PENUMBRA, "recover", file])
+
+
 def samples_of(file):
     result = run([PENUMBRA, "report", "--json", "--quick", file])
     expect(result.returncode == 0, f"unreadable: {result.stderr.decode()}")
@@ -361,11 +366,12 @@ def time_to_first_sample(file):
     finally:
         end_group(p.pid)
         p.wait()
+        recover(file)
 
 
 def kills():
     """SIGKILL to the program, to the collector, or to both, at random moments from before the first
-    sample to long after it: every file is readable afterwards."""
+    sample to long after it: if the program had begun, there is a file, and it is readable."""
     generator = random.Random(20051)
     rounds = int(os.environ.get("KILL_ROUNDS", "100"))
     with_samples = 0
@@ -373,9 +379,9 @@ def kills():
         first = time_to_first_sample(os.path.join(folder, "first.pnb"))
     for i in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "k.pnb")
+            file, begun = os.path.join(folder, "k.pnb"), os.path.join(folder, "begun")
             command = [target("forks")] if i % 4 == 3 else [target("shares"), "100000"]
-            p = start_recording(file, command)
+            p = start_recording(file, ["sh", "-c", ': >"$0"; exec "$@"', begun, *command])
             time.sleep(generator.uniform(0.1, 3) * first)
             who = i % 3  # 0: the program, 1: the collector, 2: both
             try:
@@ -386,8 +392,10 @@ def kills():
                 p.wait(PATIENCE)
             finally:
                 end_group(p.pid)
-            if os.path.exists(file):  # else it was killed before there was anything
+            if os.path.exists(begun):
                 with_samples += samples_of(file) > 0
+            else:
+                recover(file)
     # Two thirds of the moments are after the first sample; less than one in five would be if the
     # machine had become four times slower meanwhile.
     expect(with_samples > rounds / 10, f"only {with_samples} of {rounds} files had samples")
