@@ -31,7 +31,7 @@ static void straight(void **state)
     CHECK(0, 0x0f, 0x0b, 0x01, 0xfe);                               /* ud2; ... */
 }
 
-/* Of two ways one reads; a loop comes back with less. */
+/* Of two ways one reads; a loop comes back with less, a jump with more. */
 static void branches(void **state)
 {
     (void)state;
@@ -39,6 +39,7 @@ static void branches(void **state)
     CHECK(RDI, 0xff, 0xcf, 0x75, 0xfc, 0xc3);                         /* 1: dec edi; jnz 1b; ret */
     CHECK(RSI, 0x31, 0xff, 0xeb, 0x01, 0xc3, 0x01, 0xfe, 0x31, 0xf6, 0xeb, 0xf9); /* ...; jmp back to the ret */
     CHECK(RDX, 0xeb, 0x03, 0x01, 0xd0, 0xc3, 0xeb, 0xfb);             /* jmp 2f; 1: add eax, edx; ret; 2: jmp 1b */
+    CHECK(RDI, 0x74, 0x06, 0x31, 0xff, 0x89, 0xf8, 0xc3, 0x90, 0xeb, 0xfa); /* jz 2f; xor edi, edi; 1: mov eax, edi; ret; 2: jmp 1b */
     CHECK(RDI | RSI | RCX, 0xe2, 0x01, 0xc3, 0x01, 0xfe, 0xc3);       /* loop 1f; ret; 1: add esi, edi; ret */
 }
 

@@ -87,6 +87,8 @@ static void of_a_group(void **state)
     assert_float_equal(left(), 0.25, 1e-6); /* what files take can be taken back */
     write_file("/sys/fs/cgroup/a/b/memory.max", "500\n");
     assert_float_equal(left(), 0, 1e-6);
+    write_file("/sys/fs/cgroup/a/b/memory.current", "100\n");
+    assert_float_equal(left(), 0.25, 1e-6); /* of the one above it */
 }
 
 static void of_an_old_group(void **state)

@@ -224,6 +224,23 @@ static void great_counts(void **state)
     free(b);
 }
 
+/* Of very many, only the rounding is left to chance. */
+static void the_rest_of_great_counts(void **state)
+{
+    enum { DRAWN = 4000, REST = 9 };
+    const uint64_t count = (UINT64_C(1) << 40) + REST, most = count - count / 16;
+    struct hotlist_random r;
+    double fewer = 0, p = REST / 16.0;
+    (void)state;
+    hotlist_random_seed(&r, 8);
+    for (unsigned i = 0; i < DRAWN; i++) {
+        uint64_t kept = hotlist_keep_instances(count, &r);
+        assert_true(kept == most || kept == most - 1);
+        fewer += kept < most;
+    }
+    assert_true(fabs(fewer / DRAWN - p) < 4 * sqrt(p * (1 - p) / DRAWN));
+}
+
 static void tables_flush_the_lower_half(void **state)
 {
     (void)state;
@@ -283,6 +300,7 @@ int main(void)
         cmocka_unit_test(shares_are_those_of_what_was_kept),
         cmocka_unit_test(all_different),
         cmocka_unit_test(great_counts),
+        cmocka_unit_test(the_rest_of_great_counts),
         cmocka_unit_test(tables_flush_the_lower_half),
         cmocka_unit_test(what_cannot_be_is_found),
     };
