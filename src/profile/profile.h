@@ -104,7 +104,7 @@ struct profile_thread {
     uint64_t guessed;
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ns;    /* time spent in the handler */
+    uint64_t cost_ns;    /* time spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received */
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */

@@ -177,7 +177,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     if (in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
-        fprintf(out, ": %s in the handler and %s signal%s of %s%s",
+        fprintf(out, ": %s in Penumbra's own code and %s signal%s of %s%s",
                 text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
                 t->deliveries == 1 ? "" : "s", text_duration(c, (double)p->delivery_ns),
                 t->deliveries == 1 ? "" : " each");

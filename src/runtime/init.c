@@ -18,6 +18,7 @@
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/self.h"
+#include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
 struct rt rt = {.lifeline = -1};
@@ -163,6 +164,7 @@ static bool begin(int argc, char **argv, bool is_translated)
 __attribute__((constructor)) static void runtime_init(int argc, char **argv, char **envp)
 {
     const char *path = variable(envp, SPOOL_ENV);
+    uint64_t begun_cpu_ns = path ? thread_cpu_ns_as() : 0;
     real_places_find();
     if (!path)
         return;
@@ -177,7 +179,7 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     if (rt_exact_as())
         exact_begin();
     else
-        process_arm(main_stack_size(argv), argv);
+        process_arm(main_stack_size(argv), argv, begun_cpu_ns);
 }
 
 __attribute__((destructor)) static void runtime_exit(void)

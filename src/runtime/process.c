@@ -115,7 +115,7 @@ void process_end_as(void)
     __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
 }
 
-void process_arm(uint64_t stack_size, const void *stack_top)
+void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns)
 {
     struct rt_thread *t = thread_make_as();
     if (!t)
@@ -132,6 +132,7 @@ void process_arm(uint64_t stack_size, const void *stack_top)
         trigger_discover_as();
     if (sync_family)
         sync_family->begin();
+    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
 }
 
 bool process_copy_as(void)
@@ -154,6 +155,7 @@ bool process_copy_as(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
+    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     environment_fork_child();
     trampoline_fork_child(t);
     burst_fork_child();
@@ -185,6 +187,7 @@ void process_fork_child(void)
         trigger_pause_as(t);
     if (rt.process->mechanism == MECHANISM_PERF)
         trigger_discover_as();
+    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
 }
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what

@@ -16,8 +16,8 @@ void process_end_as(void);
 /* True in a child that shares or copied our memory without telling us (vfork, raw clone): then
  * nothing here is about it. */
 bool process_foreign_as(void);
-/* Arms the calling thread as the first of this process. */
-void process_arm(uint64_t stack_size, const void *stack_top);
+/* Arms the calling thread as the first of this process, which had used so much CPU time when all this began. */
+void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns);
 /* In a fork child that is the only thread: a record of its own. False: it is not followed. */
 bool process_copy_as(void);
 /* Called in the child of every fork(). */

@@ -269,7 +269,7 @@ struct spool_thread {
     uint64_t guessed;    /* samples with at least one frame found by heuristics */
     uint64_t truncated[TRUNC_COUNT]; /* by enum truncation; [0] unused */
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler */
+    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
     uint64_t nodes;      /* tree nodes made */
 };

@@ -298,6 +298,13 @@ void trigger_burst_as(struct rt_thread *t, uint64_t ticks)
     t->record->cost_ticks += ticks < credible ? ticks : credible;
 }
 
+void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns)
+{
+    uint64_t ticks = cpu_ns / 1000u * (rt.config->tsc_hz / 1000000u);
+    __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */
+    t->window_cost_ticks += ticks;
+}
+
 SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {

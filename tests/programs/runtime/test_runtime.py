@@ -164,6 +164,8 @@ def execs():
     r = Recording([target("execs")])
     names = [p["name"] for p in r.report["processes"]]
     expect(names.count("env") >= 14, f"exec'ed images were not followed: {names}")
+    ours = r.report["overhead"]["handler_ns"]
+    expect(ours > 10_000 * len(names), f"{ours} ns for the beginning of {len(names)} processes")
 
 
 def users():
