@@ -19,9 +19,8 @@ struct row {
     struct hotlist_random random;
     union {
         struct spool_result row;
-        uint8_t bytes[RESULT_ROW_SIZE];
+        uint8_t bytes[RESULT_ROW_SIZE + 1]; /* the last is the next row's */
     };
-    uint64_t behind; /* the next row */
 };
 
 static void add(struct row *r, uint64_t value)
@@ -271,7 +270,7 @@ static void killed_here(int signal)
     uint64_t observed = copy.list.observed, passed = r.lead.left > 0 ? (uint64_t)r.lead.left : 0;
     for (uint64_t i = 0; i < MORE; i++)
         add(&r, i % 3 ? 7 + i % 2 : 5000 + i / 20);
-    killed.written += r.behind != 0;
+    killed.written += r.bytes[RESULT_ROW_SIZE] != 0;
     killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row);
     killed.unsound += !hotlist_check(&copy.list, HOTLIST_CONCISE);
     killed.lost += copy.list.observed + passed < observed + MORE || copy.list.observed > observed + MORE;
