@@ -300,7 +300,11 @@ def spool_of(pid):
 def begin_recording(program, *options):
     recorder = subprocess.Popen([PENUMBRA, "record", "-q", "-o", program.file, "-p", str(program.pid),
                                  *options], stderr=subprocess.PIPE)
-    wait_for(lambda: spool_of(program.pid) or recorder.poll() is not None, "not attached")
+
+    def is_attached():
+        """Whoever comes while it is being attached to is told that it is traced."""
+        return spool_of(program.pid) and program.status("TracerPid") == "0"
+    wait_for(lambda: is_attached() or recorder.poll() is not None, "not attached")
     expect(recorder.poll() is None, "record has ended at once")
     expect(os.path.exists(program.file), "no live file")
     return recorder
