@@ -137,7 +137,7 @@ def test_own_address():
 
 def test_hosts():
     hosts = {"JNI_CreateJavaVM": "Java", "node_module_register": "V8", "coreclr_initialize": ".NET",
-             "caml_startup": "OCaml", "hs_init": "GHC", "scm_boot_guile": "Guile",
+             "caml_startup": "OCaml", "hs_init": "GHC", "GHCRTS": "GHC", "scm_boot_guile": "Guile",
              "__tsan_init": "sanitizer", "__wine_main": "Wine"}
     for symbol, word in hosts.items():
         recording = Recording([target("host-" + symbol)], FAST)

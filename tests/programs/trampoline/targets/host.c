@@ -1,5 +1,11 @@
-/* Stands for a program whose run time system must not find a trampoline: by its symbol. */
+/* Stands for a program whose run time system must not find a trampoline: by its symbol, or by what it asks for when it
+ * begins. */
 #include <stdio.h>
+#include <stdlib.h>
+
+#ifndef HOST_ASKS
+#define HOST_ASKS "HOME"
+#endif
 
 __attribute__((visibility("default"))) int HOST_SYMBOL(void)
 {
@@ -13,13 +19,15 @@ __attribute__((noinline)) static void step(void)
 
 __attribute__((noinline)) static void work(void)
 {
-    for (long i = 0; i < 20000000; i++)
+    for (long i = 0; i < 5000000; i++)
         step();
     __asm__ volatile("" ::: "memory");
 }
 
 int main(void)
 {
+    const char *asked = getenv(HOST_ASKS);
+    printf("%s\n", asked ? asked : "not set");
     for (int i = 0; i < 10; i++)
         work();
     puts("done");
