@@ -10,7 +10,7 @@
 enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000,
        LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
-enum { SKIP_DEFAULT = 62, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
+enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
 
 /* The number of `name` among the names; "..., or ..." in the message. */

@@ -50,7 +50,7 @@ static const struct row {
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
                           "LEAST..MOST: any number between them, anew for each"},
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
-                            "observing (default 62): against the bias of interrupts"},
+                            "observing (default 2000): against the bias of interrupts"},
     {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; with --budget 100M)"},
     {OPT_LOAD, "load", "L", "shadows that are active on average (default 0.5; with\n"
                              "--budget 1, as far as it allows)"},

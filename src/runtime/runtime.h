@@ -65,6 +65,8 @@ struct rt_burst {
     uint64_t counted_from; /* time stamp counter: what went before is in the thread's cost */
     uint64_t length; /* instructions asked for */
     uint64_t random; /* xorshift state */
+    int64_t credit;  /* for far skips, and up to how far this burst's may go (carrier/burst_draw.h) */
+    uint32_t reach;
     uint32_t triggers; /* since the last burst */
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */

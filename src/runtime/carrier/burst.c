@@ -132,6 +132,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     if (tool && tool->burst_end)
         tool->burst_end(NULL, e);
     count_stop(why);
+    t->burst.credit = burst_credit(t->burst.credit, t->burst.reach, e->translated - t->burst.translated, !e->observed);
     translated_figures_as(c, e);
     __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
@@ -369,7 +370,8 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     t->burst.active = true;
     const struct tool *tool = tool_of_kind(rt.config->tool);
     if (tool && tool->burst_begin) {
-        uint32_t skip = burst_skip(random_of(t), rt.config->skip);
+        t->burst.reach = burst_reach(t->burst.credit, rt.config->skip);
+        uint32_t skip = burst_skip(random_of(t), t->burst.reach);
         tool->burst_begin(NULL, e, skip, t->burst.length);
         e->wanted = t->burst.length;
         t->burst.length = skip; /* of code without hooks */

@@ -5,6 +5,7 @@
 #ifndef PENUMBRA_RUNTIME_CARRIER_BURST_DRAW_H
 #define PENUMBRA_RUNTIME_CARRIER_BURST_DRAW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* xorshift: each of 0 ... most is as likely. */
@@ -25,6 +26,27 @@ static inline uint64_t burst_draw(uint64_t *state, uint64_t most)
 static inline uint32_t burst_skip(uint64_t *state, uint32_t most)
 {
     return (uint32_t)(burst_draw(state, most / 2) + burst_draw(state, most - most / 2));
+}
+
+/* Far skips meet code that the engine has not made yet, and system calls, which end a burst before it has observed
+ * anything. So each thread has a credit: a burst earns one block, and a far one pays for the blocks made for it, and for
+ * BURST_VAIN more if nothing was observed. Without credit bursts stay near. That is decided by the bursts before, not by
+ * what this one meets: an instruction is not observed more often for being new. */
+enum { BURST_NEAR = 62, BURST_VAIN = 16, BURST_CREDIT_MOST = 16 };
+
+/* How many instructions a burst skips at most, where the user wants `most`. */
+static inline uint32_t burst_reach(int64_t credit, uint32_t most)
+{
+    return credit < 0 && most > BURST_NEAR ? BURST_NEAR : most;
+}
+
+/* The credit after a burst that skipped up to `reach`. */
+static inline int64_t burst_credit(int64_t credit, uint32_t reach, uint64_t made, bool in_vain)
+{
+    credit++;
+    if (reach > BURST_NEAR)
+        credit -= (int64_t)made + (in_vain ? BURST_VAIN : 0);
+    return credit < BURST_CREDIT_MOST ? credit : BURST_CREDIT_MOST;
 }
 
 #endif

@@ -55,6 +55,24 @@ def bias():
                f"{offset:x} was observed {count} times in {bursts:.0f} bursts: {counts}")
 
 
+def phases():
+    """A hundred slow instructions and a hundred fast ones: each half has half of the observations, though nearly all of
+    the time is the slow half's."""
+    recording = record([own("phases"), "1500000"], rate="5000")
+    places = symbols(own("phases"))
+    counts = {}
+    for (offset, _), row in observed(recording, own("phases")).items():
+        if places["slow"] <= offset < places["phases_end"]:
+            counts[offset] = max(counts.get(offset, 0), row["observed"])
+    bursts = sum(counts.values()) / 4
+    if bursts < 1000:
+        return  # of so few, many are of the time when all code is new
+    fast = sum(count for offset, count in counts.items() if offset >= places["fast"]) / (4 * bursts)
+    # 5 standard deviations of a half; what is left of the bias, bursts that stay near while code is made included.
+    expect(abs(fast - 0.5) <= 5 * 0.5 / math.sqrt(bursts) + 0.05,
+           f"{fast:.1%} of {bursts:.0f} bursts were of the fast half")
+
+
 def share(rows, place, kind, value):
     """(share, observations) of the value."""
     row = rows.get((place, kind))

@@ -35,14 +35,14 @@ static double worst(const double *share, unsigned loop)
 }
 
 /* Of 400,000 bursts, which see an instruction of a loop of ten in 40%, its share is known to 0.2% (one sigma);
- * what the default skip leaves of the bias is less than that in loops of up to 10 instructions, and
+ * what a near skip leaves of the bias is less than that in loops of up to 10 instructions, and
  * about 4% in those of 17. The seed is fixed. */
 static void shares_are_equal(void **state)
 {
     double share[LOOP_MOST];
     (void)state;
     for (unsigned loop = 2; loop <= 17; loop++) {
-        observe(12345, 62, loop, share);
+        observe(12345, BURST_NEAR, loop, share);
         assert_true(worst(share, loop) < (loop <= 10 ? 0.02 : 0.05));
     }
 }
@@ -75,12 +75,51 @@ static void never_more_than_asked_for(void **state)
     }
 }
 
+/* Code that is new, and bursts in vain: what far skips cost a burst stays below what it earns. */
+static void far_skips_are_paid_for(void **state)
+{
+    enum { MANY = 100000, FAR = 2000 };
+    int64_t credit = 0, made = 0, vain = 0, far = 0;
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++) {
+        uint32_t reach = burst_reach(credit, FAR);
+        bool is_far = reach == FAR;
+        assert_true(is_far || reach == BURST_NEAR);
+        far += is_far;
+        made += is_far ? 9 : 0;
+        vain += is_far && i % 2;
+        credit = burst_credit(credit, reach, is_far ? 9 : 3, i % 2);
+    }
+    assert_true(far > MANY / 30);
+    assert_true(made + BURST_VAIN * vain <= MANY + 9 + BURST_VAIN + BURST_CREDIT_MOST);
+}
+
+/* Where all code is there every burst is far; one that makes a little may be followed by another. */
+static void known_code_is_free(void **state)
+{
+    int64_t credit = 0;
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(burst_reach(credit, 2000), 2000);
+        credit = burst_credit(credit, 2000, i > 100 && i % 8 == 0 ? 8 : 0, false);
+    }
+    credit = burst_credit(0, 2000, 100, false);
+    for (unsigned i = 0; i < 99; i++) {
+        assert_int_equal(burst_reach(credit, 2000), BURST_NEAR);
+        assert_int_equal(burst_reach(credit, 10), 10);
+        credit = burst_credit(credit, BURST_NEAR, 5, true);
+    }
+    assert_int_equal(burst_reach(credit, 2000), 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_equal),
         cmocka_unit_test(without_it_they_are_not),
         cmocka_unit_test(never_more_than_asked_for),
+        cmocka_unit_test(far_skips_are_paid_for),
+        cmocka_unit_test(known_code_is_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
