@@ -284,6 +284,10 @@ static void what_cannot_be_is_found(void **state)
     assert_false(hotlist_check(h, HOTLIST_CONCISE));
     h->steps = 1;
     assert_false(hotlist_check(h, HOTLIST_TNV));
+    assert_true(hotlist_check(h, HOTLIST_CONCISE));
+    for (uint32_t i = 0; i < h->count; i++)
+        h->entries[i].count = 0;
+    assert_false(hotlist_check(h, HOTLIST_CONCISE)); /* a share would be nothing of nothing */
     h->count = 17;
     assert_false(hotlist_check(h, HOTLIST_CONCISE));
     free(h);
