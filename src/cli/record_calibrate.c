@@ -182,7 +182,7 @@ static uint32_t copy_once(volatile char *pages, size_t count, size_t size)
 
 void record_calibrate_copies(struct spool_config *config)
 {
-    enum { PAGES = 256, PAGE = 4096, FORKS = 5 };
+    enum { PAGES = 1024, PAGE = 4096, FORKS = 3 }; /* more than the nearest caches hold, as in programs */
     uint64_t costs[FORKS];
     char *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

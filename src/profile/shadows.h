@@ -26,7 +26,7 @@ struct profile_shadows {
     uint64_t pause_ns;       /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
     uint64_t copies;         /* page faults of the program that forks have caused */
-    uint64_t cost_ns;        /* of all forks: pauses and copies of pages */
+    uint64_t cost_ns;        /* of all shadows, to the program: triggers, pauses, copies of pages */
     uint64_t worst_ns;       /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
     /* --threads all; as in spool_shadow.h */
     uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;

@@ -82,7 +82,7 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
             text_duration(b, (double)s->pause_ns), text_count(c, s->copies));
     if (s->cost_ns) {
         field(out, style, "window");
-        fprintf(out, "forks cost at most %s in any %d s of the program's time, %s in all", text_duration(a, (double)s->worst_ns),
+        fprintf(out, "shadows cost the program at most %s in any %d s of its time, %s in all", text_duration(a, (double)s->worst_ns),
                 PLACE_WINDOW_S, text_duration(b, (double)s->cost_ns));
         if (budget_ppm)
             fprintf(out, " (budget %s)", text_duration(c, (double)shadow_budget_limit_ns(budget_ppm)));

@@ -44,5 +44,5 @@ bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
     if (!f->ppm)
         return 2 * f->pause_ns <= since;
     return f->last_ns <= since / 1000u * f->ppm / 1000u &&
-           shadow_budget_spent(b, f->cpu_ns) + f->worst_ns <= window + window / 4;
+           shadow_budget_spent(b, f->cpu_ns) + f->worst_ns <= shadow_most_ns(window);
 }

@@ -1,9 +1,9 @@
-/* Whether a budget allows a fork, and what forks have cost: at no time more than the budget of PLACE_WINDOW_S seconds and
- * a quarter within so much CPU time of the program.
+/* Whether a budget allows a fork, and what forks and the triggers that ask for them have cost: at no time more than the
+ * budget of PLACE_WINDOW_S seconds and a quarter within so much CPU time of the program.
  *
  *      CPU time  ──┬──┬──┬──┬──┬── ... ──┬──┬──┐        one part: PLACE_WINDOW_S / BUDGET_PARTS
  *      costs       │  │▒▒│  │░░│         │░░│▒▒│ now    ▒ pauses, ░ pages copied afterwards
- *                     └────── the window ───┘─── + the worst that a fork now can cost <= budget + 1/4
+ *                     └────── the window ───┘─── + the worst that a fork now can cost, and triggers <= budget + 1/4
  *
  * After a fork each page that the program has is copied once at most, however many shadows share it, and however
  * long they live: so the worst of the last fork is all that can still come.
@@ -31,8 +31,8 @@ struct budget_facts {
     uint64_t ppm;         /* the budget; 0: none */
     uint64_t cpu_ns;      /* of the program, now */
     uint64_t fork_cpu_ns; /* at the last fork */
-    uint64_t last_ns;     /* what that fork has cost so far; before the first: what one is expected to */
-    uint64_t pause_ns;    /* of this: its pause, which is CPU time of the program, too */
+    uint64_t last_ns;     /* what that fork and the triggers since have cost; before the first: what one is expected to */
+    uint64_t pause_ns;    /* of this: the fork's pause, which is CPU time of the program, too */
     uint64_t worst_ns;    /* what a fork now can cost at most */
 };
 

@@ -34,7 +34,7 @@ enum shadow_place shadow_place_choose(const struct place_facts *f, enum shadow_p
         return PLACE_UNFIT;
     if (now == PLACE_MEMORY || now == PLACE_COST)
         limit /= 2;
-    if (shadow_fork_ns(f) > limit || shadow_worst_ns(f) > limit + limit / 4)
+    if (shadow_fork_ns(f) > limit || shadow_worst_ns(f) > shadow_most_ns(limit))
         return f->fork_pages ? PLACE_COST : PLACE_MEMORY;
     return PLACE_SHADOWS;
 }

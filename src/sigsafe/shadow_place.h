@@ -1,7 +1,7 @@
 /* The carrier `auto`: is a process observed in shadows, or by bursts in place?
  *
- * A fork is affordable if it costs no more than the budget of PLACE_WINDOW_S seconds, and at the worst no more than a
- * quarter more than that (shadow_budget.h). Before the first one that
+ * A fork is affordable if it costs no more than the budget of PLACE_WINDOW_S seconds, and at the worst, with triggers, no more
+ * than a quarter more than that (shadow_budget.h). Before the first one that
  * is predicted from the memory in use; afterwards it is what the last one cost, more or less as the memory has
  * grown or shrunk since. What has once been too much must be half as much to be tried again.
  *
@@ -15,7 +15,16 @@
 
 #include "sigsafe/reasons.h"
 
-enum { PLACE_WINDOW_S = 10 };
+enum {
+    PLACE_WINDOW_S = 10,
+    SHADOW_TRIGGERS = 8, /* triggers may cost this part of the budget */
+};
+
+/* With this budget of a window: what it may have cost at the end of it, less what triggers still can. */
+static inline uint64_t shadow_most_ns(uint64_t limit_ns)
+{
+    return limit_ns + limit_ns / 4 - limit_ns / SHADOW_TRIGGERS;
+}
 
 struct place_facts {
     uint64_t budget_ppm;

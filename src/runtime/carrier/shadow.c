@@ -47,6 +47,7 @@ static struct {
     uint64_t pause_ns;            /* CPU time of the last fork */
     struct shadow_budget budget;  /* of this process */
     uint64_t copies;              /* page faults charged to it that the last fork has caused */
+    uint64_t triggers_ns;         /* charged to it for triggers since that fork */
     /* Of the carrier `auto`. */
     uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
     uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
@@ -213,7 +214,7 @@ static void usage_note(const struct usage *now)
         monitor.calmest_before = monitor.calmest;
     monitor.calmest = NO_RATE;
     monitor.settled = false;
-    monitor.copies = 0;
+    monitor.copies = monitor.triggers_ns = 0;
 }
 
 static void charge(const struct usage *now, uint64_t cost_ns)
@@ -235,6 +236,13 @@ static void copies_charge(const struct usage *now)
     monitor.copies = copies;
 }
 
+/* A trigger: a signal and an empty handler. */
+static void trigger_charge(const struct usage *now)
+{
+    charge(now, rt.config->delivery_ns);
+    monitor.triggers_ns += rt.config->delivery_ns;
+}
+
 /* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
  * can. The memory is only looked at where the rest agrees. */
 static bool budget_allows_as(struct usage *now)
@@ -242,7 +250,7 @@ static bool budget_allows_as(struct usage *now)
     struct budget_facts facts = {.ppm = rt.config->budget_ppm,
                                  .cpu_ns = now->cpu_ns,
                                  .fork_cpu_ns = monitor.last.cpu_ns,
-                                 .last_ns = monitor.record->started ? cost_ns(now) : 0,
+                                 .last_ns = monitor.record->started ? cost_ns(now) + monitor.triggers_ns : 0,
                                  .pause_ns = monitor.pause_ns};
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
@@ -390,6 +398,7 @@ static enum shadow_decline refusal_as(struct usage *now)
         return DECLINE_BUDGET;
     window_look(now);
     copies_charge(now);
+    trigger_charge(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
@@ -528,7 +537,7 @@ void shadow_forget(void)
     monitor.calmest = monitor.calmest_before = NO_RATE;
     monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
-    monitor.copies = monitor.pause_ns = 0;
+    monitor.copies = monitor.triggers_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.retired = 0;
     monitor.busy = 0;

@@ -1,9 +1,11 @@
+#include "runtime/carrier/shadow.h"
 #include "runtime/phases.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
+#include "sigsafe/shadow_place.h"
 #include "sigsafe/sys.h"
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
@@ -224,6 +226,16 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     return charge;
 }
 
+/* The share that triggers may cost, in parts per million. Where they do no more than ask for a fork, most of the budget is
+ * left for what forks cost, and the monitor charges triggers to the same account. */
+static uint64_t limit_ppm(void)
+{
+    uint64_t ppm = rt.config->budget_ppm;
+    if (!ppm)
+        return SAFETY_PPM;
+    return rt_shadow_as() && !shadow_in_place_as() ? ppm / SHADOW_TRIGGERS : ppm;
+}
+
 /* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
  * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
  * would halve the rate of a program that is inside its budget on average. */
@@ -241,8 +253,7 @@ static void budget_look(struct rt_thread *t)
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = r->cost_ticks;
     t->window_deliveries = r->deliveries;
-    uint64_t limit = rt.config->budget_ppm ? rt.config->budget_ppm : SAFETY_PPM;
-    uint64_t allowed = cpu_spent / 1000u * limit / 1000u;
+    uint64_t allowed = cpu_spent / 1000u * limit_ppm() / 1000u;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
         t->multiple *= 2;
     else if (ours < allowed / 20 * 9 && t->multiple > 1) /* twice that still fits, with a margin */

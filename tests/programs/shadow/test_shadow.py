@@ -408,6 +408,18 @@ def budget():
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
 
 
+def triggers():
+    """Triggers that only ask for forks are made rarer until they take an eighth of the budget, and are in its account."""
+    report = record([target("shadow_steady"), "5000"], "--budget", "1", "--load", "0.001", "--tool", "count",
+                    trigger=("-F", "10000")).report
+    there, cpu = report["overhead"], report["cpu_ns"]
+    first = 20  # it takes some until the rate is found
+    more = max(0, there["deliveries"] - first) * there["delivery_ns"]
+    expect(more <= 0.0025 * cpu, f"{100 * more / cpu:.2f}% of the time for triggers: {there}")
+    cost = report["shadows"]["cost"]["program_ns"]
+    expect(cost >= sum(report["shadows"]["declined"].values()) * there["delivery_ns"], f"{cost}: {there}")
+
+
 def copies():
     """What is copied after a fork is in the account, also if the program's own page faults all came at its start."""
     report = until([target("shadow_rewrites"), "700"], lambda shadows: shadows["started"] >= 3, "--budget", "50")
