@@ -344,15 +344,18 @@ static bool get_result(struct reader *q, uint32_t id, const struct spool_thing *
 
 /* ---- windows ---- */
 
-/* counter: of one or two words. */
-static bool add_count(struct reader *q, uint32_t id, const uint64_t *counter, uint32_t words)
+/* counter: of one or two words, with those of the ids from `first` on before it. */
+static bool add_count(struct reader *q, uint32_t first, uint32_t id, const uint64_t *counter, uint32_t words)
 {
     uint64_t count = load(counter);
     struct spool_thing thing;
     bool known = get_thing(q, id, &thing);
     bool block = known && thing.kind == THING_BLOCK;
-    if (known && q->rows && thing.kind == THING_RESULT)
-        return get_result(q, id, &thing, (struct counts_lead){(int64_t)count, words > 1 ? load(counter + 1) : 0});
+    if (known && q->rows && thing.kind == THING_RESULT) {
+        uint32_t own = result_is_copy(thing.to, id) && thing.to >= first ? (uint32_t)thing.to : id;
+        const uint64_t *lead = counter - (uint64_t)(id - own) * words;
+        return get_result(q, own, &thing, (struct counts_lead){(int64_t)load(lead), words > 1 ? load(lead + 1) : 0});
+    }
     if (!count)
         return true;
     if (!known || (!block && thing.kind != THING_EDGE) || count > COUNTER_MAX ||
@@ -377,8 +380,7 @@ static bool get_piece(struct reader *q, const struct spool_piece *piece)
     q->r->counters -= all;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t *counter = &counters[(uint64_t)i * words];
-        bool drawn = q->rows && (first + i) / ROWS_CHUNK < ROWS_CHUNKS && q->rows->chunks[(first + i) / ROWS_CHUNK];
-        if ((load(counter) || drawn) && !add_count(q, first + i, counter, words))
+        if ((load(counter) || q->rows) && !add_count(q, first, first + i, counter, words))
             return false;
     }
     return true;

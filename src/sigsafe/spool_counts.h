@@ -46,7 +46,7 @@ enum thing_kind {
     THING_ACCESS,   /* a memory operand of an instruction: `bytes` of memory, `instructions` is
                        an enum stream_kind (spool_streams.h) */
     THING_RESULT,   /* a general register that an instruction writes: `bytes` of it, `instructions` is
-                       its number (spool_results.h) */
+                       its number, `to` whose copy it is or 0 (spool_results.h) */
 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */

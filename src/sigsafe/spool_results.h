@@ -52,6 +52,13 @@ static inline struct result_front *result_front_at(uint8_t *chunk, uint32_t id)
     return (struct result_front *)(void *)chunk + id % ROWS_CHUNK;
 }
 
+/* A result may be that of another id of its block, always: `to` says which. It has no lead and no row then. What lies in
+ * another piece of a window is not said so. */
+static inline bool result_is_copy(uint64_t to, uint32_t id)
+{
+    return to && to < id && to / COUNTS_PIECE == id / COUNTS_PIECE;
+}
+
 /* A result that is drawn, as wide as it is: one was taken off lead->left for it, which is below 0. */
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     struct hotlist_random *r);

@@ -6,6 +6,7 @@
  *      block entry            counter + 1
  *      behind an instruction  lead (engine/hook.h): passed over, or the same as before?
  *                             else results_line.S: one of the most frequent? else drawn_as
+ *                        none, where a register is copied whose value the block has observed
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: each thread's rows stay until the process ends. */
@@ -64,19 +65,70 @@ static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     t->gpr[reg] = bits;
 }
 
-static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h)
+/* Where in the block a general register's value has been observed already. */
+struct observed {
+    uint32_t id;   /* 0: nowhere; that of the process's first thing, a block */
+    uint8_t width; /* bytes of the register that were */
+    bool whole;    /* what is above them is 0 */
+};
+
+/* What `mov` between two registers copies: the source's number, or -1. */
+static int copied_from(const struct x86_insn *insn)
 {
+    bool mov = insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY && (insn->opcode & ~2u) == 0x89 && !insn->access;
+    return !mov ? -1 : insn->opcode == 0x89 ? insn->reg : insn->base;
+}
+
+static void observed_note(struct observed *of, const struct x86_insn *insn, const struct x86_definition *d, uint32_t id)
+{
+    int from = copied_from(insn);
+    for (unsigned i = 0; i < 16; i++)
+        if (insn->writes >> i & 1)
+            of[i].id = 0;
+    if (!d || d->conditional || d->width < 4)
+        return;
+    of[d->reg] = (struct observed){.id = id, .width = d->width, .whole = true};
+    if (from >= 0 && !of[from].id)
+        of[from] = (struct observed){.id = id, .width = d->width, .whole = d->width == 8};
+}
+
+/* The id of the same block that has the same result, always; 0: none. */
+static uint32_t observed_before(const struct observed *of, const struct x86_insn *insn, const struct x86_definition *d)
+{
+    int from = copied_from(insn);
+    if (from < 0 || !of[from].id)
+        return 0;
+    return (d->width == 8 && of[from].whole) || (d->width == 4 && of[from].width == 4) ? of[from].id : 0;
+}
+
+static uint32_t thing_make_as(struct hooks *h, uint64_t pc, const struct x86_definition *d, uint32_t same)
+{
+    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d->width,
+                                 .instructions = d->reg, .to = same };
+    return hook_counter_make_as(h, &thing);
+}
+
+static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h, struct observed *of)
+{
+    const struct x86_insn *insn = &block->insns[index];
     struct x86_definition d;
-    if (!classify_result(&block->insns[index], &d))
+    if (!classify_result(insn, &d)) {
+        observed_note(of, insn, NULL, 0);
         return true;
-    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d.width,
-                                 .instructions = d.reg };
-    uint32_t id = hook_counter_make_as(h, &thing);
+    }
+    uint32_t same = observed_before(of, insn, &d), id = thing_make_as(h, pc, &d, same);
+    if (same && !result_is_copy(same, id)) {
+        same = 0;
+        id = thing_make_as(h, pc, &d, 0);
+    }
+    if (id >= COUNTS_IDS_MAX)
+        return false;
+    observed_note(of, insn, &d, same ? same : id);
+    if (same)
+        return true;
     bool last = index + 1 == block->count;
     enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
     uint64_t argument = hook_lead_argument(id, (enum engine_register)d.reg, d.width);
-    if (id >= COUNTS_IDS_MAX)
-        return false;
     return d.high ? hook_call_as(h, point, last ? 0 : index, high_as, argument)
                   : hook_lead_as(h, point, last ? 0 : index, drawn_as, argument);
 }
@@ -85,12 +137,15 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 {
     (void)data;
     struct spool_thing thing = classify_block_as(h, block);
+    struct observed of[16];
     uint32_t id = hook_counter_make_as(h, &thing);
     uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
     uint64_t pc = block->pc;
     bool ok = id < COUNTS_IDS_MAX && hook_count_as(h, HOOK_ENTRY, 0, id, 1);
+    for (uint32_t i = 0; i < 16; i++)
+        of[i].id = 0;
     for (uint32_t i = 0; ok && i < observed; i++) {
-        ok = result_as(block, i, pc, h);
+        ok = result_as(block, i, pc, h, of);
         pc += block->insns[i].length;
     }
     if (!ok)

@@ -196,6 +196,24 @@ def results():
     expect(bursts.report["values"]["instructions"] > 0, bursts.report["values"])
 
 
+def copies():
+    """Results of instructions that copy what their block has made: each is counted as often as it is executed."""
+    rounds, program = 4000, own("copies")
+    rows, places = observed(Recording([program, str(rounds)], ["--exact", "--tool", "results"]), program), symbols(program)
+    small, wide = 3 / 4, 1 / 4
+    for name, values in (("load", {3: small, 0x100000007: wide}), ("copy", {3: small, 0x100000007: wide}),
+                         ("narrow", {3: small, 7: wide}), ("wide", {3: small, 7: wide}), ("again", {3: small, 7: wide}),
+                         ("changed", {4: small, 0x100000008: wide}), ("popped", {3: small, 7: wide}),
+                         ("out", {4: small, 0x100000008: wide}), ("in", {3: small, 0x100000007: wide}),
+                         ("low", {k: 1 / 4 for k in range(4)}), ("twice", {k: 1 / 4 for k in range(4)}), ("part", {1: 1})):
+        for value, want in values.items():
+            got, seen = share(rows, places["c_" + name], "result", value)
+            expect(abs(got - want) < 1e-9 and seen == rounds, f"{name}: {value} is {got} of {seen}, not {want} of {rounds}")
+    stack, pushed = (rows[places[name], "result"]["values"] for name in ("c_stack", "c_pushed"))
+    expect(len(stack) == len(pushed) == 1, (stack, pushed))
+    expect(int(stack[0]["value"], 16) - int(pushed[0]["value"], 16) == 8, (stack, pushed))
+
+
 def results_everywhere():
     """Threads, children and signals: the program does what it does natively, and nothing is lost."""
     for command in (["xz", "-T2", "-0", "-c", own("known")], ["sh", "-c", "echo one; (echo two | cat); exit 3"],

@@ -42,7 +42,8 @@ struct counts_window sample_counts(const struct spool *s, struct spool_process *
 void sample_paths_in(const struct spool *s, struct spool_counts *c);
 /* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
-/* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 * i values. */
+/* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 * i values; so do
+ * those of another one each, which copies them. */
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w);
 /* A spool with two processes, three threads and `samples` samples with random stacks. */
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);

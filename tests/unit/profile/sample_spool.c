@@ -190,6 +190,9 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
         for (uint64_t k = 0; k < 40; k++)
             result_add(&lead, result_front_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i), &random);
         w->base[id] = (uint64_t)lead.left;
+        struct spool_thing copy = {.key = key_make(2, 0x2008 + 16 * i), .to = id, .bytes = 8, .kind = THING_RESULT};
+        if (counts_thing_as(s, c, &copy) == COUNTS_NONE)
+            abort();
     }
     store.record->missed = 5;
 }
