@@ -63,7 +63,7 @@ def run(a, say):
     seconds = ", ".join(f"{s:g} s at {hz:,} Hz" for hz, s in rates_of(data))
     text += (
         "\n**What is compared with what.** Sampled: one recording with `record --tool values` at its defaults (4 instructions at "
-        "every second trigger) of as many runs of the suite's program, one after the other, as make up a time of native CPU "
+        "every second trigger, or fewer where they would take more than 0.8% of CPU time) of as many runs of the suite's program, one after the other, as make up a time of native CPU "
         f"time: {seconds}. Exact: one whole run of the same program and input under `--exact --tool results`, which counts what "
         "each instruction writes to a general register, in every execution. `penumbra compare --by result`: an entry is an "
         "instruction with such a result, its weight is how often it was executed (exact) or observed (sampled). Results of "

@@ -69,7 +69,8 @@ static const struct row {
     {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
                                       "(penumbra/module.h); --tool values, latency and conflicts are\n"
                                       "built in"},
-    {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module says)"},
+    {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module\n"
+                             "says, and fewer where that would take more than 0.8% of CPU time)"},
     {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in"},
     {OPT_SUMMARY, "summary", "HOW", "keep the most frequent values by concise sampling (default) or in\n"
                                     "top-N-value tables (tnv)"},

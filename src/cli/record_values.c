@@ -11,6 +11,10 @@
 /* The paper's: four instructions at every second trigger. */
 enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 
+/* What bursts may take of the CPU time, in millionths, where no --every was given. As much again is not in the bursts: the
+ * caches that they leave cold (docs/values.md, "How often"). */
+enum { SHARE_PPM = 8000 };
+
 void record_values_help(FILE *to)
 {
     fprintf(to, "  %-24s %s\n  %-24s %s\n", "latency", "which level of the memory hierarchy each load comes from",
@@ -93,6 +97,7 @@ bool record_values_start(const struct record_values *v, struct record_host *host
     const struct spool_values *wants = host->values;
     uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;
     config->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
+    config->burst_ppm = v->every ? 0 : SHARE_PPM;
     length = length ? length : LENGTH_DEFAULT;
     if (config->carrier == CARRIER_AUTO)
         config->burst_length = engine->burst_length ? engine->burst_length : length;

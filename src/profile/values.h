@@ -56,7 +56,7 @@ struct profile_values {
     uint32_t summary; /* enum hotlist_kind */
     bool redacted;
     uint32_t module_end, module_detail; /* enum module_end */
-    uint64_t every;     /* one of so many triggers made a sequence; 0: all was observed */
+    uint64_t every;     /* at most one of so many triggers made a sequence; 0: all was observed */
     uint64_t sequences; /* that the module saw */
     uint64_t tuples;    /* instructions in them */
     uint64_t lost;      /* sequences that it did not see: the ring was full, or it had ended */

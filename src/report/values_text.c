@@ -49,7 +49,7 @@ void report_values_header(FILE *out, const struct profile_values *v)
         fprintf(out, "%s results", text_count(tuples, v->tuples));
     }
     if (v->every > 1)
-        fprintf(out, ", at one of %" PRIu64 " samples", v->every);
+        fprintf(out, ", at one of %" PRIu64 " samples at most", v->every);
     fprintf(out, "; %" PRIu32 " hotlists%s%s\n", v->hotlist_count,
             v->summary == HOTLIST_TNV ? " (top-N-value tables)" : "", v->redacted ? ", redacted" : "");
     if (v->lost)

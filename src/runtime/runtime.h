@@ -68,6 +68,10 @@ struct rt_burst {
     int64_t credit;  /* for far skips, and up to how far this burst's may go (carrier/burst_draw.h) */
     uint32_t reach;
     uint32_t triggers; /* since the last burst */
+    /* How many times more seldom bursts are than was asked for (0: there was none yet), and of those by which that will be
+     * decided anew: how many, the CPU time before and in them. */
+    uint32_t times, window_bursts;
+    uint64_t window_cpu_ns, window_ns;
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */
 };

@@ -125,7 +125,7 @@ struct spool_config {
     /* Where values are captured (tuples.h). */
     uint32_t capture;       /* spool_ref of a struct tuple_capture; 0: none */
     uint32_t value_context; /* bits of enum penumbra_context */
-    uint32_t every;         /* one of so many triggers begins a burst; 0 is 1 */
+    uint32_t every;         /* one of so many triggers begins a burst, at most; 0 is 1 */
     uint32_t skip;          /* most instructions between the interrupted one and the first observed */
     uint32_t load_milli;    /* shadows: how many are to be active on average, in thousandths */
     uint32_t shadow_flags;  /* SHADOW_* */
@@ -135,6 +135,7 @@ struct spool_config {
     uint64_t seed;          /* of how shadows schedule the threads they have */
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
+    uint32_t burst_ppm;     /* fewer than one in `every` where bursts would take more of the CPU time; 0: no bound */
 };
 
 enum {

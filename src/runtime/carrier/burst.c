@@ -12,6 +12,7 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/interpose/faults.h"
+#include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
@@ -122,6 +123,18 @@ static void registers_put(greg_t *gregs, const struct engine_thread *e)
 
 /* ---- ends ---- */
 
+/* A burst that is all cost took so long: are there to be more of them, or fewer? */
+static void share_look(struct rt_burst *b, uint64_t ns)
+{
+    b->window_ns += ns;
+    if (!rt.config->burst_ppm || ++b->window_bursts < BURST_WINDOW)
+        return;
+    uint64_t cpu = thread_cpu_ns_as();
+    b->times = burst_times(b->times, b->window_ns, cpu - b->window_cpu_ns, rt.config->burst_ppm);
+    b->window_cpu_ns = cpu;
+    b->window_ns = b->window_bursts = 0;
+}
+
 /* not_run: instructions that the budget was counted down by, but that were not executed. */
 static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
 {
@@ -141,7 +154,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
                       now - t->burst.begun);
     if (rt.config->tool == TOOL_VALUES || rt.config->carrier == CARRIER_AUTO)
-        trigger_burst_as(t, now - t->burst.counted_from);
+        share_look(&t->burst, trigger_burst_as(t, now - t->burst.counted_from));
     t->burst.active = false;
 }
 
@@ -316,12 +329,17 @@ static uint64_t length_draw(struct rt_thread *t)
     return !least || least >= most ? most : least + burst_draw(random_of(t), most - least);
 }
 
-/* One of so many triggers begins a burst. */
+/* One of so many triggers begins a burst, or fewer. */
 static bool is_turn(struct rt_thread *t)
 {
-    if (++t->burst.triggers < rt.config->every)
+    struct rt_burst *b = &t->burst;
+    if (!b->times) {
+        b->times = 1;
+        b->window_cpu_ns = thread_cpu_ns_as();
+    }
+    if (++b->triggers < (uint64_t)rt.config->every * b->times)
         return false;
-    t->burst.triggers = 0;
+    b->triggers = 0;
     return true;
 }
 

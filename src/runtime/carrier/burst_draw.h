@@ -1,4 +1,4 @@
-/* What is random about a burst: its length, and how far from the trigger it begins to observe.
+/* What is random about a burst: its length, and how far from the trigger it begins to observe; and how often there is one.
  *
  * Context: pure functions of their state; any context.
  * Ownership: the state is the caller's, any number but 0. */
@@ -47,6 +47,18 @@ static inline int64_t burst_credit(int64_t credit, uint32_t reach, uint64_t made
     if (reach > BURST_NEAR)
         credit -= (int64_t)made + (in_vain ? BURST_VAIN : 0);
     return credit < BURST_CREDIT_MOST ? credit : BURST_CREDIT_MOST;
+}
+
+/* Bursts come this many times more seldom than was asked for, so that they take at most `ppm` millionths of the CPU
+ * time: the next number, when a window of BURST_WINDOW bursts took `ours` nanoseconds of `cpu`. By steps of two, with a margin. */
+enum { BURST_WINDOW = 64, BURST_TIMES_MOST = 1024 };
+
+static inline uint32_t burst_times(uint32_t times, uint64_t ours, uint64_t cpu, uint32_t ppm)
+{
+    uint64_t allowed = cpu / 1000u * ppm / 1000u;
+    if (ours > allowed)
+        return times < BURST_TIMES_MOST ? times * 2 : times;
+    return times > 1 && ours < allowed / 20 * 9 ? times / 2 : times;
 }
 
 #endif

@@ -303,10 +303,12 @@ static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
     return cost < credible ? cost : credible;
 }
 
-void trigger_burst_as(struct rt_thread *t, uint64_t ticks)
+uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)
 {
     uint64_t credible = rt.config->tsc_hz / 1000000u * BURST_US;
-    t->record->cost_ticks += ticks < credible ? ticks : credible;
+    uint64_t cost = ticks < credible ? ticks : credible;
+    t->record->cost_ticks += cost;
+    return ticks_to_ns(cost);
 }
 
 void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns)

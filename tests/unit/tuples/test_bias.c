@@ -112,6 +112,30 @@ static void known_code_is_free(void **state)
     assert_int_equal(burst_reach(credit, 2000), 2000);
 }
 
+/* Bursts that take long become seldom, and often again when they take a moment. */
+static void bursts_keep_to_their_share(void **state)
+{
+    enum { PERIOD = 2000000, PPM = 8000 };
+    static const uint64_t costs[] = {1000, 15000, 17000, 50000, 200000, 30000000};
+    uint32_t times = 1;
+    (void)state;
+    for (unsigned i = 0; i < sizeof costs / sizeof *costs; i++) {
+        uint64_t ours = BURST_WINDOW * costs[i];
+        for (unsigned k = 0; k < 20; k++)
+            times = burst_times(times, ours, (uint64_t)BURST_WINDOW * PERIOD * times, PPM);
+        for (unsigned k = 0; k < 20; k++) {
+            uint64_t cpu = (uint64_t)BURST_WINDOW * PERIOD * times;
+            assert_true(ours <= cpu / 1000000 * PPM || times == BURST_TIMES_MOST);
+            assert_true(times == 1 || ours * 5 > cpu / 1000000 * PPM * 2);
+            times = burst_times(times, ours, cpu, PPM);
+        }
+        assert_true((times == 1) == (costs[i] <= PERIOD / 1000000 * PPM));
+    }
+    for (unsigned k = 0; k < 20; k++)
+        times = burst_times(times, BURST_WINDOW * 1000, (uint64_t)BURST_WINDOW * PERIOD * times, PPM);
+    assert_int_equal(times, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +144,7 @@ int main(void)
         cmocka_unit_test(never_more_than_asked_for),
         cmocka_unit_test(far_skips_are_paid_for),
         cmocka_unit_test(known_code_is_free),
+        cmocka_unit_test(bursts_keep_to_their_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
