@@ -57,35 +57,30 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r)
     return !h->steps || hotlist_random_next(r) < probability(h);
 }
 
-/* True with probability q / (1 + q): a fair coin ends it one way, else one of q the other way, else both again. */
-static bool toss_odds(uint64_t q, struct hotlist_random *r)
-{
-    for (;;) {
-        uint64_t coins = hotlist_random_next(r);
-        if (coins >> 63)
-            return false;
-        if ((coins << 1 | 1) < q)
-            return true;
-    }
-}
-
-/* A gap is geometric: it is n with probability q^n p. Its binary digits are independent, and digit i is 1 with odds
- * q^(2^i) to 1. So what a gap costs grows as its logarithm; of small ones, tossing for each value costs less. */
+/* A gap is geometric: it is at least n with probability q^n. So it is the greatest n whose q^n a random number is below: of
+ * small ones one after the other, else by its binary digits. */
 uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
 {
     enum { FEW = 8, DIGITS = 62 };
-    uint64_t p = probability(h), gap = 0;
     if (!h->steps)
         return 0;
+    uint64_t p = probability(h), q = -p, powers[DIGITS], random = hotlist_random_next(r), gap = 0, all = q;
+    unsigned digits = 0;
     if (p >= UINT64_MAX / FEW) {
-        while (hotlist_random_next(r) >= p)
-            gap++;
+        for (; random < all; gap++)
+            all = (uint64_t)((unsigned __int128)all * q >> 64);
         return gap;
     }
-    uint64_t q = -p;
-    for (unsigned i = 0; i < DIGITS && q; i++) {
-        gap |= (uint64_t)toss_odds(q, r) << i;
+    for (; digits < DIGITS && random < q; digits++) {
+        powers[digits] = q;
         q = (uint64_t)((unsigned __int128)q * q >> 64);
+    }
+    for (all = UINT64_MAX; digits-- > 0;) {
+        uint64_t more = (uint64_t)((unsigned __int128)all * powers[digits] >> 64);
+        if (random < more) {
+            all = more;
+            gap |= UINT64_C(1) << digits;
+        }
     }
     return gap;
 }
