@@ -217,6 +217,8 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
         return true;
     /* Within a budget long, rare shadows observe most. */
     r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
+    if (r->budgeted && !r->sample_size && !r->load_milli)
+        r->shadow_flags |= SHADOW_GOES_ON;
     r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
     r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
     r->shadow_memory = SHADOW_MEMORY;

@@ -36,9 +36,10 @@ static void write_ends(FILE *out, const struct view *v, const struct report_styl
 {
     const struct profile_shadows *s = v->profile->shadows;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
+    uint64_t length = v->profile->counts ? v->profile->counts->length : 0;
     field(out, style, "shadows");
-    fprintf(out, "%s of %s instructions at load %g: %s executed\n", text_count(a, s->started),
-            text_count(b, v->profile->counts ? v->profile->counts->length : 0),
+    fprintf(out, "%s of %s instructions%s at load %g: %s executed\n", text_count(a, s->started), text_count(b, length),
+            (double)s->instructions > (double)s->started * (double)length ? " and more" : "",
             (double)s->load_milli / 1000, text_count(c, s->instructions));
     for (unsigned i = 0; i < END_COUNT; i++)
         if (s->ended[i])

@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 14u
+#define SPOOL_VERSION 15u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -143,6 +143,7 @@ enum {
     SHADOW_COLD = 2,          /* no shadow uses what another has translated */
     SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
     SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
+    SHADOW_GOES_ON = 32,      /* behind its `length`, until another one is wanted */
 };
 
 /* Who consumes the tuples. */
@@ -179,6 +180,7 @@ struct spool_header {
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
     uint32_t shadows_active; /* atomic */
     uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
+    uint32_t shadow_wanted;  /* atomic: the budget allows one more, and those that go on are to make room */
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
     struct spool_config config;
 };

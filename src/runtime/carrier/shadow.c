@@ -376,6 +376,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     monitor.refused = 0;
+    __atomic_store_n(&spool_header(&rt.spool)->shadow_wanted, 0, __ATOMIC_RELAXED);
     monitor.fork_pages = monitor.pages;
     charge(now, monitor.pause_ns);
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
@@ -386,6 +387,14 @@ static bool collector_lives_as(void)
 {
     int32_t collector = spool_header(&rt.spool)->collector_pid;
     return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
+}
+
+/* Shadows that are there go on for as long as the budget allows no other: what they cost the program is mostly their fork. */
+static void make_room_as(struct usage *now)
+{
+    uint32_t *wanted = &spool_header(&rt.spool)->shadow_wanted;
+    if (rt.config->shadow_flags & SHADOW_GOES_ON && !__atomic_load_n(wanted, __ATOMIC_RELAXED) && budget_allows_as(now))
+        __atomic_store_n(wanted, 1, __ATOMIC_RELAXED);
 }
 
 /* DECLINE_COUNT: none. A sandbox may end the program for any system call, so that is looked at first. */
@@ -401,8 +410,10 @@ static enum shadow_decline refusal_as(struct usage *now)
     trigger_charge(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
-    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
+    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as())) {
+        make_room_as(now);
         return DECLINE_LOAD;
+    }
     if (!budget_allows_as(now))
         return DECLINE_BUDGET;
     if (!collector_lives_as())

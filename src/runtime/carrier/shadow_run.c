@@ -22,6 +22,7 @@
 #include "x86/insn.h"
 
 /* The shadow looks about itself after so many instructions. */
+#define GOES_ON_MOST UINT64_C(20000000000)
 enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, KERNEL_SET = 8, PAGE = 4096 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
 
@@ -145,6 +146,15 @@ static void look_about_as(void)
         shadow_end_as(END_SCARCE);
 }
 
+/* What it was to run is done: so much more. */
+static uint64_t goes_on(void)
+{
+    return rt.config->shadow_flags & SHADOW_GOES_ON && shadow_self.sliced < GOES_ON_MOST &&
+                   !__atomic_load_n(&spool_header(&rt.spool)->shadow_wanted, __ATOMIC_RELAXED)
+               ? SLICE
+               : 0;
+}
+
 static void slice_begin(struct engine_thread *t)
 {
     uint64_t slice = shadow_threads_turn(shadow_self.left < SLICE ? shadow_self.left : SLICE);
@@ -155,6 +165,8 @@ static void slice_begin(struct engine_thread *t)
 
 static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
 {
+    if (why == STOP_BUDGET && !shadow_self.left)
+        shadow_self.left = goes_on();
     if (why == STOP_BUDGET && shadow_self.left) {
         if (shadow_self.sliced - shadow_self.looked >= SLICE)
             look_about_as();

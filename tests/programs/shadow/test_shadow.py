@@ -420,6 +420,21 @@ def triggers():
     expect(cost >= sum(report["shadows"]["declined"].values()) * there["delivery_ns"], f"{cost}: {there}")
 
 
+def goes_on():
+    """Within a budget a shadow goes on until another one is due: here none is, for long. Not where its size is given."""
+    command, end = [target("shadow_steady"), "6000"], time.monotonic() + PATIENCE
+    options = ["--carrier", "shadow", "--tool", "count", "--budget", "0.1"]
+    while True:
+        shadows = Recording(command, options).report["shadows"]
+        if shadows["instructions"] > shadows["started"] * 100_000_000:
+            break
+        expect(time.monotonic() < end, f"none went on: {shadows}")
+    for more in (["--sample-size", "1M"], ["--load", "1"]):
+        size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
+        shadows = Recording(command, options + more).report["shadows"]
+        expect(shadows["instructions"] <= shadows["started"] * size, f"{more}: {shadows}")
+
+
 def copies():
     """What is copied after a fork is in the account, also if the program's own page faults all came at its start."""
     report = until([target("shadow_rewrites"), "700"], lambda shadows: shadows["started"] >= 3, "--budget", "50")
