@@ -63,17 +63,35 @@ static uint64_t cpu_ns_as(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* CPU time up to now; not all of it ran the program's code. */
+static void time_tell(void)
+{
+    struct shadow_self *self = &shadow_self;
+    uint64_t now = cpu_ns_as();
+    __atomic_fetch_add(&self->record->cpu_ns, now - self->told_ns, __ATOMIC_RELAXED);
+    self->told_ns = now;
+}
+
+/* So many instructions have been run: told now and then, since shadows end with their program at any moment. */
+static void progress_tell(uint64_t ran)
+{
+    struct shadow_self *self = &shadow_self;
+    time_tell();
+    __atomic_fetch_add(&self->record->run_ns, self->told_ns - self->begun_ns, __ATOMIC_RELAXED);
+    self->begun_ns = self->told_ns;
+    __atomic_fetch_add(&self->record->instructions, ran - self->told, __ATOMIC_RELAXED);
+    self->told = ran;
+}
+
 static void figures_add(uint64_t not_run)
 {
     struct shadow_self *self = &shadow_self;
     struct spool_shadows *r = self->record;
-    __atomic_fetch_add(&r->run_ns, cpu_ns_as() - self->begun_ns, __ATOMIC_RELAXED);
-    uint64_t ran = self->sliced - (uint64_t)self->thread->budget - not_run;
+    progress_tell(self->sliced - (uint64_t)self->thread->budget - not_run);
     engine_thread_finish_as(self->thread);
     shadow_threads_figures(r);
     if (!self->cold)
         translated_figures_as(self->counts, self->thread);
-    __atomic_fetch_add(&r->instructions, ran, __ATOMIC_RELAXED);
 }
 
 _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
@@ -82,7 +100,7 @@ _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
     struct spool_shadows *r = self->record;
     if (self->thread)
         figures_add(not_run);
-    __atomic_fetch_add(&r->cpu_ns, cpu_ns_as(), __ATOMIC_RELAXED);
+    time_tell();
     __atomic_fetch_add(&r->faults, page_faults_as(), __ATOMIC_RELAXED);
     if (shadow_leave_as(spool_header(&rt.spool), self->seat, thread_monotonic_ns_as()))
         __atomic_fetch_add(&r->ended[why], 1, __ATOMIC_RELAXED);
@@ -138,6 +156,7 @@ static void look_about_as(void)
 {
     uint64_t most = rt.config->shadow_memory;
     shadow_self.looked = shadow_self.sliced;
+    progress_tell(shadow_self.sliced);
     if (!program_lives_as())
         shadow_end_as(END_PROGRAM);
     if (most && page_faults_as() > most / PAGE)

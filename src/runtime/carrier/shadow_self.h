@@ -46,7 +46,8 @@ struct shadow_self {
     uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
     uint64_t stream_number; /* of the call of a stream that has been answered last; ... */
     bool stream_ends;      /* ... and if it reads once more, that is the end of the file */
-    uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code */
+    uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code, or told of it last */
+    uint64_t told, told_ns; /* instructions and CPU time that are in the record */
     bool watched;          /* what the program has changed is not in the engine */
     bool cold;             /* nobody else uses its engine */
 };

@@ -429,6 +429,12 @@ def goes_on():
         if shadows["instructions"] > shadows["started"] * 100_000_000:
             break
         expect(time.monotonic() < end, f"none went on: {shadows}")
+    # What ends with its program has told what it did.
+    while shadows["completed"] or not shadows["instructions"]:
+        shadows = Recording(command, ["--carrier", "shadow", "--tool", "count", "--budget", "0.02"]).report["shadows"]
+        expect(time.monotonic() < end, f"none went on to the end: {shadows}")
+    cost = shadows["cost"]
+    expect(0 < cost["shadow_run_ns"] <= cost["shadow_cpu_ns"], f"{shadows}")
     for more in (["--sample-size", "1M"], ["--load", "1"]):
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
         shadows = Recording(command, options + more).report["shadows"]
