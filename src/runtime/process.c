@@ -155,7 +155,6 @@ bool process_copy_as(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
-    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     environment_fork_child();
     trampoline_fork_child(t);
     burst_fork_child();
@@ -168,6 +167,7 @@ void process_fork_child(void)
         rt.process = NULL; /* without a trigger nothing will come */
         return;
     }
+    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     trigger_fork_child_as();
     if (!process_copy_as()) {
         signals_uninstall();

@@ -1,11 +1,12 @@
-/* Allows itself only what it needs (a seccomp filter that kills), then works: a handler that made a
- * system call would kill it. */
+/* Allows itself only what it needs (a seccomp filter that kills), then works and forks: a handler that made a
+ * system call would kill it, and so would what runs in the child of a fork. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -20,6 +21,10 @@ int main(void)
         ALLOW(SYS_write),
         ALLOW(SYS_exit_group),
         ALLOW(SYS_rt_sigreturn),
+        ALLOW(SYS_rt_sigprocmask),
+        ALLOW(SYS_clone),
+        ALLOW(SYS_set_robust_list),
+        ALLOW(SYS_wait4),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
@@ -30,6 +35,12 @@ int main(void)
         return 1;
     volatile unsigned long r = spin(500000000);
     (void)r;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(7);
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+        return 2;
     write(1, "end\n", 4);
     return 0;
 }
