@@ -19,7 +19,7 @@ static struct {
     uint32_t capacity[IMAGES_RING];
     uint32_t position;
     uint32_t generation;
-    uint32_t lock; /* handlers only try */
+    uint32_t lock;     /* handlers only try */
     bool open;         /* changed under the lock */
     uint64_t unloaded; /* images, ever, when those that are left were looked at last; atomic */
     find_object *find;

@@ -433,6 +433,8 @@ def goes_on():
             expect(time.monotonic() < end, f"{options}: {shadows}")
 
     until_one(options, lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000)
+    # ... and no longer: else it would go on for as long as its program.
+    until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0)
     # What ends with its program, as one of so many instructions must, has told what it did.
     cost = until_one(options[:4] + ["--load", "1", "--sample-size", "100G"],
                      lambda shadows: shadows["instructions"] and not shadows["completed"])["cost"]
