@@ -39,9 +39,11 @@ static uint64_t glue(const struct engine *e, uint32_t place)
     return (uint64_t)(uintptr_t)cache_at(&e->cache, place);
 }
 
+/* A process cannot be told when another one that shares the engine begins to pair: its thread is prepared from the start. */
 void pairs_thread_as(const struct engine *e, struct engine_thread *t)
 {
-    if (!e->paired || t->paired)
+    bool ever = e->paired || (e->config.shared && e->pairable);
+    if (!ever || t->paired)
         return;
     t->paired = true;
     volatile uint64_t *returns =

@@ -108,6 +108,7 @@ struct engine_thread *engine_thread_share_as(struct engine *e, int32_t tid,
     struct engine_thread *t = area_make_as(e);
     if (!t || !window_share_as(e, t, tid, window))
         return NULL;
+    pairs_thread_as(e, t);
     return !c->tool || !c->tool->thread_begin || c->tool->thread_begin(c->tool_data, t) ? t : NULL;
 }
 

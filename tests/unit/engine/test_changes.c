@@ -199,12 +199,12 @@ static void threads_share_a_cache(void **state)
     }
 }
 
+enum { CALLS = 30000, MANY = CALLS * 5 + 16 };
+
 /* lea rdi, [rdi + 1]; ret, called from so many places that calls and returns are paired. */
-static void many_calls_are_paired(void **state)
+static uint8_t *many_make(void)
 {
-    (void)state;
-    enum { CALLS = 30000, SIZE = CALLS * 5 + 16 };
-    uint8_t *many = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+    uint8_t *many = mmap(NULL, MANY, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(many != MAP_FAILED);
     memcpy(many, "\x48\x8d\x7f\x01\xc3", 5);
@@ -215,6 +215,13 @@ static void many_calls_are_paired(void **state)
         memcpy(at + 1, &back, sizeof back);
     }
     memcpy(at, "\x48\x8d\x07\xc3", 4); /* lea rax, [rdi]; ret */
+    return many;
+}
+
+static void many_calls_are_paired(void **state)
+{
+    (void)state;
+    uint8_t *many = many_make();
     struct rig own;
     rig_make(&own, NULL);
     assert_int_equal(rig_call(&own, (const void *)(uintptr_t)functions[0].call, 12,
@@ -227,11 +234,30 @@ static void many_calls_are_paired(void **state)
     assert_int_equal(rig_call(&own, (const void *)(uintptr_t)functions[0].call, 12,
                               0, 0, 0), functions[0].call(12));
     /* Code from before the change goes away. */
-    engine_invalidate_as(own.engine, (uint64_t)(uintptr_t)many, (uint64_t)(uintptr_t)many + SIZE);
+    engine_invalidate_as(own.engine, (uint64_t)(uintptr_t)many, (uint64_t)(uintptr_t)many + MANY);
     many[3] = 3;
     assert_int_equal(rig_call(&own, many + 8, 1, 0, 0, 0), 1 + 3 * CALLS);
     rig_free(&own);
-    munmap(many, SIZE);
+    munmap(many, MANY);
+}
+
+/* Of a shared engine: who was there before finds returns that are paired. */
+static void many_calls_of_others_are_paired(void **state)
+{
+    (void)state;
+    uint8_t *many = many_make();
+    struct rig own, other;
+    rig_make(&own, &(struct engine_config){ .shared = true });
+    other = own;
+    other.thread = engine_thread_share_as(own.engine, 0, NULL);
+    assert_non_null(other.thread);
+    other.thread->carrier = &other;
+    assert_int_equal(rig_call(&own, many + 8, 1, 0, 0, 0), 1 + CALLS);
+    assert_true(engine_figures_as(own.engine).paired);
+    assert_int_equal(rig_call(&other, many + 8, 2, 0, 0, 0), 2 + CALLS);
+    assert_int_equal(other.thread->stop, STOP_ADDRESS);
+    rig_free(&own);
+    munmap(many, MANY);
 }
 
 static bool paired;
@@ -278,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_cache_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_cache, setup, teardown),
         cmocka_unit_test(many_calls_are_paired),
+        cmocka_unit_test(many_calls_of_others_are_paired),
         cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(links_are_undone, setup_paired, teardown),
