@@ -129,6 +129,8 @@ bool engine_translate_as(struct engine *e, uint64_t rip);
 
 /* Code in [lo, hi) changed or went away: no translation of it is entered from now on. */
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi);
+/* Memory may have gone away, nobody says where; code there was TRUST_MAPPED at best. */
+void engine_unmapped_as(struct engine *e);
 
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
  * only thread left, `tid` its number and `counts` the child's own (NULL as in the configuration).

@@ -142,6 +142,14 @@ static bool is_from(const struct engine *e, const struct block *block, uint64_t 
     return false;
 }
 
+void engine_unmapped_as(struct engine *e)
+{
+    engine_lock_as(e);
+    for (uint32_t i = 0; i < ENGINE_TRUSTED; i++)
+        e->trusted[i] = (struct trust_range){0};
+    engine_unlock_as(e);
+}
+
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi)
 {
     engine_lock_as(e);

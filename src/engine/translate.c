@@ -217,7 +217,7 @@ static void decode_as(struct translation *x, uint64_t pc)
     x->count = 0;
     x->end = END_FALL;
     while (x->count < x->limit && (x->next != x->stop_at || !x->count))
-        if (decode_one_as(x, x->next) != COPY || (x->range.trust == TRUST_CHECKED && may_write_code(x)))
+        if (decode_one_as(x, x->next) != COPY || (x->range.trust < TRUST_FIXED && may_write_code(x)))
             break;
     /* Whether these are there will be asked when the block has been written. */
     blocks_prefetch(&x->e->blocks, x->next);
@@ -327,7 +327,7 @@ static uint64_t block_emit_as(struct translation *x, uint32_t before)
 {
     struct engine *e = x->e;
     struct blocks *b = &e->blocks;
-    bool checked = x->range.trust == TRUST_CHECKED;
+    bool checked = x->range.trust < TRUST_FIXED;
     x->number = b->used;
     x->block = block_at(b, x->number);
     *x->block = (struct block){
@@ -367,7 +367,7 @@ static bool range_find_as(struct translation *x, uint64_t pc)
     x->range = e->config.carrier->trust(e->config.carrier_data, pc);
     if (x->range.trust == TRUST_NONE || pc < x->range.lo || pc >= x->range.hi)
         return false;
-    if (x->range.trust == TRUST_FIXED)
+    if (x->range.trust >= TRUST_MAPPED)
         e->trusted[e->trusted_next++ % ENGINE_TRUSTED] = x->range;
     range_note(e, &x->range);
     return true;

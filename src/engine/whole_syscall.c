@@ -85,6 +85,14 @@ static enum engine_action call_mremap(struct engine_thread *t)
     return done(t, result);
 }
 
+/* What unmaps memory of which only the kernel knows where it ends. */
+static enum engine_action call_unmapping(struct engine_thread *t)
+{
+    long result = plain(t);
+    engine_unmapped_as(t->engine);
+    return done(t, result);
+}
+
 /* ---- threads and processes ---- */
 
 struct clone_request {
@@ -286,10 +294,13 @@ static call_function *const calls[CALLS] = {
     [SYS_mmap] = call_mmap,
     [SYS_mprotect] = call_range,
     [SYS_munmap] = call_range,
+    [SYS_brk] = call_unmapping,
     [SYS_rt_sigaction] = call_sigaction,
     [SYS_rt_sigreturn] = call_sigreturn,
     [SYS_mremap] = call_mremap,
     [SYS_madvise] = call_madvise,
+    [SYS_shmat] = call_unmapping,
+    [SYS_shmdt] = call_unmapping,
     [SYS_clone] = call_clone,
     [SYS_fork] = call_clone,
     [SYS_vfork] = call_clone,
@@ -300,6 +311,7 @@ static call_function *const calls[CALLS] = {
     [SYS_arch_prctl] = call_arch_prctl,
     [SYS_exit_group] = call_exit_group,
     [SYS_seccomp] = call_seccomp,
+    [SYS_remap_file_pages] = call_unmapping,
     [SYS_execveat] = call_exec,
     [SYS_pkey_mprotect] = call_range,
     [SYS_rseq] = call_rseq,

@@ -12,16 +12,21 @@
 #include "tools/tools.h"
 
 static struct spool_counts *counts; /* NULL: the spool was full */
+static bool some_left;              /* a thread goes on natively */
 
 static struct rt_thread *state_of(const struct engine_thread *t)
 {
     return ((const struct whole_thread *)t->carrier)->carrier;
 }
 
+/* Every thread that is under the engine tells of its system calls; one that has left does not. */
 static struct trust_range exact_trust(void *data, uint64_t address)
 {
+    struct trust_range range = mappings_trust_as(address);
     (void)data;
-    return mappings_trust_as(address);
+    if (range.trust == TRUST_CHECKED && !__atomic_load_n(&some_left, __ATOMIC_RELAXED))
+        range.trust = TRUST_MAPPED;
+    return range;
 }
 
 static bool exact_thread_begin(struct engine_thread *t)
@@ -60,6 +65,8 @@ static bool exact_fork_child(struct engine_thread *t)
 
 static void exact_left(struct engine_thread *t, enum stop_reason why)
 {
+    __atomic_store_n(&some_left, true, __ATOMIC_RELAXED);
+    engine_unmapped_as(t->engine);
     if (!counts)
         return;
     __atomic_add_fetch(&counts->stopped[why], 1, __ATOMIC_RELAXED);

@@ -6,9 +6,11 @@
 
 static struct trust_range trust(void *data, uint64_t address)
 {
-    const struct rig *r = data;
-    if (address >= r->code_lo && address < r->code_hi)
-        return (struct trust_range){ r->code_lo, r->code_hi, TRUST_CHECKED };
+    struct rig *r = data;
+    if (address >= r->code_lo && address < r->code_hi) {
+        r->asked++;
+        return (struct trust_range){ r->code_lo, r->code_hi, r->code_trust };
+    }
     if (address < 4096)
         return (struct trust_range){ 0, 4096, TRUST_NONE };
     uint64_t end = UINT64_C(1) << 47;

@@ -31,7 +31,7 @@ void rig_make(struct rig *r, const struct engine_config *config)
 {
     struct engine_config own = config ? *config : (struct engine_config){ 0 };
     enum stop_reason why;
-    *r = (struct rig){ .trust = TRUST_FIXED };
+    *r = (struct rig){ .trust = TRUST_FIXED, .code_trust = TRUST_CHECKED };
     own.carrier = &rig_carrier;
     own.carrier_data = r;
     r->engine = engine_make_as(&own, &why);

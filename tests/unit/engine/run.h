@@ -11,7 +11,9 @@ struct rig {
     struct engine_thread *thread;
     uint8_t *stack;      /* for the code under test */
     enum trust trust;    /* answer for all addresses */
-    uint64_t code_lo, code_hi; /* ... but for these: TRUST_CHECKED; code_lo == code_hi: none */
+    uint64_t code_lo, code_hi; /* ... but for these; code_lo == code_hi: none */
+    enum trust code_trust;     /* the answer for them */
+    uint64_t asked;            /* how often about them */
     uint64_t calls;      /* system calls seen */
 };
 

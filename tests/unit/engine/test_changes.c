@@ -43,6 +43,42 @@ static void checked_code_follows_every_change(void **state)
     }
 }
 
+/* How often the carrier is asked about two blocks that are made from code, then about one more. */
+static void asked_for(enum trust trust, uint64_t out[2])
+{
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    rig.code_trust = trust;
+    for (uint32_t i = 0; i < 3; i++)
+        put_value(code + 64 * i, i);
+    assert_int_equal(call_code(code), 0);
+    assert_int_equal(call_code(code + 64), 1);
+    put_value(code + 64, 9);
+    assert_int_equal(call_code(code + 64), 9);
+    out[0] = rig.asked;
+    engine_unmapped_as(rig.engine);
+    assert_int_equal(call_code(code + 128), 2);
+    out[1] = rig.asked - out[0];
+}
+
+static void what_stays_mapped_is_asked_for_once(void **state)
+{
+    uint64_t questions[2];
+    (void)state;
+    asked_for(TRUST_MAPPED, questions);
+    assert_int_equal(questions[0], 1);
+    assert_int_equal(questions[1], 1);
+}
+
+static void what_may_go_is_asked_for_each_time(void **state)
+{
+    uint64_t questions[2];
+    (void)state;
+    asked_for(TRUST_CHECKED, questions);
+    assert_int_equal(questions[0], 3);
+    assert_int_equal(questions[1], 1);
+}
+
 /* Instructions that write what comes behind them: the third argument to where the first one points; then mov eax, imm32
  * (which they change) and ret. */
 static void blocks_that_change_themselves(void **state)
@@ -297,6 +333,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_stays_mapped_is_asked_for_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_may_go_is_asked_for_each_time, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_that_change_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(all_bytes_are_compared, setup, teardown),
         cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup, teardown),

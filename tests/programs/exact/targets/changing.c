@@ -1,11 +1,14 @@
 /* Code that is written, rewritten and moved: in writable and executable memory, by mprotect, in memory that
  * is shared, and by the very code that runs. */
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 typedef uint64_t function(uint64_t);
@@ -140,8 +143,66 @@ static void two_threads(void)
     printf("two threads %lu\n", (unsigned long)bad);
 }
 
+static sigjmp_buf away;
+
+static void fault(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    (void)context;
+    siglongjmp(away, 1);
+}
+
+/* Calls code in the first page, takes both away, and calls what was never called in the second. */
+static void gone(const char *how, unsigned char *p, int take(unsigned char *))
+{
+    emit(p, 1);
+    emit(p + 4096, 2);
+    printf("%s %lu", how, ((function *)p)(0));
+    if (take(p) != 0)
+        exit(1);
+    if (!sigsetjmp(away, 1))
+        printf(", then %lu\n", ((function *)(p + 4096))(0));
+    else
+        printf(", then nothing\n");
+}
+
+static int unmap(unsigned char *p)
+{
+    return munmap(p, 8192);
+}
+
+static int detach(unsigned char *p)
+{
+    return shmdt(p);
+}
+
+/* The new memory is readable, but no code. */
+static int replace(unsigned char *p)
+{
+    unsigned char *q = mmap(p, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    emit(q + 4096, 3);
+    return q != p;
+}
+
+static void taken_away(void)
+{
+    const int all = PROT_READ | PROT_WRITE | PROT_EXEC, own = MAP_PRIVATE | MAP_ANONYMOUS;
+    struct sigaction action = {.sa_sigaction = fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    gone("unmapped", memory(8192, all, own, -1), unmap);
+    gone("replaced", memory(8192, all, own, -1), replace);
+    int id = shmget(IPC_PRIVATE, 8192, IPC_CREAT | 0700);
+    unsigned char *p = id < 0 ? (void *)-1 : shmat(id, NULL, SHM_EXEC);
+    if (id >= 0)
+        shmctl(id, IPC_RMID, NULL);
+    if (p != (void *)-1)
+        gone("detached", p, detach);
+}
+
 int main(void)
 {
+    taken_away();
     writable();
     toggled();
     two_views();
