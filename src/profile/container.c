@@ -54,6 +54,7 @@ static const char *known_name(uint32_t type)
         [SECTION_INPUT] = "input",
         [SECTION_SPENT] = "spent on shadows",
         [SECTION_SLEEPERS] = "sleepers",
+        [SECTION_PASSED] = "passed over",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

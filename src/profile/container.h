@@ -64,6 +64,7 @@ enum section_type {
     SECTION_INPUT = 50,
     SECTION_SPENT = 52,
     SECTION_SLEEPERS = 54,
+    SECTION_PASSED = 56,
     SECTION_TYPES /* one more than the last known type */
 };
 

@@ -278,6 +278,8 @@ static uint32_t put_shadows(struct section_out *to, const struct profile_shadows
         section_spent_put(&to[count++], s);
     if (s->asleep || s->fell_asleep)
         section_sleepers_put(&to[count++], s);
+    if (s->passed)
+        section_passed_put(&to[count++], s);
     return count;
 }
 

@@ -210,6 +210,20 @@ static void get_sleepers(struct cursor *c, struct profile_shadows *s)
     }
 }
 
+void section_passed_put(struct section_out *out, const struct profile_shadows *s)
+{
+    out->type = SECTION_PASSED;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->passed);
+    buf_put_uleb(&out->raw, s->passed_ns);
+}
+
+static void get_passed(struct cursor *c, struct profile_shadows *s)
+{
+    s->passed = cursor_uleb(c, UINT64_MAX, "a number of instructions passed over");
+    s->passed_ns = cursor_uleb(c, UINT64_MAX, "the time that they took");
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -233,5 +247,6 @@ bool section_shadows_get(struct decoder *d)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
     return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
            get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input) &&
-           get_section(d, SECTION_SPENT, get_spent) && get_section(d, SECTION_SLEEPERS, get_sleepers);
+           get_section(d, SECTION_SPENT, get_spent) && get_section(d, SECTION_SLEEPERS, get_sleepers) &&
+           get_section(d, SECTION_PASSED, get_passed);
 }

@@ -16,6 +16,8 @@ void section_stopped_put(struct section_out *out, const struct profile_shadows *
 void section_input_put(struct section_out *out, const struct profile_shadows *s);
 void section_spent_put(struct section_out *out, const struct profile_shadows *s);
 void section_sleepers_put(struct section_out *out, const struct profile_shadows *s);
+/* Of shadows that go on: what they ran without observing it. */
+void section_passed_put(struct section_out *out, const struct profile_shadows *s);
 /* Reads them, if they are there. */
 bool section_shadows_get(struct decoder *d);
 

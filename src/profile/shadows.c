@@ -103,6 +103,8 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(into->ended, from->ended, END_COUNT);
     add(into->declined, from->declined, DECLINE_COUNT);
     add(&into->instructions, &from->instructions, 1);
+    add(&into->passed, &from->passed, 1);
+    add(&into->passed_ns, &from->passed_ns, 1);
     add(&into->skipped_writes, &from->skipped_writes, 1);
     add(&into->replayed, &from->replayed, 1);
     add(&into->input_lost, &from->input_lost, 1);
@@ -158,12 +160,19 @@ static double at_most(double share, double most)
 
 struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s, uint64_t cpu_ns)
 {
-    struct shadow_coverage c = {0, 0, 0};
+    struct shadow_coverage c = {0};
     if (!cpu_ns)
         return c;
     double rate = 10 * (double)s->instructions / (double)cpu_ns; /* tenths of one a nanosecond */
-    c.high = at_most(at_most(rate / SHADOW_SLOWEST, (double)s->run_ns / (double)cpu_ns), 1);
-    c.estimate = at_most(rate / SHADOW_USUAL, c.high);
-    c.low = at_most(rate / SHADOW_FASTEST, c.high);
+    double usual = SHADOW_USUAL, fastest = SHADOW_FASTEST, slowest = SHADOW_SLOWEST;
+    c.measured = s->passed_ns && s->passed >= SHADOW_RATE_LEAST;
+    if (c.measured) {
+        slowest = 10 * (double)s->passed / (double)s->passed_ns;
+        usual = slowest * SHADOW_PASSED_USUAL / 10;
+        fastest = slowest * SHADOW_PASSED_MOST / 10;
+    }
+    c.high = at_most(at_most(rate / slowest, (double)s->run_ns / (double)cpu_ns), 1);
+    c.estimate = at_most(rate / usual, c.high);
+    c.low = at_most(rate / fastest, c.high);
     return c;
 }

@@ -19,9 +19,10 @@ struct profile_shadows {
     uint64_t started;
     uint64_t ended[END_COUNT];
     uint64_t declined[DECLINE_COUNT];
-    uint64_t instructions;   /* executed in shadows */
+    uint64_t instructions;   /* observed in shadows */
+    uint64_t passed, passed_ns; /* executed there without being observed, and the CPU time for that */
     uint64_t skipped_writes; /* to shared memory */
-    uint64_t cpu_ns, run_ns; /* of shadows; of these: running the program's code */
+    uint64_t cpu_ns, run_ns; /* of shadows; of these: observing the program's code */
     uint64_t faults;         /* page faults in shadows */
     uint64_t pause_ns;       /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
@@ -52,13 +53,16 @@ uint64_t profile_shadows_pause_ns(const struct profile_shadows *s);
 
 /* The share of the program's instructions that was observed, and its bounds.
  *
- * The program's instructions are not counted, but its CPU time is, and the shadows' instructions are. Natively
- * a processor executes some three instructions in a nanosecond, hardly ever more than SHADOW_FASTEST tenths or less than
- * SHADOW_SLOWEST tenths of one; and under the engine an instruction takes at least as long as natively, so
- * that more than the shadows' time by the program's was not observed. */
-enum { SHADOW_USUAL = 30, SHADOW_FASTEST = 60, SHADOW_SLOWEST = 3 };
+ * The program's instructions are not counted, but its CPU time is, and the shadows' instructions are. How many the program
+ * executes in a nanosecond is known where shadows have passed code over: so many, times what the engine without a tool
+ * costs, SHADOW_PASSED_USUAL tenths, hardly ever more than SHADOW_PASSED_MOST. Else it is guessed: some four, hardly
+ * ever more than SHADOW_FASTEST tenths or less than SHADOW_SLOWEST tenths of one. And under the engine an instruction takes
+ * at least as long as natively, so that more than the shadows' time by the program's was not observed. */
+enum { SHADOW_USUAL = 40, SHADOW_FASTEST = 120, SHADOW_SLOWEST = 3,
+       SHADOW_PASSED_USUAL = 23, SHADOW_PASSED_MOST = 50, SHADOW_RATE_LEAST = 20000000 };
 struct shadow_coverage {
     double estimate, low, high;
+    bool measured; /* the program's rate */
 };
 struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s, uint64_t cpu_ns);
 

@@ -25,6 +25,8 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     for (unsigned i = 0; i < PLACE_COUNT; i++)
         s->placed[i] = load(&r->placed[i]);
     s->instructions = load(&r->instructions);
+    s->passed = load(&r->passed);
+    s->passed_ns = load(&r->passed_ns);
     s->skipped_writes = load(&r->skipped_writes);
     s->replayed = load(&r->replayed);
     s->input_lost = load(&r->input_lost);

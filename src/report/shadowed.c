@@ -38,9 +38,12 @@ static void write_ends(FILE *out, const struct view *v, const struct report_styl
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     uint64_t length = v->profile->counts ? v->profile->counts->length : 0;
     field(out, style, "shadows");
-    fprintf(out, "%s of %s instructions%s at load %g: %s executed\n", text_count(a, s->started), text_count(b, length),
+    fprintf(out, "%s of %s instructions%s at load %g: %s observed", text_count(a, s->started), text_count(b, length),
             (double)s->instructions > (double)s->started * (double)length ? " and more" : "",
             (double)s->load_milli / 1000, text_count(c, s->instructions));
+    if (s->passed)
+        fprintf(out, ", %s passed over", text_count(a, s->passed));
+    fputc('\n', out);
     for (unsigned i = 0; i < END_COUNT; i++)
         if (s->ended[i])
             fprintf(out, "%*s%10s  %s: %s\n", FIELD, "", text_count(a, s->ended[i]),
@@ -69,8 +72,8 @@ static void write_coverage(FILE *out, const struct view *v, const struct report_
 {
     struct shadow_coverage c = coverage(v);
     field(out, style, "coverage");
-    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by "
-                 "their rate)\n", 100 * c.estimate, 100 * c.low, 100 * c.high);
+    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by their rate, %s)\n", 100 * c.estimate,
+            100 * c.low, 100 * c.high, c.measured ? "measured in shadows" : "which is not known");
 }
 
 static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budget_ppm,
@@ -229,6 +232,7 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key_u64(j, "switches", s->switches);
     json_close(j, '}');
     json_key_u64(j, "instructions", s->instructions);
+    json_key_u64(j, "passed", s->passed);
     json_key_u64(j, "skipped_writes", s->skipped_writes);
     json_key_u64(j, "replayed", s->replayed);
     json_key_u64(j, "input_lost", s->input_lost);
@@ -251,6 +255,7 @@ void shadowed_json(struct json *j, const struct view *v)
     json_double(j, v->profile->budget_ppm ? (double)shadow_budget_limit_ns(v->profile->budget_ppm) : NAN);
     json_key_u64(j, "shadow_cpu_ns", s->cpu_ns);
     json_key_u64(j, "shadow_run_ns", s->run_ns);
+    json_key_u64(j, "shadow_passed_ns", s->passed_ns);
     json_key_u64(j, "shadow_faults", s->faults);
     json_close(j, '}');
     json_close(j, '}');

@@ -46,10 +46,11 @@ struct spool_shadows {
     uint64_t started;
     uint64_t ended[END_COUNT];
     uint64_t declined[DECLINE_COUNT]; /* triggers at which none was forked */
-    uint64_t instructions; /* executed in shadows */
+    uint64_t instructions; /* observed in shadows */
+    uint64_t passed, passed_ns; /* instructions passed over, and shadows' CPU time for that */
     uint64_t skipped_writes; /* instructions that would have written to shared memory */
     uint64_t cpu_ns;       /* of shadows */
-    uint64_t run_ns;       /* of this: running the program's code */
+    uint64_t run_ns;       /* of this: observing the program's code */
     uint64_t faults;       /* page faults in shadows */
     uint64_t pause_ticks;  /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];

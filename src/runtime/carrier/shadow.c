@@ -39,6 +39,7 @@ static struct {
     struct spool_shadows *record; /* NULL: not made yet */
     struct spool_counts *counts;
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
+    struct engine *passing;       /* likewise: the one without a tool */
     struct usage last;            /* at the last fork */
     struct usage window;          /* where the window began in which page faults are counted now */
     bool settled;                 /* one has ended since the last fork, or since the process began */
@@ -81,7 +82,20 @@ static void engine_drop_as(void)
 {
     if (monitor.engine)
         engine_free_as(monitor.engine);
-    monitor.engine = NULL;
+    if (monitor.passing)
+        engine_free_as(monitor.passing);
+    monitor.engine = monitor.passing = NULL;
+}
+
+/* Without it shadows observe all that they run. */
+static void passing_need_as(void)
+{
+    struct engine_config config;
+    enum stop_reason why;
+    if (monitor.passing || !shadow_passes())
+        return;
+    shadow_passing_config(&config);
+    monitor.passing = engine_make_as(&config, &why);
 }
 
 static bool engine_need_as(void)
@@ -91,6 +105,7 @@ static bool engine_need_as(void)
     bool lost = __atomic_exchange_n(&monitor.record->cache_lost, 0, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&monitor.retired, 0, __ATOMIC_ACQUIRE) || lost)
         engine_drop_as();
+    passing_need_as();
     if (monitor.engine || !shares_code())
         return true;
     shadow_engine_config(&config, monitor.counts);
@@ -343,6 +358,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     struct spool_header *h = spool_header(&rt.spool);
     struct shadow_start start = {.context = u,
                                  .engine = monitor.engine,
+                                 .passing = monitor.passing,
                                  .counts = monitor.counts,
                                  .record = monitor.record,
                                  .seat = seat,

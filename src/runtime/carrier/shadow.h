@@ -38,10 +38,10 @@ void shadow_program_ends_as(void);
 void shadow_program_goes_on_as(void);
 
 /* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the shadow's;
- * engine: the one that is shared, or NULL: it makes its own. False: never. */
+ * engine, passing: those that are shared, or NULL: it makes its own. False: never. */
 struct shadow_start {
     ucontext_t *context;
-    struct engine *engine;
+    struct engine *engine, *passing;
     struct spool_counts *counts;
     struct spool_shadows *record;
     struct spool_seat *seat;
@@ -57,8 +57,11 @@ void shadow_begin_as(const struct shadow_start *start);
  * (or an error), and 0 in the shadow (shadow_guard.c). */
 long shadow_guard_fork_as(struct shadow_start *start);
 
-/* The engine's configuration. */
+/* The configuration of the engine that observes, and of the one that passes code over. */
 struct engine_config;
 void shadow_engine_config(struct engine_config *config, struct spool_counts *counts);
+void shadow_passing_config(struct engine_config *config);
+/* Shadows pass code over. */
+bool shadow_passes(void);
 
 #endif

@@ -34,7 +34,8 @@ static bool range_add(uint64_t lo, uint64_t hi)
 static bool is_ours(uint64_t address)
 {
     return address - (uint64_t)rt.spool.base < rt.spool.mapped ||
-           engine_holds_as(shadow_self.engine, address);
+           engine_holds_as(shadow_self.engine, address) ||
+           (shadow_self.passing && engine_holds_as(shadow_self.passing, address));
 }
 
 /* Memory that cannot be written to now may be made so later by the program: it is remembered too. */

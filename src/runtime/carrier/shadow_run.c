@@ -21,8 +21,8 @@
 #include "tools/tools.h"
 #include "x86/insn.h"
 
-/* The shadow looks about itself after so many instructions. */
 #define GOES_ON_MOST UINT64_C(20000000000)
+/* The shadow looks about itself after SLICE instructions. */
 enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, KERNEL_SET = 8, PAGE = 4096 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
 
@@ -72,14 +72,17 @@ static void time_tell(void)
     self->told_ns = now;
 }
 
-/* So many instructions have been run: told now and then, since shadows end with their program at any moment. */
+/* So many instructions have been run: told now and then, since shadows end with their program at any moment, and whenever
+ * it begins or ends to observe. */
 static void progress_tell(uint64_t ran)
 {
     struct shadow_self *self = &shadow_self;
+    struct spool_shadows *r = self->record;
+    bool passes = self->thread == self->passer;
     time_tell();
-    __atomic_fetch_add(&self->record->run_ns, self->told_ns - self->begun_ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(passes ? &r->passed_ns : &r->run_ns, self->told_ns - self->begun_ns, __ATOMIC_RELAXED);
     self->begun_ns = self->told_ns;
-    __atomic_fetch_add(&self->record->instructions, ran - self->told, __ATOMIC_RELAXED);
+    __atomic_fetch_add(passes ? &r->passed : &r->instructions, ran - self->told, __ATOMIC_RELAXED);
     self->told = ran;
 }
 
@@ -88,10 +91,10 @@ static void figures_add(uint64_t not_run)
     struct shadow_self *self = &shadow_self;
     struct spool_shadows *r = self->record;
     progress_tell(self->sliced - (uint64_t)self->thread->budget - not_run);
-    engine_thread_finish_as(self->thread);
+    engine_thread_finish_as(self->observer);
     shadow_threads_figures(r);
     if (!self->cold)
-        translated_figures_as(self->counts, self->thread);
+        translated_figures_as(self->counts, self->observer);
 }
 
 _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
@@ -132,7 +135,8 @@ static struct trust_range trust_as(void *carrier, uint64_t address)
     struct trust_range range = burst_code_trust_as(carrier, address);
     rt.process = NULL;
     /* What later shadows find translated must be true of their memory too. */
-    if (range.trust == TRUST_FIXED && !shadow_self.watched && !shadow_self.cold)
+    bool shared = !shadow_self.cold || shadow_self.thread == shadow_self.passer;
+    if (range.trust == TRUST_FIXED && !shadow_self.watched && shared)
         range.trust = TRUST_CHECKED;
     return range;
 }
@@ -165,13 +169,11 @@ static void look_about_as(void)
         shadow_end_as(END_SCARCE);
 }
 
-/* What it was to run is done: so much more. */
-static uint64_t goes_on(void)
+/* What it was to run is done: there is more. */
+static bool goes_on(void)
 {
     return rt.config->shadow_flags & SHADOW_GOES_ON && shadow_self.sliced < GOES_ON_MOST &&
-                   !__atomic_load_n(&spool_header(&rt.spool)->shadow_wanted, __ATOMIC_RELAXED)
-               ? SLICE
-               : 0;
+           !__atomic_load_n(&spool_header(&rt.spool)->shadow_wanted, __ATOMIC_RELAXED);
 }
 
 static void slice_begin(struct engine_thread *t)
@@ -184,12 +186,18 @@ static void slice_begin(struct engine_thread *t)
 
 static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
 {
-    if (why == STOP_BUDGET && !shadow_self.left)
-        shadow_self.left = goes_on();
+    struct engine_thread *to = t;
+    if (why == STOP_BUDGET && !shadow_self.left && goes_on())
+        to = shadow_pass_next_as(t);
     if (why == STOP_BUDGET && shadow_self.left) {
         if (shadow_self.sliced - shadow_self.looked >= SLICE)
             look_about_as();
         shadow_threads_next_as(t);
+        if (to != t) {
+            progress_tell(shadow_self.sliced);
+            slice_begin(to);
+            shadow_pass_over_as(to, t);
+        }
         slice_begin(t);
         return ENGINE_CONTINUE;
     }
@@ -220,6 +228,11 @@ void shadow_engine_config(struct engine_config *config, struct spool_counts *cou
                                      .budget = true,
                                      .shared = true,
                                      .lost = cache_lost};
+}
+
+void shadow_passing_config(struct engine_config *config)
+{
+    *config = (struct engine_config){.carrier = &carrier, .budget = true, .shared = true, .lost = cache_lost};
 }
 
 /* ---- faults ---- */
@@ -311,6 +324,8 @@ static void self_describe_as(const struct shadow_start *start)
     self->seat = start->seat;
     self->counts = start->counts;
     self->engine = start->engine;
+    self->passing = start->passing;
+    self->random = (start->number + 1) * UINT64_C(0x9e3779b97f4a7c15);
     self->process = rt.process;
     self->watched = start->watched;
     self->cold = !start->engine;
@@ -340,7 +355,7 @@ static bool area_make_as(const struct shadow_start *start)
     int32_t tid = start->seat->pid;
     if (start->seat->window)
         window = spool_at(&rt.spool, start->seat->window, sizeof *window);
-    self->thread = engine_thread_share_as(self->engine, tid, window);
+    self->thread = self->observer = engine_thread_share_as(self->engine, tid, window);
     if (!self->thread)
         return false;
     if (!window && self->thread->window.record)

@@ -2,6 +2,7 @@
  *
  *      shadow_guard.c   its parent, where that is not the collector
  *      shadow_run.c     begins, runs, ends
+ *      shadow_pass.c    what it passes over
  *      shadow_files.c   its descriptors: none leads to what the program has open
  *      shadow_memory.c  its mappings: none that others see can be written to
  *      shadow_calls.c   its system calls
@@ -33,13 +34,16 @@ struct shadow_self {
     struct spool_counts *counts;
     struct spool_process *process;
     struct engine *engine;
-    struct engine_thread *thread;
+    struct engine *passing;         /* the one without a tool; NULL: all is observed */
+    struct engine_thread *thread;   /* the one that runs, of: */
+    struct engine_thread *observer, *passer;
     /* What the program is told that it is. */
     int32_t pid, tid, ppid, group, session;
     uint64_t mask;
     stack_t stack;
     struct shadow_action actions[SHADOW_FAULTS];
-    uint64_t left;         /* instructions that are to run after the current slice */
+    uint64_t left;         /* instructions of the current stretch that are to run after the current slice */
+    uint64_t random;       /* how much is passed over */
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
     uint64_t looked;       /* the same when it last looked about itself */
     uint64_t yields;       /* in a row */
@@ -53,6 +57,14 @@ struct shadow_self {
 };
 
 extern struct shadow_self shadow_self;
+
+/* ---- what is passed over ---- */
+
+/* The stretch of t is over, and the shadow goes on: the thread area for the next one, which has as many instructions as
+ * shadow_self.left says then. */
+struct engine_thread *shadow_pass_next_as(struct engine_thread *t);
+/* The registers of `from` go to `to`, another one's area, and the shadow goes on there: observing, or not. */
+_Noreturn void shadow_pass_over_as(struct engine_thread *to, const struct engine_thread *from);
 
 /* The end of the shadow. not_run: instructions that were counted but not executed. */
 _Noreturn void shadow_end_as(enum shadow_end why);

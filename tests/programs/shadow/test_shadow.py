@@ -433,6 +433,12 @@ def goes_on():
             expect(time.monotonic() < end, f"{options}: {shadows}")
 
     until_one(options, lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000)
+    # It does what its program does, in whichever engine: all of it is one loop, of which a fifth is observed.
+    shadows = until_one(options, lambda shadows: shadows["passed"] > 300_000_000)
+    more = shadows["instructions"] - 100_000_000 * shadows["started"]
+    expect(0 < more < shadows["passed"] / 2 and not shadows["ended"]["fault"], f"{shadows}")
+    low, high = shadows["coverage_bounds"]
+    expect(high <= 5.01 * low and shadows["cost"]["shadow_passed_ns"] > 0, f"the rate is not used: {shadows}")
     # ... and no longer: else it would go on for as long as its program.
     until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0)
     # What ends with its program, as one of so many instructions must, has told what it did.
@@ -443,6 +449,20 @@ def goes_on():
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
         shadows = Recording(command, options + more).report["shadows"]
         expect(shadows["instructions"] <= shadows["started"] * size, f"{more}: {shadows}")
+
+
+def phases():
+    """Within a budget one shadow sees a program's later phases, not only as many instructions as it can observe in a row."""
+    command, end = [target("shadow_phases"), "120"], time.monotonic() + PATIENCE
+    options = ["--carrier", "shadow", "--tool", "blocks", "--budget", "0.1"]
+    while True:
+        report = Recording(command, options).report
+        seen = {b["function"] for b in report["blocks"] if b["function"].startswith("phase_")}
+        shadows = report["shadows"]
+        expect(not shadows["ended"]["fault"] and not shadows["ended"]["engine"], f"{shadows}")
+        if len(seen) >= 4 and shadows["started"] <= 2 and shadows["passed"] > shadows["instructions"]:
+            return
+        expect(time.monotonic() < end, f"{sorted(seen)}: {shadows}")
 
 
 def copies():

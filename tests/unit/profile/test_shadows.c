@@ -394,6 +394,25 @@ static void test_spool(void **state)
     sample_spool_free(&s);
 }
 
+/* Where shadows have passed code over the program's rate is known: the share is between what that says for an engine that
+ * costs nothing and for one that takes five times as long. */
+static void test_coverage_measured(void **state)
+{
+    (void)state;
+    struct profile_shadows s = {.instructions = 900 * MS, .run_ns = 900 * MS};
+    struct shadow_coverage guessed = profile_shadows_coverage(&s, 1000 * MS);
+    assert_false(guessed.measured);
+    s.passed = 1000 * MS;
+    s.passed_ns = 200 * MS; /* five a nanosecond: 11.5 natively */
+    struct shadow_coverage c = profile_shadows_coverage(&s, 1000 * MS);
+    assert_true(c.measured);
+    assert_true(c.estimate > 0.0782 && c.estimate < 0.0783);
+    assert_true(c.low > 0.0359 && c.low < 0.0361 && c.high > 0.1799 && c.high < 0.1801);
+    assert_true(c.high / c.low < 5.01 && guessed.high / guessed.low > 10);
+    s.passed = 1000; /* too few to tell */
+    assert_false(profile_shadows_coverage(&s, 1000 * MS).measured);
+}
+
 /* Every call of the table has a name and a reason; what is not in it ends a shadow. */
 static void test_calls(void **state)
 {
@@ -418,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
+        cmocka_unit_test(test_coverage_measured),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,59 @@
+/* A shadow that goes on within a budget observes a stretch of its program, and passes the next one over: it runs it
+ * under an engine that has no tool, several times as fast. So it sees more of a program that works in phases than as many
+ * instructions in a row would show.
+ *
+ *      forked                                                     another one is due
+ *      |------ length ------|······ passed ······|--|·········|--|·······|--|
+ *            observed                          observed
+ *
+ * Two engines, each with its own code, have the registers in turns; what the program does is the same in both.
+ *
+ * Context: a shadow, between instructions of the program: in the engine's callbacks.
+ * Ownership: everything ends with the process. */
+#include "engine/engine.h"
+#include "runtime/carrier/burst_draw.h"
+#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_self.h"
+
+enum { STRETCH = 10000000, PASSED = 40000000 /* on average, from half of it on */ };
+
+bool shadow_passes(void)
+{
+    return (rt.config->shadow_flags & (SHADOW_GOES_ON | SHADOW_COLD)) == SHADOW_GOES_ON;
+}
+
+/* NULL: there is no memory for it, and the shadow observes on. */
+static struct engine_thread *passer_need_as(void)
+{
+    struct shadow_self *self = &shadow_self;
+    if (self->passer || !self->passing)
+        return self->passer;
+    self->passer = engine_thread_share_as(self->passing, self->seat->pid, NULL);
+    if (self->passer)
+        self->passer->carrier = self;
+    else
+        self->passing = NULL;
+    return self->passer;
+}
+
+struct engine_thread *shadow_pass_next_as(struct engine_thread *t)
+{
+    struct shadow_self *self = &shadow_self;
+    struct engine_thread *passer = passer_need_as();
+    if (t != self->observer || !passer) {
+        self->left = STRETCH;
+        return self->observer;
+    }
+    self->left = PASSED / 2 + burst_draw(&self->random, PASSED);
+    return passer;
+}
+
+_Noreturn void shadow_pass_over_as(struct engine_thread *to, const struct engine_thread *from)
+{
+    for (unsigned i = 0; i < sizeof to->gpr / sizeof *to->gpr; i++)
+        to->gpr[i] = from->gpr[i];
+    to->rip = from->rip;
+    to->rflags = from->rflags;
+    shadow_self.thread = to;
+    engine_start_as(to);
+}
