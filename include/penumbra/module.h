@@ -44,12 +44,13 @@ extern "C" {
  * The limits are of what a tuple holds; what is beyond them is not captured. */
 enum penumbra_capture {
     PENUMBRA_RESULT = 1 << 0,    /* the first register that it writes, afterwards. Of a vector register:
-                                    a lane an item, as wide as the instruction's elements, the low 16 bytes */
+                                    a lane an item, as wide as the instruction's elements. Of an x87 register:
+                                    its value as a double, rounded */
     PENUMBRA_SOURCES = 1 << 1,   /* registers that it reads as operands, before: `index` is the operand's
                                     place. Not those that only make an address */
     PENUMBRA_FLAGS = 1 << 2,     /* the status flags afterwards, as in rflags */
     PENUMBRA_ADDRESS = 1 << 3,   /* where its memory operand is; `bytes` is the operand's size */
-    PENUMBRA_LOADED = 1 << 4,    /* what it reads from memory; lanes as of RESULT */
+    PENUMBRA_LOADED = 1 << 4,    /* what it reads from memory, 16 bytes at most; lanes as of RESULT */
     PENUMBRA_STORED = 1 << 5,    /* what it has written to memory */
     PENUMBRA_TAKEN = 1 << 6,     /* of a conditional jump: 1 if it is taken, else 0 */
     PENUMBRA_TARGET = 1 << 7,    /* of an indirect jump or call, or a return: where it goes */
@@ -80,8 +81,9 @@ enum penumbra_form { PENUMBRA_INTEGER, PENUMBRA_FLOAT, PENUMBRA_DOUBLE };
 struct penumbra_item {
     uint32_t what;  /* one bit of enum penumbra_capture */
     uint8_t index;  /* of several: operand, lane, argument; else 0 */
-    uint8_t reg;    /* 0 to 15: the general register, by its number; 16 and more: vector register and 16;
-                       0xff: none */
+    uint8_t reg;    /* 0 to 15: the general register, by its number; 16 to 47: vector register and 16; 48 to 55:
+                       x87, from the top of the stack, and 48; 56 to 63: MMX and 56; 64 to 71: mask register
+                       and 64; 0xff: none */
     uint8_t bytes;  /* width, 1 to 8; more for ADDRESS */
     uint8_t form;   /* enum penumbra_form */
     uint64_t value; /* zero-extended */

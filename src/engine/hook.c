@@ -119,8 +119,10 @@ bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_f
 bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument)
 {
     bool added = hook_call_as(h, point, index, function, argument);
-    if (added)
+    if (added) {
         h->hooks[h->count - 1].kind = HOOK_LEAD;
+        h->hooks[h->count - 1].size = hook_lead_register(argument) >= HOOK_LEAD_XMM;
+    }
     return added;
 }
 

@@ -59,8 +59,17 @@ struct hook_block {
 
 struct hooks; /* what has been asked for */
 
-/* Where what is in a lead's argument begins; its id is the low 32 bits. */
-enum { HOOK_LEAD_REGISTER = 32, HOOK_LEAD_WIDTH = 40 };
+/* Where what is in a lead's argument begins; its id is the low 32 bits. Registers are the general ones, and of xmm0 to
+ * xmm15 the low and the upper 8 bytes. */
+enum { HOOK_LEAD_REGISTER = 32, HOOK_LEAD_WIDTH = 40, HOOK_LEAD_XMM = 16, HOOK_LEAD_XMM_UPPER = 32 };
+static inline unsigned hook_lead_register(uint64_t argument)
+{
+    return argument >> HOOK_LEAD_REGISTER & 63;
+}
+static inline unsigned hook_lead_width(uint64_t argument)
+{
+    return argument >> HOOK_LEAD_WIDTH & 15;
+}
 
 enum hook_point {
     HOOK_ENTRY,    /* before the first instruction */
@@ -89,9 +98,10 @@ bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
 /* For tools with TOOL_LEADS: a function that is called only now and then. One is taken off `left` of the thread's lead
  * of that id (struct counts_lead); if it is below 0 then, and the low `width` bytes (1, 2, 4, 8) of the register are not
  * those of `bits`, the function is called, with this argument. If the tool has a struct tool_line,
- * the call of a register of 4 or 8 bytes is made through its first entry: gs:[slot_hook] is the register then. */
+ * the call of a register of 4 or 8 bytes is made through its first entry: gs:[slot_hook] is the register then. Of
+ * vector registers, for tools with a struct tool_line only, `bits` is not looked at: that is left to its second entry. */
 bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument);
-static inline uint64_t hook_lead_argument(uint32_t id, enum engine_register reg, uint32_t width)
+static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t width)
 {
     return id | (uint64_t)reg << HOOK_LEAD_REGISTER | (uint64_t)width << HOOK_LEAD_WIDTH;
 }

@@ -17,11 +17,16 @@
  * out: mov   rcx, gs:[slot_hook]       ; else rcx again, the call, jmp on
  *  on:
  *
+ * Of vector registers the cold part begins right behind the look at `left`:
+ *
+ *      movq  gs:[slot_hook], xmm
+ *      the call
+ *
  * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 52, COLD_LOOK = 116, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
@@ -31,16 +36,16 @@ struct look {
 
 bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
 {
-    return e->config.tool->line && (hook->argument >> HOOK_LEAD_WIDTH & 15) >= LINE_LEAST;
+    return e->config.tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
 }
 
 static struct look look_of(const struct hook *hook, struct live live)
 {
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
-    unsigned reg = hook->argument >> HOOK_LEAD_REGISTER & 15;
+    unsigned reg = hook_lead_register(hook->argument);
     return (struct look){
         .left = emit_gs(at), .bits = emit_gs(at + BITS), .reg = reg,
-        .width = hook->argument >> HOOK_LEAD_WIDTH & 15,
+        .width = hook_lead_width(hook->argument),
         .spill = reg == X86_RCX || live.registers >> X86_RCX & 1,
     };
 }
@@ -69,9 +74,28 @@ static void compare_without_flags(struct emit *to, const struct look *l)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
+static bool is_vector(const struct look *l)
+{
+    return l->reg >= HOOK_LEAD_XMM;
+}
+
+static void vector_store(struct emit *to, const struct look *l)
+{
+    struct emit_mem upper = emit_gs(ENGINE_T_SLOT_HOOK + 4);
+    unsigned number = l->reg & 15;
+    if (l->reg >= HOOK_LEAD_XMM_UPPER)
+        emit_movh_mx(to, emit_gs(ENGINE_T_SLOT_HOOK), number);
+    else
+        emit_mov_mx(to, l->width, emit_gs(ENGINE_T_SLOT_HOOK), number);
+    if (l->width < 8)
+        emit_mov_mi(to, 4, upper, 0);
+}
+
 static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
 {
-    if (hook_lead_in_line(x->e, hook))
+    if (is_vector(l))
+        vector_store(cold, l);
+    else if (hook_lead_in_line(x->e, hook))
         emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_HOOK), l->reg);
     hook_call_emit(x->e, cold, hook, false, 0);
     emit_jmp(cold, emit_here(&x->hot));
@@ -81,6 +105,11 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
 {
     struct emit *to = &x->hot, cold = cold_begin(x->e, COLD_CALL);
     emit_dec_m(to, 8, l->left);
+    if (is_vector(l)) {
+        emit_jcc(to, EMIT_S, emit_here(&cold));
+        call_emit(x, &cold, hook, l);
+        return;
+    }
     uint8_t *passed = emit_jump8(to, EMIT_JCC8 | EMIT_NS);
     emit_alu_rm(to, EMIT_CMP, l->width, l->reg, l->bits);
     emit_jcc(to, EMIT_NZ, emit_here(&cold));
@@ -103,11 +132,16 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
     uint64_t out = emit_here(to);
     if (l->spill)
         emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
-    compare_without_flags(&cold, l);
-    uint8_t *same = emit_jump8(&cold, EMIT_JRCXZ8);
+    uint8_t *same = NULL;
+    if (!is_vector(l)) {
+        compare_without_flags(&cold, l);
+        same = emit_jump8(&cold, EMIT_JRCXZ8);
+    }
     if (l->spill)
         emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
     call_emit(x, &cold, hook, l);
+    if (!same)
+        return;
     emit_bind8(&cold, same);
     emit_jmp(&cold, out);
 }

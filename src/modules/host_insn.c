@@ -1,28 +1,15 @@
-#include <string.h>
-
 #include "modules/builtin.h"
 #include "modules/host_internal.h"
-#include "x86/operands.h"
 
-enum { VECTOR = 16 }; /* the first vector register's number */
-
-/* How long an instruction's elements are is in no encoding but in its name: addps, vpaddd, movss. */
-static void find_lanes(struct host_insn *insn)
+static void find_unobserved(struct host_insn *insn, const struct x86_insn *decoded)
 {
-    const char *name = x86_mnemonic(insn->record.bytes, insn->record.length);
-    size_t length = name ? strlen(name) : 0;
-    insn->lane = 8;
-    if (length < 3 || name[length - 2] == 'm') /* xmm, ymm in names of state */
-        return;
-    char last = name[length - 1], before = name[length - 2];
-    bool packed = before == 'p', scalar = before == 's';
-    if ((packed || scalar) && (last == 's' || last == 'd')) {
-        insn->form = last == 's' ? PENUMBRA_FLOAT : PENUMBRA_DOUBLE;
-        insn->lane = last == 's' ? 4 : 8;
-        insn->scalar = scalar;
-    } else if (name[0] == 'p' || (name[0] == 'v' && name[1] == 'p')) {
-        insn->lane = last == 'b' ? 1 : last == 'w' ? 2 : last == 'd' ? 4 : 8;
-    }
+    struct x86_definition written[X86_DEFINITIONS_MAX];
+    struct x86_wide wide;
+    unsigned count = x86_definitions_as(decoded, written), general = 0;
+    for (unsigned i = 0; i < count; i++)
+        general += !x86_moves_stack(decoded, &written[i]);
+    x86_wide_result_as(decoded, insn->record.bytes, &wide, &insn->unobserved[UNOBSERVED_WIDE]);
+    insn->unobserved[UNOBSERVED_GENERAL] = general > 1;
 }
 
 bool host_insn_describe(struct host_insn *insn, const struct tuple_insn *record)
@@ -38,14 +25,9 @@ bool host_insn_describe(struct host_insn *insn, const struct tuple_insn *record)
     if (!x86_decode_as(insn->record.bytes, length, &decoded))
         return false;
     insn->kind = decoded.kind;
-    bool vector = false;
-    for (uint32_t i = 0; i < insn->record.count; i++) {
-        const struct tuple_value *v = &insn->record.values[i];
-        vector |= v->reg >= VECTOR && v->reg != 0xff;
-    }
-    if (vector || decoded.class == X86_CLASS_SSE || decoded.class == X86_CLASS_AVX ||
-        decoded.class == X86_CLASS_AVX512)
-        find_lanes(insn);
+    insn->lanes = x86_lanes_as(&decoded);
+    if (insn->record.what & PENUMBRA_RESULT)
+        find_unobserved(insn, &decoded);
     insn->known = true;
     return true;
 }
@@ -59,16 +41,16 @@ static bool is_memory(uint32_t what)
 static uint32_t put_lanes(const struct host_insn *insn, const struct tuple_value *v, uint64_t value,
                           struct penumbra_item *out)
 {
-    uint32_t count = 0, lane = insn->lane, half = v->index & 1;
+    uint32_t count = 0, lane = insn->lanes.bytes, word = is_memory(v->what) ? v->index & 1u : v->index;
     for (uint32_t at = 0; at + lane <= v->bytes; at += lane) {
-        if (insn->scalar && (at || half))
+        if (insn->lanes.scalar && (at || word))
             break;
         out[count++] = (struct penumbra_item){
             .what = 1u << v->what,
-            .index = (uint8_t)((half * 8 + at) / lane),
+            .index = (uint8_t)((word * 8 + at) / lane),
             .reg = v->reg,
             .bytes = (uint8_t)lane,
-            .form = insn->form,
+            .form = insn->lanes.form,
             .value = lane == 8 ? value : value >> at * 8 & ((UINT64_C(1) << lane * 8) - 1),
         };
     }
@@ -87,16 +69,17 @@ static uint64_t latency_of(uint64_t ticks)
 static uint32_t put_value(const struct host_insn *insn, const struct tuple_value *v, uint64_t value,
                           struct penumbra_item *out)
 {
-    bool memory = is_memory(v->what);
-    bool general = v->reg < VECTOR;
-    if (insn->lane && !general && v->what != TUPLE_ADDRESS && v->what != TUPLE_FLAGS &&
-        (v->reg != 0xff || memory))
+    bool memory = is_memory(v->what), x87 = v->reg >= TUPLE_X87 && v->reg < TUPLE_MMX;
+    bool vector = v->reg >= TUPLE_VECTOR && !x87;
+    if (insn->lanes.bytes && vector && v->what != TUPLE_ADDRESS && v->what != TUPLE_FLAGS &&
+        (v->reg != TUPLE_MEMORY || memory))
         return put_lanes(insn, v, value, out);
     *out = (struct penumbra_item){
         .what = 1u << v->what,
         .index = memory ? v->index / 2 : v->index,
         .reg = v->reg,
         .bytes = v->bytes,
+        .form = x87 ? PENUMBRA_DOUBLE : PENUMBRA_INTEGER,
         .value = v->what == TUPLE_LATENCY ? latency_of(value) : value,
     };
     return 1;

@@ -12,9 +12,8 @@
 struct host_insn {
     bool known;
     uint8_t kind;  /* enum x86_kind */
-    uint8_t form;  /* enum penumbra_form of its vector operands */
-    uint8_t lane;  /* bytes of their elements; 0: not vectors */
-    bool scalar;   /* only the first element counts */
+    struct x86_lanes lanes; /* of its vector operands */
+    bool unobserved[UNOBSERVED_COUNT]; /* it writes registers that results were to be captured of, and are not */
     struct tuple_insn record; /* a copy that nobody changes */
 };
 

@@ -161,6 +161,8 @@ static bool build(struct penumbra_host *host, const struct host_ring *from, cons
         };
         t->count = host_insn_items(insn, tuple, &words[at + 1], &shown->items[items]);
         items += t->count;
+        for (unsigned k = 0; k < UNOBSERVED_COUNT; k++)
+            host->values->unobserved[k] += insn->unobserved[k];
         at += 1u + tuple->count;
         follow(calls, insn);
     }

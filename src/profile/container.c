@@ -46,6 +46,7 @@ static const char *known_name(uint32_t type)
         [SECTION_VALUES] = "values",
         [SECTION_HOTLISTS] = "hotlists",
         [SECTION_TEXTS] = "texts",
+        [SECTION_UNOBSERVED] = "not observed",
         [SECTION_PATHS] = "paths",
         [SECTION_STREAMS] = "streams",
         [SECTION_SHADOWS] = "shadows",

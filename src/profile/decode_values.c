@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "penumbra/module.h"
 #include "profile/frames.h"
 
@@ -215,11 +216,34 @@ static bool get_texts(struct decoder *d)
     return decode_close(&c);
 }
 
+static bool get_unobserved(struct decoder *d)
+{
+    struct cursor c;
+    if (!d->file.known[SECTION_UNOBSERVED].offset)
+        return true;
+    if (!decode_open(d, SECTION_UNOBSERVED, &c))
+        return false;
+    uint32_t n = cursor_count(&c, 2, "a number of reasons that fits the section");
+    if (n > REASONS_MAX)
+        cursor_fail(&c, "at most 64 reasons");
+    for (uint32_t i = 0; i < n && !c.failed; i++) {
+        char *name = cursor_string(&c, "why registers were not observed");
+        uint64_t count = c.failed ? 0 : get_u64(&c, "how many instructions had registers that were not observed");
+        unsigned at = 0;
+        while (name && at < UNOBSERVED_COUNT && strcmp(name, profile_unobserved_name(at)) != 0)
+            at++;
+        if (name && at < UNOBSERVED_COUNT)
+            d->p->values->unobserved[at] = add_saturated(d->p->values->unobserved[at], count);
+        free(name);
+    }
+    return decode_close(&c);
+}
+
 bool sections_values_get(struct decoder *d)
 {
     if (!d->file.known[SECTION_VALUES].offset)
         return true;
-    if (!get_head(d) || !get_hotlists(d) || !get_texts(d))
+    if (!get_head(d) || !get_hotlists(d) || !get_texts(d) || !get_unobserved(d))
         return false;
     return profile_values_settle(d->p->values) ||
            err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);

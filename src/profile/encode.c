@@ -287,7 +287,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
 {
     enum {
         META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 11 + SECTIONS_COUNTS + SECTIONS_VALUES
+        MORE_MAX = 12 + SECTIONS_COUNTS + SECTIONS_VALUES
     };
     struct section_out s[COUNT + MORE_MAX] = {
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
@@ -331,6 +331,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     if (p->values) {
         sections_values_put(&s[count], p->values);
         count += SECTIONS_VALUES;
+        if (profile_values_unobserved(p->values))
+            section_unobserved_put(&s[count++], p->values);
     }
     result = container_finish(CONTAINER_PROFILE, s, count, compress, size, e);
 out:

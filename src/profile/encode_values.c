@@ -84,6 +84,21 @@ static void put_texts(struct buf *b, const struct profile_values *v)
     }
 }
 
+static void put_unobserved(struct buf *b, const struct profile_values *v)
+{
+    buf_put_uleb(b, UNOBSERVED_COUNT);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++) {
+        buf_put_string(b, profile_unobserved_name(i));
+        buf_put_uleb(b, v->unobserved[i]);
+    }
+}
+
+void section_unobserved_put(struct section_out *out, const struct profile_values *v)
+{
+    *out = (struct section_out){.type = SECTION_UNOBSERVED, .optional = true};
+    put_unobserved(&out->raw, v);
+}
+
 void sections_values_put(struct section_out *out, const struct profile_values *v)
 {
     out[0] = (struct section_out){.type = SECTION_VALUES, .optional = true};

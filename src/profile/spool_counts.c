@@ -310,21 +310,55 @@ static void name_addresses(const struct profile_process *p, struct hotlist *list
         }
 }
 
-static bool add_result(struct reader *q, const struct spool_thing *t, const struct hotlist *list)
+static bool add_result(struct reader *q, const struct spool_thing *t, uint32_t kind, const struct hotlist *list)
 {
     struct profile_values *values = *q->values;
-    struct profile_hotlist place = {.image = image_of(t->key), .offset = key_offset(t->key),
+    struct profile_hotlist place = {.image = image_of(t->key), .offset = key_offset(t->key), .kind = kind,
                                     .site_image = PROFILE_IMAGE_PSEUDO};
     if (place.image == PROFILE_IMAGE_NONE)
         place.process = q->process;
     struct profile_hotlist *h;
     if (!spool_values_add(q->r->view, values, &place, list, &h))
         return false;
-    if (!h)
-        return true;
-    name_addresses(q->maps, h->list);
-    values->tuples = add_saturated(values->tuples, h->list->observed);
+    if (h && kind != RESULTS_FLOAT && kind != RESULTS_DOUBLE)
+        name_addresses(q->maps, h->list);
     return true;
+}
+
+/* Of a word's values what one of its elements had: a sample of its stream, as good as the word's. */
+static void take_lane(union result_list *to, const struct hotlist *from, unsigned at, unsigned bytes)
+{
+    struct hotlist *list = &to->list;
+    *list = (struct hotlist){.observed = from->observed, .steps = from->steps};
+    for (uint32_t i = 0; i < from->count && i <= HOTLIST_CONCISE_MAX; i++) {
+        uint64_t bits = from->entries[i].bits >> 8 * at & ((UINT64_C(1) << 8 * bytes) - 1);
+        struct hotlist_entry *entry = hotlist_find(list, (struct hotlist_value){.bits = bits});
+        if (entry)
+            entry->count = add_saturated(entry->count, from->entries[i].count);
+        else
+            hotlist_append(list, (struct hotlist_value){.bits = bits}, from->entries[i].count);
+    }
+}
+
+/* As many hotlists as the result has elements, which become one when values are settled: as a module emits them. */
+static bool add_results(struct reader *q, const struct spool_thing *t, const struct hotlist *list)
+{
+    static const uint32_t kinds[] = {RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_PLAIN};
+    uint32_t what = t->instructions, kind = kinds[what >> RESULT_FORM_SHIFT & RESULT_FORM_MASK];
+    unsigned lane = what >> RESULT_LANE_SHIFT & RESULT_LANE_MASK, bytes = lane ? 1u << (lane - 1) : sizeof(uint64_t);
+    union result_list one;
+    bool ok = true;
+    if (what & RESULT_SECOND)
+        kind = RESULTS_SECOND;
+    if (!(what & RESULT_REST))
+        (*q->values)->tuples = add_saturated((*q->values)->tuples, list->observed);
+    if (bytes >= t->bytes)
+        return add_result(q, t, kind, list);
+    for (unsigned at = 0; ok && at + bytes <= t->bytes && at + bytes <= sizeof(uint64_t); at += bytes) {
+        take_lane(&one, list, at, bytes);
+        ok = add_result(q, t, kind, &one.list);
+    }
+    return ok;
 }
 
 /* The result of an id as the window's thread has it. */
@@ -337,7 +371,7 @@ static bool get_result(struct reader *q, uint32_t id, const struct spool_thing *
     const struct result_front *front = chunk ? (const void *)(chunk + id % ROWS_CHUNK * sizeof *front) : &no_front;
     const struct spool_result *row = chunk ? (const void *)(chunk + rows_offset(RESULT_LAYOUT, id)) : &none;
     if (result_copy(&result, lead, front, row) && result.list.observed <= COUNTER_MAX)
-        return !result.list.observed || add_result(q, t, &result.list);
+        return !result.list.observed || add_results(q, t, &result.list);
     q->r->view->damage++;
     return true;
 }
@@ -358,6 +392,11 @@ static bool add_count(struct reader *q, uint32_t first, uint32_t id, const uint6
     }
     if (!count)
         return true;
+    if (known && *q->values && thing.kind == THING_UNOBSERVED && thing.instructions < UNOBSERVED_COUNT) {
+        uint64_t *sum = &(*q->values)->unobserved[thing.instructions];
+        *sum = add_saturated(*sum, count);
+        return true;
+    }
     if (!known || (!block && thing.kind != THING_EDGE) || count > COUNTER_MAX ||
         (block && (thing.instructions > BLOCK_INSTRUCTIONS_MAX || !thing.instructions))) {
         q->r->view->damage++;

@@ -161,14 +161,23 @@ bool spool_values_add(struct spool_view *v, struct profile_values *to, const str
 
 struct profile_values *spool_values_of_results(void)
 {
+    static const struct {
+        const char *name;
+        uint32_t format;
+    } kinds[RESULTS_KINDS] = {
+        [RESULTS_PLAIN] = {"result", PENUMBRA_SHOW_GUESS}, [RESULTS_FLOAT] = {"result float", PENUMBRA_SHOW_FLOAT},
+        [RESULTS_DOUBLE] = {"result double", PENUMBRA_SHOW_DOUBLE}, [RESULTS_SECOND] = {"second result", PENUMBRA_SHOW_GUESS},
+    };
     struct profile_values *values = profile_values_new("");
-    struct profile_value_kind *kind = values ? profile_values_add_kind(values, "result") : NULL;
-    if (!kind) {
-        profile_values_free(values);
-        return NULL;
+    for (unsigned i = 0; values && i < RESULTS_KINDS; i++) {
+        struct profile_value_kind *kind = profile_values_add_kind(values, kinds[i].name);
+        if (!kind) {
+            profile_values_free(values);
+            return NULL;
+        }
+        kind->format = kinds[i].format;
+        kind->role = PENUMBRA_ROLE_RESULT;
     }
-    kind->format = PENUMBRA_SHOW_GUESS;
-    kind->role = PENUMBRA_ROLE_RESULT;
     return values;
 }
 
@@ -260,6 +269,8 @@ static bool get_all(struct spool_view *v, const struct spool_value_processes *pr
     to->sequences = spool_view_count(v, &s->sequences);
     to->tuples = spool_view_count(v, &s->tuples);
     to->refused = spool_view_count(v, &s->refused);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        to->unobserved[i] = spool_view_count(v, &s->unobserved[i]);
     return get_kinds(v, s, to) && get_facts(v, s, to) && get_texts(v, s, to) &&
            get_hotlists(v, processes, s, to) && get_all_lost(v, processes, to);
 }

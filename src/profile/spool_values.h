@@ -40,6 +40,7 @@ struct spool_values {
     uint32_t module_detail;
     uint64_t progress;   /* atomic: callbacks that returned */
     uint64_t sequences, tuples, refused;
+    uint64_t unobserved[UNOBSERVED_COUNT];
 };
 
 struct spool_fact {
@@ -97,7 +98,9 @@ bool spool_values_read(struct spool_view *v, const struct spool_value_processes 
 bool spool_values_add(struct spool_view *v, struct profile_values *to, const struct profile_hotlist *place,
                       const struct hotlist *list, struct profile_hotlist **out);
 
-/* What the tool `results` has found, no hotlist yet: no module made it. NULL without memory. */
+/* What the tool `results` has found, no hotlist yet: no module made it. Its kinds have the names that they have with
+ * the tool `values`. NULL without memory. */
+enum { RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_SECOND, RESULTS_KINDS };
 struct profile_values *spool_values_of_results(void);
 
 /* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists of images

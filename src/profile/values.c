@@ -248,6 +248,8 @@ bool profile_values_merge(struct profile_values *into, const struct profile_valu
     into->tuples = add_saturated(into->tuples, from->tuples);
     into->lost = add_saturated(into->lost, from->lost);
     into->refused = add_saturated(into->refused, from->refused);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        into->unobserved[i] = add_saturated(into->unobserved[i], from->unobserved[i]);
     if (from->module_end != MODULE_ENDED) {
         into->module_end = from->module_end;
         into->module_detail = from->module_detail;
@@ -320,4 +322,27 @@ const char *profile_module_end_sentence(uint32_t end)
         [MODULE_UNKNOWN] = "the recording was cut off, and the module with it",
     };
     return end < MODULE_ENDS ? sentences[end] : "?";
+}
+
+#define REASON_NAME(id, name, sentence) [id] = name,
+#define REASON_SENTENCE(id, name, sentence) [id] = sentence,
+
+const char *profile_unobserved_name(unsigned reason)
+{
+    static const char *const names[] = { UNOBSERVED_REASONS(REASON_NAME) };
+    return reason < UNOBSERVED_COUNT ? names[reason] : "?";
+}
+
+const char *profile_unobserved_sentence(unsigned reason)
+{
+    static const char *const sentences[] = { UNOBSERVED_REASONS(REASON_SENTENCE) };
+    return reason < UNOBSERVED_COUNT ? sentences[reason] : "?";
+}
+
+bool profile_values_unobserved(const struct profile_values *v)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        sum |= v->unobserved[i];
+    return sum;
 }

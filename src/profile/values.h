@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "profile/hotlist.h"
+#include "sigsafe/reasons.h"
 
 /* What became of the module. */
 enum module_end {
@@ -61,6 +62,7 @@ struct profile_values {
     uint64_t tuples;    /* instructions in them */
     uint64_t lost;      /* sequences that it did not see: the ring was full, or it had ended */
     uint64_t refused;   /* observations that no hotlist was made for: there was no room */
+    uint64_t unobserved[UNOBSERVED_COUNT]; /* instructions executed with a register that was not observed, by reason */
     struct profile_value_kind *kinds;
     uint32_t kind_count;
     struct profile_fact *facts;
@@ -104,5 +106,10 @@ const char *profile_values_text(const struct profile_values *v, uint32_t kind,
                                 const struct hotlist_entry *entry);
 
 const char *profile_module_end_sentence(uint32_t end);
+/* Names and sentences by enumerator (sigsafe/reasons.h); "?" out of range. */
+const char *profile_unobserved_name(unsigned reason);
+const char *profile_unobserved_sentence(unsigned reason);
+/* True if there were any. */
+bool profile_values_unobserved(const struct profile_values *v);
 
 #endif

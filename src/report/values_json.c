@@ -83,6 +83,12 @@ static void write_summary(struct json *j, const struct profile_values *v)
     json_key_u64(j, "instructions", v->tuples);
     json_key_u64(j, "lost", v->lost);
     json_key_u64(j, "refused", v->refused);
+    json_key(j, "not_observed");
+    json_open(j, '{');
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        if (v->unobserved[i])
+            json_key_u64(j, profile_unobserved_name(i), v->unobserved[i]);
+    json_close(j, '}');
     json_key(j, "numbers");
     json_open(j, '{');
     for (uint32_t i = 0; i < v->fact_count; i++)

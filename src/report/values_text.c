@@ -56,6 +56,10 @@ void report_values_header(FILE *out, const struct profile_values *v)
         fprintf(out, "%-10s%" PRIu64 " sequences were lost on their way to the module\n", "", v->lost);
     if (v->refused)
         fprintf(out, "%-10s%" PRIu64 " observations could not be kept\n", "", v->refused);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        if (v->unobserved[i])
+            fprintf(out, "%-10snot observed: registers of %s instructions: %s\n", "", text_count(tuples, v->unobserved[i]),
+                    profile_unobserved_sentence(i));
     if (v->module_end != MODULE_ENDED)
         fprintf(out, "%-10s%s%s\n", "", profile_module_end_sentence(v->module_end),
                 v->module_end == MODULE_CRASHED ? "; what it had counted is here" : "");

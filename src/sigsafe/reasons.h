@@ -138,6 +138,13 @@
     X(TUPLE_DROP_GONE, "module-gone", "the module's process had ended, or did not go on")          \
     X(TUPLE_DROP_EMPTY, "empty", "the burst ended before an instruction was observed")
 
+/* Why a register that an instruction has written was not observed, though all results were to be. */
+#define UNOBSERVED_REASONS(X)                                                                      \
+    X(UNOBSERVED_CALL, "system-call", "system calls")                                              \
+    X(UNOBSERVED_TRANSFER, "loop", "loop; what the engine stops behind")                            \
+    X(UNOBSERVED_GENERAL, "more-general", "general registers beyond those that are observed")              \
+    X(UNOBSERVED_WIDE, "more-vector", "vector, x87, mask and tile registers behind the first, or at once")
+
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };
 enum trampoline_state { TRAMPOLINE_STATES(REASON_ENUMERATOR) TRAMPOLINE_STATE_COUNT };
@@ -148,6 +155,7 @@ enum stop_reason { STOP_REASONS(REASON_ENUMERATOR) STOP_COUNT };
 enum shadow_end { END_REASONS(REASON_ENUMERATOR) END_COUNT };
 enum shadow_place { PLACE_REASONS(REASON_ENUMERATOR) PLACE_COUNT };
 enum barrier_reason { BARRIER_REASONS(REASON_ENUMERATOR) BARRIER_COUNT };
+enum unobserved { UNOBSERVED_REASONS(REASON_ENUMERATOR) UNOBSERVED_COUNT };
 enum shadow_decline { DECLINE_REASONS(REASON_ENUMERATOR) DECLINE_COUNT };
 #undef REASON_ENUMERATOR
 

@@ -45,8 +45,9 @@ enum thing_kind {
     THING_EDGE,     /* a transfer of control between two places */
     THING_ACCESS,   /* a memory operand of an instruction: `bytes` of memory, `instructions` is
                        an enum stream_kind (spool_streams.h) */
-    THING_RESULT,   /* a general register that an instruction writes: `bytes` of it, `instructions` is
-                       its number, `to` whose copy it is or 0 (spool_results.h) */
+    THING_RESULT,   /* a register that an instruction writes, or a part of 8 bytes of it: `bytes` of it, `instructions`
+                       is what it is, `to` whose copy it is or 0 (spool_results.h) */
+    THING_UNOBSERVED, /* instructions with a register that is not observed: `instructions` is an enum unobserved */
 };
 
 /* X(enumerator, name in files and --json, what it holds). Each instruction is of one class. */

@@ -1,4 +1,5 @@
-/* Results in the spool: the most frequent values of each instruction that writes a general register, of a thread.
+/* Results in the spool: the most frequent values of each instruction that writes a register, of a thread. What is wider
+ * than 8 bytes is several results, a word each.
  * A row (spool_rows.h) of a THING_RESULT has a concise sample of them, its lead (spool_counts.h) says which are not looked
  * at:
  *
@@ -23,6 +24,14 @@
 
 #include "sigsafe/concise.h"
 #include "sigsafe/spool_rows.h"
+
+/* What is in spool_thing.instructions: the register's number (enum tuple_register), and */
+enum {
+    RESULT_LANE_SHIFT = 8, RESULT_LANE_MASK = 3, /* how long the elements are that it has: 0: it is one; n: 1 << n - 1 bytes */
+    RESULT_FORM_SHIFT = 10, RESULT_FORM_MASK = 3, /* enum x86_lane_form of them */
+    RESULT_SECOND = 1 << 12, /* the second general register */
+    RESULT_REST = 1 << 13,   /* not the first word */
+};
 
 enum { RESULT_FRONT = 8 };
 #define RESULT_COUNT_MAX (UINT64_C(1) << 55) /* no honest count exceeds it */

@@ -43,7 +43,7 @@ struct spool_counts;
 #define TUPLES_CHUNKS 4096u    /* 2M instructions a process */
 #define TUPLES_NONE UINT32_MAX /* no id */
 enum {
-    TUPLE_VALUES_MAX = 12,    /* of one record */
+    TUPLE_VALUES_MAX = 16,    /* of one record: a whole vector register, and what is about its instruction */
     TUPLE_MEMORIES = 2,       /* memory operands of one record */
     TUPLE_ARGUMENT_COUNT = 6, /* rdi, rsi, rdx, rcx, r8, r9 */
     TUPLE_LENGTH_MAX = 128,   /* tuples of a sequence */
@@ -64,15 +64,24 @@ struct tuple_capture {
  * shifted down. */
 struct tuple_value {
     uint8_t what;  /* number of the bit of enum penumbra_capture: TUPLE_RESULT ... */
-    uint8_t index; /* RESULT, LOADED, STORED of more than 8 bytes: 0 the low 8, 1 the next 8 (what is
+    uint8_t index; /* RESULT of more than 8 bytes: 0 the low 8, 1 the next 8, ... LOADED, STORED: 0 and 1 (what is
                       beyond 16 bytes is not captured). SOURCES: 0, 1, ... as x86_sources_as has them.
                       ADDRESS, LOADED, STORED of an instruction with two memory operands: 2 more for
                       the second. SYSTEM_CALL: as in module.h */
-    uint8_t reg;   /* 0 to 15: general register; 16 + n: vector register n; 0xff: memory, or none */
+    uint8_t reg;   /* enum tuple_register */
     uint8_t bytes; /* 1 to 8; TUPLE_HIGH besides: bits 8 to 15 of the register */
 };
 
 enum { TUPLE_HIGH = 0x80 };
+
+/* Numbers of registers: general ones as in encodings, from 0 on. */
+enum tuple_register {
+    TUPLE_VECTOR = 16, /* and up: 32 vector registers */
+    TUPLE_X87 = 48,    /* and up: 8, from the top of the stack; their value as a double */
+    TUPLE_MMX = 56,    /* and up: 8 */
+    TUPLE_MASK = 64,   /* and up: 8 */
+    TUPLE_MEMORY = 0xff, /* or none */
+};
 
 /* The bits of enum penumbra_capture by number. */
 enum tuple_what {
@@ -107,9 +116,9 @@ enum {
 /* An instruction that has been observed. The same address may have several: code that changed, or two
  * threads that met it first at the same time. Complete when `length` is not 0.
  *
- *   0      8         16      31       32     34      35       36      37        40          88        120
+ *   0      8         16      31       32     34      35       36      37        40         104        136
  *   +------+---------+-------+--------+------+-------+--------+-------+---------+-----------+---------+--------+
- *   | key  | address | bytes | length | what | count | before | flags | memories| values[12]| memory  | target |
+ *   | key  | address | bytes | length | what | count | before | flags | memories| values[16]| memory  | target |
  *   +------+---------+-------+--------+------+-------+--------+-------+---------+-----------+---------+--------+ */
 struct tuple_insn {
     uint64_t key;       /* key.h, the exact address */
@@ -127,7 +136,7 @@ struct tuple_insn {
     struct tuple_memory memory[TUPLE_MEMORIES];
     uint64_t target;    /* of a direct transfer */
 };
-_Static_assert(sizeof(struct tuple_insn) == 128, "records of two cache lines");
+_Static_assert(sizeof(struct tuple_insn) == 144, "records of nine quarters of a cache line");
 
 /* tuple_sequence.flags */
 enum {

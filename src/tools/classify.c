@@ -85,14 +85,25 @@ struct spool_thing classify_block_as(const struct hooks *h, const struct hook_bl
     return thing;
 }
 
-bool classify_result(const struct x86_insn *insn, struct x86_definition *out)
+unsigned classify_results(const struct x86_insn *insn, struct x86_definition out[CLASSIFY_RESULTS])
 {
     struct x86_definition written[X86_DEFINITIONS_MAX];
-    unsigned count = x86_definitions_as(insn, written);
-    for (unsigned i = 0; i < count; i++)
-        if (!is_stack_move(insn, &written[i])) {
-            *out = written[i];
-            return true;
-        }
-    return false;
+    unsigned count = x86_definitions_as(insn, written), results = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (x86_moves_stack(insn, &written[i]))
+            continue;
+        if (results < CLASSIFY_RESULTS)
+            out[results] = written[i];
+        results++;
+    }
+    return results;
+}
+
+bool classify_result(const struct x86_insn *insn, struct x86_definition *out)
+{
+    struct x86_definition results[CLASSIFY_RESULTS];
+    unsigned count = classify_results(insn, results);
+    if (count)
+        *out = results[0];
+    return count;
 }

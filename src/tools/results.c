@@ -1,12 +1,13 @@
-/* The most frequent results of every instruction: each value that an instruction writes to a general register, as
- * wide as it writes it (what is kept: sigsafe/spool_results.h). Of two registers, the first; the stack pointer's
- * excepted where push, pop, call and return move it. What ends a block by transferring control is not observed
- * (system calls, loop, string instructions that are blocks of their own).
+/* The most frequent results of every instruction: each value that an instruction writes to a register, as wide as it
+ * writes it (what is kept: sigsafe/spool_results.h). Of general registers the first two; the stack pointer
+ * excepted where push, pop, call and return move it. Of others, the first, in words of 8 bytes. What ends a block by transferring
+ * control is not observed (system calls, loop); that is counted, as is what else is not.
  *
- *      block entry            counter + 1
+ *      block entry            counter + 1; by reason: + so many instructions with a register that is not observed
  *      behind an instruction  lead (engine/hook.h): passed over, or the same as before?
  *                             else results_line.S: one of the most frequent? else drawn_as
  *                        none, where a register is copied whose value the block has observed
+ *                        wide_as, for what is above 16 bytes, x87, MMX and masks
  *
  * Context: block_as under the engine's lock; the rest in the thread concerned.
  * Ownership: each thread's rows stay until the process ends. */
@@ -17,6 +18,7 @@
 #include "tools/results_layout.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
+#include "tools/wide.h"
 
 enum { BYTE = 8 };
 
@@ -30,17 +32,16 @@ _Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struc
                offsetof(struct counts_lead, left) == 0 && offsetof(struct counts_lead, bits) == LEAD_BITS &&
                sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT, "results_layout.h");
 
-extern const uint8_t results_line_begin[], results_line_end[];
+extern const uint8_t results_line_begin[], results_line_vector[], results_line_end[];
 
-static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+static uint64_t narrowed(uint64_t bits, unsigned width)
 {
-    struct results *s = t->tool;
-    uint32_t id = (uint32_t)argument;
-    unsigned width = argument >> HOOK_LEAD_WIDTH & 15;
-    uint64_t bits = t->gpr[argument >> HOOK_LEAD_REGISTER & 15];
-    (void)value;
-    if (!s || !s->store.record)
-        return;
+    return width == sizeof bits ? bits : bits & ((UINT64_C(1) << BYTE * width) - 1);
+}
+
+/* One was taken off the id's lead for `bits`, and it is neither passed over nor the same as before. */
+static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uint64_t bits)
+{
     struct counts_lead *lead = hook_lead(t, id);
     struct spool_result *row = rows_find_as(t, &s->store, id);
     if (!row) {
@@ -48,14 +49,25 @@ static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
         s->store.record->missed++;
         return;
     }
-    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row,
-                   width == sizeof bits ? bits : bits & ((UINT64_C(1) << BYTE * width) - 1), &s->random);
+    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row, bits, &s->random);
+}
+
+static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct results *s = t->tool;
+    unsigned reg = hook_lead_register(argument);
+    (void)value;
+    if (!s || !s->store.record)
+        return;
+    uint64_t bits = reg < HOOK_LEAD_XMM ? t->gpr[reg]
+                                        : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= HOOK_LEAD_XMM_UPPER);
+    draw_as(t, s, (uint32_t)argument, narrowed(bits, hook_lead_width(argument)));
 }
 
 /* ah and its kin, which are rare. */
 static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    unsigned reg = argument >> HOOK_LEAD_REGISTER & 15;
+    unsigned reg = hook_lead_register(argument);
     struct counts_lead *lead = hook_lead(t, (uint32_t)argument);
     uint64_t bits = t->gpr[reg], high = bits >> BYTE & 0xff;
     if (--lead->left >= 0 || high == lead->bits)
@@ -63,6 +75,27 @@ static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     t->gpr[reg] = high;
     drawn_as(t, argument, value);
     t->gpr[reg] = bits;
+}
+
+/* Words that are not looked at in line: those of consecutive ids. */
+enum { WIDE_NUMBER = 32, WIDE_WORD = 40, WIDE_COUNT = 44, WIDE_WIDTH = 48 };
+
+static void wide_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct results *s = t->tool;
+    uint32_t id = (uint32_t)argument;
+    unsigned number = argument >> WIDE_NUMBER & 0xff, word = argument >> WIDE_WORD & 15, count = argument >> WIDE_COUNT & 15;
+    (void)value;
+    if (!s || !s->store.record)
+        return;
+    for (; count; count--, id++, word++) {
+        struct counts_lead *lead = hook_lead(t, id);
+        if (--lead->left >= 0)
+            continue;
+        uint64_t bits = narrowed(wide_word_as(number, word), argument >> WIDE_WIDTH & 15);
+        if (bits != lead->bits)
+            draw_as(t, s, id, bits);
+    }
 }
 
 /* Where in the block a general register's value has been observed already. */
@@ -101,54 +134,172 @@ static uint32_t observed_before(const struct observed *of, const struct x86_insn
     return (d->width == 8 && of[from].whole) || (d->width == 4 && of[from].width == 4) ? of[from].id : 0;
 }
 
-static uint32_t thing_make_as(struct hooks *h, uint64_t pc, const struct x86_definition *d, uint32_t same)
+/* A block that is being asked about. */
+struct asked {
+    const struct hook_block *block;
+    struct hooks *hooks;
+    struct observed of[16];
+    uint32_t unobserved[UNOBSERVED_COUNT]; /* instructions */
+};
+
+static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what, uint32_t same)
 {
-    struct spool_thing thing = { .key = hook_key_as(h, pc), .kind = THING_RESULT, .bytes = d->width,
-                                 .instructions = d->reg, .to = same };
-    return hook_counter_make_as(h, &thing);
+    struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT, .bytes = (uint16_t)bytes,
+                                 .instructions = (uint16_t)what, .to = same };
+    return hook_counter_make_as(a->hooks, &thing);
 }
 
-static bool result_as(const struct hook_block *block, uint32_t index, uint64_t pc, struct hooks *h, struct observed *of)
+/* Where the instruction's results are there: the last one's on the way to the next block. */
+static enum hook_point point_of(const struct asked *a, uint32_t *index)
 {
-    const struct x86_insn *insn = &block->insns[index];
-    struct x86_definition d;
-    if (!classify_result(insn, &d)) {
-        observed_note(of, insn, NULL, 0);
+    if (*index + 1 < a->block->count)
+        return HOOK_AFTER;
+    *index = 0;
+    return HOOK_FALL;
+}
+
+static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_definition *d)
+{
+    enum hook_point point = point_of(a, &index);
+    uint64_t argument = hook_lead_argument(id, d->reg, d->width);
+    return d->high ? hook_call_as(a->hooks, point, index, high_as, argument)
+                   : hook_lead_as(a->hooks, point, index, drawn_as, argument);
+}
+
+static bool general_as(struct asked *a, uint32_t index, uint64_t pc)
+{
+    const struct x86_insn *insn = &a->block->insns[index];
+    struct x86_definition d[CLASSIFY_RESULTS];
+    unsigned count = classify_results(insn, d);
+    a->unobserved[UNOBSERVED_GENERAL] += count > CLASSIFY_RESULTS;
+    if (!count) {
+        observed_note(a->of, insn, NULL, 0);
         return true;
     }
-    uint32_t same = observed_before(of, insn, &d), id = thing_make_as(h, pc, &d, same);
+    uint32_t same = observed_before(a->of, insn, &d[0]), id = thing_make_as(a, pc, d[0].width, d[0].reg, same);
     if (same && !result_is_copy(same, id)) {
         same = 0;
-        id = thing_make_as(h, pc, &d, 0);
+        id = thing_make_as(a, pc, d[0].width, d[0].reg, 0);
     }
     if (id >= COUNTS_IDS_MAX)
         return false;
-    observed_note(of, insn, &d, same ? same : id);
-    if (same)
-        return true;
-    bool last = index + 1 == block->count;
-    enum hook_point point = last ? HOOK_FALL : HOOK_AFTER;
-    uint64_t argument = hook_lead_argument(id, (enum engine_register)d.reg, d.width);
-    return d.high ? hook_call_as(h, point, last ? 0 : index, high_as, argument)
-                  : hook_lead_as(h, point, last ? 0 : index, drawn_as, argument);
+    observed_note(a->of, insn, &d[0], same ? same : id);
+    bool ok = same || general_hook_as(a, index, id, &d[0]);
+    if (count > 1 && ok) {
+        id = thing_make_as(a, pc, d[1].width, d[1].reg | RESULT_SECOND, 0);
+        ok = id < COUNTS_IDS_MAX && general_hook_as(a, index, id, &d[1]);
+    }
+    return ok;
+}
+
+/* What reports are to know of a word of the register. */
+static unsigned wide_what(const struct x86_wide *w, struct x86_lanes lanes, unsigned word)
+{
+    unsigned what = wide_number(w) | (word ? RESULT_REST : 0u);
+    if (w->bank == X86_BANK_X87)
+        return what | X86_DOUBLE << RESULT_FORM_SHIFT;
+    unsigned lane = lanes.bytes == 1 ? 1 : lanes.bytes == 2 ? 2 : lanes.bytes == 4 ? 3 : 0;
+    return what | lane << RESULT_LANE_SHIFT | (unsigned)lanes.form << RESULT_FORM_SHIFT;
+}
+
+/* Is the word looked at in line? Those of the low 16 bytes of xmm0 to xmm15 are. */
+static bool word_in_line(const struct x86_wide *w, unsigned word, unsigned width)
+{
+    return w->bank <= X86_BANK_ZMM && w->reg < 16 && word < 2 && width >= 4;
+}
+
+static bool word_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w, unsigned word, unsigned width)
+{
+    enum hook_point point = point_of(a, &index);
+    unsigned reg = w->reg + (unsigned)(word ? HOOK_LEAD_XMM_UPPER : HOOK_LEAD_XMM);
+    return hook_lead_as(a->hooks, point, index, drawn_as, hook_lead_argument(id, reg, width));
+}
+
+/* One hook for so many words, whose ids follow one another. */
+static bool words_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w, unsigned word, unsigned count,
+                          unsigned width)
+{
+    enum hook_point point = point_of(a, &index);
+    return hook_call_as(a->hooks, point, index, wide_as,
+                        id | (uint64_t)wide_number(w) << WIDE_NUMBER | (uint64_t)word << WIDE_WORD |
+                            (uint64_t)count << WIDE_COUNT | (uint64_t)width << WIDE_WIDTH);
+}
+
+static bool wide_hooks_as(struct asked *a, uint32_t index, const uint32_t ids[WIDE_WORDS_MAX], const struct x86_wide *w,
+                          unsigned words, unsigned width)
+{
+    bool ok = true;
+    for (unsigned word = 0, count; ok && word < words; word += count) {
+        count = 1;
+        if (word_in_line(w, word, width)) {
+            ok = word_hook_as(a, index, ids[word], w, word, width);
+            continue;
+        }
+        while (word + count < words && ids[word + count] == ids[word] + count)
+            count++;
+        ok = words_hook_as(a, index, ids[word], w, word, count, width);
+    }
+    return ok;
+}
+
+static bool wide_result_as(struct asked *a, uint32_t index, uint64_t pc)
+{
+    const struct x86_insn *insn = &a->block->insns[index];
+    struct x86_wide w;
+    bool more, is = x86_wide_result_as(insn, a->block->code[index], &w, &more);
+    struct x86_lanes lanes = x86_lanes_as(insn);
+    uint32_t ids[WIDE_WORDS_MAX];
+    a->unobserved[UNOBSERVED_WIDE] += more;
+    unsigned words = is ? wide_words(&w, lanes) : 0;
+    unsigned width = lanes.scalar && is && w.bank <= X86_BANK_ZMM ? lanes.bytes : BYTE;
+    for (unsigned word = 0; word < words; word++) {
+        ids[word] = thing_make_as(a, pc, width, wide_what(&w, lanes, word), 0);
+        if (ids[word] >= COUNTS_IDS_MAX)
+            return false;
+    }
+    return wide_hooks_as(a, index, ids, &w, words, width);
+}
+
+/* The instruction that ends the block by going somewhere, or is the last before the engine stops. */
+static void end_note(struct asked *a, uint32_t index)
+{
+    const struct x86_insn *insn = &a->block->insns[index];
+    struct x86_definition d[CLASSIFY_RESULTS];
+    struct x86_wide w;
+    bool more, wide = x86_wide_result_as(insn, a->block->code[index], &w, &more);
+    if (classify_results(insn, d) || insn->kind == X86_SYSCALL || wide || more)
+        a->unobserved[insn->kind == X86_SYSCALL ? UNOBSERVED_CALL : UNOBSERVED_TRANSFER]++;
+}
+
+static bool unobserved_as(struct asked *a)
+{
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++) {
+        struct spool_thing thing = { .key = hook_key_as(a->hooks, a->block->pc), .kind = THING_UNOBSERVED,
+                                     .instructions = (uint16_t)i };
+        uint32_t id = a->unobserved[i] ? hook_counter_make_as(a->hooks, &thing) : 0;
+        if (a->unobserved[i] &&
+            (id >= COUNTS_IDS_MAX || !hook_count_as(a->hooks, HOOK_ENTRY, 0, id, a->unobserved[i])))
+            return false;
+    }
+    return true;
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
 {
     (void)data;
     struct spool_thing thing = classify_block_as(h, block);
-    struct observed of[16];
+    struct asked a = { .block = block, .hooks = h };
     uint32_t id = hook_counter_make_as(h, &thing);
     uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
     uint64_t pc = block->pc;
     bool ok = id < COUNTS_IDS_MAX && hook_count_as(h, HOOK_ENTRY, 0, id, 1);
-    for (uint32_t i = 0; i < 16; i++)
-        of[i].id = 0;
     for (uint32_t i = 0; ok && i < observed; i++) {
-        ok = result_as(block, i, pc, h, of);
+        ok = general_as(&a, i, pc) && wide_result_as(&a, i, pc);
         pc += block->insns[i].length;
     }
-    if (!ok)
+    if (observed < block->count)
+        end_note(&a, observed);
+    if (!ok || !unobserved_as(&a))
         hook_refuse_as(h);
 }
 
@@ -166,7 +317,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 }
 
 static const struct tool_line line = {
-    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_begin, results_line_begin },
+    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_vector, results_line_begin },
 };
 
 const struct tool tool_results = {

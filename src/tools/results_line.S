@@ -2,7 +2,7 @@
  * (results.c, sigsafe/spool_results.h). Copied into the code cache, and entered as the calls of hooks are
  * (engine/hook.h, hook_lead_as). Whatever is not simple goes on as such a call.
  *
- *      gs:[slot_hook]  the result
+ *      gs:[slot_hook]  the result, or the word of a vector register
  *      r11             points to {function, argument}; the argument begins with the id
  *      gs:[slot_link]  the program's r11
  *
@@ -17,6 +17,17 @@
         .globl  \name
         .hidden \name
 \name:
+        .endm
+
+        .macro save
+        movq    %rax, GPR(0)
+        movq    %rcx, GPR(1)
+        movq    %rdx, GPR(2)
+        movq    %rsi, GPR(6)
+        movq    %rdi, GPR(7)
+        lahf
+        seto    %al
+        movl    8(%r11), %ecx
         .endm
 
         .macro restore
@@ -43,15 +54,8 @@
         .section .rodata
         .p2align 4
 label results_line_begin
-        movq    %rax, GPR(0)
-        movq    %rcx, GPR(1)
-        movq    %rdx, GPR(2)
-        movq    %rsi, GPR(6)
-        movq    %rdi, GPR(7)
-        lahf
-        seto    %al
-        movl    8(%r11), %ecx
-        movl    %ecx, %edx
+        save
+.Llook: movl    %ecx, %edx
         shrl    $CHUNK_SHIFT, %edx
         movq    %gs:ENGINE_T_LINE, %rsi
         movq    (%rsi,%rdx,8), %rsi
@@ -94,6 +98,15 @@ label results_line_begin
         movq    (%rsi), %rdx
         movq    %rdx, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx)
         incq    FRONT_COUNT(%rsi)
+        jmp     .Lon
+        /* Of vector registers it may be the same as the one before. */
+label results_line_vector
+        save
+        movl    %ecx, %edx
+        shll    $LEAD_SHIFT, %edx
+        movq    %gs:ENGINE_T_SLOT_HOOK, %rsi
+        cmpq    %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rdx), %rsi
+        jne     .Llook
         jmp     .Lon
 label results_line_end
 

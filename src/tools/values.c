@@ -25,6 +25,7 @@
 #include "sigsafe/tuples.h"
 #include "tools/tools.h"
 #include "tools/values_plan.h"
+#include "tools/wide.h"
 
 enum {
     SLOTS = 1 << 22,         /* of the table from address to record: a byte of code each */
@@ -39,9 +40,6 @@ enum {
     SPINS = 10000000,
 };
 #define ADDRESS_MASK ((UINT64_C(1) << LENGTH_SHIFT) - 1)
-
-/* vector_read.S */
-void vector_read_as(unsigned number, uint64_t out[2]) __attribute__((visibility("hidden")));
 
 /* The process's. */
 static struct {
@@ -214,7 +212,6 @@ static uint64_t address_of(const struct engine_thread *t, const struct tuple_mem
 static bool value_of(const struct engine_thread *t, const struct tuple_cursor *c,
                      const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc, uint64_t *to)
 {
-    uint64_t vector[2];
     switch (v->what) {
     case TUPLE_FLAGS: *to = t->rflags & FLAGS_SHOWN; return true;
     case TUPLE_ADDRESS: *to = c->address[v->index / 2]; return true;
@@ -222,17 +219,12 @@ static bool value_of(const struct engine_thread *t, const struct tuple_cursor *c
     case TUPLE_TARGET: *to = pc; return true;
     case TUPLE_LATENCY: *to = t->time; return t->time != (uint64_t)UNTIMED;
     case TUPLE_LOADED: case TUPLE_STORED:
-        if (v->reg >= 16)
+        if (v->reg >= TUPLE_VECTOR)
             return engine_probe_as(c->address[v->index / 2] + (v->index & 1u) * 8, v->bytes, to);
         break;
     default: break;
     }
-    if (v->reg < 16) {
-        *to = narrowed(t->gpr[v->reg], v->bytes);
-        return true;
-    }
-    vector_read_as(v->reg - 16u, vector);
-    *to = narrowed(vector[v->index & 1], v->bytes);
+    *to = narrowed(v->reg < TUPLE_VECTOR ? t->gpr[v->reg] : wide_word_as(v->reg, v->index), v->bytes);
     return true;
 }
 

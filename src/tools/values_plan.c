@@ -1,6 +1,7 @@
 #include "tools/values_plan.h"
 
 #include "tools/classify.h"
+#include "tools/wide.h"
 
 /* Where what a memory operand holds can be had without reading memory again: some memory is not to be
  * read twice (devices), and other threads may write to all of it. */
@@ -8,7 +9,7 @@ struct held {
     uint8_t loaded, stored; /* general register that it went to, or came from; 0xff: none */
 };
 
-enum { NO_REGISTER = 0xff, VECTOR = 16, WORD = 8, WORDS = 2, OPCODE_ENTER = 0xc8 };
+enum { NO_REGISTER = TUPLE_MEMORY, WORD = 8, WORDS = 2, OPCODE_ENTER = 0xc8 };
 
 static void add(struct tuple_insn *r, enum tuple_what what, unsigned index, unsigned reg,
                 unsigned bytes)
@@ -71,7 +72,7 @@ static struct held held_by(const struct tuple_insn *r, const struct x86_insn *in
     if (m->access == X86_MEM_READ)
         for (unsigned i = 0; i < written; i++)
             if (!by[i].conditional && !by[i].high && by[i].width >= m->size &&
-                !is_stack_move(insn, &by[i]))
+                !x86_moves_stack(insn, &by[i]))
                 held.loaded = by[i].reg;
     if (m->access == X86_MEM_WRITE && x86_sources_as(insn, by) == 1 && !by[0].high &&
         by[0].width >= m->size)
@@ -118,10 +119,12 @@ static void before_add(struct tuple_insn *r, const struct x86_insn *insn, struct
 static void result_add(struct tuple_insn *r, const struct x86_insn *insn)
 {
     struct x86_definition by;
-    unsigned vector = x86_vector_result_as(insn, r->bytes);
-    if (vector != X86_NONE) {
-        add(r, TUPLE_RESULT, 0, VECTOR + vector, WORD);
-        add(r, TUPLE_RESULT, 1, VECTOR + vector, WORD);
+    struct x86_wide wide;
+    bool more;
+    if (x86_wide_result_as(insn, r->bytes, &wide, &more)) {
+        unsigned words = wide_words(&wide, x86_lanes_as(insn));
+        for (unsigned word = 0; word < words; word++)
+            add(r, TUPLE_RESULT, word, wide_number(&wide), WORD);
         return;
     }
     if (classify_result(insn, &by))

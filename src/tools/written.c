@@ -9,7 +9,7 @@ static void insn_as(const struct hook_block *block, uint32_t index, struct hooks
     struct x86_definition written[X86_DEFINITIONS_MAX];
     unsigned count = x86_definitions_as(&block->insns[index], written);
     for (unsigned i = 0; i < count; i++)
-        if (!is_stack_move(&block->insns[index], &written[i]))
+        if (!x86_moves_stack(&block->insns[index], &written[i]))
             hook_append_register_as(h, HOOK_AFTER, index, written[i].reg, 8);
 }
 

@@ -219,15 +219,3 @@ unsigned x86_sources_as(const struct x86_insn *insn,
                 .reg = (uint8_t)reg, .width = (uint8_t)implicit_width(form, reg)};
     return count;
 }
-
-unsigned x86_vector_result_as(const struct x86_insn *insn, const uint8_t *code)
-{
-    /* 62, RXBR'0mmm, ...: X extends modrm.rm where that is a vector. */
-    bool x = insn->encoding == X86_EVEX && !(code[insn->at_prefix + 1] & 0x40);
-    switch (x86_forms[insn->form].vector) {
-    case VECTOR_REG: return insn->reg;
-    case VECTOR_RM: return insn->base | (x ? 16u : 0);
-    case VECTOR_VVVV: return insn->vvvv;
-    default: return X86_NONE;
-    }
-}

@@ -438,6 +438,20 @@ static inline void emit_shift_ri(struct emit *e, enum emit_shift op, unsigned wi
     emit_u8_(e, count);
 }
 
+/* movd, movq [m], xmm   (4 or 8 bytes) */
+static inline void emit_mov_mx(struct emit *e, unsigned width, struct emit_mem to, unsigned from)
+{
+    if (emit_room_(e))
+        emit_mem_(e, 2, width == 8 ? 0x0fd6 : 0x0f7e, from, to, 0);
+}
+
+/* movhps [m], xmm: the upper 8 bytes */
+static inline void emit_movh_mx(struct emit *e, struct emit_mem to, unsigned from)
+{
+    if (emit_room_(e))
+        emit_mem_(e, 4, 0x0f17, from, to, 0);
+}
+
 /* VEX.LZ with register operands: C4 [~R 1 ~B mmmmm] [W ~vvvv 0 pp] opcode modrm */
 static inline void emit_vex_(struct emit *e, unsigned map, unsigned pp, unsigned opcode,
     unsigned width, unsigned reg, unsigned vvvv, unsigned rm)

@@ -96,8 +96,17 @@ enum { /* x86_form.bits */
     FORM_SHIFT_IMM = 8,     /* shift or rotate by an immediate: flags stay if the count is 0 */
 };
 
-/* Of the vector register that the instruction writes first. */
-enum { VECTOR_NONE, VECTOR_REG, VECTOR_RM, VECTOR_VVVV };
+/* Of the vector, MMX or mask register that the instruction writes first: where its number is | enum x86_bank <<
+ * VECTOR_BANK_SHIFT. */
+enum { VECTOR_NONE, VECTOR_REG, VECTOR_RM, VECTOR_VVVV, VECTOR_IMPLICIT /* it is 0 */, VECTOR_BANK_SHIFT = 4 };
+
+/* Of its elements: log2 of their bytes | enum x86_lane_form << LANES_FORM_SHIFT | LANES_... */
+enum {
+    LANES_FORM_SHIFT = 2,
+    LANES_SCALAR = 16, /* only the first is the operation's */
+    LANES_SECOND = 32, /* another such register is written, too */
+    LANES_TILE = 64,   /* a tile register is written */
+};
 
 struct x86_form {
     uint8_t kind;
@@ -121,10 +130,12 @@ struct x86_form {
     uint8_t implicit_size;      /* bytes of each */
     uint8_t rax_width;          /* of an implicit write of rax */
     uint8_t other_width;        /* of other implicit writes, except rsp: always 8 */
-    uint8_t vector;             /* VECTOR_...: the field of the vector register that is written */
+    uint8_t vector;             /* VECTOR_... */
+    uint8_t lanes;              /* LANES_... */
+    uint8_t reserved;
 };
 
-_Static_assert(sizeof(struct x86_form) == 28, "a form has no padding");
+_Static_assert(sizeof(struct x86_form) == 30, "a form has no padding");
 
 extern const struct x86_root x86_roots[ROWS * 256];
 extern const struct x86_scheme x86_schemes[];

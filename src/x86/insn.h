@@ -237,15 +237,39 @@ enum { X86_DEFINITIONS_MAX = 16 };
 unsigned x86_definitions_as(const struct x86_insn *insn,
     struct x86_definition out[X86_DEFINITIONS_MAX]);
 
+/* push, pop, call and return move the stack pointer: that is no result. */
+static inline bool x86_moves_stack(const struct x86_insn *insn, const struct x86_definition *d)
+{
+    return d->reg == X86_RSP && insn->implicit >> X86_RSP & 1;
+}
+
 /* General registers that the instruction reads as operands, the fields' first, ascending in each; not those
  * that only make an address or move the stack, nor the old value of what is written in part.
  * Returns how many. */
 unsigned x86_sources_as(const struct x86_insn *insn,
     struct x86_definition out[X86_DEFINITIONS_MAX]);
 
-/* The vector register (0 to 31; its low 128 bits are xmm) that the instruction writes, or X86_NONE. Of
- * two, the first. Implicit ones (xmm0 of some old instructions) are not seen. */
-unsigned x86_vector_result_as(const struct x86_insn *insn, const uint8_t *code);
+enum x86_bank { X86_BANK_XMM, X86_BANK_YMM, X86_BANK_ZMM, X86_BANK_MMX, X86_BANK_MASK, X86_BANK_X87, X86_BANK_NONE };
+enum x86_lane_form { X86_INTEGER, X86_FLOAT, X86_DOUBLE };
+
+/* What an instruction takes its vector operands for: elements. */
+struct x86_lanes {
+    uint8_t bytes; /* of each: 1, 2, 4, 8; 0: it works on no vectors */
+    uint8_t form;  /* enum x86_lane_form */
+    bool scalar;   /* only the first is the operation's */
+};
+struct x86_lanes x86_lanes_as(const struct x86_insn *insn);
+
+/* A register that is no general one. */
+struct x86_wide {
+    uint8_t bank;  /* enum x86_bank */
+    uint8_t reg;   /* 0 to 31; x87: its distance from the top of the stack behind the instruction */
+    uint8_t bytes; /* 16, 32, 64; 8: MMX and masks; 10: x87 */
+};
+
+/* The vector, MMX, mask or x87 register that the instruction writes, of several the first. False: none, with bank
+ * X86_BANK_NONE. *more: it writes others besides, or all that there are (vzeroall, xrstor, tiles). */
+bool x86_wide_result_as(const struct x86_insn *insn, const uint8_t *code, struct x86_wide *out, bool *more);
 
 /* Changes, in the copy `code` of the instruction, register `from` to `to` in those of `fields` that
  * hold a general register. False, with nothing changed, where the encoding has no room: `to` is one

@@ -283,10 +283,61 @@ static int general(ZydisRegister reg)
     }
 }
 
+/* How long an instruction's elements are is in no encoding but in its name: addps, vpaddd, movss. */
+static unsigned lanes_of(const struct model_insn *in)
+{
+    enum { EIGHT = 3 };
+    const char *name = ZydisMnemonicGetString(in->insn.mnemonic);
+    size_t length = name ? strlen(name) : 0;
+    /* xmm, ymm in names of state; 3DNow!'s names are in an immediate. */
+    if (length < 3 || name[length - 2] == 'm' || in->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW)
+        return EIGHT;
+    char last = name[length - 1], before = name[length - 2];
+    bool packed = before == 'p', scalar = before == 's';
+    if ((packed || scalar) && (last == 's' || last == 'd')) {
+        bool one = scalar && !strstr(name, "broadcast");
+        return (last == 's' ? 2 | X86_FLOAT << LANES_FORM_SHIFT : EIGHT | X86_DOUBLE << LANES_FORM_SHIFT) |
+            (one ? LANES_SCALAR : 0u);
+    }
+    if (name[0] == 'p' || (name[0] == 'v' && name[1] == 'p'))
+        return last == 'b' ? 0 : last == 'w' ? 1 : last == 'd' ? 2 : EIGHT;
+    return EIGHT;
+}
+
+/* Vector, MMX, mask and tile registers. */
+static void vector_register(const ZydisDecodedOperand *o, struct x86_form *form)
+{
+    unsigned bank, field;
+    if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        return;
+    switch (ZydisRegisterGetClass(o->reg.value)) {
+    case ZYDIS_REGCLASS_XMM: bank = X86_BANK_XMM; break;
+    case ZYDIS_REGCLASS_YMM: bank = X86_BANK_YMM; break;
+    case ZYDIS_REGCLASS_ZMM: bank = X86_BANK_ZMM; break;
+    case ZYDIS_REGCLASS_MMX: bank = X86_BANK_MMX; break;
+    case ZYDIS_REGCLASS_MASK: bank = X86_BANK_MASK; break;
+    case ZYDIS_REGCLASS_TMM: form->lanes |= LANES_TILE; return;
+    default: return;
+    }
+    switch (o->encoding) {
+    case ZYDIS_OPERAND_ENCODING_MODRM_REG: field = VECTOR_REG; break;
+    case ZYDIS_OPERAND_ENCODING_MODRM_RM: field = VECTOR_RM; break;
+    case ZYDIS_OPERAND_ENCODING_NDSNDD: field = VECTOR_VVVV; break;
+    default: field = VECTOR_IMPLICIT; break;
+    }
+    /* The mask that a gather or scatter goes by is 0 behind it. */
+    if (form->vector || o->encoding == ZYDIS_OPERAND_ENCODING_MASK) {
+        form->lanes |= LANES_SECOND;
+        return;
+    }
+    form->vector = (uint8_t)(field | bank << VECTOR_BANK_SHIFT);
+}
+
 static void implicit_register(struct model *m, const struct model_insn *in,
     const ZydisDecodedOperand *o, struct x86_form *form)
 {
     int reg = general(o->reg.value);
+    vector_register(o, form);
     if (reg < 0 || (is_string(in) && (reg == X86_RSI || reg == X86_RDI)))
         return; /* of strings, memory_operand knows */
     uint16_t bit = (uint16_t)(1u << reg);
@@ -329,22 +380,6 @@ static unsigned field_use(const struct model_insn *in, const ZydisDecodedOperand
     if (in->insn.meta.category == ZYDIS_CATEGORY_WIDENOP)
         use &= ~(unsigned)(FIELD_READ | FIELD_WRITE | FIELD_CONDITIONAL);
     return use;
-}
-
-static void vector_register(const ZydisDecodedOperand *o, struct x86_form *form)
-{
-    switch (ZydisRegisterGetClass(o->reg.value)) {
-    case ZYDIS_REGCLASS_XMM: case ZYDIS_REGCLASS_YMM: case ZYDIS_REGCLASS_ZMM: break;
-    default: return;
-    }
-    if (form->vector || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-        return;
-    switch (o->encoding) {
-    case ZYDIS_OPERAND_ENCODING_MODRM_REG: form->vector = VECTOR_REG; break;
-    case ZYDIS_OPERAND_ENCODING_MODRM_RM: form->vector = VECTOR_RM; break;
-    case ZYDIS_OPERAND_ENCODING_NDSNDD: form->vector = VECTOR_VVVV; break;
-    default: break;
-    }
 }
 
 static void explicit_register(struct model *m, const struct model_insn *in,
@@ -493,6 +528,9 @@ void model_form(struct model *m, const struct model_insn *given, struct x86_form
         form->imm_size = 1;
         form->bits |= FORM_3DNOW;
     }
+    if (form->class == X86_CLASS_MMX || form->class == X86_CLASS_SSE || form->class == X86_CLASS_AVX ||
+        form->class == X86_CLASS_AVX512)
+        form->lanes = (uint8_t)lanes_of(in);
     flags_of(in, form);
     operands_of(m, in, form);
 }

@@ -224,6 +224,49 @@ def copies():
     expect(int(stack[0]["value"], 16) - int(pushed[0]["value"], 16) == 8, (stack, pushed))
 
 
+WIDE = {  # of 1000 rounds: {(symbol, kind): (observations, {value: share})}
+    ("w_words", "result"): (4000, {11: 1 / 4, 22: 1 / 4, 33: 1 / 4, 44: 1 / 4}),
+    ("w_shorts", "result"): (8000, {2 * n: 1 / 8 for n in range(1, 9)}),
+    ("w_floats", "result float"): (8000, {0x3f800000: 1 / 8, 0x41000000: 1 / 8}),
+    ("w_narrow", "result float"): (4000, {0: 1}),
+    ("w_high", "result"): (2000, {33: 1 / 2, 44: 1 / 2}),
+    ("w_mixed", "result"): (8000, {0: 5 / 8, 1: 1 / 8, 11: 1 / 8, 22: 1 / 8}),
+    ("w_pair", "result"): (2000, {11: 1 / 2, 22: 1 / 2}),
+    ("w_scalar", "result double"): (1000, {0x4004000000000000: 1}),
+    ("w_far", "result float"): (1000, {0: 1 / 4, 0x3f800000: 1 / 4, 0x40000000: 1 / 4, 0x40400000: 1 / 4}),
+    ("w_load", "result double"): (1000, {0x4004000000000000: 1}),
+    ("w_long", "result double"): (1000, {0x3fb999999999999a: 1}),
+    ("w_add", "result double"): (1000, {0x3fb999999999999a: 1 / 2, 0x3ff199999999999a: 1 / 2}),
+    ("w_deeper", "result double"): (1000, {0x3fd0000000000000: 1 / 2, 0x4006000000000000: 1 / 2}),
+    ("w_popped", "result double"): (1000, {0x3fd6666666666666: 1 / 2, 0x400ecccccccccccd: 1 / 2}),
+    ("w_mmx", "result"): (4000, {22: 1 / 4, 0: 3 / 4}),
+    ("w_product", "result"): (1000, {2**64 - 5: 1}),
+    ("w_swapped", "result"): (1000, {0: 1 / 2, 1: 1 / 2}),
+}
+SECOND = {("w_product", "second result"): (1000, {4: 1}), ("w_swapped", "second result"): (1000, {5: 1})}
+
+
+def wide():
+    """Vector, x87 and MMX registers, and the second of two; what is not observed is counted."""
+    program = own("wide")
+    avx2 = "avx2" in open("/proc/cpuinfo").read()
+    for tool, want in (("values", WIDE), ("results", {**WIDE, **SECOND})):
+        recording = Recording([program, "1000"], ["--exact", "--tool", tool])
+        rows, places = observed(recording, program), symbols(program)
+        for (name, kind), (times, values) in want.items():
+            if not avx2 and name in ("w_words", "w_shorts", "w_floats", "w_narrow", "w_high", "w_mixed"):
+                continue
+            for value, part in values.items():
+                got, seen = share(rows, places[name], kind, value)
+                expect(abs(got - part) < 1e-9 and seen == times,
+                       f"{tool}: {name}: {kind} {value:x} is {got} of {seen}, not {part} of {times}")
+        missed = recording.report["values"]["not_observed"]
+        expect(missed["more-general"] >= (10 if tool == "results" else 2000), missed)
+        expect(missed["more-vector"] >= (1000 if avx2 else 0), missed)
+        if tool == "results":
+            expect(missed["loop"] >= 1000 and missed["system-call"] >= 2, missed)
+
+
 def results_everywhere():
     """Threads, children and signals: the program does what it does natively, and nothing is lost."""
     for command in (["xz", "-T2", "-0", "-c", own("known")], ["sh", "-c", "echo one; (echo two | cat); exit 3"],

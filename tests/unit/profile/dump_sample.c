@@ -160,6 +160,8 @@ static void print_values(const struct profile_values *v)
     for (uint32_t i = 0; i < v->text_count; i++)
         printf("text\t%u\t%u\t%" PRIu64 "\t%s\n", v->texts[i].kind, v->texts[i].value.space,
                v->texts[i].value.bits, v->texts[i].text);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        printf("unobserved\t%s\t%" PRIu64 "\n", profile_unobserved_name(i), v->unobserved[i]);
 }
 
 static void print_paths(const struct profile_paths *p)

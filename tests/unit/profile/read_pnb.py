@@ -11,7 +11,7 @@ import zlib
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
          16: "phases", 18: "ranks", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
-         32: "values", 33: "hotlists", 34: "texts", 40: "paths", 41: "streams"}
+         32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams"}
 MASK = (1 << 64) - 1
 
 
@@ -278,6 +278,12 @@ def read_texts(c):
     c.end()
 
 
+def read_unobserved(c):
+    for _ in range(c.u()):
+        show("unobserved", c.str(), c.u())
+    c.end()
+
+
 def read_paths(c, blocks):
     show("paths", *c.us(5))
     n, total = c.us(2)
@@ -336,6 +342,7 @@ def main():
     read_values(sections[32])
     read_hotlists(sections[33])
     read_texts(sections[34])
+    read_unobserved(sections[35])
     read_paths(sections[40], blocks)
     read_streams(sections[41])
 

@@ -52,6 +52,8 @@ struct profile_values *sample_values(uint64_t *state)
     v->tuples = UINT64_C(1) << 43;
     v->lost = 17;
     v->refused = 18;
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        v->unobserved[i] = (UINT64_C(1) << 40) * i + 7;
     add_kinds(v);
     profile_values_add_fact(v, "L2 from")->value = 14;
     profile_values_add_fact(v, "memory from")->value = 180;
@@ -134,6 +136,8 @@ const char *sample_values_difference(const struct profile_values *a,
     SAME(tuples);
     SAME(lost);
     SAME(refused);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        SAME(unobserved[i]);
     SAME(hotlist_count);
     const char *d = kinds_difference(a, b);
     for (uint32_t i = 0; !*d && i < a->hotlist_count; i++)

@@ -160,6 +160,10 @@ static void with_memory(unsigned w, unsigned reg, struct emit_mem m)
             .segment = m.segment}, w));
     if (w == 1)
         emit_lea(&e, 2, reg, m), show("lea %s, %s", r, text);
+    if (w >= 2)
+        emit_mov_mx(&e, width, m, reg), show("mov%c %s, xmm%u", w == 2 ? 'd' : 'q', text, reg);
+    if (w == 3)
+        emit_movh_mx(&e, m, reg), show("movhps %s, xmm%u", text, reg);
 }
 
 static void immediates(unsigned w, unsigned reg)
