@@ -108,12 +108,13 @@ bool record_engine_load(struct record_engine *r, const char *text, struct err *e
 
 bool record_engine_threads(struct record_engine *r, const char *text, struct err *e)
 {
-    static const char *const names[] = {"one", "all"};
-    uint32_t all = 0;
-    if (!find("choice of threads (--threads)", text, names, sizeof names / sizeof *names, &all, e))
+    static const char *const names[] = {"auto", "one", "all"};
+    static const uint32_t flags[] = {SHADOW_THREADS_AUTO, 0, SHADOW_THREADS};
+    uint32_t which = 0;
+    if (!find("choice of threads (--threads)", text, names, sizeof names / sizeof *names, &which, e))
         return false;
     r->threads_given = true;
-    r->shadow_flags = (r->shadow_flags & ~(uint32_t)SHADOW_THREADS) | (all ? SHADOW_THREADS : 0);
+    r->shadow_flags = (r->shadow_flags & ~(uint32_t)(SHADOW_THREADS | SHADOW_THREADS_AUTO)) | flags[which];
     return true;
 }
 
@@ -208,11 +209,16 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     const char *option = shadow_option(r);
     if (option && !in_shadows(r))
         return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
-    if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & SHADOW_THREADS))
-        return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: add --threads all",
-                       r->seed_given ? "--seed" : "--barrier-timeout");
     if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
         return err_set(e, ERR_USAGE, "--log-input is about shadows that have one thread: leave --threads all out");
+    if (!r->threads_given && in_shadows(r))
+        r->shadow_flags |= SHADOW_THREADS_AUTO;
+    if (r->shadow_flags & SHADOW_LOG_INPUT)
+        r->shadow_flags &= ~(uint32_t)SHADOW_THREADS_AUTO;
+    if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO)))
+        return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: %s",
+                       r->seed_given ? "--seed" : "--barrier-timeout",
+                       r->threads_given ? "leave --threads one out" : "leave --log-input out");
     if (!in_shadows(r))
         return true;
     /* Within a budget long, rare shadows observe most. */

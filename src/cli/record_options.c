@@ -60,11 +60,13 @@ static const struct row {
     {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
     {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from or waits for\n"
                                        "pipes, sockets and the like: what it gets is kept for them"},
-    {OPT_THREADS, "threads", "ONE|ALL", "whether a shadow has the interrupted thread alone (one) or\n"
-                                        "all threads of the program, in turns (all)"},
-    {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all: how long to wait for all threads to stop\n"
-                                             "before a shadow is made (default 20ms)"},
-    {OPT_SEED, "seed", "N", "of --threads all: what the order of turns is drawn from (default 0)"},
+    {OPT_THREADS, "threads", "WHICH", "whether a shadow has the interrupted thread alone (one) or all\n"
+                                      "of the program, in turns (all); default auto: all where several\n"
+                                      "run, or shadows of one have ended since it waited for another"},
+    {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all and auto: how long to wait for all threads\n"
+                                             "to stop before a shadow is made (default 20ms)"},
+    {OPT_SEED, "seed", "N", "of --threads all and auto: what the order of turns is drawn from\n"
+                            "(default 0)"},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown"},
     {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"

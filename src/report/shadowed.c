@@ -97,7 +97,7 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
             text_duration(a, (double)s->cpu_ns), text_count(d, s->faults));
 }
 
-/* Of recordings with --threads all. */
+/* Of recordings in which shadows had all threads. */
 static void write_threads(FILE *out, const struct profile_shadows *s, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];

@@ -144,6 +144,7 @@ enum {
     SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
     SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
     SHADOW_GOES_ON = 32,      /* behind its `length`, until another one is wanted */
+    SHADOW_THREADS_AUTO = 64, /* as SHADOW_THREADS where several run, or wait for each other; else the one */
 };
 
 /* Who consumes the tuples. */

@@ -49,6 +49,9 @@ static struct {
     struct shadow_budget budget;  /* of this process */
     uint64_t copies;              /* page faults charged to it that the last fork has caused */
     uint64_t triggers_ns;         /* charged to it for triggers since that fork */
+    /* Of --threads auto. */
+    int32_t interrupted;          /* the thread that a trigger interrupted last; 0: none yet */
+    bool several;                 /* another one was before */
     /* Of the carrier `auto`. */
     uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
     uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
@@ -315,18 +318,54 @@ static void guards_look_as(bool all)
     }
 }
 
-/* All other threads stand still, where shadows are to have them. */
+static bool has_other_threads(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE), count = 0;
+    for (uint32_t i = 0; i < used && count < 2; i++)
+        count += thread_at_as(i) != NULL;
+    return count > 1;
+}
+
+/* Barriers are tried, but mostly given up. */
+static bool barriers_fail(void)
+{
+    enum { TRIES = 4 };
+    uint64_t failed = 0;
+    for (unsigned i = 0; i < BARRIER_COUNT; i++)
+        failed += monitor.record->gave_up[i];
+    return failed >= TRIES && failed > monitor.record->barriers;
+}
+
+/* A shadow is to have all threads. If it is not decided: where several have been interrupted, or shadows that had one have
+ * ended as it waited for others, or ended. */
+static bool threads_wanted(void)
+{
+    const uint64_t *ended = monitor.record->ended;
+    if (!(rt.config->shadow_flags & SHADOW_THREADS_AUTO))
+        return rt.config->shadow_flags & SHADOW_THREADS;
+    return (monitor.several || ended[END_WAIT] || ended[END_EXIT]) && rt.config->mechanism == MECHANISM_PERF &&
+           has_other_threads() && !barriers_fail();
+}
+
+static void threads_note(const struct rt_thread *t)
+{
+    monitor.several |= monitor.interrupted && monitor.interrupted != t->tid;
+    monitor.interrupted = t->tid;
+}
+
+/* All other threads stand still, where the shadow is to have them. False: they did not, and it has to. */
 static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uint64_t begin)
 {
     uint64_t size;
-    if (!(rt.config->shadow_flags & SHADOW_THREADS))
+    if (!threads_wanted())
         return true;
     enum barrier_reason why = shadow_barrier_close_as(t);
     if (why != BARRIER_COUNT) {
         monitor.record->gave_up[why]++;
         monitor.record->barrier_ticks += sys_ticks_as() - begin;
-        return false;
+        return rt.config->shadow_flags & SHADOW_THREADS_AUTO;
     }
+    start->whole = true;
     monitor.record->barriers++;
     sys_call6_as(SYS_prctl, PR_GET_TID_ADDRESS, (long)&start->child_tid, 0, 0, 0, 0);
     sys_call3_as(SYS_get_robust_list, 0, (long)&start->robust, (long)&size);
@@ -335,8 +374,6 @@ static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uin
 
 static void threads_go_on_as(const struct rt_thread *t, struct spool_seat *seat, uint64_t begin)
 {
-    if (!(rt.config->shadow_flags & SHADOW_THREADS))
-        return;
     __atomic_store_n(&seat->verdict, shadow_barrier_held_as(t) ? VERDICT_WHOLE : VERDICT_TORN,
                      __ATOMIC_RELEASE);
     sys_call3_as(SYS_futex, (long)&seat->verdict, FUTEX_WAKE, 1);
@@ -382,7 +419,8 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         shadow_begin_as(&start);
         return;
     }
-    threads_go_on_as(t, seat, begin);
+    if (start.whole)
+        threads_go_on_as(t, seat, begin);
     pause_note(sys_ticks_as() - begin);
     monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
     if (failed(pid)) {
@@ -503,6 +541,7 @@ bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
     if (__atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE))
         return !shadow_in_place_as();
     bool ready = records_need_as();
+    threads_note(t);
     if (ready && rt.config->carrier == CARRIER_AUTO && !rt_quiet_as())
         place_look_as();
     bool in_place = shadow_in_place_as();
@@ -566,6 +605,8 @@ void shadow_forget(void)
     shadow_budget_clear(&monitor.budget);
     monitor.copies = monitor.triggers_ns = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
+    monitor.interrupted = 0;
+    monitor.several = false;
     monitor.retired = 0;
     monitor.busy = 0;
 }

@@ -50,7 +50,8 @@ struct shadow_start {
     uint64_t number;        /* of the process's shadows */
     uint64_t input_at;      /* what is in the log of input before this is of earlier calls */
     bool watched;           /* whoever changes code is seen (burst_watch.h) */
-    uint64_t child_tid, robust; /* --threads all: what the kernel keeps for the thread */
+    bool whole;             /* it has all threads of the program */
+    uint64_t child_tid, robust; /* then: what the kernel keeps for the thread */
 };
 void shadow_begin_as(const struct shadow_start *start);
 /* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns twice: the guard's pid

@@ -1,4 +1,4 @@
-/* The barrier of `--threads all`: every thread of the program stands still, with its registers where the copy
+/* The barrier of shadows that have all threads: every thread of the program stands still, with its registers where the copy
  * finds them, while the monitor forks.
  *
  *      monitor           a thread that runs        one in futex(wait)       one in another call, asleep

@@ -104,7 +104,7 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
 {
     uint32_t count;
     const struct barrier_place *places = shadow_barrier_places(&count);
-    if (!(rt.config->shadow_flags & SHADOW_THREADS))
+    if (!start->whole)
         return true;
     if (verdict_await_as(start->seat) != VERDICT_WHOLE)
         shadow_end_as(END_TORN);

@@ -1,4 +1,4 @@
-/* All threads of the program in one shadow (`--threads all`): it has a single thread of the kernel, which runs
+/* All threads of the program in one shadow (`--threads all`, or auto): it has a single thread of the kernel, which runs
  * them in turns, each as far as its wait for another one or the end of its turn.
  *
  *      READY <──turn over, yield, wake, its time limit── running ──exit──> GONE

@@ -167,7 +167,7 @@ bool perf_arm_as(struct rt_thread *t)
         s.sample_period = 1;
         t->switch_fd = event_open_patiently(&s);
     }
-    if (rt.config->shadow_flags & SHADOW_THREADS)
+    if (rt.config->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO))
         barrier_arm_as(t);
     clock_start_as(t);
     trigger_resume_as(t);

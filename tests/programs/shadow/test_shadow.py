@@ -188,6 +188,19 @@ def threads_all():
     expect(alone["completed"] <= alone["threads"]["rebuilt"] <= alone["started"] and not alone["threads"]["switches"], f"{alone}")
 
 
+def threads_auto():
+    """Shadows have all threads where several run, and one where there is one, or where threads cannot be stopped."""
+    there = record([target("shadow_steady"), "2000"]).report["shadows"]["threads"]
+    expect(there["barriers"] == sum(there["gave_up"].values()) == 0, f"barriers for a single thread: {there}")
+    pool = [target("shadow_pool"), "500"]
+    until(pool, lambda shadows: shadows["threads"]["switches"] > 0, "--barrier-timeout", "1s")
+    there = record(pool, "--threads", "one").report["shadows"]["threads"]
+    expect(there["barriers"] == 0, f"barriers without being asked for: {there}")
+    noperf = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
+    shadows = Recording([target("shadow_pool"), "400"], SHADOW, around=[noperf]).report["shadows"]
+    expect(shadows["started"] > 0 and not shadows["declined"]["barrier"] and not shadows["threads"]["barriers"], f"{shadows}")
+
+
 def threads_leave():
     """Of the thread that was interrupted nothing is left in the shadow, not even its memory: the others go on."""
     end = time.monotonic() + PATIENCE
@@ -655,8 +668,8 @@ def input_lines():
 
 def options():
     for wrong in (["--sample-size", "0"], ["--load", "0"], ["--load", "100"], ["--code-cache", "maybe"],
-                  ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--seed", "1"],
-                  ["--barrier-timeout", "1ms"], ["--threads", "all", "--barrier-timeout", "10s"]):
+                  ["--tool", "calls"], ["--length", "5"], ["--threads", "two"], ["--threads", "one", "--seed", "1"],
+                  ["--log-input", "--barrier-timeout", "1ms"], ["--threads", "all", "--barrier-timeout", "10s"]):
         result = run([PENUMBRA, "record", "--carrier", "shadow", *wrong, "--", "true"])
         expect(result.returncode == 2 and result.stderr, f"{wrong} was taken")
     for wrong in (["--tool", "calls"], ["--tool", "stacks"], ["-p", str(os.getpid())]):
