@@ -28,8 +28,11 @@
 #include "tools/wide.h"
 
 enum {
-    SLOTS = 1 << 22,         /* of the table from address to record: a byte of code each */
-    PROBES = 64,
+    LINE_SLOTS = 16,         /* of the tables from address to record: what 64 bytes of code have at most, mostly */
+    LINES_FRONT = 1 << 14,
+    LINES = 1 << 18,
+    PROBES = 4,              /* lines of the back table */
+    SLOT_ID = (1 << 22) - 1, /* of a slot: id + 1; above it the tag */
     LENGTH_SHIFT = 56,       /* hooks' argument: address | length << 56 | is a system call << 60 */
     SYSCALL_SHIFT = 60,
     LENGTH_MASK = 15,
@@ -41,23 +44,34 @@ enum {
 };
 #define ADDRESS_MASK ((UINT64_C(1) << LENGTH_SHIFT) - 1)
 
+/* Which record an address has: a line of slots for each 64 bytes of code, by hash. Most programs' records all lie in the front
+ * table, a page of which is touched by many bursts; those that find their line full there go to the back.
+ *
+ *       31    26 25   22 21       0
+ *      | address | hash | id + 1   |     0: free */
+struct slots {
+    uint32_t front[LINES_FRONT][LINE_SLOTS]; /* atomic, each */
+    uint32_t back[LINES][LINE_SLOTS];
+};
+_Static_assert(TUPLES_CHUNK * TUPLES_CHUNKS < SLOT_ID, "an id fits");
+
 /* The process's. */
 static struct {
     struct spool_counts *counts;  /* atomic: whose `tuples` are; a forked child has others */
     struct spool_tuples *tuples;  /* set before counts */
     const struct tuple_capture *capture;
     const struct spool_config *config;
-    uint32_t *slots;              /* atomic: id + 1 of a record, by the low bits of its address */
+    struct slots *slots;
     uint32_t lock;
 } values;
 
 /* ---- the process ---- */
 
-static uint32_t *slots_map_as(void)
+static struct slots *slots_map_as(void)
 {
-    long base = sys_call6_as(SYS_mmap, 0, SLOTS * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+    long base = sys_call6_as(SYS_mmap, 0, sizeof(struct slots), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return base < 0 && base > -4096 ? NULL : (uint32_t *)base;
+    return base < 0 && base > -4096 ? NULL : (struct slots *)base;
 }
 
 /* Records of a parent are not the child's: it begins with none. */
@@ -65,7 +79,7 @@ static bool slots_empty_as(void)
 {
     if (!values.slots)
         return (values.slots = slots_map_as()) != NULL;
-    return sys_call3_as(SYS_madvise, (long)values.slots, SLOTS * sizeof(uint32_t), MADV_DONTNEED) == 0;
+    return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct slots), MADV_DONTNEED) == 0;
 }
 
 static bool process_make_as(const struct spool *s, struct spool_counts *counts)
@@ -154,25 +168,42 @@ static struct tuple_insn *record_make_as(struct engine_thread *t, uint64_t pc, u
     return r;
 }
 
+/* Looks through a line for the record of the instruction at pc. *slot: where one was found, or is to be; NULL: it is full. */
+static struct tuple_insn *line_look_as(const struct engine_thread *t, uint32_t *line, uint32_t tag, uint64_t pc,
+                                       unsigned length, uint32_t **slot)
+{
+    for (uint32_t i = 0; i < LINE_SLOTS; i++) {
+        uint32_t found = __atomic_load_n(&line[i], __ATOMIC_ACQUIRE);
+        *slot = &line[i];
+        if (!found)
+            return NULL;
+        if ((found ^ tag) & ~(uint32_t)SLOT_ID)
+            continue;
+        struct tuple_insn *r = tuples_insn_at(hook_spool(t), values.tuples, (found & SLOT_ID) - 1);
+        if (r && r->address == pc && same_code(r, (const uint8_t *)pc, length))
+            return r;
+    }
+    *slot = NULL;
+    return NULL;
+}
+
 /* The record of the instruction at pc, made at its first execution; NULL: there is no room. */
 static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, unsigned length,
                                        uint32_t *id)
 {
-    uint32_t *slot = NULL;
-    for (uint32_t i = 0; i < PROBES; i++) {
-        slot = &values.slots[(pc + i) % SLOTS];
-        uint32_t number = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-        if (!number)
-            break;
-        struct tuple_insn *r = tuples_insn_at(hook_spool(t), values.tuples, number - 1);
-        *id = number - 1;
-        if (r && r->address == pc && same_code(r, (const uint8_t *)pc, length))
-            return r;
-        slot = NULL;
+    enum { CODE = 64, TAG_SHIFT = 26, HASH_SHIFT = 22, HASH = 15 };
+    uint64_t hash = pc / CODE * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t tag = (uint32_t)(pc % CODE) << TAG_SHIFT | (uint32_t)(hash >> 28 & HASH) << HASH_SHIFT, *slot;
+    struct tuple_insn *r = line_look_as(t, values.slots->front[hash >> 32 & (LINES_FRONT - 1)], tag, pc, length, &slot);
+    for (uint32_t i = 0; !slot && i < PROBES; i++)
+        r = line_look_as(t, values.slots->back[((hash >> 32) + i) & (LINES - 1)], tag, pc, length, &slot);
+    if (r) {
+        *id = (*slot & SLOT_ID) - 1;
+        return r;
     }
-    struct tuple_insn *r = slot ? record_make_as(t, pc, length, id) : NULL;
+    r = slot ? record_make_as(t, pc, length, id) : NULL;
     if (r) /* of two threads that met it first, each has a record of its own: one of them is found */
-        __atomic_store_n(slot, *id + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(slot, tag | (*id + 1), __ATOMIC_RELEASE);
     else
         __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
     return r;

@@ -386,6 +386,36 @@ static void what_was_asked_for(void **state)
     assert_int_equal(executions(f, v_div), PIECE);
 }
 
+/* One instruction a byte: more than a line of the front table has room for. */
+enum { DENSE = 3 * 64 };
+void v_dense(void);
+__asm__("        .text\n"
+        "        .balign 64\n"
+        "v_dense: .rept 3 * 64\n"
+        "        cmc\n"
+        "        .endr\n"
+        "        ret\n"
+        "        .previous\n");
+
+/* Each instruction has one record, which is found again, however close they are. */
+static void dense_code(void **state)
+{
+    struct fixture *f = *state;
+    rig_begin(f, CARRIER_EXACT, PENUMBRA_FLAGS);
+    const struct spool_tuples *t = spool_at(&f->spool, f->counts->tuples, sizeof *t);
+    const uintptr_t begin = (uintptr_t)v_dense;
+    for (unsigned round = 0; round < 3; round++) {
+        f->count = 0;
+        ((struct tuple_ring *)f->rig.thread->tool)->cursor.total = UINT64_MAX;
+        observe(f, (const void *)begin, 0, 0);
+        assert_true(f->count > DENSE);
+        for (uint32_t i = 0; i <= DENSE; i++)
+            assert_int_equal(f->seen[i].insn->address, begin + i);
+        assert_int_equal(t->used, DENSE + 1);
+        assert_int_equal(t->dropped[TUPLE_DROP_RECORDS], 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bursts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(little_is_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dense_code, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
