@@ -11,6 +11,7 @@ import store
 import suite
 
 RESULTS = os.path.join(os.path.dirname(inputs.HERE), "docs", "results")
+NOTES = os.path.join(inputs.HERE, "notes")
 TITLES = {"null": "null check", "empty": "empty handler", "empty-fasync": "empty handler, asynchronous signal",
           "empty-itimer": "empty handler, setitimer", "penumbra": "**penumbra**", "perf": "perf, no stacks",
           "perf-fp": "perf fp", "perf-dwarf": "perf dwarf", "gperftools": "gperftools"}
@@ -29,6 +30,15 @@ def head_lines(title, commands, entries):
     when = " to ".join(sorted({min(dates), max(dates)}))
     return (f"# {title}\n\nMade by\n\n{what}\n\non {machine.sentence(machine.describe())}\nMeasured {when}, revision "
             f"{', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n")
+
+
+def note(name):
+    """What a page says besides what is made from measurements: bench/notes/ has it, as Markdown; "" if there is nothing."""
+    try:
+        with open(os.path.join(NOTES, name)) as f:
+            return f.read().rstrip("\n") + "\n\n"
+    except FileNotFoundError:
+        return ""
 
 
 def write(name, text):

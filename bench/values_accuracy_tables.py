@@ -63,7 +63,7 @@ def run(a, say):
     seconds = ", ".join(f"{s:g} s at {hz:,} Hz" for hz, s in rates_of(data))
     text += (
         "\n**What is compared with what.** Sampled: one recording with `record --tool values` at its defaults (4 instructions at "
-        "every second trigger, or fewer where they would take more than 0.8% of CPU time) of as many runs of the suite's program, one after the other, as make up a time of native CPU "
+        "every second trigger, or fewer where they would cost more than 0.7% of CPU time) of as many runs of the suite's program, one after the other, as make up a time of native CPU "
         f"time: {seconds}. Exact: one whole run of the same program and input under `--exact --tool results`, which counts what "
         "each instruction writes to a general register, in every execution. `penumbra compare --by result`: an entry is an "
         "instruction with such a result, its weight is how often it was executed (exact) or observed (sampled). Results of "
@@ -71,7 +71,7 @@ def run(a, say):
         "the sampled results that is. Both sides keep 16 values an instruction (concise samples). No address randomization.\n\n"
         "**By chance** is what the metric would be, on average, if each observation were drawn independently from the exact "
         "profile ([compare.md](../compare.md)): what is missing to it is bias, what is missing from it to 100% (to 0% of "
-        f"diff-top) is how few observations there are.\n\n{verdict(data)}\n## Overlap of executed instructions, %\n\n"
+        f"diff-top) is how few observations there are.\n\n{verdict(data)}\n{tables.note('values-accuracy.md')}## Overlap of executed instructions, %\n\n"
         + part(data, "overlap", 1) + "\n## diff-top, %\n\n" + part(data, "diff_top", 2)
         + "\n## What was observed\n\nBy rate: runs in the recording; instructions that were observed; different ones among them "
         "that the exact side has.\n\n" + observed(data))
