@@ -57,7 +57,7 @@ def run(a, say):
     if "options" in data:
         entries = data["options"]
         text += (f"(a) What is observed ({', '.join(entries)}; bursts of 4 instructions at every second trigger, of conflicts 128 "
-                 "at every 128th, or fewer where they would take more than 0.8% of CPU time)\n\n" + part_table(entries, [(t, n) for n, t in TITLES.items()]))
+                 "at every 128th, or fewer where they would cost more than 0.7% of CPU time)\n\n" + part_table(entries, [(t, n) for n, t in TITLES.items()]))
     if "bursts" in data:
         entries = data["bursts"]
         text += f"\n(b) Length of the bursts, at every second trigger ({', '.join(entries)})\n\n"

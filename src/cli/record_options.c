@@ -73,7 +73,7 @@ static const struct row {
                                       "(penumbra/module.h); --tool values, latency and conflicts are\n"
                                       "built in"},
     {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module\n"
-                             "says, and fewer where that would take more than 0.8% of CPU time)"},
+                             "says, and fewer where that would cost more than 0.7% of CPU time)"},
     {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in"},
     {OPT_SUMMARY, "summary", "HOW", "keep the most frequent values by concise sampling (default) or in\n"
                                     "top-N-value tables (tnv)"},

@@ -11,9 +11,9 @@
 /* The paper's: four instructions at every second trigger. */
 enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 
-/* What bursts may take of the CPU time, in millionths, where no --every was given. As much again is not in the bursts: the
- * caches that they leave cold (docs/values.md, "How often"). */
-enum { SHARE_PPM = 8000 };
+/* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no --every was given. What is left
+ * of a point is for the beginning (docs/values.md, "How often"). */
+enum { SHARE_PPM = 7000 };
 
 void record_values_help(FILE *to)
 {

@@ -67,10 +67,10 @@ struct rt_burst {
     uint64_t random; /* xorshift state */
     int64_t credit;  /* for far skips, and up to how far this burst's may go (carrier/burst_draw.h) */
     uint32_t reach;
-    uint32_t triggers; /* since the last burst */
-    /* How many times more seldom bursts are than was asked for (0: there was none yet), and of those by which that will be
-     * decided anew: how many, the CPU time before and in them. */
-    uint32_t times, window_bursts;
+    /* In parts of a trigger: from one burst to the next (0: there was none yet), and since the last one. Of the bursts by
+     * which that will be decided anew: how many, the CPU time before and in them. */
+    uint64_t interval, waited;
+    uint32_t window_bursts;
     uint64_t window_cpu_ns, window_ns;
     bool active;     /* a burst runs */
     bool refused;    /* there was no memory for `engine` */

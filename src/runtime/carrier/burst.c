@@ -123,6 +123,11 @@ static void registers_put(greg_t *gregs, const struct engine_thread *e)
 
 /* ---- ends ---- */
 
+static uint64_t interval_least(void)
+{
+    return (uint64_t)(rt.config->every ? rt.config->every : 1) * BURST_PARTS;
+}
+
 /* A burst that is all cost took so long: are there to be more of them, or fewer? */
 static void share_look(struct rt_burst *b, uint64_t ns)
 {
@@ -130,7 +135,7 @@ static void share_look(struct rt_burst *b, uint64_t ns)
     if (!rt.config->burst_ppm || ++b->window_bursts < BURST_WINDOW)
         return;
     uint64_t cpu = thread_cpu_ns_as();
-    b->times = burst_times(b->times, b->window_ns, cpu - b->window_cpu_ns, rt.config->burst_ppm);
+    b->interval = burst_interval(b->interval, interval_least(), b->window_ns, cpu - b->window_cpu_ns, rt.config->burst_ppm);
     b->window_cpu_ns = cpu;
     b->window_ns = b->window_bursts = 0;
 }
@@ -278,17 +283,21 @@ static void engine_make_once_as(void)
 
 static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
 {
+    if (t->burst.engine || t->burst.refused)
+        return t->burst.engine;
+    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     if (!__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))
         engine_make_once_as();
     struct engine *e = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
-    if (e && !t->burst.engine && !t->burst.refused) {
-        if (forbidden_shadow_stack_as())
-            turn_off(STOP_SHADOW_STACK);
-        t->burst.engine = engine_thread_make_as(e, t->tid);
-        t->burst.refused = !t->burst.engine;
-        if (t->burst.engine)
-            t->burst.engine->carrier = t;
-    }
+    if (!e)
+        return NULL;
+    if (forbidden_shadow_stack_as())
+        turn_off(STOP_SHADOW_STACK);
+    t->burst.engine = engine_thread_make_as(e, t->tid);
+    t->burst.refused = !t->burst.engine;
+    if (t->burst.engine)
+        t->burst.engine->carrier = t;
+    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
     return t->burst.engine;
 }
 
@@ -333,13 +342,14 @@ static uint64_t length_draw(struct rt_thread *t)
 static bool is_turn(struct rt_thread *t)
 {
     struct rt_burst *b = &t->burst;
-    if (!b->times) {
-        b->times = 1;
+    if (!b->interval) {
+        b->interval = interval_least();
         b->window_cpu_ns = thread_cpu_ns_as();
     }
-    if (++b->triggers < (uint64_t)rt.config->every * b->times)
+    b->waited += BURST_PARTS;
+    if (b->waited < b->interval)
         return false;
-    b->triggers = 0;
+    b->waited -= b->interval;
     return true;
 }
 
@@ -363,8 +373,8 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
     if (rt_quiet_as() || !is_turn(t))
         return;
-    uint64_t began = sys_ticks_as();
     struct engine_thread *e = engine_thread_of_as(t);
+    uint64_t began = sys_ticks_as();
     if (!e) {
         if (burst.counts)
             count_stop(STOP_NO_MEMORY);

@@ -49,16 +49,24 @@ static inline int64_t burst_credit(int64_t credit, uint32_t reach, uint64_t made
     return credit < BURST_CREDIT_MOST ? credit : BURST_CREDIT_MOST;
 }
 
-/* Bursts come this many times more seldom than was asked for, so that they take at most `ppm` millionths of the CPU
- * time: the next number, when a window of BURST_WINDOW bursts took `ours` nanoseconds of `cpu`. By steps of two, with a margin. */
-enum { BURST_WINDOW = 64, BURST_TIMES_MOST = 1024 };
+/* What a burst costs its program, of the time that it takes, in percent: the second return from a signal, then caches,
+ * translation buffers and branch predictors that are the burst's. Measured (docs/results/values-bursts.md): about 160
+ * with cc1, less with sqlite3. */
+enum { BURST_COST = 160 };
 
-static inline uint32_t burst_times(uint32_t times, uint64_t ours, uint64_t cpu, uint32_t ppm)
+/* Triggers from one burst to the next, in parts of BURST_PARTS, so that bursts cost `ppm` millionths of the CPU time: the
+ * next number, at least `least`, when a window of BURST_WINDOW bursts took `ours` nanoseconds of `cpu`. */
+enum { BURST_WINDOW = 32, BURST_PARTS = 16, BURST_INTERVAL_MOST = 1024 };
+
+static inline uint64_t burst_interval(uint64_t interval, uint64_t least, uint64_t ours, uint64_t cpu, uint32_t ppm)
 {
-    uint64_t allowed = cpu / 1000u * ppm / 1000u;
-    if (ours > allowed)
-        return times < BURST_TIMES_MOST ? times * 2 : times;
-    return times > 1 && ours < allowed / 20 * 9 ? times / 2 : times;
+    enum { ONE = 256, STEP_DOWN = ONE / 2, STEP_UP = 4 * ONE };
+    uint64_t allowed = cpu / 1000u * ppm / 1000u, cost = ours * BURST_COST / 100;
+    uint64_t factor = cost < allowed * (STEP_UP / ONE) ? cost * ONE / allowed : STEP_UP;
+    interval = interval * (factor > STEP_DOWN ? factor : STEP_DOWN) / ONE;
+    if (interval > least * BURST_INTERVAL_MOST)
+        interval = least * BURST_INTERVAL_MOST;
+    return interval > least ? interval : least;
 }
 
 #endif

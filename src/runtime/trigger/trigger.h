@@ -83,7 +83,8 @@ uint64_t trigger_rest_as(struct rt_thread *t);
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* A burst that is all cost to the program, being so short, took so many ticks besides. In nanoseconds, as far as that is credible. */
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
-/* So much of its CPU time went to the beginning of its process's record. It is nothing that fewer samples would save. */
+/* So much of its CPU time went to the beginning: of its process's record, of bursts. It is nothing that fewer samples would
+ * save. */
 void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns);
 
 #endif

@@ -112,28 +112,44 @@ static void known_code_is_free(void **state)
     assert_int_equal(burst_reach(credit, 2000), 2000);
 }
 
-/* Bursts that take long become seldom, and often again when they take a moment. */
+/* Bursts that take long become seldom, and often again when they take a moment: what they cost, with what comes behind
+ * them, is their share, neither more nor much less. */
 static void bursts_keep_to_their_share(void **state)
 {
-    enum { PERIOD = 2000000, PPM = 8000 };
-    static const uint64_t costs[] = {1000, 15000, 17000, 50000, 200000, 30000000};
-    uint32_t times = 1;
+    enum { PERIOD = 1000000, PPM = 8000 };
+    static const uint64_t costs[] = {1000, 9000, 11000, 17000, 50000, 200000, 3000000};
+    const uint64_t least = 2 * BURST_PARTS;
+    uint64_t interval = least;
     (void)state;
     for (unsigned i = 0; i < sizeof costs / sizeof *costs; i++) {
-        uint64_t ours = BURST_WINDOW * costs[i];
-        for (unsigned k = 0; k < 20; k++)
-            times = burst_times(times, ours, (uint64_t)BURST_WINDOW * PERIOD * times, PPM);
+        uint64_t ours = BURST_WINDOW * costs[i], cpu = 0;
         for (unsigned k = 0; k < 20; k++) {
-            uint64_t cpu = (uint64_t)BURST_WINDOW * PERIOD * times;
-            assert_true(ours <= cpu / 1000000 * PPM || times == BURST_TIMES_MOST);
-            assert_true(times == 1 || ours * 5 > cpu / 1000000 * PPM * 2);
-            times = burst_times(times, ours, cpu, PPM);
+            cpu = BURST_WINDOW * PERIOD * interval / BURST_PARTS;
+            interval = burst_interval(interval, least, ours, cpu, PPM);
         }
-        assert_true((times == 1) == (costs[i] <= PERIOD / 1000000 * PPM));
+        uint64_t cost = ours * BURST_COST / 100, allowed = cpu / 1000000 * PPM;
+        assert_true(cost <= allowed + allowed / 50);
+        assert_true(interval == least || cost + cost / 50 >= allowed);
+        assert_int_equal(interval == least, costs[i] * BURST_COST / 100 <= 2 * PERIOD / 1000000 * PPM);
     }
     for (unsigned k = 0; k < 20; k++)
-        times = burst_times(times, BURST_WINDOW * 1000, (uint64_t)BURST_WINDOW * PERIOD * times, PPM);
-    assert_int_equal(times, 1);
+        interval = burst_interval(interval, least, BURST_WINDOW * 1000, BURST_WINDOW * PERIOD * interval / BURST_PARTS, PPM);
+    assert_int_equal(interval, least);
+}
+
+/* Whatever the clocks say: no more than four times at once, and no longer than so many times what was asked for. */
+static void intervals_stay_within_reason(void **state)
+{
+    static const uint64_t least[] = {BURST_PARTS, UINT32_MAX * (uint64_t)BURST_PARTS};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(burst_interval(least[i], least[i], UINT64_MAX / 1000, 0, 8000), least[i] * 4);
+        assert_int_equal(burst_interval(least[i] * 9, least[i], 0, 1000000000, 8000), least[i] * 9 / 2);
+        uint64_t interval = least[i];
+        for (unsigned k = 0; k < 20; k++)
+            interval = burst_interval(interval, least[i], 1000000, 0, 8000);
+        assert_int_equal(interval, least[i] * BURST_INTERVAL_MOST);
+    }
 }
 
 int main(void)
@@ -145,6 +161,7 @@ int main(void)
         cmocka_unit_test(far_skips_are_paid_for),
         cmocka_unit_test(known_code_is_free),
         cmocka_unit_test(bursts_keep_to_their_share),
+        cmocka_unit_test(intervals_stay_within_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
