@@ -11,6 +11,7 @@
     bench/run.py conflicts                     what conflicts of stores and loads cost, and finding them
     bench/run.py values [--rounds 3]           what observing values costs, by length and share of triggers
     bench/run.py latency                       where the loads of pointer chases come from
+    bench/run.py bursts [--rounds 3]           what bursts of values cost beside what they take
     bench/run.py engine [--rounds 3]           what the engine takes for a block, a dispatch, a burst
     bench/run.py shadows [--full | --quick]    what shadows cost, cover, and how near their profiles come
     bench/run.py references                    exact profiles of the programs, which shadows are compared with
@@ -33,6 +34,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import accounts  # noqa: E402
+import bursts  # noqa: E402
 import calls  # noqa: E402
 import calls_tables  # noqa: E402
 import code_cache  # noqa: E402
@@ -112,7 +114,7 @@ def say(text):
 
 
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
-          values_accuracy_tables.run, shadows_tables.run, engine.tables_run,
+          values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
           code_cache.tables_run, startup.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
@@ -125,6 +127,7 @@ COMMANDS = {
     "conflicts": [conflicts.run],
     "latency": [latency.run],
     "values": [values.run],
+    "bursts": [bursts.run],
     "engine": [engine.run],
     "references": [references.run],
     "values-accuracy": [values_accuracy.run],
