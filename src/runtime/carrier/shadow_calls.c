@@ -195,15 +195,36 @@ static enum engine_action call_READ(struct engine_thread *t)
     enum shadow_file kind = shadow_file_of(ARG1(t));
     if (kind >= FILE_PIPE)
         return call_REPLAY(t);
+    if (kind == FILE_OWN)
+        return done(t, plain(t));
     if ((kind != FILE_REGULAR && kind != FILE_FOLDER) || shadow_file_written(ARG1(t)))
         ends(t, END_INPUT);
     return done(t, plain(t));
 }
 
+/* It would have been written: its size is not what it seems. */
+static void size_known_as(const struct engine_thread *t)
+{
+    enum shadow_file kind = shadow_file_of(ARG1(t));
+    if ((kind == FILE_REGULAR || kind == FILE_UNREADABLE) && shadow_file_written(ARG1(t)))
+        ends(t, END_INPUT);
+}
+
+static enum engine_action call_STAT(struct engine_thread *t)
+{
+    const char *path = (const char *)ARG2(t); /* of newfstatat: an empty one is the descriptor's */
+    if (t->gpr[ENGINE_RAX] == SYS_fstat || !path || !*path)
+        size_known_as(t);
+    return done(t, plain(t));
+}
+
 static enum engine_action call_SEEK(struct engine_thread *t)
 {
+    if (ARG3(t) == SEEK_END)
+        size_known_as(t);
     switch (shadow_file_of(ARG1(t))) {
     case FILE_REGULAR:
+    case FILE_OWN:
     case FILE_FOLDER: return done(t, plain(t));
     case FILE_PIPE:
     case FILE_SOCKET: return done(t, -ESPIPE);
@@ -218,6 +239,10 @@ static enum engine_action written(struct engine_thread *t, uint64_t size, bool p
         ends(t, END_SYSTEM_CALL);
     if (size > RW_MOST)
         size = RW_MOST;
+    if (shadow_file_of(ARG1(t)) == FILE_OWN) {
+        shadow_file_grow_as(size);
+        return done(t, plain(t));
+    }
     shadow_file_write_as(ARG1(t), size, position);
     return done(t, (long)size);
 }
@@ -260,6 +285,16 @@ static enum engine_action call_SEND_MESSAGE(struct engine_thread *t)
 {
     const struct msghdr *message = (const struct msghdr *)ARG2(t);
     return written(t, vector_size((uint64_t)message->msg_iov, message->msg_iovlen), false);
+}
+
+/* Of a file of the shadow's own; of others success is assumed. */
+static enum engine_action call_SIZE(struct engine_thread *t)
+{
+    if (shadow_file_of(ARG1(t)) != FILE_OWN)
+        return done(t, 0);
+    if (t->gpr[ENGINE_RAX] == SYS_fallocate)
+        shadow_file_grow_as(ARG4(t));
+    return done(t, plain(t));
 }
 
 static enum engine_action call_FCNTL(struct engine_thread *t)
@@ -315,6 +350,12 @@ static enum engine_action call_OPEN(struct engine_thread *t)
     const char *path = (const char *)(at ? ARG2(t) : ARG1(t));
     uint64_t flags = at ? ARG3(t) : ARG2(t);
     struct stat status;
+    if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && !(flags & (O_PATH | O_APPEND | O_DIRECT)) && !is_in_proc(path)) {
+        long made = shadow_file_make_as(folder, path, flags);
+        if (!failed(made) && shadow_file_of((uint64_t)made) != FILE_OWN)
+            ends(t, END_SYSTEM_CALL); /* no room to remember it */
+        return done(t, made);
+    }
     if ((flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC | O_PATH) ||
         (flags & O_TMPFILE) == O_TMPFILE || is_in_proc(path))
         ends(t, END_SYSTEM_CALL);
@@ -343,7 +384,7 @@ static enum engine_action call_MMAP(struct engine_thread *t)
     uint64_t prot = ARG3(t), flags = ARG4(t);
     bool anonymous = flags & MAP_ANONYMOUS, is_private = (flags & MAP_TYPE) == MAP_PRIVATE;
     enum shadow_file kind = anonymous ? FILE_REGULAR : shadow_file_of(ARG5(t));
-    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || kind != FILE_REGULAR ||
+    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || (kind != FILE_REGULAR && kind != FILE_OWN) ||
         (!anonymous && (!is_private || shadow_file_written(ARG5(t)))))
         ends(t, END_SYSTEM_CALL);
     return done(t, plain(t));

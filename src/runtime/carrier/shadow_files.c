@@ -1,11 +1,12 @@
 #include "runtime/carrier/shadow_self.h"
 
-#include <asm-generic/errno-base.h>
+#include <asm-generic/errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
 /* What is known of a descriptor. */
@@ -203,6 +204,51 @@ void shadow_file_write_as(uint64_t fd, uint64_t size, bool position)
     file->written = true;
     if (position && file->kind == FILE_REGULAR)
         sys_call3_as(SYS_lseek, (long)fd, (long)size, SEEK_CUR);
+}
+
+/* The folder that the file would be in, as far as `path` says. False: the path is too long. */
+static bool parent_name(const char *path, char *name, unsigned most)
+{
+    unsigned end = 0, size = 0;
+    for (unsigned i = 0; path[i]; i++)
+        if (path[i] == '/')
+            end = i ? i : 1;
+    if (end >= most - 1)
+        return false;
+    for (; size < end; size++)
+        name[size] = path[size];
+    if (!size)
+        name[size++] = '.';
+    name[size] = 0;
+    return true;
+}
+
+long shadow_file_make_as(long folder, const char *path, uint64_t flags)
+{
+    enum { MEMFD_CLOEXEC = 1, WRITE_AND_SEARCH = 3 };
+    char parent[512];
+    struct stat status;
+    long there = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
+    if (there != -ENOENT)
+        return failed(there) ? there : -EEXIST;
+    if (!parent_name(path, parent, sizeof parent))
+        return -ENAMETOOLONG;
+    long may = sys_call6_as(SYS_faccessat, folder, (long)parent, WRITE_AND_SEARCH, 0, 0, 0);
+    if (failed(may))
+        return may;
+    long made = sys_call3_as(SYS_memfd_create, (long)"", flags & O_CLOEXEC ? MEMFD_CLOEXEC : 0, 0);
+    struct file *file = file_at((uint64_t)made);
+    if (!failed(made) && file)
+        *file = (struct file){.kind = FILE_OWN, .flags = (uint32_t)(flags & ~(uint64_t)(O_CREAT | O_EXCL | O_CLOEXEC))};
+    return made;
+}
+
+void shadow_file_grow_as(uint64_t size)
+{
+    static uint64_t all;
+    all += size;
+    if (rt.config->shadow_memory && all > rt.config->shadow_memory)
+        shadow_end_as(END_MEMORY);
 }
 
 void shadow_file_copy(uint64_t from, uint64_t to)

@@ -77,6 +77,7 @@ enum shadow_file {
     FILE_REGULAR,   /* a description of its own, at the program's position */
     FILE_FOLDER,    /* likewise */
     FILE_UNREADABLE, /* a regular file, not open for reading: a name without a description */
+    FILE_OWN,       /* made by the shadow, in its memory: nobody else has it */
     FILE_PIPE,      /* what follows: likewise names */
     FILE_SOCKET,
     FILE_DEVICE,    /* terminals among them */
@@ -91,6 +92,10 @@ void shadow_file_set_flags(uint64_t fd, uint32_t flags);
 bool shadow_file_written(uint64_t fd);    /* it would have been: its contents are not what they seem */
 /* `size` bytes are taken as written; position: whether they move it. */
 void shadow_file_write_as(uint64_t fd, uint64_t size, bool position);
+/* A file that the program would have made, where there was none: one in memory stands for it. Its descriptor, or an error. */
+long shadow_file_make_as(long folder, const char *path, uint64_t flags);
+/* FILE_OWN: it has so many bytes more, at most. */
+void shadow_file_grow_as(uint64_t size);
 void shadow_file_copy(uint64_t from, uint64_t to);
 void shadow_file_close(uint64_t first, uint64_t last);
 /* A descriptor of an own description was opened. */

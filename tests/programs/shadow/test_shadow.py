@@ -1,5 +1,6 @@
 """The carrier shadow: programs of which copies run under the engine do what they do natively, and nobody sees
 the copies. Nothing here depends on how many shadows there were, but that there were some."""
+import glob
 import json
 import os
 import re
@@ -545,7 +546,7 @@ OWN = {"restart_syscall", "nanosleep", "fcntl", "dup3", "futex", "mmap", "munmap
 # And before the program's first instruction, which begins when the handler returns.
 PREPARE = OWN | {"getppid", "getpgid", "getsid", "prctl", "open", "getdents64", "fstat", "lseek", "close_range", "write",
                  "setsid", "sched_setaffinity", "sched_setscheduler", "rt_sigaction", "gettid", "arch_prctl"}
-PASSIVE = {"RUN", "READ", "SEEK", "CLOSE", "DUP", "OPEN", "MMAP", "UNMAP", "PROTECT", "REMAP", "ADVISE",
+PASSIVE = {"RUN", "STAT", "READ", "SEEK", "CLOSE", "DUP", "OPEN", "MMAP", "UNMAP", "PROTECT", "REMAP", "ADVISE",
            "FCNTL", "ACTION", "PRCTL", "ARCH", "LIMIT", "SELF"}
 
 
@@ -656,6 +657,18 @@ def input_loop():
     expect(instructions(report, "work_wrong") == 0, f"shadows were told something else: {report['shadows']} {ends}")
     odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
+
+
+def scratch():
+    """Files that are made anew are the shadow's own: it goes on behind them, and leaves none."""
+    left = set(glob.glob("/tmp/shadow-scratch-*"))
+    report = until([target("shadow_scratch"), "4000"], lambda s: s["ended"]["complete"] > 4, "--tool", "blocks")
+    ended, calls = report["shadows"]["ended"], report["syscalls"]
+    expect(not ended["fault"] and not ended["memory"], f"{ended}")
+    expect(calls["miscellaneous"]["openat"] >= 3 * report["shadows"]["completed"], f"{calls}")
+    # One that is forked while the program has its file open does not write to it, and ends when it asks what is there.
+    expect(ended["system-call"] == 0, f"{ended}")
+    expect(set(glob.glob("/tmp/shadow-scratch-*")) <= left, "a shadow has left a file")
 
 
 def input_lines():
