@@ -17,7 +17,7 @@
 
 #include "engine/area.h"
 
-enum { BLOCK_NONE = 0, EXIT_NONE = 0 };
+enum { BLOCK_NONE = 0, EXIT_NONE = 0, EXIT_BLOCKS = 1 << 28 };
 
 /* struct block.flags */
 enum {
@@ -62,15 +62,15 @@ enum exit_kind {
 
 struct exit {
     uint64_t target;
-    uint32_t block;  /* that it leaves */
-    uint32_t patch;  /* cache offset of the rel32 that is its link; 0: none */
-    uint32_t stub;   /* cache offset of the code that leaves through it; 0: not made */
-    uint32_t to;     /* block that it is linked to, or none */
-    uint32_t next;   /* in that block's list of incoming exits, or among those that wait */
-    uint8_t kind, why;
-    uint16_t reserved;
+    uint32_t block : 28; /* that it leaves: EXIT_BLOCKS of them at the most */
+    uint32_t kind : 3;   /* enum exit_kind */
+    uint32_t linked : 1; /* to the block at `target`, among whose incoming exits it is */
+    uint32_t patch;      /* cache offset of the rel32 that is its link; 0: none */
+    uint32_t stub;       /* cache offset of the code that leaves through it; 0: not made */
+    uint32_t next;       /* in that list of incoming exits */
 };
-_Static_assert(sizeof(struct exit) == 32, "dense");
+_Static_assert(sizeof(struct exit) == 24, "dense");
+_Static_assert(EXIT_RING < 8, "three bits");
 
 enum span_kind {
     SPAN_COPY,    /* boundaries at the program's: copied bytes, one for one */

@@ -181,7 +181,7 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     engine_lock_as(e);
     uint32_t tail = link_tail(e, exit_at(&e->blocks, exit)->block);
     struct block *block = tail ? block_of_tail_as(t, tail, &why) : block_need_as(t, false, &why);
-    if (block && block->tail == tail && !exit_at(&e->blocks, exit)->to)
+    if (block && block->tail == tail && !exit_at(&e->blocks, exit)->linked)
         link_set_as(e, exit, block);
     engine_unlock_as(e);
     return block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE);

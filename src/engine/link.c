@@ -12,7 +12,7 @@ uint32_t exit_make_as(struct engine *e, uint32_t block, enum exit_kind kind, uin
     if (!from->exit_count++)
         from->first_exit = number;
     *exit_at(&e->blocks, number) =
-        (struct exit){ .target = target, .block = block, .kind = (uint8_t)kind };
+        (struct exit){ .target = target, .block = block & (EXIT_BLOCKS - 1), .kind = kind & 7 };
     return number;
 }
 
@@ -45,7 +45,7 @@ static void patch_as(struct engine *e, uint32_t place, uint32_t target)
 void link_set_as(struct engine *e, uint32_t exit, struct block *to)
 {
     struct exit *x = exit_at(&e->blocks, exit);
-    x->to = (uint32_t)(to - block_at(&e->blocks, 0));
+    x->linked = true;
     x->next = to->incoming;
     to->incoming = exit;
     if (x->patch)
@@ -96,7 +96,7 @@ static void unlink_one_as(struct engine *e, uint32_t number)
     while (exit) {
         struct exit *x = exit_at(&e->blocks, exit);
         uint32_t next = x->next;
-        x->to = BLOCK_NONE;
+        x->linked = false;
         if (x->patch && (x->stub || cache_reserve_as(&e->cache, STUB_ROOM)))
             patch_as(e, x->patch, exit_stub_as(e, exit));
         exit = next;

@@ -110,7 +110,7 @@ static void after_emit(struct translation *x)
 /* The callee will be made soon, if it is not there yet. */
 static void note_callee(struct translation *x, uint32_t exit)
 {
-    if (exit_at(&x->e->blocks, exit)->to || x->call_count == AHEAD_RETURNS ||
+    if (exit_at(&x->e->blocks, exit)->linked || x->call_count == AHEAD_RETURNS ||
         x->range.trust != TRUST_FIXED)
         return;
     x->calls[x->call_count].pc = x->taken;
