@@ -1,11 +1,14 @@
 #include "engine/block.h"
 
+#include "sigsafe/prefetch.h"
+
 enum {
     SLOTS_FIRST = 1 << 13,
     /* A block of four instructions takes about 40 bytes of code. */
     CODE_PER_BLOCK = 32,
     AT_ONCE = 64, /* blocks that blocks_reserve_as makes room for */
     SPANS_AT_ONCE = 4096,
+    EXITS_SOON = 8,
 };
 
 bool blocks_map_as(struct blocks *b, uint64_t cache_size, unsigned how)
@@ -89,6 +92,15 @@ bool blocks_reserve_as(struct blocks *b)
 void blocks_prefetch(const struct blocks *b, uint64_t pc)
 {
     __builtin_prefetch(&slots_of(b)[hash_of(pc) >> 32 & b->mask]);
+}
+
+void blocks_prefetch_end(const struct blocks *b)
+{
+    prefetch_write(block_at(b, b->used));
+    prefetch_write(block_at(b, b->used + 1));
+    for (uint32_t i = 0; i < EXITS_SOON; i += 2) /* of 24 bytes each: two share a line, about */
+        prefetch_write(exit_at(b, b->exits_used + i));
+    prefetch_write(span_at(b, b->spans_used));
 }
 
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail)

@@ -124,6 +124,9 @@ static inline struct span *span_at(const struct blocks *b, uint32_t number)
 /* block_find_as will be asked about pc soon. */
 void blocks_prefetch(const struct blocks *b, uint64_t pc);
 
+/* New records will be written soon. */
+void blocks_prefetch_end(const struct blocks *b);
+
 /* The live block of `tail` instructions (0: whole; BLOCK_LATE) at pc, or NULL. */
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail);
 

@@ -14,6 +14,7 @@
 
 #include "engine/address.h"
 #include "engine/area.h"
+#include "sigsafe/prefetch.h"
 
 enum { CACHE_SEGMENT = 2 << 20 };
 
@@ -30,6 +31,16 @@ void cache_unmap_as(struct cache *c);
 
 /* Room for `bytes` of hot and cold code together, in one segment; false when the cache is full. */
 bool cache_reserve_as(struct cache *c, uint32_t bytes);
+
+/* Code will be written soon. */
+static inline void cache_prefetch(const struct cache *c)
+{
+    enum { LINE = 64, BYTES = 4 * LINE };
+    for (uint32_t i = 0; i < BYTES; i += LINE) {
+        prefetch_write(c->area.base + c->hot + i);
+        prefetch_write(c->area.base + c->cold - i);
+    }
+}
 
 /* `bytes` of cold code, within what was reserved; aligned to `align`, a power of two. */
 static inline uint32_t cache_cold_as(struct cache *c, uint32_t bytes, uint32_t align)

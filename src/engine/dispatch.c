@@ -20,6 +20,10 @@ static uint32_t reach(const struct engine_thread *t)
 
 static struct block *block_make_as(struct engine_thread *t, struct request request, enum stop_reason *why)
 {
+    if (t->engine->config.budget && !t->soon) {
+        t->soon = true;
+        translate_soon_as(t->engine);
+    }
     request.pc = t->rip;
     request.stop_at = t->stop_at;
     struct block *block = translate_as(t->engine, request, why);

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "engine/state.h"
+#include "engine/translate.h"
 
 static const uint8_t order[16] = {
     [ENGINE_RAX] = REG_RAX, [ENGINE_RCX] = REG_RCX, [ENGINE_RDX] = REG_RDX, [ENGINE_RBX] = REG_RBX,
@@ -204,8 +204,12 @@ void engine_redirect_as(struct engine_thread *t, greg_t *gregs)
         t->host_gs = gs;
         engine_gs_set_as(e, (uint64_t)(uintptr_t)t);
     }
+    t->soon = false;
     if (!t->pending && !t->mask_changed && enter_directly(t, gregs))
         return;
+    t->soon = e->config.budget; /* a burst: the engine's tables may be cold */
+    if (t->soon)
+        translate_soon_as(e);
     t->state = ENGINE_INSIDE;
     gregs[REG_RIP] = (greg_t)(uintptr_t)engine_redirected;
 }

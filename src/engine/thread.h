@@ -73,6 +73,7 @@ struct engine_thread {
     uint32_t stop;          /* enum stop_reason: why it stopped last */
     uint32_t number;        /* among the engine's threads */
     bool paired;            /* `returns` has been filled (pairs.h) */
+    bool soon;              /* translate_soon_as has been called since engine_redirect_as */
     void *carrier;          /* the carrier's own */
     void *tool;             /* the tool's own */
     struct spool_thread *record; /* the thread's, with the root of its tree; set by the carrier

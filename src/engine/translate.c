@@ -5,6 +5,7 @@
 #include "engine/lookup.h"
 #include "engine/pairs.h"
 #include "engine/prologue.h"
+#include "sigsafe/prefetch.h"
 #include "sigsafe/sys.h"
 
 /* One span of at most 255 bytes each. */
@@ -521,6 +522,17 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->block = NULL;
     x->mark = NULL;
     x->borrowed = X86_RSP;
+}
+
+void translate_soon_as(const struct engine *e)
+{
+    enum { LINE = 64, INSNS_LINES = 4 };
+    x86_tables_prefetch_as();
+    blocks_prefetch_end(&e->blocks);
+    cache_prefetch(&e->cache);
+    for (unsigned i = 0; i < INSNS_LINES; i++)
+        prefetch_write((const char *)e->insns + LINE * i);
+    prefetch_write(e->code);
 }
 
 struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why)

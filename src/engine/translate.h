@@ -80,6 +80,10 @@ struct request {
                          many. UINT32_MAX: as many as it has */
 };
 
+/* Something will be translated soon, perhaps for the first time in a long while: what that reads and writes is asked for. No
+ * lock is needed: it is a guess. */
+void translate_soon_as(const struct engine *e);
+
 /* Makes the block, and others that it runs on to. NULL: *why. */
 struct block *translate_as(struct engine *e, struct request request, enum stop_reason *why);
 

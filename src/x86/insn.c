@@ -1,5 +1,6 @@
 #include "x86/insn.h"
 
+#include "sigsafe/prefetch.h"
 #include "x86/form.h"
 
 enum {
@@ -349,6 +350,24 @@ static unsigned decode_short(const uint8_t *code, size_t available, struct x86_i
     out->length = 0;
     out->kind = seen > available && available < LONGEST ? X86_TRUNCATED : X86_INVALID;
     return 0;
+}
+
+static void lines_prefetch(const void *from, size_t bytes)
+{
+    enum { LINE = 64 };
+    for (size_t i = 0; i < bytes; i += LINE)
+        prefetch_read((const char *)from + i);
+}
+
+void x86_tables_prefetch_as(void)
+{
+    /* Measured: with 40 forms a third of the gain is lost, with 512 nothing is gained. */
+    enum { SCHEMES_BYTES = 256, LEAVES = 512, FORMS = 256 };
+    lines_prefetch(leads, sizeof leads);
+    lines_prefetch(x86_roots, 256 * sizeof *x86_roots);
+    lines_prefetch(x86_schemes, SCHEMES_BYTES);
+    lines_prefetch(x86_leaves, LEAVES * sizeof *x86_leaves);
+    lines_prefetch(x86_forms, FORMS * sizeof *x86_forms);
 }
 
 unsigned x86_shape_as(const uint8_t *code, size_t available, struct x86_insn *out)

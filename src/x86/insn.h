@@ -184,6 +184,9 @@ struct x86_insn {
     uint16_t form;     /* of the table; for the functions below */
 };
 
+/* Decoding begins soon, after a long time: the part of the tables that most instructions need is asked for. */
+void x86_tables_prefetch_as(void);
+
 /* Decodes the instruction at `code`, of which `available` bytes may be read. Returns its length, 0
  * with out->kind X86_INVALID or X86_TRUNCATED; nothing else of *out is set then. */
 unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out);
