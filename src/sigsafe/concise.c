@@ -85,9 +85,9 @@ uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
     return gap;
 }
 
-#define TOSSED_MAX (UINT64_C(1) << 24)
+#define TOSSED_MAX (UINT64_C(1) << 16)
 
-/* Four random bits are all set once in 16 times. Of very many, whose share would differ by less than one part in 4,000, only the rounding
+/* Four random bits are all set once in 16 times. Of very many, whose share would differ by about one part in 1,000, only the rounding
  * is left to chance: that is still unbiased. */
 uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r)
 {

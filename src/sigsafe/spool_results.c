@@ -85,8 +85,27 @@ static void front_make(struct result_front *front, const struct spool_result *ro
     }
 }
 
+static uint64_t kept(const struct hotlist *list)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        sum += list->entries[i].count;
+    return sum;
+}
+
+/* More than `most` are kept: by far fewer, so that it is long until there are too many again. True if p is another one. */
+static bool bound(struct hotlist *list, uint64_t most, struct hotlist_random *r)
+{
+    enum { PART = 4 };
+    if (kept(list) <= most)
+        return false;
+    while (kept(list) > most / PART)
+        hotlist_thin(list, r);
+    return true;
+}
+
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
-                    struct hotlist_random *r)
+                    uint64_t most, struct hotlist_random *r)
 {
     struct hotlist *list = &row->list;
     uint64_t same = (uint64_t)-lead->left - 1, passed = row->gap, gap = 0;
@@ -98,11 +117,14 @@ void result_draw_as(struct counts_lead *lead, struct result_front *front, struct
     if (all) {
         enter_all(list, lead->bits, same, r);
         enter_all(list, value, 1, r);
+        bound(list, most, r);
         gap = hotlist_draw_gap(list, r);
         front_make(front, row);
     } else {
         gap = enter(list, gap, lead->bits, same, r);
         gap = enter(list, gap, value, 1, r);
+        if (bound(list, most, r))
+            gap = hotlist_draw_gap(list, r);
     }
     if (!all || !same || list->steps)
         lead->bits = value;

@@ -68,9 +68,12 @@ static inline bool result_is_copy(uint64_t to, uint32_t id)
     return to && to < id && to / COUNTS_PIECE == id / COUNTS_PIECE;
 }
 
-/* A result that is drawn, as wide as it is: one was taken off lead->left for it, which is below 0. */
+/* A result that is drawn, as wide as it is: one was taken off lead->left for it, which is below 0. p becomes less where more
+ * than `most` are kept, too. */
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
-                    struct hotlist_random *r);
+                    uint64_t most, struct hotlist_random *r);
+
+enum { RESULT_SAMPLED_MOST = 1024 }; /* where only samples of the program are observed */
 
 /* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
 union result_list {

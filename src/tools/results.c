@@ -25,6 +25,7 @@ enum { BYTE = 8 };
 struct results {
     struct rows_store store;
     struct hotlist_random random;
+    uint64_t most; /* values of a row that are kept */
 };
 
 _Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struct result_front, of[0].count) == FRONT_COUNT &&
@@ -49,7 +50,7 @@ static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uin
         s->store.record->missed++;
         return;
     }
-    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row, bits, &s->random);
+    result_draw_as(lead, result_front_at(rows_chunk(&s->store, id), id), row, bits, s->most, &s->random);
 }
 
 static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
@@ -311,6 +312,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         return false;
     struct results *s = t->tool;
     t->line = s->store.chunks;
+    s->most = hook_is_sampled(t) ? RESULT_SAMPLED_MOST : UINT64_MAX;
     if (s->store.record)
         hotlist_random_seed(&s->random, (uint64_t)s->store.record->tid);
     return true;

@@ -1,4 +1,5 @@
-/* A result that is not the same as the one before, but one of the most frequent, while p is 1: counted without C code
+/* A result that is not the same as the one before, but one of the most frequent, while p is 1: counted without C code (but
+ * for one in FRONT_MOST, so that the row is looked at)
  * (results.c, sigsafe/spool_results.h). Copied into the code cache, and entered as the calls of hooks are
  * (engine/hook.h, hook_lead_as). Whatever is not simple goes on as such a call.
  *
@@ -73,8 +74,8 @@ label results_line_begin
         restore
         jmpq    *%gs:ENGINE_T_HOOK_ENTRY
 .Lfound:
-        cmpq    $0, FRONT_COUNT(%rsi)
-        jl      .Lslow
+        cmpq    $FRONT_MOST, FRONT_COUNT(%rsi)
+        jae     .Lslow
         /* Those that were the same until now: 0 - left, without this one. */
         movq    %gs:ENGINE_T_SIZE(%rcx), %rdx
         notq    %rdx

@@ -223,6 +223,37 @@ static void test_one_for_good(void **state)
     assert_true(error < RUN * 0.01);
 }
 
+/* Few values come without end, and no more are kept than there is use for: p falls, nothing is lost to the estimate, and nearly
+ * all are passed over. */
+static void test_bounded(void **state)
+{
+    enum { STREAMS = 200, LENGTH = 200000, MOST = 1024, PERIOD = 5 };
+    double sum = 0, squares = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < STREAMS; seed++) {
+        struct row r = row_new(seed);
+        union result_list copy;
+        unsigned looked = 0;
+        for (uint64_t i = 0; i < LENGTH; i++) {
+            looked += r.lead.left <= 0;
+            result_add_most(&r.lead, &r.front, &r.row, i % PERIOD ? i % 2 : 7, MOST, &r.random);
+            assert_in_range(sum_of(&r.row.list), 0, MOST);
+        }
+        assert_in_range(looked, 1, LENGTH / 10);
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_int_equal(copy.list.observed, LENGTH);
+        assert_int_equal(copy.list.count, 3);
+        double p = hotlist_probability(&copy.list);
+        assert_true(p < 0.02);
+        double estimate = (double)hotlist_find(&copy.list, (struct hotlist_value){.bits = 7})->count / p;
+        sum += estimate;
+        squares += estimate * estimate;
+    }
+    double mean = sum / STREAMS, error = sqrt((squares / STREAMS - mean * mean) / STREAMS);
+    assert_true(error < LENGTH / 5.0 * 0.02);
+    assert_true(fabs(mean - LENGTH / 5.0) < 4 * error);
+}
+
 /* A thread that is killed between any two stores leaves a hotlist, which may lack results of the last moment. */
 static void test_killed(void **state)
 {
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_short_gaps),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_one_for_good),
+        cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_killed_anywhere),
     };

@@ -4,30 +4,37 @@
 #define PENUMBRA_TESTS_LEAD_H
 
 #include "sigsafe/spool_results.h"
+#include "tools/results_layout.h"
 
 static inline int64_t *front_count(struct result_front *front, uint64_t value)
 {
     for (unsigned i = 0; i < RESULT_FRONT; i++)
         if (front->of[i].value == value)
-            return front->of[i].count < 0 ? NULL : &front->of[i].count;
+            return (uint64_t)front->of[i].count >= FRONT_MOST ? NULL : &front->of[i].count;
     return NULL;
 }
 
-static inline void result_add(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
-                              uint64_t value, struct hotlist_random *random)
+static inline void result_add_most(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
+                                   uint64_t value, uint64_t most, struct hotlist_random *random)
 {
     if (--lead->left >= 0 || value == lead->bits)
         return;
     bool same = lead->left < -1;
     int64_t *now = front_count(front, value), *before = same ? front_count(front, lead->bits) : now;
     if (!now || !before) {
-        result_draw_as(lead, front, row, value, random);
+        result_draw_as(lead, front, row, value, most, random);
         return;
     }
     int64_t more = -lead->left - 1;
     *lead = (struct counts_lead){.bits = same ? lead->bits : value};
     *before += more;
     ++*now;
+}
+
+static inline void result_add(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
+                              uint64_t value, struct hotlist_random *random)
+{
+    result_add_most(lead, front, row, value, UINT64_MAX, random);
 }
 
 #endif
