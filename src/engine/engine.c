@@ -244,6 +244,17 @@ void engine_latency_as(const struct engine *e, enum latency_kind kind, uint64_t 
                        (uint64_t)((unsigned __int128)ticks * e->tick_ns >> 32));
 }
 
+void engine_faults_seen_as(struct engine *e)
+{
+    bool hooks = e->config.tool && e->config.tool->block;
+    engine_lock_as(e);
+    bool seen = e->faults_seen || !hooks;
+    e->faults_seen = true;
+    engine_unlock_as(e);
+    if (!seen)
+        engine_invalidate_as(e, 0, UINT64_MAX);
+}
+
 void engine_fork_before_as(struct engine *e)
 {
     engine_lock_as(e);

@@ -132,6 +132,10 @@ void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi);
 /* Memory may have gone away, nobody says where; code there was TRUST_MAPPED at best. */
 void engine_unmapped_as(struct engine *e);
 
+/* The program looks at the frames of faults from now on: where an instruction may fault, its status flags are kept, too, in code with hooks. What
+ * was made before is dropped. */
+void engine_faults_seen_as(struct engine *e);
+
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
  * only thread left, `tid` its number and `counts` the child's own (NULL as in the configuration).
  * False: no memory for counters; the thread must leave. */

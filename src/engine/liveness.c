@@ -8,7 +8,7 @@ static bool may_fault(const struct x86_insn *insn)
            insn->class == X86_CLASS_STRING || insn->class > X86_CLASS_STRING;
 }
 
-void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, struct live *out)
+void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, uint8_t at_faults, struct live *out)
 {
     struct live live = { UINT16_MAX, flags };
     out[count] = live;
@@ -16,8 +16,10 @@ void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, 
         const struct x86_insn *insn = &insns[i];
         live.flags = (uint8_t)((live.flags & ~insn->flags_killed) | insn->flags_read);
         live.registers = (uint16_t)((live.registers & ~insn->writes) | insn->reads);
-        if (may_fault(insn))
+        if (may_fault(insn)) {
             live.registers = UINT16_MAX;
+            live.flags |= at_faults;
+        }
         out[i] = live;
     }
 }

@@ -16,8 +16,9 @@ struct live {
     uint8_t flags;      /* X86_CF ... */
 };
 
-/* out[i]: before instruction i; out[count]: behind the last, where these flags are live. */
-void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, struct live *out);
+/* out[i]: before instruction i; out[count]: behind the last, where these flags are live. at_faults: flags that are live before an
+ * instruction that may fault, whatever comes behind it. */
+void liveness_scan(const struct x86_insn *insns, uint32_t count, uint8_t flags, uint8_t at_faults, struct live *out);
 
 /* Flags that are live before the code of which so many bytes may be read, as far as its first instructions say: not
  * more than so many bytes. */

@@ -79,6 +79,7 @@ struct engine {
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     uint32_t storage_waits;     /* so often was the collector waited for */
     bool steals;                /* r15 of translated code is the tool's */
+    bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
     uint64_t tick_ns; /* nanoseconds a tick, times 2^32; 0: not known */

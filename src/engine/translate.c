@@ -287,7 +287,7 @@ static uint8_t flags_at(const struct translation *x, uint64_t pc)
 /* Flags that are live behind the block. To look for those of the code there pays where there are many hooks. */
 static uint8_t flags_behind(const struct translation *x)
 {
-    if (!x->hooked || !(x->e->config.tool->flags & TOOL_LEADS))
+    if (!x->hooked || !(x->e->config.tool->flags & TOOL_LEADS) || x->e->faults_seen)
         return UINT8_MAX;
     switch (x->end) {
     case END_FALL: return flags_at(x, x->next);
@@ -306,7 +306,7 @@ static void block_code_as(struct translation *x, bool checked)
     if (tool) {
         uint8_t flags = flags_behind(x);
         x->block->flags |= flags == UINT8_MAX ? 0 : BLOCK_LOOKED;
-        liveness_scan(e->insns, x->count, flags, e->live);
+        liveness_scan(e->insns, x->count, flags, e->faults_seen ? UINT8_MAX : 0, e->live);
     }
     if (checked)
         prologue_check_as(x);

@@ -28,6 +28,12 @@ static bool is_handler(uint64_t handler)
     return handler != (uint64_t)SIG_DFL && handler != (uint64_t)SIG_IGN;
 }
 
+/* The handler is given the frame of an instruction that faulted. */
+static bool shows_fault(int number, const struct whole_action *a)
+{
+    return is_handler(a->handler) && a->flags & SA_SIGINFO && BIT(number) & FAULTS;
+}
+
 static long action_as(int number, const struct whole_action *set, struct whole_action *old)
 {
     return sys_call6_as(SYS_rt_sigaction, number, (long)set, (long)old, MASK_SIZE, 0, 0);
@@ -65,6 +71,8 @@ void whole_signals_take_as(void)
             continue;
         if (is_handler(now.handler) || i == SIGTRAP)
             whole.actions.of[i] = now;
+        if (shows_fault(i, &now))
+            engine_faults_seen_as(whole.engine);
         struct whole_action ours = is_handler(now.handler) ? replaced(i, &now) : trap_action();
         if (is_handler(now.handler) || i == SIGTRAP)
             action_as(i, &ours, NULL);
@@ -141,6 +149,8 @@ long whole_sigaction_as(struct engine_thread *t)
                             (long)t->gpr[ENGINE_R10], 0, 0);
     if (set_at && !whole_read_as(&set, set_at, sizeof set))
         return -EFAULT;
+    if (set_at && shows_fault(number, &set))
+        engine_faults_seen_as(t->engine);
     long result =
         action_change(whole_thread_as(t)->actions, number, set_at ? &set : NULL, &old);
     if (result == 0 && old_at && !whole_write_as(old_at, &old, sizeof old))

@@ -23,6 +23,8 @@ def signals():
     for name in ("context", "masks", "oddities"):
         for tool in ("null", "blocks"):
             same([target(name)], tool)
+    for tool in (*TOOLS, "paths"):
+        same([target("frames")], tool)
 
 
 def storms():
