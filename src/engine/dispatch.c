@@ -69,6 +69,9 @@ static struct block *block_first_as(struct engine_thread *t, bool entry, enum st
 static struct block *block_need_as(struct engine_thread *t, bool entry, enum stop_reason *why)
 {
     struct engine *e = t->engine;
+    *why = engine_ended_as(e);
+    if (*why != STOP_COUNT)
+        return NULL;
     *why = STOP_ADDRESS;
     if (t->stop_at && t->rip == t->stop_at)
         return NULL;
@@ -268,6 +271,16 @@ uint32_t engine_dispatch_as(struct engine_thread *t)
         return call_take_as(t);
     uint64_t begin = sys_ticks_as();
     return dispatched(t, begin, exit_take_as(t, number, exit));
+}
+
+void engine_end_as(struct engine *e, enum stop_reason why)
+{
+    __atomic_store_n(&e->ended, (uint32_t)why, __ATOMIC_SEQ_CST);
+}
+
+enum stop_reason engine_ended_as(const struct engine *e)
+{
+    return (enum stop_reason)__atomic_load_n(&e->ended, __ATOMIC_RELAXED);
 }
 
 uint32_t engine_signals_as(struct engine_thread *t)

@@ -136,6 +136,11 @@ void engine_unmapped_as(struct engine *e);
  * was made before is dropped. */
 void engine_faults_seen_as(struct engine *e);
 
+/* Every thread stops, for this reason, when it comes to the dispatcher next: before its next system call at the latest. */
+void engine_end_as(struct engine *e, enum stop_reason why);
+/* STOP_COUNT: it has not been ended. */
+enum stop_reason engine_ended_as(const struct engine *e);
+
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
  * only thread left, `tid` its number and `counts` the child's own (NULL as in the configuration).
  * False: no memory for counters; the thread must leave. */

@@ -67,6 +67,7 @@ struct engine {
     struct engine_config config;
     struct trust_range trusted[ENGINE_TRUSTED]; /* the last answers: a question is three system calls */
     uint32_t trusted_next;
+    uint32_t ended;             /* atomic enum stop_reason: what engine_end_as said; STOP_COUNT: nothing */
     struct { uint64_t lo, hi; } ranges[ENGINE_RANGES]; /* where translated code came from */
     uint32_t range_count;
     uint32_t lock;              /* 0 free, 1 taken, 2 taken and waited for */

@@ -3,6 +3,7 @@
 #include <asm-generic/errno.h>
 #include <asm/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -262,9 +263,21 @@ static enum engine_action call_rseq(struct engine_thread *t)
     return done(t, -ENOSYS);
 }
 
+/* Who gives no filter only asks whether there are such: that fails, but where memory begins at address 0. */
+static enum engine_action filter(struct engine_thread *t, uint64_t program)
+{
+    if (program)
+        return leave(t, STOP_SANDBOX);
+    long result = plain(t);
+    done(t, result);
+    return failed(result) ? ENGINE_CONTINUE : whole_stopped_as(t, STOP_SANDBOX);
+}
+
 static enum engine_action call_prctl(struct engine_thread *t)
 {
     uint64_t option = t->gpr[ENGINE_RDI];
+    if (option == PR_SET_SECCOMP && t->gpr[ENGINE_RSI] == SECCOMP_MODE_FILTER)
+        return filter(t, t->gpr[ENGINE_RDX]);
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
         return leave(t, STOP_SANDBOX);
     return ENGINE_RUN_SYSCALL;
@@ -272,7 +285,14 @@ static enum engine_action call_prctl(struct engine_thread *t)
 
 static enum engine_action call_seccomp(struct engine_thread *t)
 {
-    return leave(t, STOP_SANDBOX);
+    switch (t->gpr[ENGINE_RDI]) {
+    case SECCOMP_SET_MODE_STRICT:
+        return leave(t, STOP_SANDBOX);
+    case SECCOMP_SET_MODE_FILTER:
+        return filter(t, t->gpr[ENGINE_RDX]);
+    default: /* only asks */
+        return ENGINE_RUN_SYSCALL;
+    }
 }
 
 static enum engine_action call_sigaction(struct engine_thread *t)
@@ -323,6 +343,8 @@ enum engine_action whole_system_call_as(struct engine_thread *t)
     uint64_t number = t->gpr[ENGINE_RAX];
     if (signal_first(t))
         return ENGINE_CONTINUE;
+    if (engine_ended_as(t->engine) != STOP_COUNT)
+        return leave(t, engine_ended_as(t->engine));
     if (whole_thread_as(t)->exec_ignores)
         whole_exec_failed_as(t);
     if (number >= CALLS || !calls[number])

@@ -319,6 +319,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_phases_put(&s[count++], p);
     if (section_heap_needed(p))
         section_heap_put(&s[count++], p);
+    if (section_sandboxes_needed(p))
+        section_sandboxes_put(&s[count++], p);
     count += put_shadows(&s[count], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);

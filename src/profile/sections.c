@@ -120,3 +120,40 @@ bool section_heap_get(struct decoder *d)
             p->threads[i].nodes[k].peak = get(&c, "what a node had live at the peak");
     return decode_close(&c);
 }
+
+/* ---- sandboxes ---- */
+
+bool section_sandboxes_needed(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].sandboxed)
+            return true;
+    return false;
+}
+
+void section_sandboxes_put(struct section_out *out, const struct profile *p)
+{
+    out->type = SECTION_SANDBOXES;
+    out->optional = true;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        buf_put_uleb(&out->raw, p->processes[i].sandboxed);
+        buf_put_uleb(&out->raw, p->processes[i].sandbox_threads);
+        buf_put_uleb(&out->raw, p->processes[i].sandbox_processes);
+    }
+}
+
+bool section_sandboxes_get(struct decoder *d)
+{
+    struct profile *p = d->p;
+    struct cursor c;
+    if (!is_there(d, SECTION_SANDBOXES))
+        return true;
+    if (!decode_open(d, SECTION_SANDBOXES, &c))
+        return false;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        p->processes[i].sandboxed = cursor_uleb(&c, 1, "whether a process is in a sandbox");
+        p->processes[i].sandbox_threads = get(&c, "a number of threads in a sandbox");
+        p->processes[i].sandbox_processes = get(&c, "a number of processes in a sandbox");
+    }
+    return decode_close(&c);
+}

@@ -163,6 +163,14 @@ static void write_losses(FILE *out, const struct profile *p, const struct profil
                      profile_truncation_sentence(i));
 }
 
+static bool has_sandbox(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].sandboxed)
+            return true;
+    return false;
+}
+
 static void write_cost(FILE *out, const struct profile *p, const struct profile_totals *t,
                        const struct report_style *style)
 {
@@ -170,7 +178,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     double delivery = (double)t->deliveries * (double)p->delivery_ns;
     double spent = (double)t->cost_ns + delivery;
     field(out, style, "cost");
-    if (t->cpu_ns)
+    if (t->cpu_ns && !has_sandbox(p))
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
@@ -236,6 +244,25 @@ static void write_phases(FILE *out, const struct profile *p, const struct profil
     }
 }
 
+static void write_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+    uint64_t sandboxed = 0, threads = 0, processes = 0;
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        sandboxed += p->processes[i].sandboxed;
+        threads = add_saturated(threads, p->processes[i].sandbox_threads);
+        processes = add_saturated(processes, p->processes[i].sandbox_processes);
+    }
+    if (!sandboxed)
+        return;
+    field(out, style, "sandbox");
+    fprintf(out, "entered by %s process%s (seccomp, no_new_privs): CPU time in it is sampled, but not known otherwise\n",
+            text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
+    if (threads || processes)
+        fprintf(out, "%-10s%s thread%s and %s process%s that were made there are not in this profile\n", "",
+                text_count(a, threads), threads == 1 ? "" : "s", text_count(b, processes), processes == 1 ? "" : "es");
+}
+
 static void write_lines(FILE *out, const struct report_style *style, const char *name,
                         const char *text)
 {
@@ -268,6 +295,7 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
     if (view_has_heap(v))
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);
+    write_sandboxes(out, v->profile, style);
     if (!is_exact(v->profile)) {
         write_losses(out, v->profile, &totals, style);
         write_cost(out, v->profile, &totals, style);

@@ -114,6 +114,13 @@ static void write_processes(struct json *j, const struct profile *p)
         json_key_u64(j, "pauses", process->pauses);
         json_key_u64(j, "paused_ns", process->paused_ns);
         json_key_u64(j, "phases_refused", process->phases_refused);
+        if (process->sandboxed) {
+            json_key(j, "sandbox");
+            json_open(j, '{');
+            json_key_u64(j, "threads", process->sandbox_threads);
+            json_key_u64(j, "processes", process->sandbox_processes);
+            json_close(j, '}');
+        }
         json_key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
         json_close(j, '}');
     }

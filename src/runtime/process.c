@@ -9,6 +9,7 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/phases.h"
+#include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
@@ -155,6 +156,7 @@ bool process_copy_as(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
+    rt.inside = 0; /* of threads that are not here */
     environment_fork_child();
     trampoline_fork_child(t);
     burst_fork_child();
@@ -164,6 +166,7 @@ void process_fork_child(void)
     if (rt_exact_as())
         return; /* the engine has seen it */
     if (rt_quiet_as()) {
+        sandbox_left_out_as(0, 1);
         rt.process = NULL; /* without a trigger nothing will come */
         return;
     }

@@ -100,6 +100,7 @@ struct rt_thread {
     int32_t switch_fd;  /* context-switch event of the wall trigger, or -1 */
     int32_t timer;      /* POSIX timer, or -1 */
     uint32_t busy;      /* the handler is running in this thread */
+    uint32_t inside;    /* atomic (sandbox.h) */
 
     /* The sampling clock (trigger/clock.h). */
     uint64_t period;        /* of the event as programmed now, in the trigger's unit */
@@ -166,6 +167,7 @@ struct rt {
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
     bool attached;            /* the process ran before we came (attach.h) */
+    uint32_t inside;          /* atomic (sandbox.h): entries by who has no state, or changes it */
     uint32_t retired;         /* atomic: attached, and its collector has ended */
     uint32_t generation;      /* of attaches: states of an earlier one are nobody's */
     int32_t lifeline;         /* attached: closes with the collector; else -1 */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "runtime/carrier/trampoline.h"
+#include "runtime/sandbox.h"
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
@@ -19,9 +20,12 @@ static void self_end(void *state)
     if (ours)
         trampoline_thread_end(t);
     self = NULL;
-    if (!ours || !rt.process || rt_quiet_as()) /* no process: in a shadow, where the thread's records are the program's */
-        return; /* the kernel ends the trigger with the thread */
-    thread_end_as(t);
+    if (!ours || !rt.process) /* no process: in a shadow, where the thread's records are the program's */
+        return;
+    sandbox_in_as(NULL);
+    if (!rt_quiet_as()) /* else the kernel ends the trigger with the thread */
+        thread_end_as(t);
+    sandbox_out_as(NULL, 0);
 }
 
 bool self_init(void)

@@ -346,7 +346,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
     if (!keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    keep->busy = 0;
+    keep->busy = keep->inside = 0;
     if (rt_burst_as() || rt_shadow_as())
         burst_watch_thread_as(keep);
     if (record_first_as(keep))

@@ -233,7 +233,8 @@ struct spool_process {
     spool_ref command;  /* spool_string: arguments separated by NUL */
     uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
     uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
-    uint32_t reserved;
+    uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
+    uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
     char name[16];
     uint64_t drops[DROP_COUNT];
     struct spool_heap heap;

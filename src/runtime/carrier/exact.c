@@ -66,6 +66,10 @@ static bool exact_fork_child(struct engine_thread *t)
 static void exact_left(struct engine_thread *t, enum stop_reason why)
 {
     __atomic_store_n(&some_left, true, __ATOMIC_RELAXED);
+    /* The filter may be for all threads, and the engine's own system calls are not what it expects. Who makes some now
+     * has the lock, which the next line waits for. */
+    if (why == STOP_SANDBOX)
+        engine_end_as(t->engine, why);
     engine_unmapped_as(t->engine);
     if (!counts)
         return;

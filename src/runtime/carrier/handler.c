@@ -12,6 +12,7 @@
 #include "runtime/images.h"
 #include "runtime/phases.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/sandbox.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
@@ -288,9 +289,8 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
 
 /* The monitor stops this thread. The one that it saw in futex(wait) may have been in another call when the
  * queued signal came. */
-static void barrier_signal(uint32_t slot, const siginfo_t *info, ucontext_t *u)
+static void barrier_signal(struct rt_thread *t, const siginfo_t *info, ucontext_t *u)
 {
-    struct rt_thread *t = thread_at_as(slot);
     if (!rt_quiet_as() && info->si_code == SI_QUEUE)
         interrupted_again_as(u);
     if (!rt_quiet_as())
@@ -310,11 +310,14 @@ void handler_as(int signal, siginfo_t *info, void *context)
         return;
     }
     uint32_t slot = (uint32_t)value;
-    if (slot != RT_SLOT_DISCOVERY && slot & BARRIER_SLOT) {
-        barrier_signal(slot & ~BARRIER_SLOT, info, context);
+    bool barrier = slot != RT_SLOT_DISCOVERY && slot & BARRIER_SLOT;
+    struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot & ~BARRIER_SLOT);
+    uint32_t inside = sandbox_in_as(t);
+    if (barrier) {
+        barrier_signal(t, info, context);
+        sandbox_out_as(t, inside);
         return;
     }
-    struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot);
     bool due = signal_take(t, slot, context, ticks, late, overrun);
     if (!rt_quiet_as())
         interrupted_repair_as(context);
@@ -322,4 +325,5 @@ void handler_as(int signal, siginfo_t *info, void *context)
         due = !shadow_take_as(t, context);
     if (due && rt_burst_as())
         burst_take_as(t, context, ticks);
+    sandbox_out_as(t, inside);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime/runtime.h"
+#include "runtime/sandbox.h"
 #include "sigsafe/elf_probe.h"
 #include "sigsafe/sys.h"
 
@@ -130,8 +130,12 @@ static bool takes_preload(const char *path)
 bool environment_follows(const char *file, bool search)
 {
     char found[PATH_BYTES];
-    if (!rt_running_as() || rt_quiet_as() || !rt.config->follow || !spool_variable[0] || !file)
+    if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file)
         return false;
+    if (rt_quiet_as()) {
+        sandbox_left_out_as(0, 1);
+        return false;
+    }
     if (search && !strchr(file, '/')) {
         int saved = errno;
         bool is_there = path_search(file, found, sizeof found);

@@ -16,9 +16,7 @@
 #include "runtime/process.h"
 #include "sigsafe/sys.h"
 
-/* The end of a system call that has failed. */
-long exec_failed_call(long result);
-long exec_failed_call(long result)
+long call_failed(long result)
 {
     errno = (int)-result;
     return -1;
@@ -95,7 +93,7 @@ long exec_by_number(long number, long a, long b, long c, long d, long e)
     struct signals_lent lent = process_before_exec();
     long result = sys_call6_as(number, a, b, c, d, e, 0);
     process_after_failed_exec(lent);
-    return exec_failed_call(result);
+    return call_failed(result);
 }
 
 /* The arguments of execl and its like as an array on this function's stack. */

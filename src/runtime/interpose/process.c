@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -12,17 +13,20 @@
 #include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
+#include "runtime/sandbox.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
 EXPORT int dlclose(void *handle)
 {
     int result = REAL(dlclose)(handle);
+    sandbox_in_as(NULL);
     if (rt_running_as() && !rt_quiet_as()) {
         images_refresh();
         burst_images_changed();
         shadow_images_changed();
     }
+    sandbox_out_as(NULL, 0);
     return result;
 }
 
@@ -40,19 +44,46 @@ EXPORT void _Exit(int status)
     __builtin_unreachable();
 }
 
-/* A seccomp filter may kill for any system call that it does not know. Without privileges a filter
- * needs PR_SET_NO_NEW_PRIVS first: from then on our handlers make no system calls. */
+/* A filter is noted before it is there. Who gives none only asks whether there are such (Firefox): that fails, but where
+ * memory begins at address 0. True: to be noted when it has succeeded. */
+static bool sandbox_expect(bool only_asks)
+{
+    if (process_foreign_as())
+        return false;
+    if (!only_asks)
+        sandbox_begins();
+    return only_asks;
+}
+
+/* Without privileges a filter needs PR_SET_NO_NEW_PRIVS first: from then on our handlers make no system calls. */
 EXPORT int prctl(int option, ...)
 {
     va_list list;
     unsigned long argument[4];
+    bool pending = false;
     va_start(list, option);
     for (int i = 0; i < 4; i++)
         argument[i] = va_arg(list, unsigned long);
     va_end(list);
-    if ((option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) && !process_foreign_as())
-        __atomic_store_n(&rt.spool.quiet, 1, __ATOMIC_RELEASE);
-    return REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+        pending = sandbox_expect(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER && !argument[1]);
+    int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
+    if (pending && result == 0)
+        sandbox_begins();
+    return result;
+}
+
+/* What interpose/syscall.S hands on; with privileges it can be the first that is seen of a sandbox. */
+long seccomp_by_number(long number, long operation, long flags, long filter);
+long seccomp_by_number(long number, long operation, long flags, long filter)
+{
+    bool pending = false;
+    if (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER)
+        pending = sandbox_expect(operation == SECCOMP_SET_MODE_FILTER && !filter);
+    long result = sys_call3_as(number, operation, flags, filter);
+    if (pending && result >= 0)
+        sandbox_begins();
+    return result < 0 ? call_failed(result) : result;
 }
 
 static bool hidden(int fd)

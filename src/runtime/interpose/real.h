@@ -34,4 +34,7 @@ void *real_place_find(struct real_place *place);
         (__typeof__(name) *)(found ? found : real_place_find(&place));                             \
     }))
 
+/* The end of a system call that was made here and has failed: errno, and -1. */
+long call_failed(long result);
+
 #endif

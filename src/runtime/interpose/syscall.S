@@ -1,5 +1,5 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
- * left pending for the new image. All others are made here, just as libc makes them, without a frame: the child of a
+ * left pending for the new image; and for those that enter a sandbox (libseccomp): process.c. All others are made here, just as libc makes them, without a frame: the child of a
  * vfork returns into its caller's. */
 #include <sys/syscall.h>
 
@@ -7,7 +7,8 @@
         .globl syscall
         .type syscall, @function
         .hidden exec_by_number
-        .hidden exec_failed_call
+        .hidden call_failed
+        .hidden seccomp_by_number
 syscall:
         .cfi_startproc
         endbr64
@@ -15,6 +16,8 @@ syscall:
         je exec_by_number
         cmpq $SYS_execveat, %rdi
         je exec_by_number
+        cmpq $SYS_seccomp, %rdi
+        je seccomp_by_number
         movq %rdi, %rax
         movq %rsi, %rdi
         movq %rdx, %rsi
@@ -27,7 +30,7 @@ syscall:
         jae 1f
         ret
 1:      movq %rax, %rdi
-        jmp exec_failed_call
+        jmp call_failed
         .cfi_endproc
         .size syscall, . - syscall
 

@@ -6,6 +6,7 @@
 
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/trigger/trigger.h"
 
@@ -13,12 +14,11 @@
  * the start routine, in the same mapping. */
 enum { ABOVE_START = 512, STACK_MARGIN = 32768 };
 
-static void thread_started(struct rt_thread *t)
+static void thread_arm(struct rt_thread *t)
 {
-    uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
-    signals_believe_blocked(t->trap_blocked);
-    thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
     if (!rt_running_as() || rt_quiet_as()) {
+        if (rt_running_as())
+            sandbox_left_out_as(1, 0);
         thread_free_as(t);
         return;
     }
@@ -29,6 +29,16 @@ static void thread_started(struct rt_thread *t)
         return;
     }
     self_set(t);
+}
+
+static void thread_started(struct rt_thread *t)
+{
+    uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
+    signals_believe_blocked(t->trap_blocked);
+    thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
+    sandbox_in_as(NULL);
+    thread_arm(t);
+    sandbox_out_as(NULL, 0);
 }
 
 static void *thread_run(void *state)
@@ -43,10 +53,15 @@ static void *thread_run(void *state)
 static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *(*start)(void *),
                                         void *argument)
 {
-    struct rt_thread *t = rt_running_as() && !rt_quiet_as() && !rt_exact_as() ? thread_make_as()
-                                                                        : NULL;
     pthread_attr_t defaults;
     size_t size = 0;
+    if (!rt_running_as() || rt_exact_as())
+        return NULL;
+    if (rt_quiet_as()) {
+        sandbox_left_out_as(1, 0);
+        return NULL;
+    }
+    struct rt_thread *t = thread_make_as();
     if (!t)
         return NULL;
     t->start = start;

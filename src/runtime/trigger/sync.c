@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "runtime/carrier/handler.h"
+#include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
@@ -97,6 +98,7 @@ uint64_t sync_enter(struct sync_hold *hold)
     }
     hold->ticks = sys_ticks_as();
     hold->thread = t;
+    hold->inside = sandbox_in_as(t);
     sync_mask(hold);
     t->busy = 1;
     return weight;
@@ -165,6 +167,7 @@ void sync_leave(struct sync_hold *hold)
     t->record->cost_ticks += sys_ticks_as() - hold->ticks;
     t->busy = 0;
     sync_unmask(hold);
+    sandbox_out_as(t, hold->inside);
 }
 
 void sync_take(void)

@@ -45,6 +45,7 @@ struct sync_hold {
     struct rt_thread *thread;
     uint64_t mask;  /* of signals, before */
     uint64_t ticks; /* at the begin */
+    uint32_t inside; /* sandbox.h */
     bool masked;
 };
 

@@ -245,12 +245,31 @@ def unprivileged():
 
 
 def sandbox():
+    if os.geteuid() == 0:
+        expect("sandbox" in Recording([target("sandbox"), "privileged"], ("-F", "10000")).report["processes"][0],
+               "a sandbox of one with privileges is not noted")
     r = Recording([target("sandbox")])
+    expect("sandbox" in r.report["processes"][0], "the sandbox is not noted")
     expect(r.samples() > 100, f"only {r.samples()} samples")
     # A sample that is raised inside execve would end the new image.
     for options in (("-F", "10000"), ("-e", "wall", "-F", "10000")):
         for _ in range(5):
             Recording(["setpriv", "--no-new-privs", "sh", "-c", "echo sandboxed; echo x | cat"], options)
+    # Threads that are put into one are in the handler, in a burst, or under the engine at that moment.
+    for options in (("-F", "20000"), ("-F", "20000", "--tool", "values", "--every", "1"), ("--exact", "--tool", "blocks"),
+                    ("--carrier", "shadow", "--tool", "paths", "--load", "2", "-F", "1000")):
+        Recording([target("sandbox_threads"), "10"], options)
+    # Whoever asks whether there are filters is in no sandbox; what is made in one is counted.
+    asked = Recording([target("locked_in")]).report
+    expect(len(asked["processes"]) == 2 and "sandbox" not in asked["processes"][0], f"asked: {asked['processes']}")
+    expect(len(asked["threads"]) == 3, f"{len(asked['threads'])} threads of one that asked")
+    entered = Recording([target("locked_in"), "enter"])
+    processes = entered.report["processes"]
+    expect([p.get("sandbox") for p in processes] == [{"threads": 1, "processes": 1}], f"entered: {processes}")
+    text = run([PENUMBRA, "report", entered.file]).stdout.decode()
+    expect("1 thread and 1 process that were made there are not in this profile" in text, text)
+    whole = Recording([target("locked_in")], ("--exact", "--tool", "blocks")).report
+    expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000, f"whole: {whole['instructions']}")
 
 
 def traced():

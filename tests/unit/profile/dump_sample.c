@@ -208,6 +208,9 @@ int main(int argc, char **argv)
         print_image(&p->images[i]);
     for (uint32_t i = 0; i < p->process_count; i++)
         print_process(&p->processes[i]);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("sandbox\t%u\t%" PRIu64 "\t%" PRIu64 "\n", p->processes[i].sandboxed, p->processes[i].sandbox_threads,
+               p->processes[i].sandbox_processes);
     printf("ranks");
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].rank);

@@ -56,7 +56,9 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
                                   .epochs = 1 + index, .mechanism = index, .arm_error = 13,
                                   .exclude_kernel = 1, .map_count = 4, .jit_count = index * 3,
                                   .pauses = index * 7, .paused_ns = index * 123456789,
-                                  .phases_refused = index, .rank = index * 1000};
+                                  .phases_refused = index, .rank = index * 1000,
+                                  .sandboxed = index & 1, .sandbox_threads = index * 5,
+                                  .sandbox_processes = index * 300};
     r->end_ns = r->start_ns * 2;
     r->name = text("name", index);
     r->command = text("command 'with blanks'", index);
@@ -309,6 +311,9 @@ static const char *process_difference(const struct profile_process *a,
     SAME(phases_refused);
     SAME(heap_peak_ns);
     SAME(heap_missed);
+    SAME(sandboxed);
+    SAME(sandbox_threads);
+    SAME(sandbox_processes);
     SAME(map_count);
     SAME(jit_count);
     SAME_ARRAY(drops);

@@ -1,0 +1,41 @@
+/* Sandboxes (seccomp): a filter may end the program for any system call that it does not know, and may begin for all
+ * threads at once. So it is noted before it is there, and waited for who had looked before that:
+ *
+ *     the thread that enters a sandbox          another one, in its handler or another entry of ours
+ *       quiet = 1                                 inside = 1
+ *       wait until nobody is inside               quiet? then no system calls
+ *       the program's own call                    ... inside = 0
+ *
+ * Of both stores and loads that follow, at least one thread sees the other's (they are sequentially consistent).
+ *
+ * Context: sandbox_begins: ordinary code. The rest: any. */
+#ifndef PENUMBRA_RUNTIME_SANDBOX_H
+#define PENUMBRA_RUNTIME_SANDBOX_H
+
+#include "runtime/runtime.h"
+
+/* The calling thread, or one that we know, may be about to enter a sandbox. Returns when no thread of ours makes a system
+ * call of its own any more; or after two seconds, as somebody may have stopped one there. */
+void sandbox_begins(void);
+/* What is made in a sandbox is not observed, but counted. */
+void sandbox_left_out_as(uint32_t threads, uint32_t processes);
+
+/* Around what looks at rt_quiet_as() and then makes system calls. Nests; in a thread with a state (handlers) it returns
+ * what sandbox_out_as is to be told. */
+static inline uint32_t sandbox_in_as(struct rt_thread *t)
+{
+    if (t)
+        return __atomic_exchange_n(&t->inside, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&rt.inside, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+static inline void sandbox_out_as(struct rt_thread *t, uint32_t before)
+{
+    if (t)
+        __atomic_store_n(&t->inside, before, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_sub(&rt.inside, 1, __ATOMIC_RELEASE);
+}
+
+#endif
