@@ -290,8 +290,10 @@ static enum engine_action call_SEND_MESSAGE(struct engine_thread *t)
 /* Of a file of the shadow's own; of others success is assumed. */
 static enum engine_action call_SIZE(struct engine_thread *t)
 {
-    if (shadow_file_of(ARG1(t)) != FILE_OWN)
+    if (shadow_file_of(ARG1(t)) != FILE_OWN) {
+        shadow_file_write_as(ARG1(t), 0, false);
         return done(t, 0);
+    }
     if (t->gpr[ENGINE_RAX] == SYS_fallocate)
         shadow_file_grow_as(ARG4(t));
     return done(t, plain(t));
@@ -326,6 +328,8 @@ static enum engine_action call_IOCTL(struct engine_thread *t)
     bool asks = ARG2(t) == TCGETS || ARG2(t) == TIOCGWINSZ;
     if (asks && kind != FILE_UNKNOWN && kind != FILE_DEVICE && kind != FILE_OTHER)
         return done(t, -ENOTTY);
+    if (kind == FILE_OWN)
+        return done(t, plain(t));
     ends(t, END_SYSTEM_CALL);
 }
 

@@ -447,7 +447,7 @@ def goes_on():
             expect(time.monotonic() < end, f"{options}: {shadows}")
 
     until_one(options, lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000)
-    # It does what its program does, in whichever engine: all of it is one loop, of which a fifth is observed.
+    # It does what its program does, in whichever engine: all of it is one loop, of which a tenth is observed.
     shadows = until_one(options, lambda shadows: shadows["passed"] > 300_000_000)
     more = shadows["instructions"] - 100_000_000 * shadows["started"]
     expect(0 < more < shadows["passed"] / 2 and not shadows["ended"]["fault"], f"{shadows}")
@@ -667,7 +667,8 @@ def scratch():
     expect(not ended["fault"] and not ended["memory"], f"{ended}")
     expect(calls["miscellaneous"]["openat"] >= 3 * report["shadows"]["completed"], f"{calls}")
     # One that is forked while the program has its file open does not write to it, and ends when it asks what is there.
-    expect(ended["system-call"] == 0, f"{ended}")
+    # Of the others none would be complete if a file of its own ended it: each has several.
+    expect(ended["complete"] > report["shadows"]["started"] / 10, f"{ended}")
     expect(set(glob.glob("/tmp/shadow-scratch-*")) <= left, "a shadow has left a file")
 
 

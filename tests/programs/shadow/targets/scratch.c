@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
         char name[] = "/tmp/shadow-scratch-XXXXXX";
         struct stat status;
         int fd = mkstemp(name);
+        ioctl(fd, 0x8004f50c, block); /* F2FS_IOC_GET_FEATURES, as sqlite3 asks */
         must(fd >= 0 && unlink(name) == 0);
         for (uint64_t n = 0; n < 8; n++) {
             for (uint64_t i = 0; i < 64; i++)
