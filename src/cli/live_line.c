@@ -27,12 +27,9 @@ void put_drops(struct buf *b, const uint64_t drops[DROP_COUNT])
         buf_puts(b, ")");
 }
 
-double overhead_percent(const struct profile_totals *t, uint32_t delivery_ns, double cost_ns)
+double overhead_percent(const struct profile_totals *t, double spent_ns)
 {
-    if (!t->cpu_ns)
-        return 0;
-    double spent = cost_ns + (double)t->deliveries * delivery_ns;
-    return 100 * spent / (double)t->cpu_ns;
+    return t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0;
 }
 
 void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns)
@@ -88,7 +85,7 @@ static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
         put_drops(b, t.drops);
     }
     buf_printf(b, ", %.1f%% overhead]",
-               overhead_percent(&t, spool_header(s)->config.delivery_ns, (double)t.cost_ns));
+               overhead_percent(&t, (double)t.cost_ns + (double)t.deliveries * spool_header(s)->config.delivery_ns));
 }
 
 void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,

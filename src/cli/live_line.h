@@ -26,7 +26,7 @@ void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
 void live_line_erase(struct live_line *l);
 
 /* Cost of the handlers and of signal delivery, in percent of the CPU time of the program. */
-double overhead_percent(const struct profile_totals *t, uint32_t delivery_ns, double cost_ns);
+double overhead_percent(const struct profile_totals *t, double spent_ns);
 
 /* "1 process", "3 processes". */
 void put_count(struct buf *b, uint64_t n, const char *one, const char *many);

@@ -12,13 +12,6 @@
 #include "profile/spool_read.h"
 #include "sigsafe/shadow_place.h"
 
-static double total_cost_ns(const struct profile *p)
-{
-    struct profile_totals t;
-    profile_totals(p, &t);
-    return (double)t.cost_ns;
-}
-
 static void put_size(struct buf *b, const char *path)
 {
     struct stat st;
@@ -139,8 +132,7 @@ static void say(const struct record_result *r, const struct profile *p)
     if (!is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
-        buf_printf(&b, ", %.1f%% overhead",
-                   overhead_percent(&t, p->delivery_ns, total_cost_ns(p)));
+        buf_printf(&b, ", %.1f%% overhead", overhead_percent(&t, profile_spent_ns(p, &t)));
     }
     buf_printf(&b, " -> %s", r->shown);
     put_size(&b, r->output);

@@ -1,4 +1,5 @@
 #include "profile/profile.h"
+#include "profile/shadows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,12 @@ static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUN
         out->drops[i] += drops[i];
         out->dropped_all += i == DROP_PAUSED ? 0 : drops[i];
     }
+}
+
+double profile_spent_ns(const struct profile *p, const struct profile_totals *t)
+{
+    double spent = (double)t->cost_ns + (double)t->deliveries * (double)p->delivery_ns;
+    return spent + (p->shadows ? (double)p->shadows->cost_ns : 0);
 }
 
 void profile_totals(const struct profile *p, struct profile_totals *out)

@@ -175,8 +175,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
                        const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    double delivery = (double)t->deliveries * (double)p->delivery_ns;
-    double spent = (double)t->cost_ns + delivery;
+    double spent = profile_spent_ns(p, t);
     field(out, style, "cost");
     if (t->cpu_ns && !has_sandbox(p))
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
@@ -189,6 +188,8 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
                 text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
                 t->deliveries == 1 ? "" : "s", text_duration(c, (double)p->delivery_ns),
                 t->deliveries == 1 ? "" : " each");
+    if (p->shadows)
+        fprintf(out, ", %s for shadows", text_duration(a, (double)p->shadows->cost_ns));
     if (p->budget_ppm)
         fprintf(out, " (budget %.4g%%)", p->budget_ppm / 1e4);
     fputc('\n', out);

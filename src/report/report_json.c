@@ -82,7 +82,7 @@ static void write_losses(struct json *j, const struct view *v)
     json_key_u64(j, "handler_ns", t.cost_ns);
     json_key_u64(j, "deliveries", t.deliveries);
     json_key_u64(j, "delivery_ns", p->delivery_ns);
-    double spent = (double)t.cost_ns + (double)t.deliveries * (double)p->delivery_ns;
+    double spent = profile_spent_ns(p, &t);
     json_key(j, "percent_of_cpu");
     json_double(j, t.cpu_ns ? 100 * spent / (double)t.cpu_ns : NAN);
     json_close(j, '}');
