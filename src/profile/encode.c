@@ -285,11 +285,8 @@ static uint32_t put_shadows(struct section_out *to, const struct profile_shadows
 
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
-    enum {
-        META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT,
-        MORE_MAX = 12 + SECTIONS_COUNTS + SECTIONS_VALUES
-    };
-    struct section_out s[COUNT + MORE_MAX] = {
+    enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT };
+    struct section_out s[SECTION_TYPES] = { /* none occurs twice */
         [META] = {.type = SECTION_META},           [REASONS] = {.type = SECTION_REASONS},
         [IMAGES] = {.type = SECTION_IMAGES},       [PROCESSES] = {.type = SECTION_PROCESSES},
         [FRAMES] = {.type = SECTION_FRAMES},       [THREADS] = {.type = SECTION_THREADS},

@@ -317,8 +317,10 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->paused_ns = elapsed(r, s, &s->pause_start_ns, &s->paused_ns);
     to->phases_refused = s->phases_refused;
     to->sandboxed = __atomic_load_n(&s->sandboxed, __ATOMIC_RELAXED);
-    to->sandbox_threads = __atomic_load_n(&s->sandbox_threads, __ATOMIC_RELAXED);
-    to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
+    if (to->sandboxed) {
+        to->sandbox_threads = __atomic_load_n(&s->sandbox_threads, __ATOMIC_RELAXED);
+        to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
+    }
     r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->trigger, "malloc") == 0,
                                             .peak_id = load(&s->heap.peak_id)};
     if (r->tree_kind.heap) {

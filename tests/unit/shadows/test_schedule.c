@@ -107,7 +107,7 @@ static void begin(uint64_t seed, uint64_t number)
 {
     static struct spool_config config;
     static ucontext_t interrupted;
-    const struct shadow_start start = {.context = &interrupted, .seat = &seat, .tid = FIRST, .number = number};
+    const struct shadow_start start = {.context = &interrupted, .seat = &seat, .tid = FIRST, .number = number, .whole = true};
     config = (struct spool_config){.shadow_flags = SHADOW_THREADS, .seed = seed};
     rt.config = &config;
     syscall(SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, &fs);
