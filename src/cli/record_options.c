@@ -61,8 +61,8 @@ static const struct row {
     {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from or waits for\n"
                                        "pipes, sockets and the like: what it gets is kept for them"},
     {OPT_THREADS, "threads", "WHICH", "whether a shadow has the interrupted thread alone (one) or all\n"
-                                      "of the program, in turns (all); default auto: all where several\n"
-                                      "run, or shadows of one have ended since it waited for another"},
+                                      "of the program, in turns (all); default auto: all within a\n"
+                                      "budget, where several run, or where one waited for another"},
     {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all and auto: how long to wait for all threads\n"
                                              "to stop before a shadow is made (default 20ms)"},
     {OPT_SEED, "seed", "N", "of --threads all and auto: what the order of turns is drawn from\n"

@@ -337,14 +337,15 @@ static bool barriers_fail(void)
 }
 
 /* A shadow is to have all threads. If it is not decided: where several have been interrupted, or shadows that had one have
- * ended as it waited for others, or ended. */
+ * ended as it waited for others, or ended. Long shadows are few, and will come to such a wait: none of them is risked. */
 static bool threads_wanted(void)
 {
     const uint64_t *ended = monitor.record->ended;
-    if (!(rt.config->shadow_flags & SHADOW_THREADS_AUTO))
-        return rt.config->shadow_flags & SHADOW_THREADS;
-    return (monitor.several || ended[END_WAIT] || ended[END_EXIT]) && rt.config->mechanism == MECHANISM_PERF &&
-           has_other_threads() && !barriers_fail();
+    uint32_t flags = rt.config->shadow_flags;
+    if (!(flags & SHADOW_THREADS_AUTO))
+        return flags & SHADOW_THREADS;
+    return (flags & SHADOW_GOES_ON || monitor.several || ended[END_WAIT] || ended[END_EXIT]) &&
+           rt.config->mechanism == MECHANISM_PERF && has_other_threads() && !barriers_fail();
 }
 
 static void threads_note(const struct rt_thread *t)

@@ -195,6 +195,10 @@ def threads_auto():
     expect(there["barriers"] == sum(there["gave_up"].values()) == 0, f"barriers for a single thread: {there}")
     pool = [target("shadow_pool"), "500"]
     until(pool, lambda shadows: shadows["threads"]["switches"] > 0, "--barrier-timeout", "1s")
+    few = Recording([target("shadow_waits"), "400"], ("--carrier", "shadow", "--tool", "paths", "--budget", "20"))
+    few = few.report["shadows"]
+    asked = few["threads"]["barriers"] + sum(few["threads"]["gave_up"].values())
+    expect(asked >= few["started"] > 0, f"a long shadow was risked with one thread: {few}")
     there = record(pool, "--threads", "one").report["shadows"]["threads"]
     expect(there["barriers"] == 0, f"barriers without being asked for: {there}")
     noperf = os.path.join(os.environ["HARNESS_TARGETS"], "noperf")
