@@ -44,11 +44,11 @@ EXPORT void _Exit(int status)
     __builtin_unreachable();
 }
 
-/* A filter is noted before it is there. Who gives none only asks whether there are such (Firefox): that fails, but where
+/* A filter is noted before it is there, the first one. Who gives none only asks whether there are such (Firefox): that fails, but where
  * memory begins at address 0. True: to be noted when it has succeeded. */
 static bool sandbox_expect(bool only_asks)
 {
-    if (process_foreign_as())
+    if (rt_quiet_as() || process_foreign_as()) /* a second filter: under the first one that would be deadly to look at */
         return false;
     if (!only_asks)
         sandbox_begins();

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(SYS_write),
+        ALLOW(SYS_prctl),
         ALLOW(SYS_exit_group),
         ALLOW(SYS_rt_sigreturn),
         ALLOW(SYS_rt_sigprocmask),
@@ -38,6 +39,8 @@ int main(int argc, char **argv)
                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
         return 1;
     }
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) /* a second stage */
+        return 3;
     volatile unsigned long r = spin(500000000);
     (void)r;
     int status;
