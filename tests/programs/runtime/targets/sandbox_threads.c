@@ -17,9 +17,11 @@
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static volatile unsigned long results[3];
+static int begun; /* atomic: threads that libc makes no system calls for any more */
 
 static void *work(void *result)
 {
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
     *(volatile unsigned long *)result = spin(40000000);
     return NULL;
 }
@@ -41,6 +43,8 @@ static int child(void)
     for (int i = 0; i < 3; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)&results[i]) != 0)
             return 2;
+    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != 3)
+        results[0] = spin(10000);
     results[0] = spin(10000000);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
