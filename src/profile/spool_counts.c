@@ -328,10 +328,11 @@ static bool add_result(struct reader *q, const struct spool_thing *t, uint32_t k
 /* Of a word's values what one of its elements had: a sample of its stream, as good as the word's. */
 static void take_lane(union result_list *to, const struct hotlist *from, unsigned at, unsigned bytes)
 {
+    const uint64_t mask = bytes < sizeof mask ? (UINT64_C(1) << 8 * bytes) - 1 : UINT64_MAX;
     struct hotlist *list = &to->list;
     *list = (struct hotlist){.observed = from->observed, .steps = from->steps};
     for (uint32_t i = 0; i < from->count && i <= HOTLIST_CONCISE_MAX; i++) {
-        uint64_t bits = from->entries[i].bits >> 8 * at & ((UINT64_C(1) << 8 * bytes) - 1);
+        uint64_t bits = from->entries[i].bits >> 8 * at & mask;
         struct hotlist_entry *entry = hotlist_find(list, (struct hotlist_value){.bits = bits});
         if (entry)
             entry->count = add_saturated(entry->count, from->entries[i].count);
