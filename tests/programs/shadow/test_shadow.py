@@ -639,7 +639,8 @@ def input_log():
     odd, even = instructions(report, "work_odd"), instructions(report, "work_even")
     expect(0 < odd < even, f"one in four numbers is odd's: {odd} and {even}, {report['shadows']}")
     shadows = until(large, lambda s: s["input_lost"] > 0, "--log-input")["shadows"]
-    expect(shadows["replayed"] == 0 and shadows["ended"]["input"] >= shadows["input_lost"], f"large: {shadows}")
+    # What has come only in part by then is little enough to be kept.
+    expect(shadows["replayed"] < shadows["input_lost"] <= shadows["ended"]["input"], f"large: {shadows}")
 
 
 def input_bad():
