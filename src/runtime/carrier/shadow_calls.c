@@ -212,8 +212,7 @@ static void size_known_as(const struct engine_thread *t)
 
 static enum engine_action call_STAT(struct engine_thread *t)
 {
-    const char *path = (const char *)ARG2(t); /* of newfstatat: an empty one is the descriptor's */
-    if (t->gpr[ENGINE_RAX] == SYS_fstat || !path || !*path)
+    if (t->gpr[ENGINE_RAX] == SYS_fstat || ARG4(t) & AT_EMPTY_PATH)
         size_known_as(t);
     return done(t, plain(t));
 }
