@@ -171,6 +171,11 @@ void whole_thread_begun_as(struct engine_thread *child)
 
 /* ---- stops ---- */
 
+bool whole_some_left_as(void)
+{
+    return __atomic_load_n(&whole_left_count, __ATOMIC_RELAXED) != 0;
+}
+
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why)
 {
     /* This faults natively, or is an instruction that we do not know. */

@@ -51,6 +51,9 @@ struct whole_thread {
 /* What struct engine_carrier needs, with whole_system_call_as, but for `trust`. */
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why);
 
+/* A thread has left, and goes on natively. */
+bool whole_some_left_as(void);
+
 /* The calling process, in its only thread: everything after this call's return is under the engine;
  * signal actions are taken over and glibc's restartable sequence is unregistered. False: natively,
  * as before. Ordinary code. rseq: of glibc's registration, or NULL. */

@@ -1,8 +1,9 @@
 #include "profile/profile.h"
-#include "profile/shadows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/shadows.h"
 
 struct profile *profile_new(void)
 {
@@ -88,6 +89,14 @@ double profile_spent_ns(const struct profile *p, const struct profile_totals *t)
 {
     double spent = (double)t->cost_ns + (double)t->deliveries * (double)p->delivery_ns;
     return spent + (p->shadows ? (double)p->shadows->cost_ns : 0);
+}
+
+uint32_t profile_sandboxed(const struct profile *p)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        count += p->processes[i].sandboxed;
+    return count;
 }
 
 void profile_totals(const struct profile *p, struct profile_totals *out)

@@ -174,6 +174,8 @@ void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows. What of the latter are
  * triggers is in it twice. */
 double profile_spent_ns(const struct profile *p, const struct profile_totals *t);
+/* How many processes may have entered a sandbox. */
+uint32_t profile_sandboxed(const struct profile *p);
 
 /* Names and sentences of reasons.h, by enumerator; "?" out of range. */
 const char *profile_drop_name(unsigned drop);

@@ -125,10 +125,7 @@ bool section_heap_get(struct decoder *d)
 
 bool section_sandboxes_needed(const struct profile *p)
 {
-    for (uint32_t i = 0; i < p->process_count; i++)
-        if (p->processes[i].sandboxed)
-            return true;
-    return false;
+    return profile_sandboxed(p) != 0;
 }
 
 void section_sandboxes_put(struct section_out *out, const struct profile *p)

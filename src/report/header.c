@@ -163,21 +163,13 @@ static void write_losses(FILE *out, const struct profile *p, const struct profil
                      profile_truncation_sentence(i));
 }
 
-static bool has_sandbox(const struct profile *p)
-{
-    for (uint32_t i = 0; i < p->process_count; i++)
-        if (p->processes[i].sandboxed)
-            return true;
-    return false;
-}
-
 static void write_cost(FILE *out, const struct profile *p, const struct profile_totals *t,
                        const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     double spent = profile_spent_ns(p, t);
     field(out, style, "cost");
-    if (t->cpu_ns && !has_sandbox(p))
+    if (t->cpu_ns && !profile_sandboxed(p))
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
@@ -248,9 +240,8 @@ static void write_phases(FILE *out, const struct profile *p, const struct profil
 static void write_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    uint64_t sandboxed = 0, threads = 0, processes = 0;
+    uint64_t sandboxed = profile_sandboxed(p), threads = 0, processes = 0;
     for (uint32_t i = 0; i < p->process_count; i++) {
-        sandboxed += p->processes[i].sandboxed;
         threads = add_saturated(threads, p->processes[i].sandbox_threads);
         processes = add_saturated(processes, p->processes[i].sandbox_processes);
     }

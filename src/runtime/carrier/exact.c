@@ -12,7 +12,6 @@
 #include "tools/tools.h"
 
 static struct spool_counts *counts; /* NULL: the spool was full */
-static bool some_left;              /* a thread goes on natively */
 
 static struct rt_thread *state_of(const struct engine_thread *t)
 {
@@ -24,7 +23,7 @@ static struct trust_range exact_trust(void *data, uint64_t address)
 {
     struct trust_range range = mappings_trust_as(address);
     (void)data;
-    if (range.trust == TRUST_CHECKED && !__atomic_load_n(&some_left, __ATOMIC_RELAXED))
+    if (range.trust == TRUST_CHECKED && !whole_some_left_as())
         range.trust = TRUST_MAPPED;
     return range;
 }
@@ -65,7 +64,6 @@ static bool exact_fork_child(struct engine_thread *t)
 
 static void exact_left(struct engine_thread *t, enum stop_reason why)
 {
-    __atomic_store_n(&some_left, true, __ATOMIC_RELAXED);
     /* The filter may be for all threads, and the engine's own system calls are not what it expects. Who makes some now
      * has the lock, which the next line waits for. */
     if (why == STOP_SANDBOX)

@@ -304,21 +304,28 @@ static unsigned lanes_of(const struct model_insn *in)
     return EIGHT;
 }
 
+bool model_bank(ZydisRegister reg, unsigned *bank)
+{
+    switch (ZydisRegisterGetClass(reg)) {
+    case ZYDIS_REGCLASS_XMM: *bank = X86_BANK_XMM; return true;
+    case ZYDIS_REGCLASS_YMM: *bank = X86_BANK_YMM; return true;
+    case ZYDIS_REGCLASS_ZMM: *bank = X86_BANK_ZMM; return true;
+    case ZYDIS_REGCLASS_MMX: *bank = X86_BANK_MMX; return true;
+    case ZYDIS_REGCLASS_MASK: *bank = X86_BANK_MASK; return true;
+    default: return false;
+    }
+}
+
 /* Vector, MMX, mask and tile registers. */
 static void vector_register(const ZydisDecodedOperand *o, struct x86_form *form)
 {
     unsigned bank, field;
     if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
         return;
-    switch (ZydisRegisterGetClass(o->reg.value)) {
-    case ZYDIS_REGCLASS_XMM: bank = X86_BANK_XMM; break;
-    case ZYDIS_REGCLASS_YMM: bank = X86_BANK_YMM; break;
-    case ZYDIS_REGCLASS_ZMM: bank = X86_BANK_ZMM; break;
-    case ZYDIS_REGCLASS_MMX: bank = X86_BANK_MMX; break;
-    case ZYDIS_REGCLASS_MASK: bank = X86_BANK_MASK; break;
-    case ZYDIS_REGCLASS_TMM: form->lanes |= LANES_TILE; return;
-    default: return;
-    }
+    if (ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_TMM)
+        form->lanes |= LANES_TILE;
+    if (!model_bank(o->reg.value, &bank))
+        return;
     switch (o->encoding) {
     case ZYDIS_OPERAND_ENCODING_MODRM_REG: field = VECTOR_REG; break;
     case ZYDIS_OPERAND_ENCODING_MODRM_RM: field = VECTOR_RM; break;

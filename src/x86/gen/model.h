@@ -34,4 +34,7 @@ void model_form(struct model *m, const struct model_insn *in, struct x86_form *f
 /* The flags of enum X86_CF...: from a mask of Zydis. */
 unsigned model_flags(ZydisAccessedFlagsMask mask);
 
+/* The bank (enum x86_bank) of a vector, MMX or mask register. False: it is none. */
+bool model_bank(ZydisRegister reg, unsigned *bank);
+
 #endif

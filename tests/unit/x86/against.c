@@ -153,7 +153,6 @@ static void compare_memory(struct against *a, const struct model_insn *in, const
             ZydisMnemonicGetString(in->insn.mnemonic));
 }
 
-/* All that the table says, against what it would say of just this instruction. */
 /* The first vector, MMX or mask register that the instruction writes; *more: another one, or a tile. Numbers are from 1 on,
  * and a hundred more for each bank; 0: none. */
 static unsigned vector_written(const struct model_insn *in, bool *more)
@@ -165,15 +164,9 @@ static unsigned vector_written(const struct model_insn *in, bool *more)
         unsigned bank;
         if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
             continue;
-        switch (ZydisRegisterGetClass(o->reg.value)) {
-        case ZYDIS_REGCLASS_XMM: bank = X86_BANK_XMM; break;
-        case ZYDIS_REGCLASS_YMM: bank = X86_BANK_YMM; break;
-        case ZYDIS_REGCLASS_ZMM: bank = X86_BANK_ZMM; break;
-        case ZYDIS_REGCLASS_MMX: bank = X86_BANK_MMX; break;
-        case ZYDIS_REGCLASS_MASK: bank = X86_BANK_MASK; break;
-        case ZYDIS_REGCLASS_TMM: *more = true; continue;
-        default: continue;
-        }
+        *more |= ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_TMM;
+        if (!model_bank(o->reg.value, &bank))
+            continue;
         if (o->encoding == ZYDIS_OPERAND_ENCODING_MASK) {
             *more = true;
             continue;
@@ -223,6 +216,7 @@ static void compare_values(struct against *a, const struct model_insn *in, const
     }
 }
 
+/* All that the table says, against what it would say of just this instruction. */
 static void compare_form(struct against *a, const struct model_insn *in, const struct x86_insn *got,
     const uint8_t *code)
 {
