@@ -4,7 +4,6 @@ Copies of one round: plain call paths and values, both at 4 kHz, where what is l
 differ by; the report's own `cost` of both is the account. And at the default rate, with as many bursts as are allowed."""
 import os
 import statistics
-import sys
 
 import overhead
 import pairs
@@ -18,12 +17,10 @@ WAYS = {"plain": (4000, ()), "near": (4000, (*EVERY, "--skip", "0", "--length", 
 TITLES = {"near": "4,000 Hz, `--every 1 --skip 0 --length 1`", "all": "4,000 Hz, `--every 1`", "default": "997 Hz, the default"}
 PLAIN = {"near": "plain", "all": "plain", "default": "default-plain"}
 PROGRAMS = ["cc1", "sqlite3"]
-DEEP = 50000  # a report's tree of call paths is nested so deep at most
 
 
 def account(a, folder):
     """(nanoseconds that the runtime says it took, bursts) of a recording."""
-    sys.setrecursionlimit(max(DEEP, sys.getrecursionlimit()))
     report = profilers.penumbra_totals(a.tools, os.path.join(folder, "penumbra.pnb"))
     return report["overhead"]["handler_ns"], (report.get("engine") or {}).get("bursts", 0)
 

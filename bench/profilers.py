@@ -3,11 +3,13 @@ import glob
 import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 
 from pairs import Copy
 
 GPERFTOOLS = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
+DEEP = 50000  # a report's tree of call paths is nested so deep at most
 
 
 @dataclass
@@ -102,6 +104,7 @@ def penumbra_json(tools, file, *options):
     if done.returncode != 0:
         raise RuntimeError(f"penumbra report --json {file} exited {done.returncode}: "
                            f"{done.stderr.decode(errors='replace')[-400:]}")
+    sys.setrecursionlimit(max(DEEP, sys.getrecursionlimit()))
     return json.loads(done.stdout)
 
 

@@ -19,11 +19,12 @@ import store
 SIZES = ("1M", "10M", "100M")
 LOADS = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
 BUDGET = "1%"
+ALONE = "1% alone"  # no native copy: nobody shares the program's core
 MATRICES = {
-    "quick": {"paths": [("100M", 0.25), BUDGET], "results": [BUDGET]},
-    "diagonal": {"paths": [("1M", 0.0625), ("10M", 0.25), ("100M", 0.25), ("100M", 1.0), ("10M", 2.0), BUDGET],
-                 "results": [("10M", 0.25), ("100M", 0.25), BUDGET]},
-    "full": {tool: [(s, load) for s in SIZES for load in LOADS] + [BUDGET] for tool in ("paths", "results")},
+    "quick": {"paths": [("100M", 0.25), BUDGET, ALONE], "results": [BUDGET, ALONE]},
+    "diagonal": {"paths": [("1M", 0.0625), ("10M", 0.25), ("100M", 0.25), ("100M", 1.0), ("10M", 2.0), BUDGET, ALONE],
+                 "results": [("10M", 0.25), ("100M", 0.25), BUDGET, ALONE]},
+    "full": {tool: [(s, load) for s in SIZES for load in LOADS] + [BUDGET, ALONE] for tool in ("paths", "results")},
 }
 BUDGET_ROUNDS = 3  # a difference of 1% needs more of them
 SECONDS_A_ROUND = 13
@@ -31,10 +32,10 @@ SECONDS_A_ROUND = 13
 
 class Cell(collections.namedtuple("Cell", "tool what")):
     def name(self):
-        return BUDGET if self.what == BUDGET else f"{self.what[0]}@{self.what[1]:g}"
+        return self.what if isinstance(self.what, str) else f"{self.what[0]}@{self.what[1]:g}"
 
     def options(self):
-        if self.what == BUDGET:
+        if isinstance(self.what, str):
             return ["--budget", BUDGET.rstrip("%")]
         return ["--sample-size", self.what[0], "--load", str(self.what[1])]
 
@@ -116,21 +117,24 @@ def observed_row(a, cell, program, profile, references_of):
 
 
 def one_round(a, cell, program, references_of):
-    copies = [pairs.Copy("native", lambda hold, out: hold()), pairs.Copy("shadow", record(a, cell))]
+    copies = [pairs.Copy("native", lambda hold, out: hold())] if cell.what != ALONE else []
+    copies.append(pairs.Copy("shadow", record(a, cell)))
     with ShadowRound(a.tools.hold, program, copies, a.core) as one:
         outcomes = one.run()
-        profile = os.path.join(one.folder_of(copies[1]), "out", "penumbra.pnb")
+        profile = os.path.join(one.folder_of(copies[-1]), "out", "penumbra.pnb")
         row = observed_row(a, cell, program, profile, references_of)
-    native, mine = outcomes["native"], outcomes["shadow"]
-    row |= {"native_us": native.own_us, "own_us": mine.own_us, "faults": mine.extra["faults"],
-            "native_faults": native.extra["faults"], "shadow_us": mine.extra["shadow_us"], "revision": a.revision,
+    native, mine = outcomes.get("native"), outcomes["shadow"]
+    row |= {"own_us": mine.own_us, "faults": mine.extra["faults"], "shadow_us": mine.extra["shadow_us"], "revision": a.revision,
             "load_average": round(os.getloadavg()[0], 1)}
-    harm = pairs.harm(native, mine, program)
+    if native:
+        row |= {"native_us": native.own_us, "native_faults": native.extra["faults"]}
+    harm = pairs.harm(native, mine, program) if native else None
     return row | ({"harm": harm} if harm else {})
 
 
 def slowdown(row):
-    return 100 * (row["own_us"] / row["native_us"] - 1)
+    """In percent; None: there was no native copy."""
+    return 100 * (row["own_us"] / row["native_us"] - 1) if "native_us" in row else None
 
 
 def line(row):
@@ -138,7 +142,8 @@ def line(row):
     if row.get("diff_top") is not None:
         match = f"diff-top {row['diff_top']:.2f}%"
     share = row["coverage"] if row["coverage"] is not None else row["coverage_estimated"]
-    return (f"slowdown {slowdown(row):6.2f}%  coverage {100 * share:6.3f}%  {match:14} {row['completed']} of "
+    slower = slowdown(row)
+    return (("alone            " if slower is None else f"slowdown {slower:6.2f}%") + f"  coverage {100 * share:6.3f}%  {match:14} {row['completed']} of "
             f"{row['started']} completed" + (f"  HARM: {row['harm']}" if "harm" in row else ""))
 
 

@@ -19,7 +19,7 @@ def percent_of(row, name):
 
 def faults_more(row):
     """The page fault rate's increase in percent (faults by the program's CPU time)."""
-    if not row["native_faults"]:
+    if not row.get("native_faults"):
         return None
     rate, native = row["faults"] / row["own_us"], row["native_faults"] / row["native_us"]
     return 100 * (rate / native - 1)
@@ -57,7 +57,7 @@ WORDS = ("\nA native copy and one under shadows start together and share one cor
 
 def cells(data, tool):
     """Keys of the cells of a tool that were measured, in the paper's order: (sample size, load)."""
-    found = {e["cell"] for e in data.values() if e["tool"] == tool} - {shadows.BUDGET}
+    found = {e["cell"] for e in data.values() if e["tool"] == tool}
     return [(s, load) for s in shadows.SIZES for load in shadows.LOADS if f"{s}@{load:g}" in found]
 
 
@@ -174,6 +174,25 @@ def budget_section(data, tool):
             f"cost. More than a quarter above the budget: {sum(v > 125 for v in medians['window'])} programs.\n")
 
 
+def alone_section(data):
+    """What a program that has its core for itself gets for the same budget: it is over sooner."""
+    columns = [("paths", "match", "weight match, %", 1), ("paths", "coverage", "coverage by paths, %", 2), ("results", "diff", "diff-top, %", 2),
+               ("results", "coverage", "coverage by results, %", 2)]
+    rows, by_column = [], [[] for _ in columns]
+    for program in suite.SUITE:
+        values = [value(data, program, tool, shadows.ALONE, m) for tool, m, _, _ in columns]
+        if any(v is not None for v in values):
+            rows.append([program.name] + [tables.shown(v, c[3]) for v, c in zip(values, columns)])
+        for found, v in zip(by_column, values):
+            found += [] if v is None else [v]
+    if not rows:
+        return ""
+    rows.append(["**median**"] + [f"**{tables.shown(statistics.median(v), c[3])}**" if v else "" for v, c in zip(by_column, columns)])
+    return ("\n## Alone\n\nIn the pairs above the program shares its core, so that it takes twice as long, and shadows, on the other core, see twice "
+            "as much of it. Without a native copy, each on a core of its own, at the same budget:\n\n"
+            + tables.table(["program"] + [c[2] for c in columns], rows))
+
+
 def ends_section(data):
     """How shadows ended, by tool, in all rounds."""
     rows = []
@@ -219,7 +238,7 @@ def run(a, say):
     text = tables.head_lines("Shadows", ["bench/run.py prepare", "bench/run.py shadows"], data.values())
     text += WORDS + load_sentence(data) + harm_sentence(data) + "\n## Beside the paper\n\n" + paper_table(data)
     text += "".join(budget_section(data, t) for t in ("paths", "results"))
-    text += "".join(figure(data, i, f) for i, f in enumerate(FIGURES, 1)) + ends_section(data)
+    text += alone_section(data) + "".join(figure(data, i, f) for i, f in enumerate(FIGURES, 1)) + ends_section(data)
     tables.write("shadows.md", text)
     tables.write_json("shadows.json", data)
     say("docs/results/shadows.md")

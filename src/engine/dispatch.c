@@ -60,7 +60,7 @@ static struct block *block_first_as(struct engine_thread *t, bool entry, enum st
         if (!spare || tail)
             return tail;
     }
-    if (e->config.budget)
+    if (e->config.budget && !e->config.loose)
         request.spare = spare;
     return block_make_as(t, request, why);
 }
@@ -102,20 +102,16 @@ static bool vsyscall_as(struct engine_thread *t)
 static uint32_t enter_as(struct engine_thread *t, const struct block *block)
 {
     t->next = (uint64_t)(uintptr_t)cache_at(&t->engine->cache, block->body);
-    if (t->engine->steals)
-        t->stolen = t->gpr[ENGINE_R15];
-    else
-        t->ring = t->gpr[ENGINE_R15];
+    uint64_t r15 = t->gpr[ENGINE_R15];
+    t->ring = t->engine->steals ? stolen_leave(t, r15) : r15;
     return ENGINE_CONTINUE;
 }
 
 /* The registers have come from translated code: r15 may be the tool's. */
 static void arrive(struct engine_thread *t)
 {
-    if (t->engine->steals) {
-        t->ring = t->gpr[ENGINE_R15];
-        t->gpr[ENGINE_R15] = t->stolen;
-    }
+    if (t->engine->steals)
+        t->gpr[ENGINE_R15] = stolen_arrive(t, t->gpr[ENGINE_R15]);
 }
 
 static uint32_t stop_as(struct engine_thread *t, enum stop_reason why)
@@ -199,6 +195,8 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
 static uint32_t tail_as(struct engine_thread *t, uint32_t number)
 {
     struct engine *e = t->engine;
+    if (e->config.loose) /* it looks before it counts */
+        return go_on_as(t, stop_as(t, STOP_BUDGET));
     t->budget += block_at(&e->blocks, number)->count;
     if (t->budget <= 0 && !e->config.late)
         return go_on_as(t, stop_as(t, STOP_BUDGET));

@@ -214,26 +214,34 @@ static bool windows_grow_as(struct engine *e, uint32_t ids)
 }
 
 /* The collector has been told that storage runs short, but on a busy machine it takes its time. A whole run can
- * wait for it, now and then; a burst cannot. */
-static bool storage_wait_as(struct engine *e)
+ * wait for it, now and then, and so can a shadow, though not as long as others wait for the lock that it may hold; a burst
+ * cannot. */
+bool engine_storage_wait_as(struct engine *e)
 {
-    enum { WAITS = 5000, NANOSECONDS = 1000000 }; /* in a row */
+    enum { WAITS = 5000, SHARED_WAITS = 500, NANOSECONDS = 1000000 }; /* in a row */
     static const uint64_t pause[2] = { 0, NANOSECONDS };
-    if (e->config.budget || __atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= WAITS)
+    uint32_t most = e->config.shared ? SHARED_WAITS : e->config.budget ? 0 : WAITS;
+    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= most)
         return false;
     __atomic_fetch_add(&e->storage_waits, 1, __ATOMIC_RELAXED);
     sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
     return true;
 }
 
+void engine_storage_waited(struct engine *e)
+{
+    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED))
+        __atomic_store_n(&e->storage_waits, 0, __ATOMIC_RELAXED);
+}
+
 bool hook_wait_as(struct engine_thread *t)
 {
-    return storage_wait_as(t->engine);
+    return engine_storage_wait_as(t->engine);
 }
 
 void hook_waited(struct engine_thread *t)
 {
-    __atomic_store_n(&t->engine->storage_waits, 0, __ATOMIC_RELAXED);
+    engine_storage_waited(t->engine);
 }
 
 static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
@@ -243,10 +251,12 @@ static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thin
     uint32_t id;
     do
         id = counts_thing_as(e->config.spool, e->config.counts, thing);
-    while (id == COUNTS_NONE && storage_wait_as(e));
+    while (id == COUNTS_NONE && engine_storage_wait_as(e));
     while (id != COUNTS_NONE && !windows_grow_as(e, id + 1))
-        if (!storage_wait_as(e))
+        if (!engine_storage_wait_as(e))
             return COUNTS_NONE;
+    if (id != COUNTS_NONE)
+        engine_storage_waited(e);
     return id;
 }
 

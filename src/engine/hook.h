@@ -142,8 +142,8 @@ struct spool_counts *hook_counts(const struct engine_thread *t);
 /* The return address of the procedure that the thread is in, before the instruction at pc; 0: not known. For
  * called hooks. */
 uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
-/* The spool had no room: true if the collector was given time to make some, and it is worth another try. Only a
- * whole run can wait, and not for ever: after hook_waited the time begins anew. */
+/* The spool had no room: true if the collector was given time to make some, and it is worth another try. Whole
+ * runs and shadows can wait, and not for ever: after hook_waited the time begins anew. */
 bool hook_wait_as(struct engine_thread *t);
 void hook_waited(struct engine_thread *t);
 /* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */

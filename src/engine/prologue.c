@@ -51,32 +51,66 @@ void prologue_budget_as(struct translation *x, uint8_t live_flags)
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 
-/*      test r15d, r15d                         where the flags are dead
- *      js   full
+/* Out if r15, as wide as it says, is negative:
+ *
+ *      test r15, r15                           where the flags are dead
+ *      js   out
  *
  *      mov  gs:[slot], rcx                     elsewhere
- *      movsxd rcx, r15d
+ *      mov  rcx, r15                           (movsxd of r15d)
  *      bswap rcx
- *      movzx ecx, cx                           the sign: 0 or 0xffff
+ *      movzx ecx, cl                           the sign: 0 or 0xff
  *      jrcxz 1f
- *      jmp  full
+ *      jmp  out
  *   1: mov  rcx, gs:[slot]                                                                       */
-void prologue_ring_as(struct translation *x, uint8_t live_flags)
+static void look_at_r15(struct translation *x, enum exit_kind kind, unsigned width, uint8_t live_flags)
 {
     struct emit *to = &x->hot;
     if (!(live_flags & X86_STATUS_FLAGS)) {
-        emit_test_rr(to, 4, X86_R15, X86_R15);
-        emit_jcc(to, EMIT_S, way_out(x, EXIT_RING, 0, OVER_SIZE));
-    } else {
-        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
-        emit_movsxd_rr(to, X86_RCX, X86_R15);
-        emit_bswap_r(to, 8, X86_RCX);
-        emit_movzx_rr(to, 2, X86_RCX, X86_RCX);
-        uint8_t *room = emit_jump8(to, EMIT_JRCXZ8);
-        emit_jmp(to, way_out(x, EXIT_RING, ENGINE_T_SLOT_HOOK, OVER_SIZE));
-        emit_bind8(to, room);
-        emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
+        emit_test_rr(to, width, X86_R15, X86_R15);
+        emit_jcc(to, EMIT_S, way_out(x, kind, 0, OVER_SIZE));
+        return;
     }
+    emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
+    if (width == 8)
+        emit_mov_rr(to, 8, X86_RCX, X86_R15);
+    else
+        emit_movsxd_rr(to, X86_RCX, X86_R15);
+    emit_bswap_r(to, 8, X86_RCX);
+    emit_movzx_rr(to, 1, X86_RCX, X86_RCX);
+    uint8_t *on = emit_jump8(to, EMIT_JRCXZ8);
+    emit_jmp(to, way_out(x, kind, ENGINE_T_SLOT_HOOK, OVER_SIZE));
+    emit_bind8(to, on);
+    emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
+}
+
+void prologue_ring_as(struct translation *x, uint8_t live_flags)
+{
+    look_at_r15(x, EXIT_RING, 4, live_flags);
+    span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+/* Every way round leads downwards somewhere, or through an address that is not known. */
+static bool goes_down(const struct translation *x)
+{
+    switch (x->end) {
+    case END_FALL:
+    case END_SYSCALL:
+        return false;
+    case END_JUMP:
+    case END_CALL:
+    case END_BRANCH:
+        return x->taken <= x->pc;
+    default:
+        return true;
+    }
+}
+
+void prologue_loose_as(struct translation *x, uint8_t live_flags)
+{
+    if (goes_down(x))
+        look_at_r15(x, EXIT_BUDGET, 8, live_flags);
+    emit_lea(&x->hot, 8, X86_R15, emit_at(X86_R15, -(int32_t)x->count));
     span_close_as(x, SPAN_BETWEEN, 0, 0);
 }
 

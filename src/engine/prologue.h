@@ -15,5 +15,8 @@ void prologue_ring_as(struct translation *x, uint8_t live_flags);
 
 /* Counts x->count instructions down; leaves by EXIT_BUDGET when fewer are left. */
 void prologue_budget_as(struct translation *x, uint8_t live_flags);
+/* Counts them down in r15, a loose budget (engine_config); leaves before, where less than nothing is left and the block may
+ * go on downwards. */
+void prologue_loose_as(struct translation *x, uint8_t live_flags);
 
 #endif

@@ -83,10 +83,8 @@ static const struct span *span_find(const struct blocks *b, const struct block *
 
 static void unspill(struct engine_thread *t, const struct span *span, greg_t *gregs)
 {
-    if (t->engine->steals) {
-        t->ring = (uint64_t)gregs[REG_R15];
-        greg_set(gregs, ENGINE_R15, t->stolen);
-    }
+    if (t->engine->steals)
+        greg_set(gregs, ENGINE_R15, stolen_arrive(t, (uint64_t)gregs[REG_R15]));
     if (span->kind == SPAN_CORE_RCX) {
         greg_set(gregs, ENGINE_RCX, t->slot_rcx);
         greg_set(gregs, ENGINE_R11, t->slot_r11);
@@ -152,13 +150,13 @@ static uint32_t instructions(uint64_t from, uint64_t to)
     return count;
 }
 
-bool engine_progress_as(const struct engine_thread *t, uint64_t cache_address,
-                        struct engine_progress *out)
+bool engine_progress_as(struct engine_thread *t, const greg_t *gregs, struct engine_progress *out)
 {
     const struct engine *e = t->engine;
-    if (!in_cache(e, cache_address))
+    uint64_t at = (uint64_t)gregs[REG_RIP];
+    if (!in_cache(e, at))
         return false;
-    uint32_t offset = cache_offset(&e->cache, (const uint8_t *)(uintptr_t)cache_address);
+    uint32_t offset = cache_offset(&e->cache, (const uint8_t *)(uintptr_t)at);
     const struct block *block = block_of_code_as(&e->blocks, offset);
     uint64_t pc;
     uint32_t into;
@@ -166,6 +164,8 @@ bool engine_progress_as(const struct engine_thread *t, uint64_t cache_address,
         block ? span_find(&e->blocks, block, offset - block->body, &pc, &into) : NULL;
     if (!span)
         return false;
+    if (e->config.loose)
+        t->budget = (int64_t)gregs[REG_R15];
     out->total = block->tail == BLOCK_LATE ? 1 : block->tail ? 0 : block->count;
     out->done = block->tail == BLOCK_LATE
                     ? 0
@@ -183,10 +183,8 @@ static bool enter_directly(struct engine_thread *t, greg_t *gregs)
     engine_unlock_as(e);
     if (!block)
         return false;
-    if (e->steals) {
-        t->stolen = t->gpr[ENGINE_R15];
-        gregs[REG_R15] = (greg_t)t->ring;
-    }
+    if (e->steals)
+        gregs[REG_R15] = (greg_t)stolen_leave(t, t->gpr[ENGINE_R15]);
     t->state = ENGINE_CACHE;
     gregs[REG_RIP] = (greg_t)(uintptr_t)cache_at(&e->cache, block->body);
     return true;

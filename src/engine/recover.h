@@ -29,13 +29,12 @@ enum engine_place {
  * gregs with rip less by one, and add it again where the place is not BETWEEN. */
 enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs);
 
-/* How many instructions of the block that `cache_pc` lies in come before it, and how many the block
+/* How many instructions of the block that a fault's context lies in come before it, and how many the block
  * has: a budget was counted down by all of them (by none in a tail: total is 0). In a late block, which counts one
- * by one, 0 of 1. False: not in a block. */
+ * by one, 0 of 1. A loose budget is put where it belongs, t->budget. False: not in a block. */
 struct engine_progress {
     uint32_t done, total;
 };
-bool engine_progress_as(const struct engine_thread *t, uint64_t cache_address,
-                        struct engine_progress *out);
+bool engine_progress_as(struct engine_thread *t, const greg_t *gregs, struct engine_progress *out);
 
 #endif

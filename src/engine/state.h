@@ -79,7 +79,7 @@ struct engine {
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     uint32_t storage_waits;     /* so often was the collector waited for */
-    bool steals;                /* r15 of translated code is the tool's */
+    bool steals;                /* r15 of translated code is the tool's, or what is left of a loose budget */
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
@@ -113,12 +113,33 @@ static inline unsigned engine_sharing(const struct engine *e)
     return e->config.shared ? AREA_SHARED : AREA_PLAIN;
 }
 
+/* r15 has come from translated code: the program's is where it was put. */
+static inline uint64_t stolen_arrive(struct engine_thread *t, uint64_t r15)
+{
+    t->ring = r15;
+    if (t->engine->config.loose)
+        t->budget = (int64_t)r15;
+    return t->stolen;
+}
+
+/* What r15 is to be in translated code, where the program's is this. */
+static inline uint64_t stolen_leave(struct engine_thread *t, uint64_t r15)
+{
+    t->stolen = r15;
+    if (t->engine->config.loose)
+        t->ring = (uint64_t)t->budget;
+    return t->ring;
+}
+
 void engine_lock_as(struct engine *e);
 bool engine_lock_try_as(struct engine *e);
 void engine_unlock_as(struct engine *e);
 
 /* The memory of an area, its ring included. */
 void engine_area_unmap_as(struct engine_thread *t);
+/* hook_wait_as, hook_waited (hook.h). */
+bool engine_storage_wait_as(struct engine *e);
+void engine_storage_waited(struct engine *e);
 
 /* GS base of the calling thread. */
 void engine_gs_set_as(const struct engine *e, uint64_t base);

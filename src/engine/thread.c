@@ -65,7 +65,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;
     t->hook_entry = (uint64_t)(uintptr_t)engine_hook;
     t->hook_indirect_entry = (uint64_t)(uintptr_t)engine_hook_indirect;
-    if ((e->config.shared || leave_make_as(e, t)) && (!e->steals || ring_make_as(t)))
+    if ((e->config.shared || leave_make_as(e, t)) && (!e->steals || e->config.loose || ring_make_as(t)))
         return t;
     engine_area_unmap_as(t);
     return NULL;
@@ -96,9 +96,13 @@ static bool window_share_as(struct engine *e, struct engine_thread *t, int32_t t
 bool engine_window_fault_as(struct engine_thread *t, uint64_t address)
 {
     uint64_t at = (address - (uint64_t)(uintptr_t)t->window.base) / t->engine->counter_size;
-    return t->engine->config.shared && t->window.record && at < t->window.capacity &&
-           at >= t->window.mapped &&
-           counts_window_grow_as(t->engine->config.spool, &t->window, (uint32_t)at + 1);
+    if (!t->engine->config.shared || !t->window.record || at >= t->window.capacity || at < t->window.mapped)
+        return false;
+    while (!counts_window_grow_as(t->engine->config.spool, &t->window, (uint32_t)at + 1))
+        if (!engine_storage_wait_as(t->engine))
+            return false;
+    engine_storage_waited(t->engine);
+    return true;
 }
 
 struct engine_thread *engine_thread_share_as(struct engine *e, int32_t tid,

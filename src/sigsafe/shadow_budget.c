@@ -40,9 +40,10 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
 {
-    uint64_t since = f->cpu_ns - f->fork_cpu_ns, window = shadow_budget_limit_ns(f->ppm);
+    uint64_t since = f->cpu_ns - f->fork_cpu_ns, most = shadow_most_ns(shadow_budget_limit_ns(f->ppm));
+    uint64_t again = f->last_ns < most ? f->last_ns : most;
     if (!f->ppm)
         return 2 * f->pause_ns <= since;
     return f->last_ns <= since / 1000u * f->ppm / 1000u &&
-           shadow_budget_spent(b, f->cpu_ns) + f->worst_ns <= shadow_most_ns(window);
+           shadow_budget_spent(b, f->cpu_ns) + (f->worst_ns > again ? f->worst_ns : again) <= most;
 }

@@ -64,8 +64,10 @@ const char *excuse(const uint8_t *code, const struct x86_insn *insn)
 bool bytes_are_unsafe(const uint8_t *code, unsigned size)
 {
     static const uint8_t behind_0f[] = { 0x01, 0x05, 0x31, 0x33, 0x34, 0x37, 0xa2, 0xae, 0xc7 };
+    if (size && memchr(code, 0xf1, size))
+        return true;
     for (unsigned i = 0; i + 1 < size; i++) {
-        if ((code[i] == 0xcd && code[i + 1] == 0x80) || code[i] == 0xf1)
+        if (code[i] == 0xcd && code[i + 1] == 0x80)
             return true;
         if (code[i] == 0xc7 && code[i + 1] == 0xf8)
             return true;

@@ -72,6 +72,7 @@ struct mode {
     int64_t budget;         /* instructions between stops; 0: none */
     enum trusting trusting;
     bool paired;            /* calls and returns (engine/pairs.h) */
+    bool loose;             /* the budget */
 };
 
 struct machine {

@@ -15,21 +15,23 @@
 #include "../unit/engine/callbacks.h"
 
 const struct mode modes[] = {
-    { "plain", NULL, 0, CODE_FIXED, false },
-    { "checked", NULL, 0, CODE_CHECKED, false },
-    { "budget of 1", NULL, 1, CODE_FIXED, false },
-    { "budget of 2, checked", NULL, 2, CODE_CHECKED, false },
-    { "large budget", NULL, 1 << 20, CODE_FIXED, false },
-    { "count", &tool_count, 0, CODE_FIXED, false },
-    { "blocks", &tool_blocks, 0, CODE_FIXED, false },
-    { "edges", &tool_edges, 0, CODE_FIXED, false },
-    { "path", &tool_path, 0, CODE_FIXED, false },
-    { "written", &tool_written, 0, CODE_FIXED, false },
-    { "written, budget of 1", &tool_written, 1, CODE_FIXED, false },
-    { "written, large budget, checked", &tool_written, 1 << 20, CODE_CHECKED, false },
-    { "hooks at all points", &tool_all_points, 0, CODE_FIXED, false },
-    { "paired", NULL, 0, CODE_FIXED, true },
-    { "paired written, budget of 2, checked", &tool_written, 2, CODE_CHECKED, true },
+    { "plain", NULL, 0, CODE_FIXED, false, false },
+    { "checked", NULL, 0, CODE_CHECKED, false, false },
+    { "budget of 1", NULL, 1, CODE_FIXED, false, false },
+    { "budget of 2, checked", NULL, 2, CODE_CHECKED, false, false },
+    { "large budget", NULL, 1 << 20, CODE_FIXED, false, false },
+    { "count", &tool_count, 0, CODE_FIXED, false, false },
+    { "blocks", &tool_blocks, 0, CODE_FIXED, false, false },
+    { "edges", &tool_edges, 0, CODE_FIXED, false, false },
+    { "path", &tool_path, 0, CODE_FIXED, false, false },
+    { "written", &tool_written, 0, CODE_FIXED, false, false },
+    { "written, budget of 1", &tool_written, 1, CODE_FIXED, false, false },
+    { "written, large budget, checked", &tool_written, 1 << 20, CODE_CHECKED, false, false },
+    { "hooks at all points", &tool_all_points, 0, CODE_FIXED, false, false },
+    { "paired", NULL, 0, CODE_FIXED, true, false },
+    { "paired written, budget of 2, checked", &tool_written, 2, CODE_CHECKED, true, false },
+    { "loose budget, checked", NULL, 1 << 20, CODE_CHECKED, false, true },
+    { "paired, loose budget of 1", NULL, 1, CODE_FIXED, true, true },
 };
 const unsigned mode_count = sizeof modes / sizeof *modes;
 

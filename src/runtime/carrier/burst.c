@@ -437,7 +437,7 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     if (engine_probe_fault_as(u->uc_mcontext.gregs))
         return true;
     struct engine_progress progress = {0, 0};
-    engine_progress_as(t->burst.engine, (uint64_t)u->uc_mcontext.gregs[REG_RIP], &progress);
+    engine_progress_as(t->burst.engine, u->uc_mcontext.gregs, &progress);
     enum engine_place place = engine_recover_as(t->burst.engine, u->uc_mcontext.gregs);
     if (place != PLACE_BOUNDARY && place != PLACE_CORE) {
         faults_default_as(signal); /* our own fault: the program cannot go on */

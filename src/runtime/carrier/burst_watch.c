@@ -106,6 +106,14 @@ static uint64_t word_at(const struct perf_event_mmap_page *ring, uint64_t at)
     return *(const volatile uint64_t *)(const void *)((const uint8_t *)ring + PAGE + (at & (DATA - 8)));
 }
 
+/* Whoever asks for mappings is told of forks, new threads and their ends as well (perf_event_open(2)), which change no code.
+ * Any other record says that some are missing. */
+static bool is_known(uint32_t type, uint32_t size)
+{
+    return type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT ||
+           (type == PERF_RECORD_MMAP && size >= sizeof(struct mmap_record));
+}
+
 /* What is between the ring's tail and head, which is not empty. */
 static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst_code_forgotten *gone)
 {
@@ -114,12 +122,11 @@ static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst
     while (!lost && at < head) {
         uint64_t header = word_at(ring, at);
         uint32_t type = (uint32_t)header, size = (uint32_t)(header >> 48);
-        if (type != PERF_RECORD_MMAP || size < sizeof(struct mmap_record) || size % 8) {
-            lost = true;
-            break;
+        lost = !size || size % 8 || !is_known(type, size);
+        if (type == PERF_RECORD_MMAP && !lost) {
+            uint64_t lo = word_at(ring, at + offsetof(struct mmap_record, address));
+            changed(lo, lo + word_at(ring, at + offsetof(struct mmap_record, length)), gone);
         }
-        uint64_t lo = word_at(ring, at + offsetof(struct mmap_record, address));
-        changed(lo, lo + word_at(ring, at + offsetof(struct mmap_record, length)), gone);
         at += size;
     }
     if (lost)

@@ -215,13 +215,21 @@ static uint64_t copied_since(const struct usage *now)
     return copied;
 }
 
+/* What copies cost the program: the fault, as the collector has measured it, and as much again in caches that are cold
+ * afterwards (docs/shadow.md, "Budget"). */
+static uint64_t copies_ns(uint64_t copies)
+{
+    enum { PRICE = 2 };
+    return PRICE * copies * rt.config->cow_ns;
+}
+
 /* What the last fork has cost so far: its pause, and page faults above the program's own. Before the first, what it
  * will cost: by the memory that has to be described anew. */
 static uint64_t cost_ns(const struct usage *now)
 {
     if (!monitor.record->started)
         return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
-    return monitor.pause_ns + copied_since(now) * rt.config->cow_ns;
+    return monitor.pause_ns + copies_ns(copied_since(now));
 }
 
 /* A fork comes. */
@@ -250,7 +258,7 @@ static void copies_charge(const struct usage *now)
     if (copies <= monitor.copies)
         return;
     __atomic_fetch_add(&monitor.record->copies, copies - monitor.copies, __ATOMIC_RELAXED);
-    charge(now, (copies - monitor.copies) * rt.config->cow_ns);
+    charge(now, copies_ns(copies - monitor.copies));
     monitor.copies = copies;
 }
 
@@ -262,7 +270,7 @@ static void trigger_charge(const struct usage *now)
 }
 
 /* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
- * can. The memory is only looked at where the rest agrees. */
+ * can, at the simple price of copies. The memory is only looked at where the rest agrees. */
 static bool budget_allows_as(struct usage *now)
 {
     struct budget_facts facts = {.ppm = rt.config->budget_ppm,
@@ -414,6 +422,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     input_log_need_as();
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
+    shadow_files_look_as();
     monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {

@@ -54,6 +54,8 @@ struct shadow_start {
     uint64_t child_tid, robust; /* then: what the kernel keeps for the thread */
 };
 void shadow_begin_as(const struct shadow_start *start);
+/* In the program, right before the fork: where its files stand, which it shares with the shadow. */
+void shadow_files_look_as(void);
 /* Where the collector is not the program's parent: forks a guard, which makes the shadow. Returns twice: the guard's pid
  * (or an error), and 0 in the shadow (shadow_guard.c). */
 long shadow_guard_fork_as(struct shadow_start *start);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "runtime/carrier/shadow.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
@@ -22,6 +23,14 @@ static struct {
     struct file *at;
     uint64_t count;
 } files;
+
+/* Where the program's descriptors stood before the fork: it reads on while the shadow parts from it. */
+enum { LOOKED_MOST = 508, GAP_MOST = 64, NOWHERE = -1 };
+
+static struct {
+    uint64_t count;
+    int64_t at[LOOKED_MOST]; /* by descriptor */
+} positions;
 
 static bool failed(long result)
 {
@@ -88,6 +97,20 @@ static enum shadow_file kind_of(uint32_t mode, uint32_t flags)
     }
 }
 
+/* ---- in the program ---- */
+
+/* Behind a gap there are none, or none that are known. */
+void shadow_files_look_as(void)
+{
+    uint64_t fd = 0;
+    for (unsigned gap = 0; fd < LOOKED_MOST && gap < GAP_MOST; fd++) {
+        long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
+        gap = position == -EBADF ? gap + 1 : 0;
+        positions.at[fd] = failed(position) ? NOWHERE : position;
+    }
+    positions.count = fd;
+}
+
 /* ---- parting ---- */
 
 /* "/proc/self/fd/N" */
@@ -106,7 +129,12 @@ static void name_make(char *name, long fd)
     name[at] = 0;
 }
 
-/* A description of the same file: a private one, at the same position; or its name alone. */
+static int64_t position_of(long fd)
+{
+    return (uint64_t)fd < positions.count ? positions.at[fd] : NOWHERE;
+}
+
+/* A description of the same file: a private one, where the program's was; or its name alone. */
 static long describe_as(long fd, enum shadow_file kind, uint32_t flags)
 {
     char name[40];
@@ -117,9 +145,7 @@ static long describe_as(long fd, enum shadow_file kind, uint32_t flags)
     long made = sys_call6_as(SYS_openat, AT_FDCWD, (long)name, how, 0, 0, 0);
     if (failed(made) || !reads)
         return made;
-    long position = sys_call3_as(SYS_lseek, fd, 0, SEEK_CUR);
-    if (!failed(position))
-        sys_call3_as(SYS_lseek, made, position, SEEK_SET);
+    sys_call3_as(SYS_lseek, made, position_of(fd), SEEK_SET);
     return made;
 }
 
@@ -136,6 +162,8 @@ static void part(long fd, void *data)
         return;
     }
     enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
+    if ((kind == FILE_REGULAR || kind == FILE_FOLDER) && position_of(fd) == NOWHERE)
+        kind = FILE_OTHER;
     long made = describe_as(fd, kind, (uint32_t)flags);
     if (failed(made) && kind == FILE_REGULAR) /* it may not be opened again */
         made = describe_as(fd, kind = FILE_UNREADABLE, (uint32_t)flags);

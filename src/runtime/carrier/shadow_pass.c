@@ -2,9 +2,9 @@
  * under an engine that has no tool, several times as fast. So it sees more of a program that works in phases than as many
  * instructions in a row would show.
  *
- *      forked                                                     another one is due
- *      |------ length ------|······ passed ······|--|·········|--|·······|--|
- *            observed                          observed
+ *      forked                         `length` are observed          another one is due
+ *      |--|·········|--|·······|--|·············|--|········|--|···········|--|
+ *       observed, passed over, ...
  *
  * Two engines, each with its own code, have the registers in turns; what the program does is the same in both.
  *
@@ -15,11 +15,17 @@
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_self.h"
 
-enum { STRETCH = 10000000, PASSED = 90000000 /* on average, from half of it on */ };
+enum { STRETCH = 2000000, PASSED = 18000000 /* on average, from half of it on */ };
 
 bool shadow_passes(void)
 {
     return (rt.config->shadow_flags & (SHADOW_GOES_ON | SHADOW_COLD)) == SHADOW_GOES_ON;
+}
+
+uint64_t shadow_stretch(void)
+{
+    uint64_t length = rt.config->length;
+    return rt.config->shadow_flags & SHADOW_GOES_ON && length > STRETCH ? STRETCH : length;
 }
 
 /* NULL: there is no memory for it, and the shadow observes on. */
@@ -41,7 +47,7 @@ struct engine_thread *shadow_pass_next_as(struct engine_thread *t)
     struct shadow_self *self = &shadow_self;
     struct engine_thread *passer = passer_need_as();
     if (t != self->observer || !passer) {
-        self->left = STRETCH;
+        self->left = shadow_stretch();
         return self->observer;
     }
     self->left = PASSED / 2 + burst_draw(&self->random, PASSED);

@@ -169,9 +169,11 @@ static void look_about_as(void)
         shadow_end_as(END_SCARCE);
 }
 
-/* What it was to run is done: there is more. */
+/* A stretch is over: there is more. */
 static bool goes_on(void)
 {
+    if (shadow_self.observed < rt.config->length)
+        return true;
     return rt.config->shadow_flags & SHADOW_GOES_ON && shadow_self.sliced < GOES_ON_MOST &&
            !__atomic_load_n(&spool_header(&rt.spool)->shadow_wanted, __ATOMIC_RELAXED);
 }
@@ -181,12 +183,17 @@ static void slice_begin(struct engine_thread *t)
     uint64_t slice = shadow_threads_turn(shadow_self.left < SLICE ? shadow_self.left : SLICE);
     shadow_self.left -= slice;
     shadow_self.sliced += slice;
+    shadow_self.observed += t != shadow_self.passer ? slice : 0;
     t->budget = (int64_t)slice;
 }
 
 static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
 {
     struct engine_thread *to = t;
+    if (why == STOP_BUDGET) { /* a loose one is over by some */
+        shadow_self.sliced -= (uint64_t)t->budget;
+        t->budget = 0;
+    }
     if (why == STOP_BUDGET && !shadow_self.left && goes_on())
         to = shadow_pass_next_as(t);
     if (why == STOP_BUDGET && shadow_self.left) {
@@ -232,7 +239,7 @@ void shadow_engine_config(struct engine_config *config, struct spool_counts *cou
 
 void shadow_passing_config(struct engine_config *config)
 {
-    *config = (struct engine_config){.carrier = &carrier, .budget = true, .shared = true, .lost = cache_lost};
+    *config = (struct engine_config){.carrier = &carrier, .budget = true, .loose = true, .shared = true, .lost = cache_lost};
 }
 
 /* ---- faults ---- */
@@ -257,7 +264,7 @@ static bool skip_as(ucontext_t *u)
 static uint64_t not_run_as(const ucontext_t *u)
 {
     struct engine_progress progress = {0, 0};
-    engine_progress_as(shadow_self.thread, (uint64_t)u->uc_mcontext.gregs[REG_RIP], &progress);
+    engine_progress_as(shadow_self.thread, u->uc_mcontext.gregs, &progress);
     return progress.total - progress.done;
 }
 
@@ -393,7 +400,7 @@ void shadow_begin_as(const struct shadow_start *start)
         !area_make_as(start) || !shadow_threads_begin_as(start))
         shadow_end_as(END_SETUP);
     faults_take_as(start->context, stack);
-    self->left = rt.config->length;
+    self->left = shadow_stretch();
     slice_begin(self->thread);
     self->begun_ns = cpu_ns_as();
     engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);

@@ -45,7 +45,8 @@ struct shadow_self {
     uint64_t left;         /* instructions of the current stretch that are to run after the current slice */
     uint64_t random;       /* how much is passed over */
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
-    uint64_t looked;       /* the same when it last looked about itself */
+    uint64_t observed;     /* of these those that are not passed over */
+    uint64_t looked;       /* `sliced` when it last looked about itself */
     uint64_t yields;       /* in a row */
     uint64_t input_at;     /* where in the log of input it goes on (input_log.h) */
     uint64_t stream_number; /* of the call of a stream that has been answered last; ... */
@@ -60,6 +61,8 @@ extern struct shadow_self shadow_self;
 
 /* ---- what is passed over ---- */
 
+/* Instructions that are observed in a row. */
+uint64_t shadow_stretch(void);
 /* The stretch of t is over, and the shadow goes on: the thread area for the next one, which has as many instructions as
  * shadow_self.left says then. */
 struct engine_thread *shadow_pass_next_as(struct engine_thread *t);

@@ -50,6 +50,13 @@ def changing():
     had_bursts(record([target("burst_changing"), "60000"]))
 
 
+def comings():
+    """A thread that begins or ends changes no code: what one has translated, the next ones find."""
+    latency = record([target("burst_comings")], rate="2000").report["engine"]["latency"]
+    warm, cold = latency["burst-warm"]["count"], latency["burst-cold"]["count"]
+    expect(warm > cold, f"{warm} bursts found their code, {cold} did not")
+
+
 def patching():
     had_bursts(record([target("burst_patching"), "400"]))
     had_bursts(record([target("burst_patching"), "400", "raw"]))

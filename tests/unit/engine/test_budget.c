@@ -58,9 +58,9 @@ static void results_do_not_change(void **state)
     }
 }
 
-static void continues_where_it_stopped(void **state)
+/* Each function in parts of a few instructions; a part may be over its budget by fewer than `over`. */
+static void in_parts(int64_t over)
 {
-    (void)state;
     for (const struct function *f = functions; f->name; f++) {
         uint64_t n = f->most / 3, native = f->call(n);
         rig_prepare(&rig, (const void *)(uintptr_t)f->call, n, 0, 0, 0);
@@ -69,10 +69,17 @@ static void continues_where_it_stopped(void **state)
             next = next * 37 % 101;
             rig.thread->budget = (int64_t)next;
             engine_run_as(rig.thread);
+            assert_true(rig.thread->budget > -over);
         } while (rig.thread->stop == STOP_BUDGET);
         assert_int_equal(rig.thread->stop, STOP_ADDRESS);
         assert_int_equal(rig.thread->gpr[ENGINE_RAX], native);
     }
+}
+
+static void continues_where_it_stopped(void **state)
+{
+    (void)state;
+    in_parts(1);
 }
 
 /* How many instructions are translated for a burst of so many. */
@@ -98,6 +105,48 @@ static void makes_what_it_reaches(void **state)
     }
 }
 
+/* A loose budget stops where the processor's own stepping comes, too, and says how many instructions that was. */
+static void loose_says_where(void **state)
+{
+    uint32_t stops = 0;
+    (void)state;
+    for (const struct function *f = functions; f->name; f++) {
+        uint64_t n = f->steps;
+        if (!n)
+            continue;
+        uint32_t whole = stepping_run(&rig, f->call, n);
+        for (uint32_t count = 1; count + 8 < whole; count++) {
+            stepping_prepare(&rig, f->call, n);
+            rig.thread->budget = count;
+            engine_run_as(rig.thread);
+            if (rig.thread->stop == STOP_ADDRESS)
+                continue;
+            int64_t over = rig.thread->budget;
+            assert_true(over <= 0);
+            assert_true(count - over < whole);
+            rig.thread->budget = 0;
+            check(f, n, (uint32_t)(count - over));
+            stops++;
+        }
+    }
+    assert_true(stops > 1000);
+    stepping_free();
+}
+
+/* No loop goes round without a look: it stops within so many instructions, wherever it began. */
+static void loose_stops_soon(void **state)
+{
+    (void)state;
+    in_parts(512);
+}
+
+static int setup_loose(void **state)
+{
+    (void)state;
+    rig_make(&rig, &(struct engine_config){ .budget = true, .loose = true });
+    return 0;
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -119,6 +168,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_do_not_change, setup, teardown),
         cmocka_unit_test_setup_teardown(continues_where_it_stopped, setup, teardown),
         cmocka_unit_test_setup_teardown(makes_what_it_reaches, setup, teardown),
+        cmocka_unit_test_setup_teardown(loose_says_where, setup_loose, teardown),
+        cmocka_unit_test_setup_teardown(loose_stops_soon, setup_loose, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,22 @@ static void test_budget_window(void **state)
     assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);
 }
 
+/* A fork may cost as much as the last one, whatever is the least that it can. */
+static void test_budget_again(void **state)
+{
+    (void)state;
+    struct shadow_budget b = {0};
+    struct budget_facts f = {.ppm = 100000, .cpu_ns = 40000 * MS, .last_ns = 500 * MS, .worst_ns = 1 * MS};
+    shadow_budget_charge(&b, 31000 * MS, 700 * MS);
+    assert_false(shadow_budget_allows(&b, &f)); /* 700 and 500 of 1,125 */
+    f.last_ns = 425 * MS;
+    assert_true(shadow_budget_allows(&b, &f));
+    f.last_ns = 2000 * MS; /* that alone is too much for a window: one in each, where it is paid for */
+    assert_false(shadow_budget_allows(&b, &f));
+    f.cpu_ns = 41300 * MS;
+    assert_true(shadow_budget_allows(&b, &f));
+}
+
 /* Every number another one. */
 static struct profile_shadows *filled(uint64_t from)
 {
@@ -434,6 +450,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
+        cmocka_unit_test(test_budget_again),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
