@@ -142,8 +142,10 @@ def test_hosts():
     for symbol, word in hosts.items():
         recording = Recording([target("host-" + symbol)], FAST)
         expect(word in notes(recording), f"{symbol}: notes are {notes(recording)!r}")
-        calls = sum(f["calls"] for f in recording.report["functions"])
-        expect(calls == 0, f"{symbol}: {calls} calls were counted")
+        calls = {f["name"]: f["calls"] for f in recording.report["functions"] if f["calls"]}
+        if symbol == "GHCRTS":  # what was called before it asks may have been seen to return
+            calls = {name: n for name, n in calls.items() if name in ("work", "step")}
+        expect(not calls, f"{symbol}: calls were counted: {calls}")
     recording = Recording([target("host-no_host")], FAST)
     work = [f["calls"] for f in recording.report["functions"] if f["name"] == "work"]
     expect(work == [10], f"work was called {work} times")
