@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 
 #include "runtime/carrier/input_calls.h"
@@ -188,8 +189,8 @@ static enum engine_action call_REPLAY(struct engine_thread *t)
     ends(t, number == SYS_epoll_ctl ? END_SYSTEM_CALL : END_INPUT);
 }
 
-/* Regular files and folders are read by a description of the shadow's own. What would have been written
- * is not there. */
+/* Regular files and folders are read by a description of the shadow's own. What would have been written and
+ * is not kept is not there. */
 static enum engine_action call_READ(struct engine_thread *t)
 {
     enum shadow_file kind = shadow_file_of(ARG1(t));
@@ -210,15 +211,38 @@ static void size_known_as(const struct engine_thread *t)
         ends(t, END_INPUT);
 }
 
+/* The descriptor that the call asks about; SHADOW_NO_FILE: it asks about a name. */
+static uint64_t asked(const struct engine_thread *t, uint64_t flags)
+{
+    return flags & AT_EMPTY_PATH && (!ARG2(t) || !*(const char *)ARG2(t)) ? ARG1(t) : SHADOW_NO_FILE;
+}
+
 static enum engine_action call_STAT(struct engine_thread *t)
 {
-    if (t->gpr[ENGINE_RAX] == SYS_fstat || ARG4(t) & AT_EMPTY_PATH)
-        size_known_as(t);
-    return done(t, plain(t));
+    uint64_t number = t->gpr[ENGINE_RAX];
+    bool at = number == SYS_newfstatat;
+    long result = plain(t);
+    if (!failed(result) && !shadow_file_status_as((struct stat *)(at ? ARG3(t) : ARG2(t)),
+                                                  at                    ? asked(t, ARG4(t))
+                                                  : number == SYS_fstat ? ARG1(t)
+                                                                        : SHADOW_NO_FILE))
+        ends(t, END_INPUT);
+    return done(t, result);
+}
+
+static enum engine_action call_STATX(struct engine_thread *t)
+{
+    const struct statx *status = (const struct statx *)ARG5(t);
+    long result = plain(t);
+    if (!failed(result) && shadow_file_changed(asked(t, ARG3(t)), makedev(status->stx_dev_major, status->stx_dev_minor),
+                                               status->stx_ino))
+        ends(t, END_INPUT);
+    return done(t, result);
 }
 
 static enum engine_action call_SEEK(struct engine_thread *t)
 {
+    long result;
     if (ARG3(t) == SEEK_END)
         size_known_as(t);
     switch (shadow_file_of(ARG1(t))) {
@@ -227,6 +251,9 @@ static enum engine_action call_SEEK(struct engine_thread *t)
     case FILE_FOLDER: return done(t, plain(t));
     case FILE_PIPE:
     case FILE_SOCKET: return done(t, -ESPIPE);
+    case FILE_UNREADABLE:
+        if ((result = plain(t)) != -EBADF)
+            return done(t, result); /* fall through */
     default: ends(t, END_INPUT);
     }
 }
@@ -238,7 +265,7 @@ static enum engine_action written(struct engine_thread *t, uint64_t size, bool p
         ends(t, END_SYSTEM_CALL);
     if (size > RW_MOST)
         size = RW_MOST;
-    if (shadow_file_of(ARG1(t)) == FILE_OWN) {
+    if (shadow_file_own_as(ARG1(t))) {
         shadow_file_grow_as(size);
         return done(t, plain(t));
     }
@@ -286,10 +313,10 @@ static enum engine_action call_SEND_MESSAGE(struct engine_thread *t)
     return written(t, vector_size((uint64_t)message->msg_iov, message->msg_iovlen), false);
 }
 
-/* Of a file of the shadow's own; of others success is assumed. */
+/* Of a file that is, or becomes, the shadow's own; of others success is assumed. */
 static enum engine_action call_SIZE(struct engine_thread *t)
 {
-    if (shadow_file_of(ARG1(t)) != FILE_OWN) {
+    if (!shadow_file_own_as(ARG1(t))) {
         shadow_file_write_as(ARG1(t), 0, false);
         return done(t, 0);
     }
@@ -312,7 +339,7 @@ static enum engine_action call_FCNTL(struct engine_thread *t)
     case F_SETFL:
         shadow_file_set_flags(fd, (shadow_file_flags(fd) & ~(uint32_t)(O_APPEND | O_NONBLOCK)) |
                                       ((uint32_t)ARG3(t) & (O_APPEND | O_NONBLOCK)));
-        return done(t, 0);
+        return done(t, shadow_file_of(fd) == FILE_OWN ? plain(t) : 0);
     case F_SETLK:
     case F_SETLKW:
     case F_OFD_SETLK:
@@ -344,6 +371,15 @@ static bool is_in_proc(const char *path)
     return path[5] == '/' || path[5] == 0;
 }
 
+static enum engine_action opened(struct engine_thread *t, long result)
+{
+    if (result == SHADOW_FILE_LOST)
+        ends(t, END_INPUT);
+    if (!failed(result) && shadow_file_of((uint64_t)result) == FILE_UNKNOWN)
+        ends(t, END_SYSTEM_CALL); /* no room to remember it */
+    return done(t, result);
+}
+
 /* Only what is a regular file or a folder when it is looked at and when it is open: anything else may block,
  * or notice. O_NONBLOCK keeps what was exchanged in between from blocking. */
 static enum engine_action call_OPEN(struct engine_thread *t)
@@ -352,27 +388,24 @@ static enum engine_action call_OPEN(struct engine_thread *t)
     long folder = at ? (long)ARG1(t) : AT_FDCWD;
     const char *path = (const char *)(at ? ARG2(t) : ARG1(t));
     uint64_t flags = at ? ARG3(t) : ARG2(t);
+    bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
     struct stat status;
-    if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && !(flags & (O_PATH | O_APPEND | O_DIRECT)) && !is_in_proc(path)) {
-        long made = shadow_file_make_as(folder, path, flags);
-        if (!failed(made) && shadow_file_of((uint64_t)made) != FILE_OWN)
-            ends(t, END_SYSTEM_CALL); /* no room to remember it */
-        return done(t, made);
-    }
-    if ((flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC | O_PATH) ||
-        (flags & O_TMPFILE) == O_TMPFILE || is_in_proc(path))
+    if (flags & O_PATH || (flags & O_TMPFILE) == O_TMPFILE || (flags & O_ACCMODE) == O_ACCMODE || is_in_proc(path) ||
+        (writes && flags & O_DIRECT) || ((flags & O_ACCMODE) == O_RDONLY && flags & O_TRUNC))
         ends(t, END_SYSTEM_CALL);
+    if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return opened(t, shadow_file_make_as(folder, path, flags));
     long result = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status,
                                flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, 0, 0);
+    if (result == -ENOENT && flags & O_CREAT)
+        return opened(t, shadow_file_make_as(folder, path, flags));
     if (failed(result))
         return done(t, result);
-    bool is_folder = S_ISDIR(status.st_mode);
-    if (!is_folder && !S_ISREG(status.st_mode))
+    if (S_ISDIR(status.st_mode) && writes)
+        return done(t, -EISDIR);
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
         ends(t, END_SYSTEM_CALL);
-    result = sys_call6_as(SYS_openat, folder, (long)path, (long)(flags | O_NONBLOCK), 0, 0, 0);
-    if (!failed(result))
-        shadow_file_opened((uint64_t)result, is_folder, (uint32_t)flags);
-    return done(t, result);
+    return opened(t, shadow_file_open_as(folder, path, flags, &status));
 }
 
 /* ---- memory ---- */

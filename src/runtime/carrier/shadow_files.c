@@ -1,4 +1,4 @@
-#include "runtime/carrier/shadow_self.h"
+#include "runtime/carrier/shadow_files.h"
 
 #include <asm-generic/errno.h>
 #include <fcntl.h>
@@ -7,22 +7,11 @@
 #include <sys/stat.h>
 
 #include "runtime/carrier/shadow.h"
-#include "runtime/runtime.h"
 #include "sigsafe/sys.h"
-
-/* What is known of a descriptor. */
-struct file {
-    uint8_t kind; /* enum shadow_file */
-    bool written;
-    uint32_t flags;
-};
 
 enum { MOST = 1 << 20, SPARE = 256, TEXT = 4096, NAME_AT = 19 };
 
-static struct {
-    struct file *at;
-    uint64_t count;
-} files;
+struct shadow_files shadow_files;
 
 /* Where the program's descriptors stood before the fork: it reads on while the shadow parts from it. */
 enum { LOOKED_MOST = 508, GAP_MOST = 64, NOWHERE = -1 };
@@ -37,9 +26,15 @@ static bool failed(long result)
     return result < 0 && result > -4096;
 }
 
-static struct file *file_at(uint64_t fd)
+struct shadow_descriptor *shadow_descriptor_at(uint64_t fd)
 {
-    return fd < files.count ? &files.at[fd] : NULL;
+    return fd < shadow_files.count ? &shadow_files.at[fd] : NULL;
+}
+
+void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags, const struct stat *status)
+{
+    *d = (struct shadow_descriptor){.kind = (uint8_t)kind, .flags = flags, .description = ++shadow_files.descriptions,
+                                    .device = status->st_dev, .inode = status->st_ino};
 }
 
 /* ---- asking about what there is ---- */
@@ -113,11 +108,10 @@ void shadow_files_look_as(void)
 
 /* ---- parting ---- */
 
-/* "/proc/self/fd/N" */
-static void name_make(char *name, long fd)
+long shadow_reopen_as(uint64_t fd, uint64_t flags)
 {
     static const char folder[] = "/proc/self/fd/";
-    char digits[20];
+    char name[40], digits[20];
     unsigned n = 0, at = 0;
     for (; folder[at]; at++)
         name[at] = folder[at];
@@ -127,6 +121,7 @@ static void name_make(char *name, long fd)
     while (n)
         name[at++] = digits[--n];
     name[at] = 0;
+    return sys_call6_as(SYS_openat, AT_FDCWD, (long)name, (long)flags, 0, 0, 0);
 }
 
 static int64_t position_of(long fd)
@@ -135,14 +130,10 @@ static int64_t position_of(long fd)
 }
 
 /* A description of the same file: a private one, where the program's was; or its name alone. */
-static long describe_as(long fd, enum shadow_file kind, uint32_t flags)
+static long describe_as(long fd, bool reads, uint32_t flags)
 {
-    char name[40];
-    name_make(name, fd);
-    bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER;
-    long how = reads ? O_RDONLY | O_CLOEXEC | (long)(flags & (O_DIRECTORY | O_NOATIME | O_DIRECT))
-                     : O_PATH | O_CLOEXEC;
-    long made = sys_call6_as(SYS_openat, AT_FDCWD, (long)name, how, 0, 0, 0);
+    uint64_t how = reads ? O_RDONLY | O_CLOEXEC | (flags & (O_DIRECTORY | O_NOATIME | O_DIRECT)) : O_PATH | O_CLOEXEC;
+    long made = shadow_reopen_as((uint64_t)fd, how);
     if (failed(made) || !reads)
         return made;
     sys_call3_as(SYS_lseek, made, position_of(fd), SEEK_SET);
@@ -156,7 +147,7 @@ static void part(long fd, void *data)
     (void)data;
     long flags = sys_call3_as(SYS_fcntl, fd, F_GETFL, 0);
     long closes = sys_call3_as(SYS_fcntl, fd, F_GETFD, 0);
-    struct file *file = file_at((uint64_t)fd);
+    struct shadow_descriptor *file = shadow_descriptor_at((uint64_t)fd);
     if (!file || failed(flags) || failed(sys_call3_as(SYS_fstat, fd, (long)&status, 0))) {
         sys_call3_as(SYS_close, fd, 0, 0);
         return;
@@ -164,14 +155,17 @@ static void part(long fd, void *data)
     enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
     if ((kind == FILE_REGULAR || kind == FILE_FOLDER) && position_of(fd) == NOWHERE)
         kind = FILE_OTHER;
-    long made = describe_as(fd, kind, (uint32_t)flags);
-    if (failed(made) && kind == FILE_REGULAR) /* it may not be opened again */
-        made = describe_as(fd, kind = FILE_UNREADABLE, (uint32_t)flags);
+    bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER || (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);
+    long made = describe_as(fd, reads, (uint32_t)flags);
+    if (failed(made) && reads && kind != FILE_FOLDER) { /* it may not be opened again */
+        kind = FILE_UNREADABLE;
+        made = describe_as(fd, false, (uint32_t)flags);
+    }
     if (failed(made) ||
         failed(sys_call3_as(SYS_dup3, made, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
         sys_call3_as(SYS_close, fd, 0, 0);
     else
-        *file = (struct file){.kind = (uint8_t)kind, .flags = (uint32_t)flags};
+        shadow_descriptor_set(file, kind, (uint32_t)flags, &status);
     if (!failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
 }
@@ -183,129 +177,80 @@ bool shadow_files_part_as(void)
     long most = -1;
     if (!each_as(greatest, &most))
         return false;
-    files.count = (uint64_t)most + 1 + SPARE;
-    long at = sys_call6_as(SYS_mmap, 0, (long)(files.count * sizeof *files.at),
+    shadow_files.count = (uint64_t)most + 1 + SPARE;
+    long at = sys_call6_as(SYS_mmap, 0, (long)(shadow_files.count * sizeof *shadow_files.at),
                            PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (failed(at))
         return false;
-    files.at = (struct file *)at;
+    shadow_files.at = (struct shadow_descriptor *)at;
     if (!each_as(part, NULL))
         return false;
     /* Another thread of the program may have opened one that the list did not have. */
-    return !failed(sys_call3_as(SYS_close_range, (long)files.count, UINT32_MAX, 0));
+    return !failed(sys_call3_as(SYS_close_range, (long)shadow_files.count, UINT32_MAX, 0));
 }
 
 /* ---- afterwards ---- */
 
 enum shadow_file shadow_file_of(uint64_t fd)
 {
-    const struct file *file = file_at(fd);
+    const struct shadow_descriptor *file = shadow_descriptor_at(fd);
     return file ? (enum shadow_file)file->kind : FILE_UNKNOWN;
 }
 
 uint32_t shadow_file_flags(uint64_t fd)
 {
-    const struct file *file = file_at(fd);
+    const struct shadow_descriptor *file = shadow_descriptor_at(fd);
     return file ? file->flags : 0;
 }
 
 void shadow_file_set_flags(uint64_t fd, uint32_t flags)
 {
-    struct file *file = file_at(fd);
+    struct shadow_descriptor *file = shadow_descriptor_at(fd);
     if (file)
         file->flags = flags;
 }
 
 bool shadow_file_written(uint64_t fd)
 {
-    const struct file *file = file_at(fd);
+    const struct shadow_descriptor *file = shadow_descriptor_at(fd);
     return !file || file->written;
 }
 
-/* A file that was written to without having been opened for reading has no position of its own here; nobody
- * can ask for it. */
+/* A mere name has no position, and says so. */
 void shadow_file_write_as(uint64_t fd, uint64_t size, bool position)
 {
-    struct file *file = file_at(fd);
+    struct shadow_descriptor *file = shadow_descriptor_at(fd);
     if (!file)
         return;
-    file->written = true;
-    if (position && file->kind == FILE_REGULAR)
+    if (!file->written && (file->kind == FILE_REGULAR || file->kind == FILE_UNREADABLE))
+        for (uint64_t i = 0; i < shadow_files.count; i++)
+            if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode))
+                shadow_files.at[i].written = true;
+    file->written = shadow_files.changed = true;
+    if (position && (file->kind == FILE_REGULAR || file->kind == FILE_UNREADABLE))
         sys_call3_as(SYS_lseek, (long)fd, (long)size, SEEK_CUR);
-}
-
-/* The folder that the file would be in, as far as `path` says. False: the path is too long. */
-static bool parent_name(const char *path, char *name, unsigned most)
-{
-    unsigned end = 0, size = 0;
-    for (unsigned i = 0; path[i]; i++)
-        if (path[i] == '/')
-            end = i ? i : 1;
-    if (end >= most - 1)
-        return false;
-    for (; size < end; size++)
-        name[size] = path[size];
-    if (!size)
-        name[size++] = '.';
-    name[size] = 0;
-    return true;
-}
-
-long shadow_file_make_as(long folder, const char *path, uint64_t flags)
-{
-    enum { MEMFD_CLOEXEC = 1, WRITE_AND_SEARCH = 3 };
-    char parent[512];
-    struct stat status;
-    long there = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
-    if (there != -ENOENT)
-        return failed(there) ? there : -EEXIST;
-    if (!parent_name(path, parent, sizeof parent))
-        return -ENAMETOOLONG;
-    long may = sys_call6_as(SYS_faccessat, folder, (long)parent, WRITE_AND_SEARCH, 0, 0, 0);
-    if (failed(may))
-        return may;
-    long made = sys_call3_as(SYS_memfd_create, (long)"", flags & O_CLOEXEC ? MEMFD_CLOEXEC : 0, 0);
-    struct file *file = file_at((uint64_t)made);
-    if (!failed(made) && file)
-        *file = (struct file){.kind = FILE_OWN, .flags = (uint32_t)(flags & ~(uint64_t)(O_CREAT | O_EXCL | O_CLOEXEC))};
-    return made;
-}
-
-void shadow_file_grow_as(uint64_t size)
-{
-    static uint64_t all;
-    all += size;
-    if (rt.config->shadow_memory && all > rt.config->shadow_memory)
-        shadow_end_as(END_MEMORY);
 }
 
 void shadow_file_copy(uint64_t from, uint64_t to)
 {
-    const struct file *a = file_at(from);
-    struct file *b = file_at(to);
+    const struct shadow_descriptor *a = shadow_descriptor_at(from);
+    struct shadow_descriptor *b = shadow_descriptor_at(to);
     if (a && b)
         *b = *a;
 }
 
 void shadow_file_close(uint64_t first, uint64_t last)
 {
-    for (uint64_t fd = first; fd <= last && fd < files.count; fd++)
-        files.at[fd] = (struct file){0};
-}
-
-void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags)
-{
-    struct file *file = file_at(fd);
-    if (file)
-        *file = (struct file){.kind = folder ? FILE_FOLDER : FILE_REGULAR, .flags = flags};
+    for (uint64_t fd = first; fd <= last && fd < shadow_files.count; fd++)
+        shadow_files.at[fd] = (struct shadow_descriptor){0};
 }
 
 bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags)
 {
-    struct file *file = file_at(fd);
+    struct shadow_descriptor *file = shadow_descriptor_at(fd);
     if (!file || file->kind != FILE_UNKNOWN || sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0) != -EBADF ||
         failed(sys_call3_as(SYS_dup3, (long)from, (long)fd, (long)(flags & O_CLOEXEC))))
         return false;
-    *file = (struct file){.kind = FILE_SOCKET, .flags = O_RDWR | (flags & O_NONBLOCK)};
+    *file = (struct shadow_descriptor){.kind = FILE_SOCKET, .flags = O_RDWR | (flags & O_NONBLOCK)};
     return true;
 }

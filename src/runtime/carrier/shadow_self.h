@@ -4,6 +4,7 @@
  *      shadow_run.c     begins, runs, ends
  *      shadow_pass.c    what it passes over
  *      shadow_files.c   its descriptors: none leads to what the program has open
+ *      shadow_own.c     of these: files that it makes or writes to, which are its own
  *      shadow_memory.c  its mappings: none that others see can be written to
  *      shadow_calls.c   its system calls
  *      shadow_input.c   of these: what the program has read
@@ -79,8 +80,8 @@ enum shadow_file {
     FILE_UNKNOWN,   /* closed, or not made private */
     FILE_REGULAR,   /* a description of its own, at the program's position */
     FILE_FOLDER,    /* likewise */
-    FILE_UNREADABLE, /* a regular file, not open for reading: a name without a description */
-    FILE_OWN,       /* made by the shadow, in its memory: nobody else has it */
+    FILE_UNREADABLE, /* a regular file, not open for reading: likewise, or a name without a description */
+    FILE_OWN,       /* made, or written to, by the shadow, in its memory: nobody else has it */
     FILE_PIPE,      /* what follows: likewise names */
     FILE_SOCKET,
     FILE_DEVICE,    /* terminals among them */
@@ -95,14 +96,29 @@ void shadow_file_set_flags(uint64_t fd, uint32_t flags);
 bool shadow_file_written(uint64_t fd);    /* it would have been: its contents are not what they seem */
 /* `size` bytes are taken as written; position: whether they move it. */
 void shadow_file_write_as(uint64_t fd, uint64_t size, bool position);
-/* A file that the program would have made, where there was none: one in memory stands for it. Its descriptor, or an error. */
-long shadow_file_make_as(long folder, const char *path, uint64_t flags);
-/* FILE_OWN: it has so many bytes more, at most. */
-void shadow_file_grow_as(uint64_t size);
 void shadow_file_copy(uint64_t from, uint64_t to);
 void shadow_file_close(uint64_t first, uint64_t last);
-/* A descriptor of an own description was opened. */
-void shadow_file_opened(uint64_t fd, bool folder, uint32_t flags);
+
+/* ---- files of its own ---- */
+
+/* A file that the program would have made, where there was none: one in memory stands for it. Its descriptor, or an error. */
+long shadow_file_make_as(long folder, const char *path, uint64_t flags);
+/* One that is there, regular or a folder, as `status` says. Its descriptor, or an error; SHADOW_FILE_LOST: what the shadow
+ * would have written to it was not kept. */
+enum { SHADOW_FILE_LOST = -5000 };
+struct stat;
+long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status);
+/* A regular file is about to be written to: from here on it is the shadow's own, under all its descriptors. False: it is
+ * not, since nobody here can read it, or it is too large. */
+bool shadow_file_own_as(uint64_t fd);
+/* FILE_OWN: it has so many bytes more, at most. */
+void shadow_file_grow_as(uint64_t size);
+/* What the kernel says of a file becomes what it would say in the program. fd: it was asked about this one; SHADOW_NO_FILE:
+ * about a name. False: that is not known. */
+#define SHADOW_NO_FILE UINT64_MAX
+bool shadow_file_status_as(struct stat *status, uint64_t fd);
+/* What the kernel says of it is not what it would say in the program. */
+bool shadow_file_changed(uint64_t fd, uint64_t device, uint64_t inode);
 /* The program has got this descriptor of a socket: the shadow gets a name instead, under the same number. False: it has
  * another one there, or no room. */
 bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags);

@@ -1,0 +1,277 @@
+/* Files that a shadow makes or writes to: in memory, and nobody else's (docs/shadow.md, "Files"). */
+#include <asm-generic/errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_files.h"
+#include "runtime/runtime.h"
+#include "sigsafe/sys.h"
+
+enum { COPIED_MOST = 16, STATUS_UNIT = 512, MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
+
+/* What the files that were there before said of themselves. */
+static struct {
+    unsigned count;
+    struct stat at[COPIED_MOST];
+} copied;
+
+static bool failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+static long memory_file_as(uint64_t flags)
+{
+    enum { MEMFD_CLOEXEC = 1 };
+    return sys_call3_as(SYS_memfd_create, (long)"", flags & O_CLOEXEC ? MEMFD_CLOEXEC : 0, 0);
+}
+
+static struct shadow_descriptor *known(long fd)
+{
+    return failed(fd) ? NULL : shadow_descriptor_at((uint64_t)fd);
+}
+
+/* A descriptor that leads to this file, of such a kind; FILE_UNKNOWN: of any. NULL: none does. */
+static struct shadow_descriptor *another(uint64_t device, uint64_t inode, enum shadow_file kind)
+{
+    for (uint64_t i = 0; i < shadow_files.count; i++)
+        if (shadow_descriptor_is(&shadow_files.at[i], device, inode) && (!kind || shadow_files.at[i].kind == kind))
+            return &shadow_files.at[i];
+    return NULL;
+}
+
+static uint64_t number_of(const struct shadow_descriptor *d)
+{
+    return (uint64_t)(d - shadow_files.at);
+}
+
+static bool is_lost(const struct shadow_descriptor *d)
+{
+    return d->written && (d->kind == FILE_REGULAR || d->kind == FILE_UNREADABLE);
+}
+
+/* ---- how much there is ---- */
+
+/* Bytes of the shadow's own files; what is under several descriptors counts once. */
+static uint64_t kept_as(void)
+{
+    struct stat status;
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < shadow_files.count; i++) {
+        const struct shadow_descriptor *d = &shadow_files.at[i];
+        if (d->kind == FILE_OWN && another(d->device, d->inode, FILE_OWN) == d &&
+            !failed(sys_call3_as(SYS_fstat, (long)i, (long)&status, 0)))
+            all += (uint64_t)status.st_blocks * STATUS_UNIT;
+    }
+    return all;
+}
+
+/* What is written again counts again until there seems to be too much: then it is looked at. */
+static bool has_room_as(uint64_t size)
+{
+    static uint64_t all;
+    uint64_t most = rt.config->shadow_memory;
+    if (most && all + size > most)
+        all = kept_as();
+    if (most && all + size > most)
+        return false;
+    all += size;
+    return true;
+}
+
+void shadow_file_grow_as(uint64_t size)
+{
+    if (!has_room_as(size))
+        shadow_end_as(END_MEMORY);
+}
+
+/* ---- new files ---- */
+
+/* The folder that the file would be in, as far as `path` says. False: the path is too long. */
+static bool parent_name(const char *path, char *name, unsigned most)
+{
+    unsigned end = 0, size = 0;
+    for (unsigned i = 0; path[i]; i++)
+        if (path[i] == '/')
+            end = i ? i : 1;
+    if (end >= most - 1)
+        return false;
+    for (; size < end; size++)
+        name[size] = path[size];
+    if (!size)
+        name[size++] = '.';
+    name[size] = 0;
+    return true;
+}
+
+long shadow_file_make_as(long folder, const char *path, uint64_t flags)
+{
+    enum { WRITE_AND_SEARCH = 3 };
+    char parent[512];
+    struct stat status;
+    long there = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
+    if (there != -ENOENT)
+        return failed(there) ? there : -EEXIST;
+    if (!parent_name(path, parent, sizeof parent))
+        return -ENAMETOOLONG;
+    long may = sys_call6_as(SYS_faccessat, folder, (long)parent, WRITE_AND_SEARCH, 0, 0, 0);
+    if (failed(may))
+        return may;
+    long made = memory_file_as(flags);
+    struct shadow_descriptor *file = known(made);
+    if (file && !failed(sys_call3_as(SYS_fstat, made, (long)&status, 0)))
+        shadow_descriptor_set(file, FILE_OWN, (uint32_t)(flags & ~(uint64_t)MAKING), &status);
+    return made;
+}
+
+/* ---- files that were there ---- */
+
+/* fd leads to `memory` from here on, where it stood. */
+static bool lead_as(uint64_t fd, long memory)
+{
+    const struct shadow_descriptor *d = shadow_descriptor_at(fd);
+    long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
+    long closes = sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0);
+    long made = shadow_reopen_as((uint64_t)memory, d->flags & (O_ACCMODE | O_APPEND));
+    bool led = !failed(position) && !failed(made) && !failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) &&
+               !failed(sys_call3_as(SYS_dup3, made, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
+    if (!failed(made))
+        sys_call3_as(SYS_close, made, 0, 0);
+    return led;
+}
+
+/* All descriptors of the file under fd; what fails halfway ends the shadow. */
+static void lead_all_as(uint64_t fd, long memory)
+{
+    const struct shadow_descriptor file = shadow_files.at[fd];
+    for (uint64_t i = 0; i < shadow_files.count; i++) {
+        struct shadow_descriptor *d = &shadow_files.at[i];
+        if (!shadow_descriptor_is(d, file.device, file.inode))
+            continue;
+        const struct shadow_descriptor *before = shadow_files.at;
+        while (before < d && !(before->kind == FILE_OWN && before->description == d->description))
+            before++;
+        long closes = sys_call3_as(SYS_fcntl, (long)i, F_GETFD, 0);
+        if (before == d ? !lead_as(i, memory)
+                        : failed(sys_call3_as(SYS_dup3, (long)number_of(before), (long)i, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
+            shadow_end_as(END_SYSTEM_CALL);
+        d->kind = FILE_OWN;
+    }
+}
+
+static bool copy_as(long memory, uint64_t fd, uint64_t size)
+{
+    int64_t at = 0;
+    long n = 1;
+    while ((uint64_t)at < size && n > 0)
+        n = sys_call6_as(SYS_sendfile, memory, (long)fd, (long)&at, (long)(size - (uint64_t)at), 0, 0);
+    return n >= 0;
+}
+
+/* empty: its contents are not wanted. */
+static bool own_as(uint64_t fd, bool empty)
+{
+    struct shadow_descriptor *file = shadow_descriptor_at(fd);
+    struct stat *status = &copied.at[copied.count];
+    if (file->kind == FILE_OWN)
+        return true;
+    if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || file->written ||
+        !another(file->device, file->inode, FILE_REGULAR) || copied.count == COPIED_MOST ||
+        failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) || !has_room_as(empty ? 0 : (uint64_t)status->st_size))
+        return false;
+    uint64_t from = number_of(another(file->device, file->inode, FILE_REGULAR));
+    long memory = memory_file_as(O_CLOEXEC);
+    if (failed(memory))
+        return false;
+    bool made = empty || copy_as(memory, from, (uint64_t)status->st_size);
+    if (made) {
+        copied.count++;
+        lead_all_as(fd, memory);
+        shadow_files.changed = true;
+    }
+    sys_call3_as(SYS_close, memory, 0, 0);
+    return made;
+}
+
+bool shadow_file_own_as(uint64_t fd)
+{
+    return shadow_descriptor_at(fd) && own_as(fd, false);
+}
+
+/* One that the shadow has open already, and has written to. */
+static long open_changed_as(const struct shadow_descriptor *same, uint64_t flags)
+{
+    if (same->kind != FILE_OWN)
+        return SHADOW_FILE_LOST;
+    long made = shadow_reopen_as(number_of(same), flags & (O_ACCMODE | O_APPEND | O_TRUNC | O_CLOEXEC));
+    struct shadow_descriptor *file = known(made);
+    if (file) {
+        *file = *same;
+        file->flags = (uint32_t)(flags & ~(uint64_t)MAKING);
+        file->description = ++shadow_files.descriptions;
+    }
+    return made;
+}
+
+long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status)
+{
+    enum { WRITE = 2 };
+    bool is_folder = S_ISDIR(status->st_mode), writes = (flags & O_ACCMODE) != O_RDONLY;
+    const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
+    long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
+    if (failed(may))
+        return may;
+    if (same && (same->kind == FILE_OWN || is_lost(same)))
+        return open_changed_as(same, flags);
+    uint64_t how = (flags & ~(uint64_t)(O_ACCMODE | MAKING | O_APPEND)) | O_NONBLOCK | (flags & O_CLOEXEC);
+    long made = sys_call6_as(SYS_openat, folder, (long)path, (long)how, 0, 0, 0);
+    struct shadow_descriptor *file = known(made);
+    if (!file)
+        return made;
+    bool reads = (flags & O_ACCMODE) != O_WRONLY;
+    shadow_descriptor_set(file, is_folder ? FILE_FOLDER : reads ? FILE_REGULAR : FILE_UNREADABLE,
+                          (uint32_t)(flags & ~(uint64_t)MAKING), status);
+    if (flags & O_TRUNC && !own_as((uint64_t)made, true))
+        shadow_file_write_as((uint64_t)made, 0, false);
+    return made;
+}
+
+/* What the file that this one stands for has said of itself. NULL: there was none. */
+static const struct stat *before(const struct shadow_descriptor *d)
+{
+    for (unsigned i = 0; i < copied.count; i++)
+        if (copied.at[i].st_dev == d->device && copied.at[i].st_ino == d->inode)
+            return &copied.at[i];
+    return NULL;
+}
+
+/* The file, if the shadow knows of it. */
+static const struct shadow_descriptor *asked_about(uint64_t fd, uint64_t device, uint64_t inode)
+{
+    if (fd != SHADOW_NO_FILE)
+        return shadow_descriptor_at(fd);
+    return shadow_files.changed ? another(device, inode, FILE_UNKNOWN) : NULL;
+}
+
+bool shadow_file_changed(uint64_t fd, uint64_t device, uint64_t inode)
+{
+    const struct shadow_descriptor *d = asked_about(fd, device, inode);
+    return d && (is_lost(d) || (d->kind == FILE_OWN && before(d)));
+}
+
+bool shadow_file_status_as(struct stat *status, uint64_t fd)
+{
+    const struct shadow_descriptor *d = asked_about(fd, status->st_dev, status->st_ino);
+    const struct stat *was = d && d->kind == FILE_OWN ? before(d) : NULL;
+    struct stat now;
+    if (!was)
+        return !d || !is_lost(d);
+    if (failed(sys_call3_as(SYS_fstat, (long)number_of(d), (long)&now, 0)))
+        return false;
+    *status = *was;
+    status->st_size = now.st_size;
+    status->st_blocks = now.st_blocks;
+    status->st_mtim = now.st_mtim;
+    return true;
+}
