@@ -198,6 +198,8 @@ static enum engine_action call_READ(struct engine_thread *t)
         return call_REPLAY(t);
     if (kind == FILE_OWN)
         return done(t, plain(t));
+    if (kind == FILE_UNREADABLE && (shadow_file_flags(ARG1(t)) & O_ACCMODE) == O_WRONLY)
+        return done(t, -EBADF);
     if ((kind != FILE_REGULAR && kind != FILE_FOLDER) || shadow_file_written(ARG1(t)))
         ends(t, END_INPUT);
     return done(t, plain(t));

@@ -10,11 +10,8 @@
 
 enum { COPIED_MOST = 16, STATUS_UNIT = 512, MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
 
-/* What the files that were there before said of themselves. */
-static struct {
-    unsigned count;
-    struct stat at[COPIED_MOST];
-} copied;
+/* What files said of themselves before they were copied. */
+static struct stat copied[COPIED_MOST];
 
 static bool failed(long result)
 {
@@ -169,28 +166,46 @@ static bool copy_as(long memory, uint64_t fd, uint64_t size)
     return n >= 0;
 }
 
+/* What the file that this one stands for has said of itself. NULL: there was none. */
+static const struct stat *before(const struct shadow_descriptor *d)
+{
+    for (unsigned i = 0; i < COPIED_MOST; i++)
+        if (copied[i].st_ino == d->inode && copied[i].st_dev == d->device)
+            return &copied[i];
+    return NULL;
+}
+
+/* A place for what the file says of itself: no copy of one that has it is open. NULL: there is none. */
+static struct stat *free_place(void)
+{
+    for (unsigned i = 0; i < COPIED_MOST; i++)
+        if (!another(copied[i].st_dev, copied[i].st_ino, FILE_OWN))
+            return &copied[i];
+    return NULL;
+}
+
 /* empty: its contents are not wanted. */
 static bool own_as(uint64_t fd, bool empty)
 {
     struct shadow_descriptor *file = shadow_descriptor_at(fd);
-    struct stat *status = &copied.at[copied.count];
     if (file->kind == FILE_OWN)
         return true;
-    if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || file->written ||
-        !another(file->device, file->inode, FILE_REGULAR) || copied.count == COPIED_MOST ||
-        failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) || !has_room_as(empty ? 0 : (uint64_t)status->st_size))
+    if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || file->written)
         return false;
-    uint64_t from = number_of(another(file->device, file->inode, FILE_REGULAR));
+    const struct shadow_descriptor *source = another(file->device, file->inode, FILE_REGULAR);
+    struct stat *place = free_place(), status;
+    if (!source || !place || failed(sys_call3_as(SYS_fstat, (long)fd, (long)&status, 0)) ||
+        !has_room_as(empty ? 0 : (uint64_t)status.st_size))
+        return false;
     long memory = memory_file_as(O_CLOEXEC);
-    if (failed(memory))
-        return false;
-    bool made = empty || copy_as(memory, from, (uint64_t)status->st_size);
+    bool made = !failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status.st_size));
     if (made) {
-        copied.count++;
+        *place = status;
         lead_all_as(fd, memory);
         shadow_files.changed = true;
     }
-    sys_call3_as(SYS_close, memory, 0, 0);
+    if (!failed(memory))
+        sys_call3_as(SYS_close, memory, 0, 0);
     return made;
 }
 
@@ -199,11 +214,9 @@ bool shadow_file_own_as(uint64_t fd)
     return shadow_descriptor_at(fd) && own_as(fd, false);
 }
 
-/* One that the shadow has open already, and has written to. */
-static long open_changed_as(const struct shadow_descriptor *same, uint64_t flags)
+/* Another description of one that is the shadow's own. */
+static long open_own_as(const struct shadow_descriptor *same, uint64_t flags)
 {
-    if (same->kind != FILE_OWN)
-        return SHADOW_FILE_LOST;
     long made = shadow_reopen_as(number_of(same), flags & (O_ACCMODE | O_APPEND | O_TRUNC | O_CLOEXEC));
     struct shadow_descriptor *file = known(made);
     if (file) {
@@ -214,36 +227,36 @@ static long open_changed_as(const struct shadow_descriptor *same, uint64_t flags
     return made;
 }
 
-long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status)
+/* Open for reading, whatever the program wants with it. */
+static long open_as(long folder, const char *path, uint64_t flags, const struct stat *status, bool lost)
 {
-    enum { WRITE = 2 };
-    bool is_folder = S_ISDIR(status->st_mode), writes = (flags & O_ACCMODE) != O_RDONLY;
-    const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
-    long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
-    if (failed(may))
-        return may;
-    if (same && (same->kind == FILE_OWN || is_lost(same)))
-        return open_changed_as(same, flags);
-    uint64_t how = (flags & ~(uint64_t)(O_ACCMODE | MAKING | O_APPEND)) | O_NONBLOCK | (flags & O_CLOEXEC);
+    uint64_t how = (flags & ~(uint64_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)) | O_NONBLOCK;
     long made = sys_call6_as(SYS_openat, folder, (long)path, (long)how, 0, 0, 0);
     struct shadow_descriptor *file = known(made);
     if (!file)
         return made;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
-    shadow_descriptor_set(file, is_folder ? FILE_FOLDER : reads ? FILE_REGULAR : FILE_UNREADABLE,
+    shadow_descriptor_set(file, S_ISDIR(status->st_mode) ? FILE_FOLDER : reads ? FILE_REGULAR : FILE_UNREADABLE,
                           (uint32_t)(flags & ~(uint64_t)MAKING), status);
+    file->written = lost;
     if (flags & O_TRUNC && !own_as((uint64_t)made, true))
         shadow_file_write_as((uint64_t)made, 0, false);
     return made;
 }
 
-/* What the file that this one stands for has said of itself. NULL: there was none. */
-static const struct stat *before(const struct shadow_descriptor *d)
+long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status)
 {
-    for (unsigned i = 0; i < copied.count; i++)
-        if (copied.at[i].st_dev == d->device && copied.at[i].st_ino == d->inode)
-            return &copied.at[i];
-    return NULL;
+    enum { WRITE = 2 };
+    const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
+    bool lost = same && is_lost(same), writes = (flags & O_ACCMODE) != O_RDONLY;
+    long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
+    if (failed(may))
+        return may;
+    if (same && same->kind == FILE_OWN)
+        return open_own_as(same, flags);
+    if (lost && (flags & O_ACCMODE) != O_WRONLY)
+        return SHADOW_FILE_LOST;
+    return open_as(folder, path, flags, status, lost);
 }
 
 /* The file, if the shadow knows of it. */

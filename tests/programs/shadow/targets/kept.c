@@ -11,7 +11,7 @@
 
 enum { BLOCKS = 8, SIZE = 512 };
 
-static char name[64], log_name[64];
+static char name[64], log_name[72], copied_name[72];
 static uint64_t block[SIZE / 8], found[SIZE / 8];
 
 static __attribute__((noinline)) uint64_t work_right(uint64_t sum)
@@ -79,6 +79,20 @@ static int rewrites(int fd, int other, uint64_t round)
     return right;
 }
 
+/* It becomes the shadow's own with two descriptors of one description, each time. */
+static int shares(uint64_t round)
+{
+    int fd = open(copied_name, O_RDWR | O_CREAT, 0600), copy = dup(fd), right = copy >= 0;
+    fill(round, 0);
+    for (int n = 0; n < 4; n++)
+        right &= write(n % 2 ? copy : fd, block, 100) == 100;
+    right &= lseek(fd, 0, SEEK_CUR) == 400 && lseek(copy, -100, SEEK_CUR) == 300 && read(fd, found, 100) == 100 &&
+             !memcmp(found, block, 100);
+    close(fd);
+    close(copy);
+    return right;
+}
+
 /* What nobody reads is not kept, but has a position. */
 static int logs(int fd, uint64_t round)
 {
@@ -96,17 +110,19 @@ int main(int argc, char **argv)
     int large = argc > 2 && !strcmp(argv[2], "large");
     snprintf(name, sizeof name, "/tmp/shadow-kept-%d", getpid());
     snprintf(log_name, sizeof log_name, "%s-log", name);
+    snprintf(copied_name, sizeof copied_name, "%s-copied", name);
     int fd = open(name, O_RDWR | O_CREAT, 0600), other = open(name, O_RDONLY), out = open(log_name, O_WRONLY | O_CREAT, 0600);
     if (large && ftruncate(fd, 1 << 30))
         return 1;
     for (uint64_t round = 0; round < rounds; round++) {
         int right = large ? pwrite(fd, block, SIZE, 0) == SIZE && pread(fd, found, SIZE, 0) == SIZE
-                          : rewrites(fd, other, round) & logs(out, round);
+                          : rewrites(fd, other, round) & shares(round) & logs(out, round);
         sum = right ? work_right(sum) : work_wrong(sum);
         wrong += !right;
     }
     unlink(name);
     unlink(log_name);
+    unlink(copied_name);
     printf("%llx %llu\n", (unsigned long long)sum, (unsigned long long)wrong);
     return wrong != 0;
 }
