@@ -84,9 +84,10 @@ static int shares(uint64_t round)
 {
     int fd = open(copied_name, O_RDWR | O_CREAT, 0600), copy = dup(fd), right = copy >= 0;
     fill(round, 0);
+    right &= lseek(copy, 50, SEEK_SET) == 50;
     for (int n = 0; n < 4; n++)
         right &= write(n % 2 ? copy : fd, block, 100) == 100;
-    right &= lseek(fd, 0, SEEK_CUR) == 400 && lseek(copy, -100, SEEK_CUR) == 300 && read(fd, found, 100) == 100 &&
+    right &= lseek(fd, 0, SEEK_CUR) == 450 && lseek(copy, -100, SEEK_CUR) == 350 && read(fd, found, 100) == 100 &&
              !memcmp(found, block, 100);
     close(fd);
     close(copy);
