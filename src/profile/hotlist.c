@@ -48,7 +48,7 @@ void hotlist_add(struct hotlist *h, enum hotlist_kind kind, struct hotlist_value
     if (kind == HOTLIST_TNV)
         add_tnv(h, value);
     else if (hotlist_is_kept(h, r))
-        hotlist_add_kept(h, value, 1, r);
+        hotlist_add_kept(h, value, 1, false, r);
 }
 
 /* The counts of `from` at its own p, thinned to that of `into`. */
@@ -56,9 +56,7 @@ static void add_entries(struct hotlist *into, const struct hotlist *from, struct
 {
     for (uint32_t i = 0; i < from->count; i++) {
         const struct hotlist_entry *at = &from->entries[i];
-        uint64_t count = at->count;
-        for (uint32_t steps = from->steps; steps < into->steps && count; steps++)
-            count = hotlist_keep_instances(count, r);
+        uint64_t count = from->steps < into->steps ? hotlist_keep_evenly(at->count, into->steps - from->steps, r) : at->count;
         struct hotlist_value value = {.bits = at->bits, .space = at->space};
         struct hotlist_entry *entry = hotlist_find(into, value);
         if (entry)
@@ -71,12 +69,12 @@ static void add_entries(struct hotlist *into, const struct hotlist *from, struct
 void hotlist_merge(struct hotlist *into, const struct hotlist *from, enum hotlist_kind kind,
                    struct hotlist_random *r)
 {
-    while (into->steps < from->steps && kind == HOTLIST_CONCISE)
-        hotlist_thin(into, r);
+    if (into->steps < from->steps && kind == HOTLIST_CONCISE)
+        hotlist_thin_evenly(into, from->steps - into->steps, r);
     add_entries(into, from, r);
     into->observed = add_saturated(into->observed, from->observed);
     while (kind == HOTLIST_CONCISE && into->count > HOTLIST_CONCISE_MAX)
-        hotlist_thin(into, r);
+        hotlist_thin_evenly(into, 1, r);
     if (into->count > hotlist_most(kind)) {
         hotlist_sort(into);
         into->count = hotlist_most(kind);

@@ -29,8 +29,8 @@ uint64_t hotlist_random_next(struct hotlist_random *r)
     return result;
 }
 
-/* p as a 64-bit fraction, a little less where it is 1: by the binary digits of `steps`. */
-static uint64_t probability(const struct hotlist *h)
+/* (15/16)^steps as a 64-bit fraction, a little less where it is 1: by the binary digits of `steps`. */
+static uint64_t power(uint32_t steps)
 {
     /* (15/16)^(2^i), rounded */
     static const uint64_t powers[] = {
@@ -46,10 +46,15 @@ static uint64_t probability(const struct hotlist *h)
         UINT64_C(0x0000000000014159),
     };
     uint64_t p = UINT64_MAX;
-    for (uint32_t steps = h->steps, i = 0; steps && i < sizeof powers / sizeof *powers; steps >>= 1, i++)
+    for (uint32_t i = 0; steps && i < sizeof powers / sizeof *powers; steps >>= 1, i++)
         if (steps & 1)
             p = (uint64_t)((unsigned __int128)p * powers[i] >> 64);
     return p;
+}
+
+static uint64_t probability(const struct hotlist *h)
+{
+    return power(h->steps);
 }
 
 bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r)
@@ -106,17 +111,33 @@ uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r)
     return count - lost;
 }
 
-void hotlist_thin(struct hotlist *h, struct hotlist_random *r)
+uint64_t hotlist_keep_evenly(uint64_t count, uint32_t steps, struct hotlist_random *r)
+{
+    unsigned __int128 share = (unsigned __int128)count * power(steps);
+    return steps ? (uint64_t)(share >> 64) + (hotlist_random_next(r) < (uint64_t)share) : count;
+}
+
+static void thin(struct hotlist *h, uint32_t steps, bool evenly, struct hotlist_random *r)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < h->count; i++) {
         struct hotlist_entry entry = h->entries[i];
-        entry.count = hotlist_keep_instances(entry.count, r);
+        entry.count = evenly ? hotlist_keep_evenly(entry.count, steps, r) : hotlist_keep_instances(entry.count, r);
         if (entry.count)
             h->entries[kept++] = entry;
     }
     h->count = kept;
-    h->steps++;
+    h->steps += steps;
+}
+
+void hotlist_thin(struct hotlist *h, struct hotlist_random *r)
+{
+    thin(h, 1, false, r);
+}
+
+void hotlist_thin_evenly(struct hotlist *h, uint32_t steps, struct hotlist_random *r)
+{
+    thin(h, steps, true, r);
 }
 
 struct hotlist_entry *hotlist_find(struct hotlist *h, struct hotlist_value value)
@@ -136,24 +157,23 @@ void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t coun
 
 uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotlist_random *r)
 {
-    unsigned __int128 share = (unsigned __int128)count * probability(h);
-    return h->steps ? (uint64_t)(share >> 64) + (hotlist_random_next(r) < (uint64_t)share) : count;
+    return hotlist_keep_evenly(count, h->steps, r);
 }
 
-static void fit(struct hotlist *h, struct hotlist_random *r)
+static void fit(struct hotlist *h, bool evenly, struct hotlist_random *r)
 {
     while (h->count > HOTLIST_CONCISE_MAX)
-        hotlist_thin(h, r);
+        thin(h, 1, evenly, r);
 }
 
-void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, struct hotlist_random *r)
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly, struct hotlist_random *r)
 {
     struct hotlist_entry *entry = hotlist_find(h, value);
     if (entry) {
         entry->count += count;
         return;
     }
-    fit(h, r); /* who was killed before it fitted has left one too many */
+    fit(h, evenly, r); /* who was killed before it fitted has left one too many */
     hotlist_append(h, value, count);
-    fit(h, r);
+    fit(h, evenly, r);
 }

@@ -31,7 +31,7 @@ static void enter_all(struct hotlist *list, uint64_t value, uint64_t count, stru
     if (at < list->count)
         count_up(list, at, count);
     else
-        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, count, r);
+        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, count, true, r);
 }
 
 /* `count` results of one value, of which the first `gap` are passed over. How many of those that come next are. Of very
@@ -40,10 +40,10 @@ static uint64_t enter(struct hotlist *list, uint64_t gap, uint64_t value, uint64
 {
     while (count > gap) {
         count -= gap + 1;
-        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, 1, r);
+        hotlist_add_kept(list, (struct hotlist_value){.bits = value}, 1, true, r);
         uint64_t share = count > DRAWN_LEAST ? hotlist_keep_share(list, count, r) : 0;
         if (share > DRAWN_LEAST) {
-            hotlist_add_kept(list, (struct hotlist_value){.bits = value}, share, r);
+            hotlist_add_kept(list, (struct hotlist_value){.bits = value}, share, true, r);
             count = 0;
         }
         gap = hotlist_draw_gap(list, r);
@@ -97,10 +97,13 @@ static uint64_t kept(const struct hotlist *list)
 static bool bound(struct hotlist *list, uint64_t most, struct hotlist_random *r)
 {
     enum { PART = 4 };
-    if (kept(list) <= most)
+    uint64_t left = kept(list);
+    uint32_t steps = 0;
+    if (left <= most)
         return false;
-    while (kept(list) > most / PART)
-        hotlist_thin(list, r);
+    for (; left > most / PART; steps++)
+        left -= left / 16 + 1;
+    hotlist_thin_evenly(list, steps, r);
     return true;
 }
 
