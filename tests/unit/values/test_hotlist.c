@@ -241,6 +241,34 @@ static void the_rest_of_great_counts(void **state)
     assert_true(fabs(fewer / DRAWN - p) < 4 * sqrt(p * (1 - p) / DRAWN));
 }
 
+/* Thinned evenly, a count becomes its share, up or down; on average exactly that, and p is what it would be by coins. */
+static void even_thinning(void **state)
+{
+    enum { DRAWN = 4000, STEPS = 22, ENTRIES = 4 };
+    static const uint64_t counts[ENTRIES] = {1, 7, 300, 100000};
+    const double p = pow(15 / 16.0, STEPS);
+    double sums[ENTRIES] = {0};
+    struct hotlist *h = make_hotlist();
+    struct hotlist_random r;
+    (void)state;
+    hotlist_random_seed(&r, 8);
+    for (unsigned i = 0; i < DRAWN; i++) {
+        h->count = h->steps = 0;
+        for (unsigned k = 0; k < ENTRIES; k++)
+            hotlist_append(h, plain(k), counts[k]);
+        hotlist_thin_evenly(h, STEPS, &r);
+        assert_int_equal(h->steps, STEPS);
+        for (unsigned k = 0; k < ENTRIES; k++) {
+            double left = (double)count_of(h, k);
+            assert_true(left == floor((double)counts[k] * p) || left == ceil((double)counts[k] * p));
+            sums[k] += left;
+        }
+    }
+    for (unsigned k = 0; k < ENTRIES; k++)
+        assert_true(fabs(sums[k] / DRAWN - (double)counts[k] * p) < 4 * 0.5 / sqrt(DRAWN));
+    free(h);
+}
+
 static void tables_flush_the_lower_half(void **state)
 {
     (void)state;
@@ -305,6 +333,7 @@ int main(void)
         cmocka_unit_test(all_different),
         cmocka_unit_test(great_counts),
         cmocka_unit_test(the_rest_of_great_counts),
+        cmocka_unit_test(even_thinning),
         cmocka_unit_test(tables_flush_the_lower_half),
         cmocka_unit_test(what_cannot_be_is_found),
     };
