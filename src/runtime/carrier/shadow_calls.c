@@ -327,6 +327,16 @@ static enum engine_action call_SIZE(struct engine_thread *t)
     return done(t, plain(t));
 }
 
+/* Locks of the program are not in its own way. */
+static enum engine_action lock_asked(struct engine_thread *t)
+{
+    struct flock *lock = (struct flock *)ARG3(t);
+    long result = plain(t);
+    if (!failed(result) && lock->l_pid == shadow_self.pid)
+        lock->l_type = F_UNLCK;
+    return done(t, result);
+}
+
 static enum engine_action call_FCNTL(struct engine_thread *t)
 {
     uint64_t fd = ARG1(t);
@@ -346,6 +356,7 @@ static enum engine_action call_FCNTL(struct engine_thread *t)
     case F_SETLKW:
     case F_OFD_SETLK:
     case F_OFD_SETLKW: return done(t, 0);
+    case F_GETLK: return lock_asked(t);
     default: ends(t, END_SYSTEM_CALL);
     }
 }

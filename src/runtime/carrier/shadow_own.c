@@ -154,6 +154,7 @@ static void lead_all_as(uint64_t fd, long memory)
                         : failed(sys_call3_as(SYS_dup3, (long)number_of(before), (long)i, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
             shadow_end_as(END_SYSTEM_CALL);
         d->kind = FILE_OWN;
+        d->written = false;
     }
 }
 
@@ -190,9 +191,9 @@ static bool own_as(uint64_t fd, bool empty)
     struct shadow_descriptor *file = shadow_descriptor_at(fd);
     if (file->kind == FILE_OWN)
         return true;
-    if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || file->written)
+    if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || (file->written && !empty))
         return false;
-    const struct shadow_descriptor *source = another(file->device, file->inode, FILE_REGULAR);
+    const struct shadow_descriptor *source = empty ? file : another(file->device, file->inode, FILE_REGULAR);
     struct stat *place = free_place(), status;
     if (!source || !place || failed(sys_call3_as(SYS_fstat, (long)fd, (long)&status, 0)) ||
         !has_room_as(empty ? 0 : (uint64_t)status.st_size))
@@ -254,7 +255,7 @@ long shadow_file_open_as(long folder, const char *path, uint64_t flags, const st
         return may;
     if (same && same->kind == FILE_OWN)
         return open_own_as(same, flags);
-    if (lost && (flags & O_ACCMODE) != O_WRONLY)
+    if (lost && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_TRUNC))
         return SHADOW_FILE_LOST;
     return open_as(folder, path, flags, status, lost);
 }

@@ -94,15 +94,24 @@ static int shares(uint64_t round)
     return right;
 }
 
-/* What nobody reads is not kept, but has a position. */
+/* What nobody reads is not kept, but has a position; of what has been emptied all is known. */
 static int logs(int fd, uint64_t round)
 {
+    struct stat status;
     off_t before = lseek(fd, 0, SEEK_CUR);
     fill(round, 0);
-    int again = open(log_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    int right = write(again, block, 100) == 100 && lseek(again, 0, SEEK_CUR) == 100;
+    int again = open(copied_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int right = write(again, block, 100) == 100 && lseek(again, 0, SEEK_CUR) == 100 && fstat(again, &status) == 0 &&
+                status.st_size == 100;
     close(again);
     return right && write(fd, block, 100) == 100 && lseek(fd, 0, SEEK_CUR) == before + 100 && lseek(fd, -100, SEEK_CUR) == before;
+}
+
+/* Its own lock is in nobody's way. */
+static int locks(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK}, asked = lock;
+    return fcntl(fd, F_SETLK, &lock) == 0 && fcntl(fd, F_GETLK, &asked) == 0 && asked.l_type == F_UNLCK;
 }
 
 int main(int argc, char **argv)
@@ -117,7 +126,7 @@ int main(int argc, char **argv)
         return 1;
     for (uint64_t round = 0; round < rounds; round++) {
         int right = large ? pwrite(fd, block, SIZE, 0) == SIZE && pread(fd, found, SIZE, 0) == SIZE
-                          : rewrites(fd, other, round) & shares(round) & logs(out, round);
+                          : rewrites(fd, other, round) & shares(round) & logs(out, round) & locks(out);
         sum = right ? work_right(sum) : work_wrong(sum);
         wrong += !right;
     }
