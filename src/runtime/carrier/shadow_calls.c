@@ -393,6 +393,14 @@ static enum engine_action opened(struct engine_thread *t, long result)
     return done(t, result);
 }
 
+static enum engine_action open_new(struct engine_thread *t, long folder, const char *path, uint64_t flags)
+{
+    long made = shadow_file_make_as(folder, path, flags);
+    if (made == -EEXIST && !(flags & O_EXCL))
+        ends(t, END_SYSTEM_CALL); /* a link that leads nowhere yet, which is not followed here */
+    return opened(t, made);
+}
+
 /* Only what is a regular file or a folder when it is looked at and when it is open: anything else may block,
  * or notice. O_NONBLOCK keeps what was exchanged in between from blocking. */
 static enum engine_action call_OPEN(struct engine_thread *t)
@@ -407,11 +415,11 @@ static enum engine_action call_OPEN(struct engine_thread *t)
         (writes && flags & O_DIRECT) || ((flags & O_ACCMODE) == O_RDONLY && flags & O_TRUNC))
         ends(t, END_SYSTEM_CALL);
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-        return opened(t, shadow_file_make_as(folder, path, flags));
+        return open_new(t, folder, path, flags);
     long result = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status,
                                flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, 0, 0);
     if (result == -ENOENT && flags & O_CREAT)
-        return opened(t, shadow_file_make_as(folder, path, flags));
+        return open_new(t, folder, path, flags);
     if (failed(result))
         return done(t, result);
     if (S_ISDIR(status.st_mode) && writes)

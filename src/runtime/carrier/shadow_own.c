@@ -124,15 +124,21 @@ long shadow_file_make_as(long folder, const char *path, uint64_t flags)
 
 /* ---- files that were there ---- */
 
+/* fd becomes one of this description. */
+static bool put_as(long description, uint64_t fd)
+{
+    long closes = sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0);
+    return !failed(sys_call3_as(SYS_dup3, description, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
+}
+
 /* fd leads to `memory` from here on, where it stood. */
 static bool lead_as(uint64_t fd, long memory)
 {
     const struct shadow_descriptor *d = shadow_descriptor_at(fd);
     long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
-    long closes = sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0);
     long made = shadow_reopen_as((uint64_t)memory, d->flags & (O_ACCMODE | O_APPEND));
     bool led = !failed(position) && !failed(made) && !failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) &&
-               !failed(sys_call3_as(SYS_dup3, made, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
+               put_as(made, fd);
     if (!failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
     return led;
@@ -146,12 +152,10 @@ static void lead_all_as(uint64_t fd, long memory)
         struct shadow_descriptor *d = &shadow_files.at[i];
         if (!shadow_descriptor_is(d, file.device, file.inode))
             continue;
-        const struct shadow_descriptor *before = shadow_files.at;
-        while (before < d && !(before->kind == FILE_OWN && before->description == d->description))
-            before++;
-        long closes = sys_call3_as(SYS_fcntl, (long)i, F_GETFD, 0);
-        if (before == d ? !lead_as(i, memory)
-                        : failed(sys_call3_as(SYS_dup3, (long)number_of(before), (long)i, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
+        const struct shadow_descriptor *twin = shadow_files.at;
+        while (twin < d && !(twin->kind == FILE_OWN && twin->description == d->description))
+            twin++;
+        if (!(twin == d ? lead_as(i, memory) : put_as((long)number_of(twin), i)))
             shadow_end_as(END_SYSTEM_CALL);
         d->kind = FILE_OWN;
         d->written = false;
@@ -232,11 +236,13 @@ static long open_own_as(const struct shadow_descriptor *same, uint64_t flags)
 static long open_as(long folder, const char *path, uint64_t flags, const struct stat *status, bool lost)
 {
     uint64_t how = (flags & ~(uint64_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND)) | O_NONBLOCK;
+    bool reads = (flags & O_ACCMODE) != O_WRONLY;
     long made = sys_call6_as(SYS_openat, folder, (long)path, (long)how, 0, 0, 0);
+    if (made == -EACCES && !reads)
+        made = sys_call6_as(SYS_openat, folder, (long)path, (long)((flags & O_CLOEXEC) | O_PATH), 0, 0, 0);
     struct shadow_descriptor *file = known(made);
     if (!file)
         return made;
-    bool reads = (flags & O_ACCMODE) != O_WRONLY;
     shadow_descriptor_set(file, S_ISDIR(status->st_mode) ? FILE_FOLDER : reads ? FILE_REGULAR : FILE_UNREADABLE,
                           (uint32_t)(flags & ~(uint64_t)MAKING), status);
     file->written = lost;
