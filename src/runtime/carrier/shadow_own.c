@@ -198,14 +198,13 @@ static bool own_as(uint64_t fd, bool empty)
     if ((file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE) || (file->written && !empty))
         return false;
     const struct shadow_descriptor *source = empty ? file : another(file->device, file->inode, FILE_REGULAR);
-    struct stat *place = free_place(), status;
-    if (!source || !place || failed(sys_call3_as(SYS_fstat, (long)fd, (long)&status, 0)) ||
-        !has_room_as(empty ? 0 : (uint64_t)status.st_size))
+    struct stat *status = free_place();
+    if (!source || !status || failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) ||
+        !has_room_as(empty ? 0 : (uint64_t)status->st_size))
         return false;
     long memory = memory_file_as(O_CLOEXEC);
-    bool made = !failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status.st_size));
+    bool made = !failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status->st_size));
     if (made) {
-        *place = status;
         lead_all_as(fd, memory);
         shadow_files.changed = true;
     }
@@ -289,7 +288,12 @@ bool shadow_file_status_as(struct stat *status, uint64_t fd)
         return !d || !is_lost(d);
     if (failed(sys_call3_as(SYS_fstat, (long)number_of(d), (long)&now, 0)))
         return false;
-    *status = *was;
+    status->st_dev = was->st_dev;
+    status->st_ino = was->st_ino;
+    status->st_mode = was->st_mode;
+    status->st_nlink = was->st_nlink;
+    status->st_uid = was->st_uid;
+    status->st_gid = was->st_gid;
     status->st_size = now.st_size;
     status->st_blocks = now.st_blocks;
     status->st_mtim = now.st_mtim;
