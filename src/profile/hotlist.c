@@ -56,7 +56,7 @@ static void add_entries(struct hotlist *into, const struct hotlist *from, struct
 {
     for (uint32_t i = 0; i < from->count; i++) {
         const struct hotlist_entry *at = &from->entries[i];
-        uint64_t count = from->steps < into->steps ? hotlist_keep_evenly(at->count, into->steps - from->steps, r) : at->count;
+        uint64_t count = hotlist_keep_evenly(at->count, into->steps - from->steps, r);
         struct hotlist_value value = {.bits = at->bits, .space = at->space};
         struct hotlist_entry *entry = hotlist_find(into, value);
         if (entry)

@@ -130,11 +130,6 @@ static void thin(struct hotlist *h, uint32_t steps, bool evenly, struct hotlist_
     h->steps += steps;
 }
 
-void hotlist_thin(struct hotlist *h, struct hotlist_random *r)
-{
-    thin(h, 1, false, r);
-}
-
 void hotlist_thin_evenly(struct hotlist *h, uint32_t steps, struct hotlist_random *r)
 {
     thin(h, steps, true, r);
@@ -153,11 +148,6 @@ void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t coun
     h->entries[h->count] =
         (struct hotlist_entry){.bits = value.bits, .space = value.space, .count = count};
     h->count++;
-}
-
-uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotlist_random *r)
-{
-    return hotlist_keep_evenly(count, h->steps, r);
 }
 
 static void fit(struct hotlist *h, bool evenly, struct hotlist_random *r)

@@ -56,11 +56,11 @@ void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t coun
 uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r);
 
 /* How many of `count` instances stay after so many steps: their share, and what is left over by chance. Each stays with the same
- * probability as by a coin of its own, and the share of a value among those that stay differs less from what it was. */
+ * probability as by a coin of its own, and the share of a value among those that stay differs less from what it was; but for few
+ * instances that is not as if each was drawn. */
 uint64_t hotlist_keep_evenly(uint64_t count, uint32_t steps, struct hotlist_random *r);
 
-/* One step of p, with a coin for each instance, as section 2.2 has it; so many steps, evenly. */
-void hotlist_thin(struct hotlist *h, struct hotlist_random *r);
+/* So many steps of p, evenly. */
 void hotlist_thin_evenly(struct hotlist *h, uint32_t steps, struct hotlist_random *r);
 
 /* Whether the next value is to be added: true with probability p. */
@@ -69,11 +69,8 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r);
 /* How many values of the stream are not added before the next one that is. */
 uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r);
 
-/* How many of so many values are added: their share, and what is left over by chance. That is unbiased, but for few
- * values not as it would be if each was drawn. */
-uint64_t hotlist_keep_share(const struct hotlist *h, uint64_t count, struct hotlist_random *r);
-
-/* Adds `count` times a value that was drawn to be, not 0. They count as observed already. evenly: how p becomes less. */
+/* Adds `count` times a value that was drawn to be, not 0. They count as observed already. Where p becomes less,
+ * it does evenly, or with a coin for each instance, as section 2.2 has it. */
 void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly, struct hotlist_random *r);
 
 #endif

@@ -52,7 +52,8 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
 
 /* A fork now is within the budget: on average, as the last one has been paid for by the time since, and in every
- * window, if it costs the most that it can, or as much as the last one; where that alone has been too much, one a window is. Without a budget the program has at least as much time for itself as forks stop it. */
+ * window, if it costs the most that it can, or as much as the last one; where that alone has been too much, one a
+ * window is. Without a budget the program has at least as much time for itself as forks stop it. */
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
 
 #endif

@@ -41,7 +41,7 @@ static uint64_t enter(struct hotlist *list, uint64_t gap, uint64_t value, uint64
     while (count > gap) {
         count -= gap + 1;
         hotlist_add_kept(list, (struct hotlist_value){.bits = value}, 1, true, r);
-        uint64_t share = count > DRAWN_LEAST ? hotlist_keep_share(list, count, r) : 0;
+        uint64_t share = count > DRAWN_LEAST ? hotlist_keep_evenly(count, list->steps, r) : 0;
         if (share > DRAWN_LEAST) {
             hotlist_add_kept(list, (struct hotlist_value){.bits = value}, share, true, r);
             count = 0;

@@ -220,14 +220,13 @@ bool shadow_file_written(uint64_t fd)
 void shadow_file_write_as(uint64_t fd, uint64_t size, bool position)
 {
     struct shadow_descriptor *file = shadow_descriptor_at(fd);
-    if (!file)
+    if (!file || (file->kind != FILE_REGULAR && file->kind != FILE_UNREADABLE))
         return;
-    if (!file->written && (file->kind == FILE_REGULAR || file->kind == FILE_UNREADABLE))
-        for (uint64_t i = 0; i < shadow_files.count; i++)
-            if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode))
-                shadow_files.at[i].written = true;
+    for (uint64_t i = 0; i < shadow_files.count && !file->written; i++)
+        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) && &shadow_files.at[i] != file)
+            shadow_files.at[i].written = true;
     file->written = shadow_files.changed = true;
-    if (position && (file->kind == FILE_REGULAR || file->kind == FILE_UNREADABLE))
+    if (position)
         sys_call3_as(SYS_lseek, (long)fd, (long)size, SEEK_CUR);
 }
 

@@ -19,7 +19,7 @@
 
 struct shadow_descriptor {
     uint8_t kind; /* enum shadow_file */
-    bool written; /* it would have been, and that is not kept */
+    bool written; /* a regular file that would have been, and that is not kept */
     uint32_t flags; /* as fcntl(F_GETFL) said in the program */
     uint32_t description; /* 0: none that is known */
     uint64_t device, inode;

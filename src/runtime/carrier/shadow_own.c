@@ -43,11 +43,6 @@ static uint64_t number_of(const struct shadow_descriptor *d)
     return (uint64_t)(d - shadow_files.at);
 }
 
-static bool is_lost(const struct shadow_descriptor *d)
-{
-    return d->written && (d->kind == FILE_REGULAR || d->kind == FILE_UNREADABLE);
-}
-
 /* ---- how much there is ---- */
 
 /* Bytes of the shadow's own files; what is under several descriptors counts once. */
@@ -254,7 +249,7 @@ long shadow_file_open_as(long folder, const char *path, uint64_t flags, const st
 {
     enum { WRITE = 2 };
     const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
-    bool lost = same && is_lost(same), writes = (flags & O_ACCMODE) != O_RDONLY;
+    bool lost = same && same->written, writes = (flags & O_ACCMODE) != O_RDONLY;
     long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
     if (failed(may))
         return may;
@@ -276,7 +271,7 @@ static const struct shadow_descriptor *asked_about(uint64_t fd, uint64_t device,
 bool shadow_file_changed(uint64_t fd, uint64_t device, uint64_t inode)
 {
     const struct shadow_descriptor *d = asked_about(fd, device, inode);
-    return d && (is_lost(d) || (d->kind == FILE_OWN && before(d)));
+    return d && (d->written || (d->kind == FILE_OWN && before(d)));
 }
 
 bool shadow_file_status_as(struct stat *status, uint64_t fd)
@@ -285,7 +280,7 @@ bool shadow_file_status_as(struct stat *status, uint64_t fd)
     const struct stat *was = d && d->kind == FILE_OWN ? before(d) : NULL;
     struct stat now;
     if (!was)
-        return !d || !is_lost(d);
+        return !d || !d->written;
     if (failed(sys_call3_as(SYS_fstat, (long)number_of(d), (long)&now, 0)))
         return false;
     status->st_dev = was->st_dev;
