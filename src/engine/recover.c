@@ -16,13 +16,20 @@ static void greg_set(greg_t *gregs, unsigned reg, uint64_t value)
     gregs[order[reg]] = (greg_t)value;
 }
 
-/* The whole state is what the thread area holds. */
-static void from_thread(const struct engine_thread *t, greg_t *gregs)
+void engine_registers_put(const struct engine_thread *t, greg_t *gregs)
 {
     for (unsigned i = 0; i < 16; i++)
         greg_set(gregs, i, t->gpr[i]);
     gregs[REG_RIP] = (greg_t)t->rip;
     gregs[REG_EFL] = (greg_t)t->rflags;
+}
+
+void engine_registers_take(struct engine_thread *t, const greg_t *gregs)
+{
+    for (unsigned i = 0; i < 16; i++)
+        t->gpr[i] = (uint64_t)gregs[order[i]];
+    t->rip = (uint64_t)gregs[REG_RIP];
+    t->rflags = (uint64_t)gregs[REG_EFL];
 }
 
 static bool between(uint64_t pc, const char *from, const char *to)
@@ -34,15 +41,15 @@ static bool between(uint64_t pc, const char *from, const char *to)
 static enum engine_place place_in_text(struct engine_thread *t, uint64_t pc, greg_t *gregs)
 {
     if (between(pc, engine_window_begin, engine_window_end)) {
-        from_thread(t, gregs);
+        engine_registers_put(t, gregs);
         return PLACE_BOUNDARY;
     }
     if (between(pc, engine_leave_begin, engine_leave_end)) {
-        from_thread(t, gregs);
+        engine_registers_put(t, gregs);
         return PLACE_NATIVE;
     }
     if (between(pc, engine_syscall_begin, engine_syscall_insn)) {
-        from_thread(t, gregs);
+        engine_registers_put(t, gregs);
         gregs[REG_RIP] -= 2;
         return PLACE_SYSCALL;
     }
@@ -103,7 +110,7 @@ static enum engine_place place_in_cache(struct engine_thread *t, uint64_t pc, gr
     const struct engine *e = t->engine;
     uint64_t leave = t->leave;
     if (pc >= leave && pc < leave + 16) {
-        from_thread(t, gregs);
+        engine_registers_put(t, gregs);
         return PLACE_NATIVE;
     }
     uint32_t offset = cache_offset(&e->cache, (const uint8_t *)(uintptr_t)pc);
@@ -193,10 +200,7 @@ static bool enter_directly(struct engine_thread *t, greg_t *gregs)
 void engine_redirect_as(struct engine_thread *t, greg_t *gregs)
 {
     struct engine *e = t->engine;
-    for (unsigned i = 0; i < 16; i++)
-        t->gpr[i] = (uint64_t)gregs[order[i]];
-    t->rip = (uint64_t)gregs[REG_RIP];
-    t->rflags = (uint64_t)gregs[REG_EFL];
+    engine_registers_take(t, gregs);
     uint64_t gs = engine_gs_as(e);
     if (gs != (uint64_t)(uintptr_t)t) {
         t->host_gs = gs;

@@ -29,6 +29,11 @@ enum engine_place {
  * gregs with rip less by one, and add it again where the place is not BETWEEN. */
 enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs);
 
+/* The program's registers, rip and flags: from the thread area to a context, ... */
+void engine_registers_put(const struct engine_thread *t, greg_t *gregs);
+/* ... and from a context, whose registers are the program's, to the thread area. */
+void engine_registers_take(struct engine_thread *t, const greg_t *gregs);
+
 /* How many instructions of the block that a fault's context lies in come before it, and how many the block
  * has: a budget was counted down by all of them (by none in a tail: total is 0). In a late block, which counts one
  * by one, 0 of 1. A loose budget is put where it belongs, t->budget. False: not in a block. */

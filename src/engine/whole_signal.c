@@ -304,17 +304,6 @@ static bool is_fault(int number, int code)
     return (BIT(number) & FAULTS) && code > 0;
 }
 
-static void registers_load(struct engine_thread *t, const greg_t *r)
-{
-    static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                      REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                      REG_R12, REG_R13, REG_R14, REG_R15};
-    for (unsigned i = 0; i < sizeof order; i++)
-        t->gpr[i] = (uint64_t)r[order[i]];
-    t->rip = (uint64_t)r[REG_RIP];
-    t->rflags = (uint64_t)r[REG_EFL];
-}
-
 /* u holds the program's registers. Starts the program's handler on this very frame. */
 static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, ucontext_t *u,
                        uint64_t mask)
@@ -329,7 +318,7 @@ static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, uco
     }
     if (number == SIGTRAP && a->flags & SA_RESETHAND)
         a->handler = (uint64_t)SIG_DFL;
-    registers_load(t, u->uc_mcontext.gregs);
+    engine_registers_take(t, u->uc_mcontext.gregs);
     t->gpr[ENGINE_RAX] = 0;
     t->gpr[ENGINE_RDI] = (uint64_t)number;
     t->gpr[ENGINE_RSI] = (uint64_t)info;

@@ -110,17 +110,6 @@ static bool frame_prepare(const struct engine_thread *e, const ucontext_t *u)
     return true;
 }
 
-static void registers_put(greg_t *gregs, const struct engine_thread *e)
-{
-    static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                      REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                      REG_R12, REG_R13, REG_R14, REG_R15};
-    for (unsigned i = 0; i < 16; i++)
-        gregs[order[i]] = (greg_t)e->gpr[i];
-    gregs[REG_RIP] = (greg_t)e->rip;
-    gregs[REG_EFL] = (greg_t)e->rflags;
-}
-
 /* ---- ends ---- */
 
 static uint64_t interval_least(void)
@@ -203,7 +192,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
 {
     struct frame *f = frame_of(e);
     const struct software_bytes *s = software_bytes(f->state);
-    registers_put(context_of(f)->uc_mcontext.gregs, e);
+    engine_registers_put(e, context_of(f)->uc_mcontext.gregs);
     if (uses_rseq()) /* begun in this burst: no other one will meet it */
         turn_off(STOP_RSEQ);
     engine_flush_as(e, true);
