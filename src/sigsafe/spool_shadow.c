@@ -4,12 +4,18 @@ enum { UNIT = 1000 };
 #define LONGEST_NS INT64_C(10000000000)
 #define CREDIT_NS INT64_C(1000000000)
 
+static int64_t working(const struct spool_header *h)
+{
+    return (int64_t)__atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED) -
+           (int64_t)__atomic_load_n(&h->shadows_ripe, __ATOMIC_RELAXED);
+}
+
 /* Adds the time since the last call, with as many shadows as are active now: to be called before their
  * number changes. */
 static void account_as(struct spool_header *h, uint64_t now_ns)
 {
     int64_t load = h->config.load_milli;
-    int64_t active = __atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED);
+    int64_t active = working(h);
     uint64_t last = __atomic_load_n(&h->load_ns, __ATOMIC_RELAXED);
     if (now_ns > last && __atomic_compare_exchange_n(&h->load_ns, &last, now_ns, false,
                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -25,10 +31,17 @@ static void account_as(struct spool_header *h, uint64_t now_ns)
 bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns)
 {
     int64_t load = h->config.load_milli;
-    int64_t active = __atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED);
     account_as(h, now_ns);
     return __atomic_load_n(&h->load_area, __ATOMIC_RELAXED) < 0 &&
-           active < (load + UNIT - 1) / UNIT;
+           working(h) < (load + UNIT - 1) / UNIT;
+}
+
+/* If it is killed in between there is one more of them than are active, and not one less. */
+void shadow_ripen_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns)
+{
+    account_as(h, now_ns);
+    __atomic_fetch_add(&h->shadows_ripe, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&seat->ripe, 1, __ATOMIC_RELEASE);
 }
 
 bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns)
@@ -39,5 +52,7 @@ bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t n
         return false;
     account_as(h, now_ns);
     __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&seat->ripe, 0, __ATOMIC_ACQUIRE))
+        __atomic_fetch_sub(&h->shadows_ripe, 1, __ATOMIC_RELAXED);
     return true;
 }

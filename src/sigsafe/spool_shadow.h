@@ -36,6 +36,7 @@ struct spool_seat {
     uint32_t verdict; /* atomic futex word, enum seat_verdict: of a copy that has all threads */
     uint64_t number;  /* of the shadow: `started` is at least as much once it is counted */
     int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
+    uint32_t ripe;    /* atomic: it has observed as much as it was to, and goes on (shadow_ripen_as) */
 };
 
 struct spool_shadows {
@@ -76,6 +77,9 @@ struct spool_shadows {
  * is above `load_milli` / 1000, times nanoseconds. now_ns: CLOCK_MONOTONIC. True: it is below,
  * and one more does not exceed the load rounded up. */
 bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns);
+
+/* In the shadow: it has done its work, and takes no part in the load any more; it ends when the next one is there. */
+void shadow_ripen_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns);
 
 /* The shadow in the seat is gone. False: somebody else has seen to it. */
 bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns);

@@ -125,6 +125,7 @@ static struct spool_seat *seat_take_as(void)
             continue;
         __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->ripe, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->verdict, VERDICT_NONE, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->number, monitor.record->started + 1, __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
@@ -423,6 +424,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
     shadow_files_look_as();
+    start.made = __atomic_add_fetch(&h->shadows_made, 1, __ATOMIC_RELAXED);
     monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
@@ -440,7 +442,6 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     monitor.refused = 0;
-    __atomic_store_n(&spool_header(&rt.spool)->shadow_wanted, 0, __ATOMIC_RELAXED);
     monitor.fork_pages = monitor.pages;
     charge(now, monitor.pause_ns);
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
@@ -451,14 +452,6 @@ static bool collector_lives_as(void)
 {
     int32_t collector = spool_header(&rt.spool)->collector_pid;
     return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
-}
-
-/* Shadows that are there go on for as long as the budget allows no other: what they cost the program is mostly their fork. */
-static void make_room_as(struct usage *now)
-{
-    uint32_t *wanted = &spool_header(&rt.spool)->shadow_wanted;
-    if (rt.config->shadow_flags & SHADOW_GOES_ON && !__atomic_load_n(wanted, __ATOMIC_RELAXED) && budget_allows_as(now))
-        __atomic_store_n(wanted, 1, __ATOMIC_RELAXED);
 }
 
 /* DECLINE_COUNT: none. A sandbox may end the program for any system call, so that is looked at first. */
@@ -474,10 +467,8 @@ static enum shadow_decline refusal_as(struct usage *now)
     trigger_charge(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
-    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as())) {
-        make_room_as(now);
+    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
         return DECLINE_LOAD;
-    }
     if (!budget_allows_as(now))
         return DECLINE_BUDGET;
     if (!collector_lives_as())

@@ -2,7 +2,7 @@
  * under an engine that has no tool, several times as fast. So it sees more of a program that works in phases than as many
  * instructions in a row would show.
  *
- *      forked                         `length` are observed          another one is due
+ *      forked                         `length` are observed          another one is there
  *      |--|·········|--|·······|--|·············|--|········|--|···········|--|
  *       observed, passed over, ...
  *

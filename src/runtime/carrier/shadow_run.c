@@ -21,7 +21,6 @@
 #include "tools/tools.h"
 #include "x86/insn.h"
 
-#define GOES_ON_MOST UINT64_C(20000000000)
 /* The shadow looks about itself after SLICE instructions. */
 enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, KERNEL_SET = 8, PAGE = 4096 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
@@ -56,11 +55,23 @@ static uint64_t page_faults_as(void)
     return (uint64_t)usage.ru_minflt;
 }
 
-static uint64_t cpu_ns_as(void)
+static uint64_t clock_ns_as(int32_t clock)
 {
     struct timespec now = {0, 0};
-    sys_call3_as(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, (long)&now, 0);
+    sys_call3_as(SYS_clock_gettime, clock, (long)&now, 0);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t cpu_ns_as(void)
+{
+    return clock_ns_as(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* CPU time of the program. Linux: include/linux/posix-timers_types.h, make_process_cpuclock(pid, CPUCLOCK_SCHED). */
+static uint64_t program_cpu_ns_as(void)
+{
+    enum { CPUCLOCK_SCHED = 2, PID_SHIFT = 3 };
+    return clock_ns_as((int32_t)(~(uint32_t)shadow_self.pid << PID_SHIFT | CPUCLOCK_SCHED));
 }
 
 /* CPU time up to now; not all of it ran the program's code. */
@@ -155,6 +166,15 @@ static bool program_lives_as(void)
            sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
 }
 
+/* Under the engine a shadow is never ahead of its program, which has gone another way where it has used twice the CPU time: it
+ * waits, perhaps, for what happens in the program alone. */
+static bool astray_as(void)
+{
+    const struct shadow_self *self = &shadow_self;
+    enum { TIMES = 2, AT_ONCE_NS = 1000000000 };
+    return self->told_ns - self->first_ns > TIMES * (program_cpu_ns_as() - self->program_ns) + AT_ONCE_NS;
+}
+
 /* A slice is over. */
 static void look_about_as(void)
 {
@@ -167,15 +187,23 @@ static void look_about_as(void)
         shadow_end_as(END_MEMORY);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         shadow_end_as(END_SCARCE);
+    if (shadow_self.ripe && astray_as())
+        shadow_end_as(END_COMPLETE);
 }
 
 /* A stretch is over: there is more. */
 static bool goes_on(void)
 {
-    if (shadow_self.observed < rt.config->length)
+    struct shadow_self *self = &shadow_self;
+    struct spool_header *h = spool_header(&rt.spool);
+    if (self->observed < rt.config->length)
         return true;
-    return rt.config->shadow_flags & SHADOW_GOES_ON && shadow_self.sliced < GOES_ON_MOST &&
-           !__atomic_load_n(&spool_header(&rt.spool)->shadow_wanted, __ATOMIC_RELAXED);
+    if (!(rt.config->shadow_flags & SHADOW_GOES_ON))
+        return false;
+    if (!self->ripe)
+        shadow_ripen_as(h, self->seat, thread_monotonic_ns_as());
+    self->ripe = true;
+    return __atomic_load_n(&h->shadows_made, __ATOMIC_RELAXED) == self->made;
 }
 
 static void slice_begin(struct engine_thread *t)
@@ -334,6 +362,7 @@ static void self_describe_as(const struct shadow_start *start)
     self->passing = start->passing;
     self->random = (start->number + 1) * UINT64_C(0x9e3779b97f4a7c15);
     self->process = rt.process;
+    self->made = start->made;
     self->watched = start->watched;
     self->cold = !start->engine;
     self->input_at = start->input_at;
@@ -402,6 +431,7 @@ void shadow_begin_as(const struct shadow_start *start)
     faults_take_as(start->context, stack);
     self->left = shadow_stretch();
     slice_begin(self->thread);
-    self->begun_ns = cpu_ns_as();
+    self->program_ns = program_cpu_ns_as();
+    self->first_ns = self->begun_ns = cpu_ns_as();
     engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);
 }

@@ -509,6 +509,7 @@ def goes_on():
     # ... and no longer: else it would go on for as long as its program.
     shadows = until_one(options[:5] + ["50"], lambda shadows: shadows["completed"] > 0)
     expect(shadows["instructions"] >= shadows["completed"] * 100_000_000, f"ended early: {shadows}")
+    expect(shadows["completed"] < shadows["started"], f"the last one ended before there was another: {shadows}")
     # What ends with its program, as one of so many instructions must, has told what it did.
     cost = until_one(options[:4] + ["--load", "1", "--sample-size", "100G"],
                      lambda shadows: shadows["instructions"] and not shadows["completed"])["cost"]
@@ -517,6 +518,17 @@ def goes_on():
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
         shadows = Recording(command, options + more).report["shadows"]
         expect(shadows["instructions"] <= shadows["started"] * size, f"{more}: {shadows}")
+
+
+def astray():
+    """A shadow that waits for what comes to its program alone does not go on for as long as that."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        shadows = Recording([target("shadow_astray"), "6000"], ["--carrier", "shadow", "--tool", "count", "--budget", "10"]).report["shadows"]
+        if shadows["ended"]["complete"]:
+            break
+        expect(time.monotonic() < end, f"none ended: {shadows}")
+    expect(shadows["cost"]["shadow_cpu_ns"] < 2.5e9 * shadows["started"], f"{shadows}")
 
 
 def phases():

@@ -83,6 +83,30 @@ static void test_seats(void **state)
     assert_int_equal(h.shadows_active, 0);
 }
 
+/* One that has done its work makes room for another before it ends. */
+static void test_ripe(void **state)
+{
+    (void)state;
+    struct spool_header h = {.config = {.load_milli = 1000}, .shadows_active = 1};
+    struct spool_seat seat = {.state = SEAT_TAKEN}, next = {.state = SEAT_TAKEN};
+    uint64_t now = 5 * MS;
+    for (; now < 100 * MS; now += 5 * MS)
+        assert_false(shadow_load_allows_as(&h, now));
+    shadow_ripen_as(&h, &seat, now);
+    assert_int_equal(h.shadows_active, 1);
+    assert_true(shadow_load_allows_as(&h, now + 5 * MS));
+    h.shadows_active++;
+    assert_false(shadow_load_allows_as(&h, now + 10 * MS));
+    assert_true(shadow_leave_as(&h, &seat, now + 15 * MS));
+    assert_int_equal(h.shadows_ripe, 0);
+    assert_int_equal(seat.ripe, 0);
+    assert_false(shadow_load_allows_as(&h, now + 20 * MS));
+    assert_true(shadow_leave_as(&h, &next, now + 25 * MS));
+    assert_int_equal(h.shadows_active, 0);
+    assert_int_equal(h.shadows_ripe, 0);
+    assert_true(shadow_load_allows_as(&h, now + 30 * MS));
+}
+
 static void test_buckets(void **state)
 {
     (void)state;
@@ -451,7 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
         cmocka_unit_test(test_budget_again),
-        cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
+        cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
         cmocka_unit_test(test_coverage_measured),
