@@ -1,6 +1,7 @@
 #include "engine/prologue.h"
 
 #include "engine/link.h"
+#include "engine/liveness.h"
 
 enum { OVER_SIZE = 9 + 17, STALE_SIZE = 9 + 9 + 17 };
 
@@ -30,7 +31,7 @@ static uint64_t way_out(struct translation *x, enum exit_kind kind, uint32_t slo
  *      jrcxz 1f
  *      jmp  over
  *   1: mov  rcx, gs:[slot]                                                                       */
-void prologue_budget_as(struct translation *x, uint8_t live_flags)
+static void budget_exact(struct translation *x, uint8_t live_flags)
 {
     struct emit *to = &x->hot;
     int32_t n = (int32_t)x->count;
@@ -106,12 +107,21 @@ static bool goes_down(const struct translation *x)
     }
 }
 
-void prologue_loose_as(struct translation *x, uint8_t live_flags)
+static void budget_loose(struct translation *x, uint8_t live_flags)
 {
     if (goes_down(x))
         look_at_r15(x, EXIT_BUDGET, 8, live_flags);
     emit_lea(&x->hot, 8, X86_R15, emit_at(X86_R15, -(int32_t)x->count));
     span_close_as(x, SPAN_BETWEEN, 0, 0);
+}
+
+void prologue_budget_as(struct translation *x)
+{
+    uint8_t live_flags = liveness_flags_at_entry(x->e->insns, x->e->code, x->count);
+    if (x->e->config.loose)
+        budget_loose(x, live_flags);
+    else
+        budget_exact(x, live_flags);
 }
 
 static uint64_t load(const uint8_t *at, uint32_t bytes)

@@ -13,10 +13,8 @@ void prologue_check_as(struct translation *x);
 /* Leaves by EXIT_RING when the thread's ring is full (ring.h). */
 void prologue_ring_as(struct translation *x, uint8_t live_flags);
 
-/* Counts x->count instructions down; leaves by EXIT_BUDGET when fewer are left. */
-void prologue_budget_as(struct translation *x, uint8_t live_flags);
-/* Counts them down in r15, a loose budget (engine_config); leaves before, where less than nothing is left and the block may
- * go on downwards. */
-void prologue_loose_as(struct translation *x, uint8_t live_flags);
+/* Counts x->count instructions down; leaves by EXIT_BUDGET when fewer are left. A loose budget (engine_config) is counted in
+ * r15, and leaves before that, where less than nothing is left and the block may go on downwards. */
+void prologue_budget_as(struct translation *x);
 
 #endif

@@ -313,7 +313,7 @@ static void block_code_as(struct translation *x, bool checked)
     if (tool && x->looks)
         prologue_ring_as(x, e->live[0].flags);
     if (e->config.budget && !x->tail && !x->late)
-        (e->config.loose ? prologue_loose_as : prologue_budget_as)(x, liveness_flags_at_entry(e->insns, e->code, x->count));
+        prologue_budget_as(x);
     if (tool)
         hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);
     if (tool && e->hooks.inside)

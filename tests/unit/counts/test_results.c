@@ -254,6 +254,23 @@ static void test_bounded(void **state)
     assert_true(fabs(mean - LENGTH / 5.0) < 4 * error);
 }
 
+/* Where a row is thinned for the first time, what two values as frequent as each other have left differs by the rounding: by
+ * coins it would by some fourteen. */
+static void test_thinned_evenly(void **state)
+{
+    enum { MOST = 1024 };
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct row r = row_new(seed);
+        for (uint64_t i = 0; !r.row.list.steps; i++)
+            result_add_most(&r.lead, &r.front, &r.row, i % 2 ? 7 : 8, MOST, &r.random);
+        assert_int_equal(r.row.list.count, 2);
+        int64_t first = (int64_t)r.row.list.entries[0].count, second = (int64_t)r.row.list.entries[1].count;
+        assert_true(first + second > MOST / 8);
+        assert_in_range(first > second ? first - second : second - first, 0, 2);
+    }
+}
+
 /* A thread that is killed between any two stores leaves a hotlist, which may lack results of the last moment. */
 static void test_killed(void **state)
 {
@@ -341,7 +358,7 @@ int main(void)
         cmocka_unit_test(test_short_gaps),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_one_for_good),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_bounded), cmocka_unit_test(test_thinned_evenly),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_killed_anywhere),
     };
