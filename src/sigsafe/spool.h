@@ -182,7 +182,7 @@ struct spool_header {
     uint32_t shadows_active; /* atomic */
     uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
     uint32_t shadows_ripe;   /* atomic: of those active, that go on until there is another one */
-    uint32_t shadows_made;   /* atomic: forks so far, modulo 2^32; those that are ripe end at the next one */
+    uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
     struct spool_config config;
 };

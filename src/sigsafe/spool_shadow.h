@@ -78,7 +78,7 @@ struct spool_shadows {
  * and one more does not exceed the load rounded up. */
 bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns);
 
-/* In the shadow: it has done its work, and takes no part in the load any more; it ends when the next one is there. */
+/* In the shadow: it has done its work, and takes no part in the load any more; it ends when the next one runs. */
 void shadow_ripen_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns);
 
 /* The shadow in the seat is gone. False: somebody else has seen to it. */

@@ -424,7 +424,6 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
     shadow_files_look_as();
-    start.made = __atomic_add_fetch(&h->shadows_made, 1, __ATOMIC_RELAXED);
     monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {

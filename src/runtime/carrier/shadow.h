@@ -48,7 +48,6 @@ struct shadow_start {
     int32_t pid, tid, ppid; /* of the program's thread */
     int32_t parent;         /* the shadow's */
     uint64_t number;        /* of the process's shadows */
-    uint32_t made;          /* spool_header.shadows_made */
     uint64_t input_at;      /* what is in the log of input before this is of earlier calls */
     bool watched;           /* whoever changes code is seen (burst_watch.h) */
     bool whole;             /* it has all threads of the program */

@@ -362,7 +362,6 @@ static void self_describe_as(const struct shadow_start *start)
     self->passing = start->passing;
     self->random = (start->number + 1) * UINT64_C(0x9e3779b97f4a7c15);
     self->process = rt.process;
-    self->made = start->made;
     self->watched = start->watched;
     self->cold = !start->engine;
     self->input_at = start->input_at;
@@ -431,6 +430,7 @@ void shadow_begin_as(const struct shadow_start *start)
     faults_take_as(start->context, stack);
     self->left = shadow_stretch();
     slice_begin(self->thread);
+    self->made = __atomic_add_fetch(&spool_header(&rt.spool)->shadows_made, 1, __ATOMIC_RELAXED);
     self->program_ns = program_cpu_ns_as();
     self->first_ns = self->begun_ns = cpu_ns_as();
     engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);

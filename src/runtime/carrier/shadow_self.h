@@ -43,7 +43,7 @@ struct shadow_self {
     uint64_t mask;
     stack_t stack;
     struct shadow_action actions[SHADOW_FAULTS];
-    uint32_t made;         /* shadows of the recording, this one included */
+    uint32_t made;         /* spool_header.shadows_made when it began */
     bool ripe;             /* it has observed what it was to */
     uint64_t left;         /* instructions of the current stretch that are to run after the current slice */
     uint64_t random;       /* how much is passed over */
