@@ -499,8 +499,7 @@ def goes_on():
     until_one(options, lambda shadows: shadows["instructions"] > shadows["started"] * 100_000_000)
     # It does what its program does, in whichever engine: all of it is one loop, of which a tenth is observed.
     shadows = until_one(options, lambda shadows: shadows["passed"] > 300_000_000)
-    more = shadows["instructions"] - 100_000_000 * shadows["started"]
-    expect(0 < more < shadows["passed"] / 2 and not shadows["ended"]["fault"], f"{shadows}")
+    expect(0 < shadows["instructions"] < shadows["passed"] / 2 and not shadows["ended"]["fault"], f"{shadows}")
     low, high = shadows["coverage_bounds"]
     expect(high <= 5.01 * low and shadows["cost"]["shadow_passed_ns"] > 0, f"the rate is not used: {shadows}")
     # In stretches from the beginning.
@@ -522,12 +521,13 @@ def goes_on():
 
 def astray():
     """A shadow that waits for what comes to its program alone does not go on for as long as that."""
-    end = time.monotonic() + PATIENCE
+    end, ms = time.monotonic() + PATIENCE, 4000
     while True:
-        shadows = Recording([target("shadow_astray"), "4000"], ["--carrier", "shadow", "--tool", "count", "--budget", "10"]).report["shadows"]
+        shadows = Recording([target("shadow_astray"), str(ms)], ["--carrier", "shadow", "--tool", "count", "--budget", "10"]).report["shadows"]
         if shadows["ended"]["complete"]:
             break
         expect(time.monotonic() < end, f"none ended: {shadows}")
+        ms *= 2  # a busy machine leaves shadows little time
     expect(shadows["cost"]["shadow_cpu_ns"] < 2.5e9, f"{shadows}")
 
 
