@@ -4,13 +4,14 @@ enum { UNIT = 1000 };
 #define LONGEST_NS INT64_C(10000000000)
 #define CREDIT_NS INT64_C(1000000000)
 
+/* Those that take part in the load. */
 static int64_t working(const struct spool_header *h)
 {
     return (int64_t)__atomic_load_n(&h->shadows_active, __ATOMIC_RELAXED) -
            (int64_t)__atomic_load_n(&h->shadows_ripe, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the last call, with as many shadows as are active now: to be called before their
+/* Adds the time since the last call, with as many shadows as are at work now: to be called before their
  * number changes. */
 static void account_as(struct spool_header *h, uint64_t now_ns)
 {
@@ -51,8 +52,8 @@ bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t n
                                      __ATOMIC_RELAXED))
         return false;
     account_as(h, now_ns);
-    __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
-    if (__atomic_exchange_n(&seat->ripe, 0, __ATOMIC_ACQUIRE))
+    if (__atomic_exchange_n(&seat->ripe, 0, __ATOMIC_ACQUIRE)) /* first: nobody sees fewer at work than there are */
         __atomic_fetch_sub(&h->shadows_ripe, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
     return true;
 }

@@ -166,13 +166,12 @@ static bool program_lives_as(void)
            sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
 }
 
-/* Under the engine a shadow is never ahead of its program, which has gone another way where it has used twice the CPU time: it
- * waits, perhaps, for what happens in the program alone. */
+/* A shadow is never ahead of its program: one that has executed more than any processor does in the CPU time that the program
+ * has had since the fork has gone another way. It waits, perhaps, for what happens in the program alone. */
 static bool astray_as(void)
 {
-    const struct shadow_self *self = &shadow_self;
-    enum { TIMES = 2, AT_ONCE_NS = 1000000000 };
-    return self->told_ns - self->first_ns > TIMES * (program_cpu_ns_as() - self->program_ns) + AT_ONCE_NS;
+    enum { FASTEST = 20 /* instructions a nanosecond */, AT_ONCE = 1000000000 };
+    return shadow_self.sliced > FASTEST * (program_cpu_ns_as() - shadow_self.program_ns) + AT_ONCE;
 }
 
 /* A slice is over. */
@@ -187,7 +186,7 @@ static void look_about_as(void)
         shadow_end_as(END_MEMORY);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         shadow_end_as(END_SCARCE);
-    if (shadow_self.ripe && astray_as())
+    if (shadow_self.seat->ripe && astray_as())
         shadow_end_as(END_COMPLETE);
 }
 
@@ -200,9 +199,8 @@ static bool goes_on(void)
         return true;
     if (!(rt.config->shadow_flags & SHADOW_GOES_ON))
         return false;
-    if (!self->ripe)
+    if (!self->seat->ripe)
         shadow_ripen_as(h, self->seat, thread_monotonic_ns_as());
-    self->ripe = true;
     return __atomic_load_n(&h->shadows_made, __ATOMIC_RELAXED) == self->made;
 }
 
@@ -432,6 +430,6 @@ void shadow_begin_as(const struct shadow_start *start)
     slice_begin(self->thread);
     self->made = __atomic_add_fetch(&spool_header(&rt.spool)->shadows_made, 1, __ATOMIC_RELAXED);
     self->program_ns = program_cpu_ns_as();
-    self->first_ns = self->begun_ns = cpu_ns_as();
+    self->begun_ns = cpu_ns_as();
     engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);
 }

@@ -44,7 +44,6 @@ struct shadow_self {
     stack_t stack;
     struct shadow_action actions[SHADOW_FAULTS];
     uint32_t made;         /* spool_header.shadows_made when it began */
-    bool ripe;             /* it has observed what it was to */
     uint64_t left;         /* instructions of the current stretch that are to run after the current slice */
     uint64_t random;       /* how much is passed over */
     uint64_t sliced;       /* instructions of the slices so far, the current one included */
@@ -56,7 +55,7 @@ struct shadow_self {
     bool stream_ends;      /* ... and if it reads once more, that is the end of the file */
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code, or told of it last */
     uint64_t told, told_ns; /* instructions and CPU time that are in the record */
-    uint64_t first_ns, program_ns; /* CPU time of the shadow, and of the program, when the shadow began to run its code */
+    uint64_t program_ns;   /* CPU time of the program when the shadow began to run its code */
     bool watched;          /* what the program has changed is not in the engine */
     bool cold;             /* nobody else uses its engine */
 };

@@ -16,7 +16,7 @@ static void ring(int signal)
 int main(int argc, char **argv)
 {
     long ms = argc > 1 ? atol(argv[1]) : 1000;
-    struct itimerval soon = {.it_value = {.tv_usec = 100000}};
+    struct itimerval soon = {.it_value = {.tv_usec = 50000}};
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};
     signal(SIGALRM, ring);
     setitimer(ITIMER_REAL, &soon, NULL);
