@@ -4,7 +4,7 @@ enum { COUNT = BUDGET_PARTS + 1 };
 
 void shadow_budget_clear(struct shadow_budget *b)
 {
-    b->part = b->worst_ns = b->all_ns = 0;
+    b->part = b->worst_ns = b->all_ns = b->earned_ns = b->earned_cpu_ns = 0;
     for (unsigned i = 0; i < COUNT; i++)
         b->costs[i] = 0;
 }
@@ -38,12 +38,22 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
         b->worst_ns = spent;
 }
 
+static bool half_is_saved(struct shadow_budget *b, const struct budget_facts *f)
+{
+    uint64_t most = b->all_ns + shadow_budget_limit_ns(f->ppm);
+    b->earned_ns += (f->cpu_ns - b->earned_cpu_ns) / 1000 * f->ppm / 1000;
+    b->earned_cpu_ns = f->cpu_ns;
+    if (b->earned_ns > most)
+        b->earned_ns = most;
+    return b->earned_ns == most || b->earned_ns >= b->all_ns + f->last_ns / 2;
+}
+
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
 {
-    uint64_t since = f->cpu_ns - f->fork_cpu_ns, most = shadow_most_ns(shadow_budget_limit_ns(f->ppm));
+    uint64_t most = shadow_most_ns(shadow_budget_limit_ns(f->ppm));
     uint64_t again = f->last_ns < most ? f->last_ns : most;
     if (!f->ppm)
-        return 2 * f->pause_ns <= since;
-    return f->last_ns <= since / 1000u * f->ppm / 1000u &&
+        return 2 * f->pause_ns <= f->cpu_ns - f->fork_cpu_ns;
+    return half_is_saved(b, f) &&
            shadow_budget_spent(b, f->cpu_ns) + (f->worst_ns > again ? f->worst_ns : again) <= most;
 }

@@ -25,13 +25,15 @@ struct shadow_budget {
     uint64_t costs[BUDGET_PARTS + 1]; /* ns, by part modulo their number: of any window that ends now */
     uint64_t worst_ns;                /* the greatest sum that these have had */
     uint64_t all_ns;
+    uint64_t earned_ns;               /* the budget's share of the CPU time, ahead of all_ns by that of a window at most */
+    uint64_t earned_cpu_ns;           /* ... until then */
 };
 
 struct budget_facts {
     uint64_t ppm;         /* the budget; 0: none */
     uint64_t cpu_ns;      /* of the program, now */
     uint64_t fork_cpu_ns; /* at the last fork */
-    uint64_t last_ns;     /* what that fork and the triggers since have cost; before the first: what one is expected to */
+    uint64_t last_ns;     /* what a fork now is expected to cost: what that one and the triggers since have */
     uint64_t pause_ns;    /* of this: the fork's pause, which is CPU time of the program, too */
     uint64_t worst_ns;    /* what a fork now can cost at most */
 };
@@ -51,9 +53,11 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 /* Spent in the last PLACE_WINDOW_S seconds of CPU time, and up to a part more. */
 uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
 
-/* A fork now is within the budget: on average, as the last one has been paid for by the time since, and in every
- * window, if it costs the most that it can, or as much as the last one; where that alone has been too much, one a
- * window is. Without a budget the program has at least as much time for itself as forks stop it. */
+/* A fork now is within the budget: on average, as half of what it will cost is saved, so that whenever the program ends
+ * it has cost as much too much as too little; and in every window, if it costs the most that it can, or as much as the
+ * last one; where that alone has been too much, one a window is. Saved is no more than a window's budget: so that is
+ * what a process has that was attached to. Without a budget the program has at least as much time for itself as forks
+ * stop it. */
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
 
 #endif

@@ -287,7 +287,7 @@ static bool budget_allows_as(struct usage *now)
     struct place_facts place = {.pages = now->pages, .cow_ns = rt.config->cow_ns};
     facts.worst_ns = shadow_worst_ns(&place);
     if (!monitor.record->started)
-        facts.last_ns = shadow_fork_ns(&place);
+        facts.last_ns = 2 * shadow_fork_ns(&place); /* pages will be copied */
     return shadow_budget_allows(&monitor.budget, &facts);
 }
 
