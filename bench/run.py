@@ -28,7 +28,6 @@ import argparse
 import os
 import subprocess
 import sys
-import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -81,7 +80,9 @@ def arguments():
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
     ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
-    ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead, values-accuracy; the one for distortion (default 997)")
+    ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead; the one for distortion (default 997)")
+    ap.add_argument("--ways", default="", metavar="NAME,...",
+                    help=f"values-accuracy: only these of {', '.join(w.name for w in values_accuracy.WAYS)}")
     ap.add_argument("--rounds", type=int, help="default 3; of shadows 1, under a budget 3")
     ap.add_argument("--core", type=int, default=0, help="the core that the programs share")
     ap.add_argument("--revision", default=store.head(), help="what was built, for the tables (default: git's HEAD)")
@@ -90,7 +91,7 @@ def arguments():
     ap.add_argument("--loads", default="", metavar="L,...", help="shadows: only these loads (0.0625 to 2)")
     ap.add_argument("--tools", dest="tool_names", default="", metavar="NAME,...",
                     help="shadows, references: only paths, or results")
-    ap.add_argument("--seconds", type=float, default=values_accuracy.SECONDS, help="values-accuracy: CPU time of a recording")
+    ap.add_argument("--seconds", type=float, help="values-accuracy: CPU time of a recording (default 60; at 97 and 10,000 Hz 20)")
     matrix = ap.add_mutually_exclusive_group()
     for name, text in (("full", "all sample sizes and loads (hours)"), ("quick", "(100M, 0.25) and the budget; values: fewer lengths, two cores")):
         matrix.add_argument(f"--{name}", dest="matrix", action="store_const", const=name, default="diagonal",
@@ -104,7 +105,7 @@ def arguments():
     a.sizes = a.sizes.split(",") if a.sizes else []
     a.loads = [float(load) for load in a.loads.split(",")] if a.loads else []
     a.reference_tools = names(ap, a.tool_names, references.TOOLS) or list(references.TOOLS)
-    a.saving = threading.Lock()
+    a.ways = names(ap, a.ways, [w.name for w in values_accuracy.WAYS])
     a.tools = profilers.Tools(os.path.abspath(a.build))
     return a
 

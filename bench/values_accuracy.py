@@ -1,9 +1,10 @@
-"""How near sampled values come to exact ones: overlap of executed instructions, and diff-top, at several rates.
+"""How near sampled values come to exact ones: overlap of executed instructions, and diff-top, in bursts at several rates,
+and in shadows.
 
-The exact side is a whole run under `--tool results`, which counts what every instruction writes to a general register.
-The sampled side is one recording of as many runs of the same program and input as make up a minute of CPU time.
+The exact side is a whole run under `--tool results`, which counts what every instruction writes to registers.
+The sampled side is one recording of as many runs of the same program and input as make up a time of CPU time.
 Compared are the instructions that the exact side has. Addresses are not randomized on either side: they are values too."""
-import concurrent.futures
+import collections
 import json
 import os
 import shlex
@@ -19,10 +20,26 @@ import references
 import store
 
 FOLDER = os.path.join(inputs.WORK, "sampled")  # recordings stay, to be looked at
-RATES = (97, 997, 10000)
-SECONDS = 60
-AT_A_TIME = 2
+DEFAULT_HZ = 997
+SECONDS, OTHER_SECONDS = 60, 20
 LOOP = 'for run in "$RUNS"/*; do cd "$run" && "$@" >/dev/null 2>&1 <"$INPUT"; done; exit 0'
+
+
+class Way(collections.namedtuple("Way", "name title seconds options")):
+    """How a recording is made."""
+    def key(self, program):
+        return f"{program.name}@{self.name}"
+
+
+def bursts(hz):
+    return Way(str(hz), f"{hz:,} Hz", SECONDS if hz == DEFAULT_HZ else OTHER_SECONDS, ["-F", str(hz), "--tool", "values"])
+
+
+def shadows(tool):
+    return Way(f"shadow-{tool}", f"`{tool}` in shadows", SECONDS, ["--carrier", "shadow", "--budget", "1", "--tool", tool])
+
+
+WAYS = [bursts(97), bursts(DEFAULT_HZ), bursts(10000), shadows("values"), shadows("results")]
 
 
 def folders_for(folder, program, times):
@@ -62,45 +79,44 @@ def compared(a, program, profile):
             "by_chance": found["by_chance"]}
 
 
-def metrics(a, program, hz, times, profile):
+def metrics(a, program, way, times, profile):
     report, found = profilers.penumbra_totals(a.tools, profile), compared(a, program, profile)
     values = report["values"]
-    return {"hz": hz, "times": times, "cpu_ns": report["cpu_ns"], "taken": report["taken"], **found,
+    return {"way": way.name, "times": times, "cpu_ns": report["cpu_ns"], "taken": report["taken"], **found,
             **{k: values[k] for k in ("sequences", "lost", "refused")}, "observed": values["instructions"]}
 
 
-def sampled(a, program, hz, times):
+def sampled(a, program, way, times):
     """The metrics of one recording."""
     os.makedirs(FOLDER, exist_ok=True)
-    profile = os.path.join(FOLDER, f"{program.name}@{hz}.pnb")
+    profile = os.path.join(FOLDER, way.key(program) + ".pnb")
     with tempfile.TemporaryDirectory(dir=inputs.WORK) as folder:
-        status, said, _ = run_all(["setarch", "-R", a.tools.penumbra, "record", "-q", "-F", str(hz), "--tool", "values",
-                                   "-o", profile, "--"], program, folders_for(folder, program, times), folder)
+        status, said, _ = run_all(["setarch", "-R", a.tools.penumbra, "record", "-q", *way.options, "-o", profile, "--"],
+                                  program, folders_for(folder, program, times), folder)
         if status != 0:
-            raise pairs.RoundError(f"{program.name} under --tool values ended with status {status}: {said}")
-    return metrics(a, program, hz, times, profile)
+            raise pairs.RoundError(f"{program.name} under {' '.join(way.options)} ended with status {status}: {said}")
+    return metrics(a, program, way, times, profile)
 
 
-def measure(a, program, hz, say):
-    key = f"{program.name}@{hz}"
-    if not a.fresh and store.load("values-accuracy").get(key, {}).get("revision") == a.revision:
+def measure(a, program, way, say):
+    if not a.fresh and store.load("values-accuracy").get(way.key(program), {}).get("revision") == a.revision:
         return
-    times = max(1, round(a.seconds / native_seconds(program)))
+    seconds = a.seconds or way.seconds
+    times = max(1, round(seconds / native_seconds(program)))
     begin = time.monotonic()
-    row = sampled(a, program, hz, times)
-    with a.saving:
-        data = store.load("values-accuracy")
-        data[key] = {"program": program.name, "seconds": a.seconds, **store.when_and_what(a), **row}
-        store.save("values-accuracy", data)
+    row = sampled(a, program, way, times)
+    data = store.load("values-accuracy")
+    data[way.key(program)] = {"program": program.name, "seconds": seconds, **store.when_and_what(a), **row}
+    store.save("values-accuracy", data)
     chance = row["by_chance"]
-    say(f"{program.name:12}{hz:6} Hz  overlap {row['overlap']:6.2f}% ({chance['overlap']:.2f}% by chance)  diff-top "
+    say(f"{program.name:12}{way.title:20}  overlap {row['overlap']:6.2f}% ({chance['overlap']:.2f}% by chance)  diff-top "
         f"{row['diff_top']:6.2f}% ({chance['diff_top']:.2f}%)  {times} runs in {time.monotonic() - begin:.0f} s")
 
 
 def run(a, say):
-    rates = [int(r) for r in a.rates_asked.split(",")] if a.rates_asked else RATES
-    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-        for done in [pool.submit(references.need, a, p, "results", say) for p in a.programs]:
-            done.result()
-        for done in [pool.submit(measure, a, p, hz, say) for hz in rates for p in a.programs]:
-            done.result()
+    ways = [w for w in WAYS if not a.ways or w.name in a.ways]
+    for program in a.programs:
+        references.need(a, program, "results", say)
+    for way in ways:
+        for program in a.programs:
+            measure(a, program, way, say)
