@@ -367,6 +367,9 @@ static enum engine_action call_IOCTL(struct engine_thread *t)
     bool asks = ARG2(t) == TCGETS || ARG2(t) == TIOCGWINSZ;
     if (asks && kind != FILE_UNKNOWN && kind != FILE_DEVICE && kind != FILE_OTHER)
         return done(t, -ENOTTY);
+    long told;
+    if (asks && shadow_terminal_tell(ARG1(t), ARG2(t), (void *)ARG3(t), &told))
+        return done(t, told);
     if (kind == FILE_OWN)
         return done(t, plain(t));
     ends(t, END_SYSTEM_CALL);
@@ -440,9 +443,10 @@ static enum engine_action call_MMAP(struct engine_thread *t)
 {
     uint64_t prot = ARG3(t), flags = ARG4(t);
     bool anonymous = flags & MAP_ANONYMOUS, is_private = (flags & MAP_TYPE) == MAP_PRIVATE;
+    bool shows = (flags & MAP_TYPE) == MAP_SHARED && !(prot & PROT_WRITE);
     enum shadow_file kind = anonymous ? FILE_REGULAR : shadow_file_of(ARG5(t));
     if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || (kind != FILE_REGULAR && kind != FILE_OWN) ||
-        (!anonymous && (!is_private || shadow_file_written(ARG5(t)))))
+        (!anonymous && (shadow_file_written(ARG5(t)) || !(is_private || (shows && shadow_file_show(ARG5(t)))))))
         ends(t, END_SYSTEM_CALL);
     return done(t, plain(t));
 }

@@ -153,6 +153,7 @@ static void part(long fd, void *data)
         return;
     }
     enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
+    uint8_t terminal = kind == FILE_DEVICE ? shadow_terminal_look_as(fd, status.st_rdev) : TERMINAL_UNKNOWN;
     if ((kind == FILE_REGULAR || kind == FILE_FOLDER) && position_of(fd) == NOWHERE)
         kind = FILE_OTHER;
     bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER || (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);
@@ -164,8 +165,10 @@ static void part(long fd, void *data)
     if (failed(made) ||
         failed(sys_call3_as(SYS_dup3, made, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
         sys_call3_as(SYS_close, fd, 0, 0);
-    else
+    else {
         shadow_descriptor_set(file, kind, (uint32_t)flags, &status);
+        file->terminal = terminal;
+    }
     if (!failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
 }

@@ -1,4 +1,4 @@
-/* What is known of a shadow's descriptors, for shadow_files.c and shadow_own.c.
+/* What is known of a shadow's descriptors, for shadow_files.c, shadow_own.c and shadow_terminal.c.
  *
  *      program's 5 and 6: one file, opened twice       shadow_files.at[5]  kind  flags  description 7  device, inode ─┐ the file
  *      program's 8: a copy of 6 that the shadow made               at[6]  kind  flags  description 8  device, inode ─┤
@@ -19,6 +19,7 @@
 
 struct shadow_descriptor {
     uint8_t kind; /* enum shadow_file */
+    uint8_t terminal; /* a device: enum terminal, or the one behind TERMINAL_FIRST that it is */
     bool written; /* a regular file that would have been, and that is not kept */
     uint32_t flags; /* as fcntl(F_GETFL) said in the program */
     uint32_t description; /* 0: none that is known */
@@ -34,12 +35,17 @@ struct shadow_files {
 
 extern struct shadow_files shadow_files;
 
+enum terminal { TERMINAL_UNKNOWN, TERMINAL_NONE, TERMINAL_FIRST };
+
 /* NULL: outside the table. */
 struct shadow_descriptor *shadow_descriptor_at(uint64_t fd);
 /* A description of a file that is not open yet. */
 void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, uint32_t flags, const struct stat *status);
 /* Another description of the file under fd. Its descriptor, or an error. */
 long shadow_reopen_as(uint64_t fd, uint64_t flags);
+
+/* What this device, open under fd, is; a terminal is asked for its modes and size (shadow_terminal.c). */
+uint8_t shadow_terminal_look_as(long fd, uint64_t device);
 
 /* It is open, and leads to this file. */
 static inline bool shadow_descriptor_is(const struct shadow_descriptor *d, uint64_t device, uint64_t inode)

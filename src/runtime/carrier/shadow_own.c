@@ -8,10 +8,18 @@
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
-enum { COPIED_MOST = 16, STATUS_UNIT = 512, MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
+enum { COPIED_MOST = 16, SHOWN_MOST = 64, STATUS_UNIT = 512, MAKING = O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC };
 
 /* What files said of themselves before they were copied. */
 static struct stat copied[COPIED_MOST];
+
+/* Files that memory shows, so that nobody may write to them: the descriptor may be closed by now. */
+static struct {
+    struct {
+        uint64_t device, inode;
+    } at[SHOWN_MOST];
+    unsigned count;
+} shown;
 
 static bool failed(long result)
 {
@@ -213,6 +221,35 @@ bool shadow_file_own_as(uint64_t fd)
     return shadow_descriptor_at(fd) && own_as(fd, false);
 }
 
+/* ---- what memory shows ---- */
+
+static bool is_shown(uint64_t device, uint64_t inode)
+{
+    for (unsigned i = 0; i < shown.count; i++)
+        if (shown.at[i].inode == inode && shown.at[i].device == device)
+            return true;
+    return false;
+}
+
+bool shadow_file_show(uint64_t fd)
+{
+    const struct shadow_descriptor *file = shadow_descriptor_at(fd);
+    if (!file)
+        return false;
+    for (uint64_t i = 0; i < shadow_files.count; i++)
+        if (shadow_descriptor_is(&shadow_files.at[i], file->device, file->inode) && shadow_files.at[i].flags & O_ACCMODE)
+            return false;
+    if (is_shown(file->device, file->inode))
+        return true;
+    if (shown.count == SHOWN_MOST)
+        return false;
+    shown.at[shown.count].device = file->device;
+    shown.at[shown.count++].inode = file->inode;
+    return true;
+}
+
+/* ---- opening ---- */
+
 /* Another description of one that is the shadow's own. */
 static long open_own_as(const struct shadow_descriptor *same, uint64_t flags)
 {
@@ -253,6 +290,8 @@ long shadow_file_open_as(long folder, const char *path, uint64_t flags, const st
     long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
     if (failed(may))
         return may;
+    if (writes && is_shown(status->st_dev, status->st_ino))
+        return SHADOW_FILE_LOST;
     if (same && same->kind == FILE_OWN)
         return open_own_as(same, flags);
     if (lost && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_TRUNC))

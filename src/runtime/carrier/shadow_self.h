@@ -106,13 +106,16 @@ void shadow_file_close(uint64_t first, uint64_t last);
 /* A file that the program would have made, where there was none: one in memory stands for it. Its descriptor, or an error. */
 long shadow_file_make_as(long folder, const char *path, uint64_t flags);
 /* One that is there, regular or a folder, as `status` says. Its descriptor, or an error; SHADOW_FILE_LOST: what the shadow
- * would have written to it was not kept. */
+ * would have written to it was not kept, or what it would write would have to be seen in memory. */
 enum { SHADOW_FILE_LOST = -5000 };
 struct stat;
 long shadow_file_open_as(long folder, const char *path, uint64_t flags, const struct stat *status);
 /* A regular file is about to be written to: from here on it is the shadow's own, under all its descriptors. False: it is
  * not, since nobody here can read it, or it is too large. */
 bool shadow_file_own_as(uint64_t fd);
+/* A file is about to be mapped so that all that is written to it is seen, by one who only reads: from here on nobody here may write
+ * to it. False: somebody may already, or could make the memory writable. */
+bool shadow_file_show(uint64_t fd);
 /* FILE_OWN: it has so many bytes more, at most. */
 void shadow_file_grow_as(uint64_t size);
 /* What the kernel says of a file becomes what it would say in the program. fd: it was asked about this one; SHADOW_NO_FILE:
@@ -124,6 +127,9 @@ bool shadow_file_changed(uint64_t fd, uint64_t device, uint64_t inode);
 /* The program has got this descriptor of a socket: the shadow gets a name instead, under the same number. False: it has
  * another one there, or no room. */
 bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags);
+
+/* TCGETS or TIOCGWINSZ of a device: as it was at the fork. False: that is not known. */
+bool shadow_terminal_tell(uint64_t fd, uint64_t request, void *to, long *result);
 
 /* ---- memory ---- */
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 sys.path.insert(0, os.environ["HARNESS"])
@@ -736,6 +737,30 @@ def scratch():
     expect(calls["miscellaneous"]["openat"] >= 3 * report["shadows"]["completed"], f"{calls}")
     expect(ended["complete"] > report["shadows"]["started"] / 10, f"{ended}")
     expect(set(glob.glob("/tmp/shadow-scratch-*")) <= left, "a shadow has left a file")
+
+
+def shows():
+    """A shared mapping of a file to read it shows what is in the file; nobody may write to that without its being seen."""
+    for what in ("reads", "asks"):
+        # Some are forked while it is mapped, and end when they ask for more; some outlive the file.
+        report = until([target("shadow_shows"), "6000", what], lambda s: s["ended"]["complete"] > 4, "--tool", "blocks")
+        expect(instructions(report, "work_wrong") == 0, f"{what}: shadows have seen something else: {report['shadows']}")
+        expect(not report["shadows"]["ended"]["input"] and not report["shadows"]["ended"]["fault"], f"{what}: {report['shadows']}")
+    for what, how in (("writes", "input"), ("open", "system-call")):
+        ends = until([target("shadow_shows"), "6000", what], lambda s: s["ended"][how] > 1)["shadows"]["ended"]
+        expect(not ends["complete"], f"{what}: {ends}")
+
+
+def terminal():
+    """Whether it is a terminal, and how large, is known to a shadow, which asks nobody."""
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (33, 77))
+    report = until([target("shadow_terminal"), os.ttyname(slave), "6000"], lambda s: s["ended"]["complete"] > 4, "--tool", "blocks")
+    os.close(master)
+    os.close(slave)
+    expect(instructions(report, "work_wrong") == 0, f"shadows were told something else: {report['shadows']}")
+    ended = report["shadows"]["ended"]
+    expect(not ended["system-call"] and not ended["fault"], f"{ended}")
 
 
 def kept():
