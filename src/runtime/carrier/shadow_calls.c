@@ -427,6 +427,8 @@ static enum engine_action call_OPEN(struct engine_thread *t)
         return done(t, result);
     if (S_ISDIR(status.st_mode) && writes)
         return done(t, -EISDIR);
+    if (S_ISLNK(status.st_mode)) /* and O_NOFOLLOW */
+        return done(t, flags & O_DIRECTORY ? -ENOTDIR : -ELOOP);
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
         ends(t, END_SYSTEM_CALL);
     return opened(t, shadow_file_open_as(folder, path, flags, &status));

@@ -1,5 +1,6 @@
 /* Makes a temporary file again and again, writes to it, and reads it back; whoever finds something else, in a shadow too, ends
  * by an illegal instruction. Then, how much was read. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,12 @@ static __attribute__((noinline)) uint64_t work_behind(uint64_t sum)
     for (int i = 0; i < 20000; i++)
         sum = sum * 31 + (uint64_t)i;
     return sum;
+}
+
+/* A link is not followed where it is not to be. */
+static int refused(const char *name, int flags, int why)
+{
+    return open(name, O_RDONLY | O_NOFOLLOW | flags) < 0 && errno == why;
 }
 
 int main(int argc, char **argv)
@@ -47,6 +54,7 @@ int main(int argc, char **argv)
         must(pread(fd, block, 1, 7 * sizeof block) == 0);
         must(open("/tmp/no such folder/file", O_CREAT | O_EXCL | O_RDWR, 0600) < 0);
         must(open("/tmp", O_CREAT | O_EXCL | O_RDWR, 0600) < 0);
+        must(refused("/dev/fd", 0, ELOOP) && refused("/dev/fd", O_DIRECTORY, ENOTDIR));
         close(fd);
         sum = work_behind(sum);
     }
