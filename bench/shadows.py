@@ -106,6 +106,7 @@ def observed_row(a, cell, program, profile, references_of):
     row["declined"] = {k: v for k, v in s["declined"].items() if v}
     cost = s["cost"]
     row["fork_ns"], row["coverage_estimated"] = cost["fork_ns"], s["coverage"]
+    row |= {"passed": s["passed"], "run_ns": cost["shadow_run_ns"], "passed_ns": cost["shadow_passed_ns"]}
     if cost["window_budget_ns"]:
         row["worst_window"] = 100 * cost["worst_window_ns"] / cost["window_budget_ns"]
     total = references_of["instructions"]

@@ -66,7 +66,7 @@
     X(END_WAIT, "wait", "it waited for another thread or process")                                 \
     X(END_SIGNAL, "signal", "it sent itself a signal, or returned from a handler")                 \
     X(END_SHARED_WRITE, "shared-write", "it wrote to memory that others see")                      \
-    X(END_FAULT, "fault", "an instruction faulted")                                                \
+    X(END_FAULT, "fault", "an instruction faulted, as where memory is kept from forks (MADV_DONTFORK)") \
     X(END_ENGINE, "engine", "the engine could not go on (see why it stopped)")                     \
     X(END_MEMORY, "memory", "it had changed as much memory as a shadow may")                       \
     X(END_SCARCE, "scarce", "memory of the machine or of a control group was running short")       \

@@ -447,8 +447,9 @@ static enum engine_action call_MMAP(struct engine_thread *t)
     bool anonymous = flags & MAP_ANONYMOUS, is_private = (flags & MAP_TYPE) == MAP_PRIVATE;
     bool shows = (flags & MAP_TYPE) == MAP_SHARED && !(prot & PROT_WRITE);
     enum shadow_file kind = anonymous ? FILE_REGULAR : shadow_file_of(ARG5(t));
-    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || (kind != FILE_REGULAR && kind != FILE_OWN) ||
-        (!anonymous && (shadow_file_written(ARG5(t)) || !(is_private || (shows && shadow_file_show(ARG5(t)))))))
+    if (prot & PROT_EXEC || flags & (MAP_HUGETLB | MAP_LOCKED) || (kind != FILE_REGULAR && kind != FILE_OWN))
+        ends(t, END_SYSTEM_CALL);
+    if (!anonymous && (shadow_file_written(ARG5(t)) || !(is_private || (shows && shadow_file_show(ARG5(t))))))
         ends(t, END_SYSTEM_CALL);
     return done(t, plain(t));
 }

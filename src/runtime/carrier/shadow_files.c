@@ -153,7 +153,7 @@ static void part(long fd, void *data)
         return;
     }
     enum shadow_file kind = kind_of(status.st_mode, (uint32_t)flags);
-    uint8_t terminal = kind == FILE_DEVICE ? shadow_terminal_look_as(fd, status.st_rdev) : TERMINAL_UNKNOWN;
+    uint8_t terminal = kind == FILE_DEVICE ? shadow_terminal_look_as(fd, &status) : TERMINAL_UNKNOWN;
     if ((kind == FILE_REGULAR || kind == FILE_FOLDER) && position_of(fd) == NOWHERE)
         kind = FILE_OTHER;
     bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER || (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);

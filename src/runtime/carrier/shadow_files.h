@@ -45,7 +45,7 @@ void shadow_descriptor_set(struct shadow_descriptor *d, enum shadow_file kind, u
 long shadow_reopen_as(uint64_t fd, uint64_t flags);
 
 /* What this device, open under fd, is; a terminal is asked for its modes and size (shadow_terminal.c). */
-uint8_t shadow_terminal_look_as(long fd, uint64_t device);
+uint8_t shadow_terminal_look_as(long fd, const struct stat *status);
 
 /* It is open, and leads to this file. */
 static inline bool shadow_descriptor_is(const struct shadow_descriptor *d, uint64_t device, uint64_t inode)

@@ -7,7 +7,7 @@
 #include "runtime/carrier/shadow_files.h"
 #include "sigsafe/sys.h"
 
-enum { TERMINALS_MOST = 8, PSEUDO_MAJORS = 8 };
+enum { TERMINALS_MOST = 8, PSEUDO_MAJORS = 8, MASTER_MINOR = 2 };
 
 /* As TCGETS has it (asm/termbits.h, struct termios). */
 struct modes {
@@ -17,32 +17,36 @@ struct modes {
 
 static struct {
     struct {
-        uint64_t device;
+        uint64_t device, inode;
         struct modes modes;
         struct winsize size;
     } at[TERMINALS_MOST];
     uint8_t count;
 } terminals;
 
-/* Any other device may take the question for something else. */
-static bool is_terminal(unsigned kind)
+/* Any other device may take the question for something else. The master of pseudo-terminals is another one each time
+ * it is opened. */
+static bool is_terminal(uint64_t device)
 {
-    return kind == TTY_MAJOR || kind == TTYAUX_MAJOR || kind - UNIX98_PTY_SLAVE_MAJOR < PSEUDO_MAJORS;
+    unsigned kind = major(device);
+    return kind == TTY_MAJOR || (kind == TTYAUX_MAJOR && minor(device) != MASTER_MINOR) ||
+           kind - UNIX98_PTY_SLAVE_MAJOR < PSEUDO_MAJORS;
 }
 
-uint8_t shadow_terminal_look_as(long fd, uint64_t device)
+uint8_t shadow_terminal_look_as(long fd, const struct stat *status)
 {
     unsigned i = 0;
-    if (major(device) == MEM_MAJOR)
+    if (major(status->st_rdev) == MEM_MAJOR)
         return TERMINAL_NONE;
-    while (i < terminals.count && terminals.at[i].device != device)
+    while (i < terminals.count && (terminals.at[i].device != status->st_dev || terminals.at[i].inode != status->st_ino))
         i++;
     if (i == terminals.count) {
-        if (i == TERMINALS_MOST || !is_terminal(major(device)) ||
+        if (i == TERMINALS_MOST || !is_terminal(status->st_rdev) ||
             sys_call3_as(SYS_ioctl, fd, TCGETS, (long)&terminals.at[i].modes) != 0 ||
             sys_call3_as(SYS_ioctl, fd, TIOCGWINSZ, (long)&terminals.at[i].size) != 0)
             return TERMINAL_UNKNOWN;
-        terminals.at[i].device = device;
+        terminals.at[i].device = status->st_dev;
+        terminals.at[i].inode = status->st_ino;
         terminals.count++;
     }
     return (uint8_t)(TERMINAL_FIRST + i);
