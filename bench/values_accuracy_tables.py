@@ -17,18 +17,19 @@ def ways_of(data):
 
 
 def part(data, measure, digits):
-    """Each way has two columns: what was found, and what chance alone makes of as many observations."""
-    ways = ways_of(data)
-    rows, columns = [], [[] for _ in range(2 * len(ways))]
+    """Each way has a column for what was found, bursts another one for what chance alone makes of as many observations."""
+    columns = [(w, by_chance) for w in ways_of(data) for by_chance in ((False, True) if w in values_accuracy.BURSTS else (False,))]
+    rows, found = [], [[] for _ in columns]
     for program in suite.SUITE:
-        entries = [data.get(w.key(program)) for w in ways]
-        found = [v for e in entries for v in ((e[measure], e["by_chance"][measure]) if e else (None, None))]
-        if any(entries):
-            rows.append([program.name] + [tables.shown(v, digits) for v in found])
-        for column, v in zip(columns, found):
-            column += [] if v is None else [v]
-    rows.append(["**median**"] + [f"**{tables.shown(statistics.median(c), digits)}**" if c else "" for c in columns])
-    heads = [w.title + what for w in ways for what in ("", ", by chance")]
+        row = []
+        for (way, by_chance), column in zip(columns, found):
+            entry = data.get(way.key(program))
+            row.append(entry and (entry["by_chance"] if by_chance else entry)[measure])
+            column += [] if row[-1] is None else [row[-1]]
+        if any(v is not None for v in row):
+            rows.append([program.name] + [tables.shown(v, digits) for v in row])
+    rows.append(["**median**"] + [f"**{tables.shown(statistics.median(c), digits)}**" if c else "" for c in found])
+    heads = [w.title + (", by chance" if by_chance else "") for w, by_chance in columns]
     return tables.table(["program"] + heads, rows)
 
 
@@ -37,8 +38,10 @@ def verdict(data):
     lines = []
     for way in ways_of(data):
         entries = [data[way.key(p)] for p in suite.SUITE if way.key(p) in data]
-        said = [f"{words}: {sum(met(e[m]) for e in entries)} of {len(entries)} programs (by chance alone "
-                f"{sum(met(e['by_chance'][m]) for e in entries)})" for m, words, met in BOUNDS]
+        said = []
+        for m, words, met in BOUNDS:
+            text = f"{words}: {sum(met(e[m]) for e in entries)} of {len(entries)} programs"
+            said.append(text + (f" (by chance alone {sum(met(e['by_chance'][m]) for e in entries)})" if way in values_accuracy.BURSTS else ""))
         if way.seconds == DEFAULT.seconds:
             lines.append(f"- {way.title}: {'; '.join(said)}.\n")
     return "".join(lines)
