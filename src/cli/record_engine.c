@@ -7,7 +7,7 @@
 #include "cli/suggest.h"
 #include "profile/counts.h"
 
-enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000,
+enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000, SAMPLE_SENT = 1000000,
        LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
 enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
@@ -221,11 +221,12 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
                        r->threads_given ? "leave --threads one out" : "leave --log-input out");
     if (!in_shadows(r))
         return true;
-    /* Within a budget long, rare shadows observe most. */
+    /* Within a budget long, rare shadows observe most; those that send what they see cannot be that long. */
     r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
     if (r->budgeted && !r->sample_size && !r->load_milli)
         r->shadow_flags |= SHADOW_GOES_ON;
-    r->length = r->sample_size ? r->sample_size : r->budgeted ? SAMPLE_BUDGET : SAMPLE_DEFAULT;
+    uint64_t affordable = r->tool == TOOL_VALUES ? SAMPLE_SENT : SAMPLE_BUDGET;
+    r->length = r->sample_size ? r->sample_size : r->budgeted ? affordable : SAMPLE_DEFAULT;
     r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
     r->shadow_memory = SHADOW_MEMORY;
     r->barrier_us = r->barrier_us ? r->barrier_us : BARRIER_DEFAULT;

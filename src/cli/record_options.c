@@ -52,7 +52,8 @@ static const struct row {
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
                             "observing (default 2000): against the bias of interrupts"},
     {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; with --budget 100M,\n"
-                                      "and then a tenth of what comes, until another one is due)"},
+                                      "of --tool values 1M, and then some of what comes, until\n"
+                                      "another one is due)"},
     {OPT_LOAD, "load", "L", "shadows that are active on average (default 0.5; with\n"
                              "--budget 1, as far as it allows)"},
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"

@@ -188,6 +188,7 @@ enum {
                         thread: code that one process has made may run in another (engine_config.shared) */
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
     TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
+    TOOL_SENDS = 16, /* what it sees goes to another process, which it may wait for */
 };
 
 struct tool {

@@ -10,12 +10,15 @@
  *
  * Context: a shadow, between instructions of the program: in the engine's callbacks.
  * Ownership: everything ends with the process. */
-#include "engine/engine.h"
+#include "engine/hook.h"
 #include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_self.h"
+#include "tools/tools.h"
 
-enum { STRETCH = 2000000, PASSED = 18000000 /* on average, from half of it on */ };
+/* STRETCH_SENT: of tools that wait for another process to take what they have seen, a microsecond an instruction: as many
+ * more places are seen instead. */
+enum { STRETCH = 2000000, STRETCH_SENT = 5000, PASSED = 18000000 /* on average, from half of it on */ };
 
 bool shadow_passes(void)
 {
@@ -25,7 +28,8 @@ bool shadow_passes(void)
 uint64_t shadow_stretch(void)
 {
     uint64_t length = rt.config->length;
-    return rt.config->shadow_flags & SHADOW_GOES_ON && length > STRETCH ? STRETCH : length;
+    uint64_t stretch = tool_of_kind(rt.config->tool)->flags & TOOL_SENDS ? STRETCH_SENT : STRETCH;
+    return rt.config->shadow_flags & SHADOW_GOES_ON && length > stretch ? stretch : length;
 }
 
 /* NULL: there is no memory for it, and the shadow observes on. */
