@@ -85,6 +85,30 @@ static bool read_all_as(long fd, mapping_function *each, void *data)
     return n == 0;
 }
 
+/* /proc/self/smaps: behind the line of a mapping others, which begin with a capital letter, up to this one: VmFlags: rd wr dc ... */
+static bool read_kept_as(long fd, mapping_function *each, void *data)
+{
+    static char text[16384];
+    const uint32_t kept = ' ' << 24 | 'd' << 16 | 'c' << 8 | ' ';
+    struct reader r = {0};
+    struct mapping m = {0};
+    uint32_t last = 0;
+    char line = 0; /* its first character */
+    long n;
+    while ((n = sys_call3_as(SYS_read, fd, (long)text, sizeof text)) > 0)
+        for (long i = 0; i < n; i++) {
+            line = line ? line : text[i];
+            last = last << 8 | (uint8_t)text[i];
+            if (line > 'Z' || line <= '9')
+                m = read_character(&r, text[i]) ? r.m : m;
+            else if (line == 'V' && last == kept && !m.shared && !each(data, &m))
+                return false;
+            if (text[i] == '\n')
+                line = 0;
+        }
+    return n == 0;
+}
+
 struct search {
     uint64_t address;
     struct mapping *out;
@@ -107,26 +131,37 @@ static bool search_as(long fd, uint64_t address, struct mapping *out)
     return out->hi != 0;
 }
 
-static long open_as(void)
+static long open_as(const char *name)
 {
-    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0,
-                        0);
+    return sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+}
+
+typedef bool reading_function(long fd, mapping_function *each, void *data);
+
+static bool all_of_as(const char *name, reading_function *read, mapping_function *each, void *data)
+{
+    long fd = open_as(name);
+    bool all = fd >= 0 && read(fd, each, data);
+    if (fd >= 0)
+        sys_call3_as(SYS_close, fd, 0, 0);
+    return all;
 }
 
 bool mappings_each_as(mapping_function *each, void *data)
 {
-    long fd = open_as();
-    bool all = fd >= 0 && read_all_as(fd, each, data);
-    if (fd >= 0)
-        sys_call3_as(SYS_close, fd, 0, 0);
-    return all;
+    return all_of_as("/proc/self/maps", read_all_as, each, data);
+}
+
+bool mappings_kept_each_as(mapping_function *each, void *data)
+{
+    return all_of_as("/proc/self/smaps", read_kept_as, each, data);
 }
 
 struct trust_range mappings_trust_as(uint64_t address)
 {
     struct mapping m;
     struct trust_range nothing = {address, address + 1, TRUST_NONE};
-    long fd = open_as();
+    long fd = open_as("/proc/self/maps");
     if (fd < 0)
         return nothing;
     bool found = query_as(fd, address, &m) || search_as(fd, address, &m);

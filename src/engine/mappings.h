@@ -24,6 +24,9 @@ struct mapping {
 typedef bool mapping_function(void *data, const struct mapping *m);
 /* False: not all were seen. */
 bool mappings_each_as(mapping_function *each, void *data);
+/* Only those that are the process's own and that a fork leaves out (MADV_DONTFORK). The kernel counts pages for that: some
+ * milliseconds where there are many mappings. Not in two threads at once. */
+bool mappings_kept_each_as(mapping_function *each, void *data);
 
 struct trust_range mappings_trust_as(uint64_t address);
 

@@ -15,6 +15,7 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/shadow_barrier.h"
+#include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/input_log.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
@@ -345,15 +346,21 @@ static bool barriers_fail(void)
     return failed >= TRIES && failed > monitor.record->barriers;
 }
 
+/* Memory was not there, or code in it could not be read. */
+static uint64_t faulted(const struct spool_shadows *r)
+{
+    return __atomic_load_n(&r->ended[END_FAULT], __ATOMIC_RELAXED) + __atomic_load_n(&r->ended[END_ENGINE], __ATOMIC_RELAXED);
+}
+
 /* A shadow is to have all threads. If it is not decided: where several have been interrupted, or shadows that had one have
- * ended as it waited for others, or ended. Long shadows are few, and will come to such a wait: none of them is risked. */
+ * ended as it waited for others, or ended, or needed what may be kept from them (shadow_kept.h). Long shadows are few, and will come to such a wait: none of them is risked. */
 static bool threads_wanted(void)
 {
     const uint64_t *ended = monitor.record->ended;
     uint32_t flags = rt.config->shadow_flags;
     if (!(flags & SHADOW_THREADS_AUTO))
         return flags & SHADOW_THREADS;
-    return (flags & SHADOW_GOES_ON || monitor.several || ended[END_WAIT] || ended[END_EXIT]) &&
+    return (flags & SHADOW_GOES_ON || monitor.several || ended[END_WAIT] || ended[END_EXIT] || faulted(monitor.record)) &&
            rt.config->mechanism == MECHANISM_PERF && has_other_threads() && !barriers_fail();
 }
 
@@ -425,11 +432,16 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     start.number = seat->number - 1;
     shadow_files_look_as();
     monitor.record->started = seat->number; /* before it: this process may be killed at any moment */
+    bool undisturbed = start.whole || !has_other_threads();
+    if (undisturbed)
+        shadow_kept_give_as(faulted(monitor.record));
     long pid = direct ? fork_direct_as(&start) : shadow_guard_fork_as(&start);
     if (pid == 0) {
         shadow_begin_as(&start);
         return;
     }
+    if (undisturbed)
+        shadow_kept_take_as();
     if (start.whole)
         threads_go_on_as(t, seat, begin);
     pause_note(sys_ticks_as() - begin);
@@ -597,6 +609,7 @@ void shadow_forget(void)
 {
     engine_drop_as();
     input_log_forget();
+    shadow_kept_forget();
     monitor.record = NULL;
     monitor.counts = NULL;
     monitor.last = monitor.window = (struct usage){0};

@@ -751,6 +751,13 @@ def shows():
         expect(not ends["complete"], f"{what}: {ends}")
 
 
+def dontfork():
+    """Memory that a program keeps from its children is there in shadows, once one has missed it, and not in its own children."""
+    for what in ("alone", "threads"):
+        shadows = until([target("shadow_dontfork"), "20000", what], lambda s: s["ended"]["complete"] > 4)["shadows"]
+        expect(shadows["ended"]["fault"] > 0, f"{what}: what was kept was there from the beginning: {shadows['ended']}")
+
+
 def terminal():
     """Whether it is a terminal, and how large, is known to a shadow, which asks nobody."""
     master, slave = os.openpty()
