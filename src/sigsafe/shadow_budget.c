@@ -38,14 +38,14 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
         b->worst_ns = spent;
 }
 
-static bool half_is_saved(struct shadow_budget *b, const struct budget_facts *f)
+static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
 {
     uint64_t most = b->all_ns + shadow_budget_limit_ns(f->ppm);
     b->earned_ns += (f->cpu_ns - b->earned_cpu_ns) / 1000 * f->ppm / 1000;
     b->earned_cpu_ns = f->cpu_ns;
     if (b->earned_ns > most)
         b->earned_ns = most;
-    return b->earned_ns == most || b->earned_ns >= b->all_ns + f->last_ns / 2;
+    return b->earned_ns == most || b->earned_ns >= b->all_ns + f->last_ns / BUDGET_SHARES * f->saved;
 }
 
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
@@ -54,6 +54,6 @@ bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
     uint64_t again = f->last_ns < most ? f->last_ns : most;
     if (!f->ppm)
         return 2 * f->pause_ns <= f->cpu_ns - f->fork_cpu_ns;
-    return half_is_saved(b, f) &&
+    return enough_is_saved(b, f) &&
            shadow_budget_spent(b, f->cpu_ns) + (f->worst_ns > again ? f->worst_ns : again) <= most;
 }

@@ -18,6 +18,7 @@
 
 #include "sigsafe/shadow_place.h"
 
+enum { BUDGET_SHARES = 1024 };
 enum { BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
 
 struct shadow_budget {
@@ -34,6 +35,7 @@ struct budget_facts {
     uint64_t cpu_ns;      /* of the program, now */
     uint64_t fork_cpu_ns; /* at the last fork */
     uint64_t last_ns;     /* what a fork now is expected to cost: what that one and the triggers since have */
+    uint64_t saved;       /* how much of that is to be saved before, of BUDGET_SHARES; the rest is paid for afterwards */
     uint64_t pause_ns;    /* of this: the fork's pause, which is CPU time of the program, too */
     uint64_t worst_ns;    /* what a fork now can cost at most */
 };
@@ -53,8 +55,9 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 /* Spent in the last PLACE_WINDOW_S seconds of CPU time, and up to a part more. */
 uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
 
-/* A fork now is within the budget: on average, as half of what it will cost is saved, so that whenever the program ends
- * it has cost as much too much as too little; and in every window, if it costs the most that it can, or as much as the
+/* A fork now is within the budget: on average, as some of what it will cost is saved, which is to be drawn from all shares
+ * for each fork: so whenever the program ends its shadows have cost as much too much as too little, and not every run of it
+ * forks at the same places; and in every window, if it costs the most that it can, or as much as the
  * last one; where that alone has been too much, one a window is. Saved is no more than a window's budget: so that is
  * what a process has that was attached to. Without a budget the program has at least as much time for itself as forks
  * stop it. */

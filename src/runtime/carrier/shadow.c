@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/hook.h"
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/shadow_kept.h"
@@ -50,6 +51,8 @@ static struct {
     struct shadow_budget budget;  /* of this process */
     uint64_t copies;              /* page faults charged to it that the last fork has caused */
     uint64_t triggers_ns;         /* charged to it for triggers since that fork */
+    uint64_t saved;               /* budget_facts.saved, for the next fork; 0: not drawn yet */
+    uint64_t random;              /* 0: no seed yet */
     /* Of --threads auto. */
     int32_t interrupted;          /* the thread that a trigger interrupted last; 0: none yet */
     bool several;                 /* another one was before */
@@ -242,7 +245,7 @@ static void usage_note(const struct usage *now)
         monitor.calmest_before = monitor.calmest;
     monitor.calmest = NO_RATE;
     monitor.settled = false;
-    monitor.copies = monitor.triggers_ns = 0;
+    monitor.copies = monitor.triggers_ns = monitor.saved = 0;
 }
 
 static void charge(const struct usage *now, uint64_t cost_ns)
@@ -275,10 +278,15 @@ static void trigger_charge(const struct usage *now)
  * can, at the simple price of copies. The memory is only looked at where the rest agrees. */
 static bool budget_allows_as(struct usage *now)
 {
+    if (!monitor.random)
+        monitor.random = sys_ticks_as() | 1;
+    if (!monitor.saved)
+        monitor.saved = rt.config->randomize ? 1 + burst_draw(&monitor.random, BUDGET_SHARES - 1) : BUDGET_SHARES / 2;
     struct budget_facts facts = {.ppm = rt.config->budget_ppm,
                                  .cpu_ns = now->cpu_ns,
                                  .fork_cpu_ns = monitor.last.cpu_ns,
                                  .last_ns = monitor.record->started ? cost_ns(now) + monitor.triggers_ns : 0,
+                                 .saved = monitor.saved,
                                  .pause_ns = monitor.pause_ns};
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
@@ -616,7 +624,7 @@ void shadow_forget(void)
     monitor.calmest = monitor.calmest_before = NO_RATE;
     monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
-    monitor.copies = monitor.triggers_ns = monitor.pause_ns = 0;
+    monitor.copies = monitor.triggers_ns = monitor.saved = monitor.random = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.interrupted = 0;
     monitor.several = false;

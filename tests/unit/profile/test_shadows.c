@@ -13,6 +13,7 @@
 #include "profile/section_shadows.h"
 #include "profile/spool_read.h"
 #include "sample.h"
+#include "runtime/carrier/burst_draw.h"
 #include "sigsafe/shadow_budget.h"
 #include "sigsafe/spool_shadow.h"
 
@@ -223,7 +224,7 @@ static struct outcome simulate(const struct program *p, uint64_t ppm, bool windo
         to_copy -= copied;
         shadow_budget_charge(&b, now, cost);
         last += cost;
-        struct budget_facts f = {.ppm = ppm, .cpu_ns = now, .fork_cpu_ns = forked, .last_ns = last};
+        struct budget_facts f = {.ppm = ppm, .cpu_ns = now, .fork_cpu_ns = forked, .last_ns = last, .saved = BUDGET_SHARES / 2};
         if (!o.forks)
             f.last_ns = 2 * shadow_fork_ns(&(struct place_facts){.pages = p->pages});
         if (allows(&b, &f, p->pages, window)) {
@@ -275,7 +276,7 @@ static void test_budget_window(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .worst_ns = 112500000};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .saved = BUDGET_SHARES / 2, .worst_ns = 112500000};
     assert_true(shadow_budget_allows(&b, &f));
     f.worst_ns++;
     assert_false(shadow_budget_allows(&b, &f)); /* a quarter above 1% of ten seconds, less an eighth for triggers */
@@ -295,12 +296,12 @@ static void test_budget_window(void **state)
     assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);
 }
 
-/* Half of what a fork will cost is saved before, the other half paid for afterwards; saved is a window's budget at most. */
+/* Some of what a fork will cost is saved before, here half; the rest is paid for afterwards. Saved is a window's budget at most. */
 static void test_budget_saved(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 1999 * MS, .last_ns = 40 * MS};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 1999 * MS, .last_ns = 40 * MS, .saved = BUDGET_SHARES / 2};
     assert_false(shadow_budget_allows(&b, &f));
     f.cpu_ns = 2000 * MS;
     assert_true(shadow_budget_allows(&b, &f));
@@ -330,14 +331,18 @@ static void test_budget_saved(void **state)
 static void test_budget_ends(void **state)
 {
     (void)state;
-    enum { COST_MS = 15, LONGEST_MS = 20000, SHORTEST_MS = 2000 };
+    enum { COST_MS = 15, LONGEST_MS = 200000, SHORTEST_MS = 2000 };
     struct shadow_budget b = {0};
     struct budget_facts f = {.ppm = 10000, .last_ns = COST_MS * MS};
     double shares = 0;
+    uint64_t random = 1;
     for (unsigned ms = 1; ms <= LONGEST_MS; ms++) {
         f.cpu_ns = ms * MS;
-        if (shadow_budget_allows(&b, &f))
+        f.saved = f.saved ? f.saved : burst_draw(&random, BUDGET_SHARES);
+        if (shadow_budget_allows(&b, &f)) {
             shadow_budget_charge(&b, f.cpu_ns, COST_MS * MS);
+            f.saved = 0;
+        }
         if (ms > SHORTEST_MS)
             shares += (double)b.all_ns / (double)f.cpu_ns * 100;
     }
@@ -350,7 +355,7 @@ static void test_budget_again(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 100000, .cpu_ns = 40000 * MS, .last_ns = 500 * MS, .worst_ns = 1 * MS};
+    struct budget_facts f = {.ppm = 100000, .cpu_ns = 40000 * MS, .last_ns = 500 * MS, .saved = BUDGET_SHARES / 2, .worst_ns = 1 * MS};
     shadow_budget_charge(&b, 31000 * MS, 700 * MS);
     assert_false(shadow_budget_allows(&b, &f)); /* 700 and 500 of 1,125 */
     f.last_ns = 425 * MS;
