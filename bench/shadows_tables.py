@@ -181,7 +181,7 @@ def budget_section(data, tool):
         return ""
     return (f"\n## `--budget 1%`, {tool}\n\n" + tables.table(["program"] + [c[1] for c in columns], rows)
             + f"\n{budget_sentences(middle, medians)}\nWorst ten seconds: of the program's CPU time, by Penumbra's own account of what forks "
-            f"cost. More than a quarter above the budget: {sum(v > 125 for v in medians['window'])} programs.\n")
+            f"cost. Programs with more than a quarter above the budget: {sum(v > 125 for v in medians['window'])}.\n")
 
 
 def section(data, title, words, cell, columns):
