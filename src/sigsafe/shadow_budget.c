@@ -48,12 +48,23 @@ static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *
     return b->earned_ns == most || b->earned_ns >= b->all_ns + f->last_ns / BUDGET_SHARES * f->saved;
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Triggers alone spend an eighth of a window. */
+static bool window_has_room(struct shadow_budget *b, const struct budget_facts *f)
+{
+    uint64_t limit = shadow_budget_limit_ns(f->ppm), most = shadow_most_ns(limit), spent = shadow_budget_spent(b, f->cpu_ns);
+    uint64_t again = f->last_ns < most ? f->last_ns : most;
+    return spent + greater(f->worst_ns, greater(again, f->likely_ns)) <= most ||
+           (spent <= limit / SHADOW_TRIGGERS && f->worst_ns <= most);
+}
+
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
 {
-    uint64_t most = shadow_most_ns(shadow_budget_limit_ns(f->ppm));
-    uint64_t again = f->last_ns < most ? f->last_ns : most;
     if (!f->ppm)
         return 2 * f->pause_ns <= f->cpu_ns - f->fork_cpu_ns;
-    return enough_is_saved(b, f) &&
-           shadow_budget_spent(b, f->cpu_ns) + (f->worst_ns > again ? f->worst_ns : again) <= most;
+    return enough_is_saved(b, f) && window_has_room(b, f);
 }

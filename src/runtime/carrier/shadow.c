@@ -274,6 +274,13 @@ static void trigger_charge(const struct usage *now)
     monitor.triggers_ns += rt.config->delivery_ns;
 }
 
+/* The same share of the pages that there are now as of those at the last fork. */
+static uint64_t copies_likely(const struct usage *now)
+{
+    uint64_t copied = copied_since(now), of = monitor.fork_pages;
+    return copied < of ? now->pages * copied / of : now->pages;
+}
+
 /* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
  * can, at the simple price of copies. The memory is only looked at where the rest agrees. */
 static bool budget_allows_as(struct usage *now)
@@ -295,7 +302,9 @@ static bool budget_allows_as(struct usage *now)
     now->pages = monitor.pages = pages_in_use_as();
     struct place_facts place = {.pages = now->pages, .cow_ns = rt.config->cow_ns};
     facts.worst_ns = shadow_worst_ns(&place);
-    if (!monitor.record->started)
+    if (monitor.record->started)
+        facts.likely_ns = shadow_fork_ns(&place) + copies_ns(copies_likely(now));
+    else
         facts.last_ns = 2 * shadow_fork_ns(&place); /* pages will be copied */
     return shadow_budget_allows(&monitor.budget, &facts);
 }

@@ -350,6 +350,25 @@ static void test_budget_ends(void **state)
     assert_true(average > 0.95 && average < 1.03);
 }
 
+/* A program that writes to all of its memory, as far as is known, is not forked again while the last fork is in the window,
+ * unless that was hardly more than triggers are. */
+static void test_budget_likely(void **state)
+{
+    (void)state;
+    struct shadow_budget b = {0};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .saved = 1, .last_ns = 30 * MS, .worst_ns = 61 * MS, .likely_ns = 83 * MS};
+    shadow_budget_charge(&b, 15000 * MS, 30 * MS);
+    assert_false(shadow_budget_allows(&b, &f));
+    f.likely_ns = 82 * MS;
+    assert_true(shadow_budget_allows(&b, &f));
+    b = (struct shadow_budget){0};
+    shadow_budget_charge(&b, 15000 * MS, 12 * MS);
+    f.likely_ns = 117 * MS;
+    assert_true(shadow_budget_allows(&b, &f));
+    f.worst_ns = 113 * MS;
+    assert_false(shadow_budget_allows(&b, &f));
+}
+
 /* A fork may cost as much as the last one, whatever is the least that it can. */
 static void test_budget_again(void **state)
 {
@@ -528,7 +547,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
-        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_again),
+        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_likely), cmocka_unit_test(test_budget_again),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
