@@ -14,21 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "work.h"
+
 enum { WORDS = 512, SIZE = 8 * WORDS };
-
-static __attribute__((noinline)) uint64_t work_right(uint64_t sum)
-{
-    for (int i = 0; i < 4000; i++)
-        sum = sum * 31 + (uint64_t)i;
-    return sum;
-}
-
-static __attribute__((noinline)) uint64_t work_wrong(uint64_t sum)
-{
-    for (int i = 0; i < 4000; i++)
-        sum = sum * 37 + (uint64_t)i;
-    return sum;
-}
 
 /* The first word is the round's, where it is written to. */
 static int sees(const uint64_t *memory, uint64_t first)
