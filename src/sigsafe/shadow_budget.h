@@ -18,8 +18,7 @@
 
 #include "sigsafe/shadow_place.h"
 
-enum { BUDGET_SHARES = 1024 };
-enum { BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
+enum { BUDGET_SHARES = 1024, BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
 
 struct shadow_budget {
     uint64_t part;                    /* the current one, counted from CPU time 0 */
@@ -58,9 +57,9 @@ uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
 
 /* A fork now is within the budget: on average, as some of what it will cost is saved, which is to be drawn from all shares
  * for each fork: so whenever the program ends its shadows have cost as much too much as too little, and not every run of it
- * forks at the same places; and in every window, if it costs the most that it can, as much as the last one, or what is likely; where that may be too much, one a window is. Saved is no more than a window's budget: so that is
- * what a process has that was attached to. Without a budget the program has at least as much time for itself as forks
- * stop it. */
+ * forks at the same places; and in every window, if it costs the most that it can, as much as the last one, or what is
+ * likely; where that may be too much, one a window is. Saved is no more than a window's budget: so that is what a process
+ * has that was attached to. Without a budget the program has at least as much time for itself as forks stop it. */
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
 
 #endif

@@ -370,7 +370,8 @@ static uint64_t faulted(const struct spool_shadows *r)
 }
 
 /* A shadow is to have all threads. If it is not decided: where several have been interrupted, or shadows that had one have
- * ended as it waited for others, or ended, or needed what may be kept from them (shadow_kept.h). Long shadows are few, and will come to such a wait: none of them is risked. */
+ * ended as it waited for others, or ended, or needed what may be kept from them (shadow_kept.h). Long shadows are few, and
+ * will come to such a wait: none of them is risked. */
 static bool threads_wanted(void)
 {
     const uint64_t *ended = monitor.record->ended;

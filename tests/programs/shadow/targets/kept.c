@@ -9,24 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define WORK_LOOPS 1000
+#include "work.h"
+
 enum { BLOCKS = 8, SIZE = 512 };
 
 static char name[64], log_name[72], copied_name[72];
 static uint64_t block[SIZE / 8], found[SIZE / 8];
-
-static __attribute__((noinline)) uint64_t work_right(uint64_t sum)
-{
-    for (int i = 0; i < 1000; i++)
-        sum = sum * 31 + (uint64_t)i;
-    return sum;
-}
-
-static __attribute__((noinline)) uint64_t work_wrong(uint64_t sum)
-{
-    for (int i = 0; i < 1000; i++)
-        sum = sum * 37 + (uint64_t)i;
-    return sum;
-}
 
 static void fill(uint64_t round, uint64_t n)
 {

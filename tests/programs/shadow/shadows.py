@@ -1,0 +1,33 @@
+"""What tests of shadows have in common."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PATIENCE, Recording, expect  # noqa: E402
+
+TIMES = ("-F", "500")
+
+
+def record(command, *options, size="1M", stdin=None, some=True, trigger=TIMES):
+    recording = Recording(command, ["--carrier", "shadow", "--load", "2", *trigger, "--sample-size", size, *options],
+                          stdin=stdin)
+    shadows = recording.report["shadows"]
+    expect(not some or shadows["started"] > 0, f"there was no shadow: {shadows}")
+    expect(sum(shadows["ended"].values()) == shadows["started"],
+           f"not all shadows have ended, or some twice: {shadows}")
+    return recording
+
+
+def until(command, wanted, *options):
+    """Recordings until one has shadows such as wanted; each one's output is the program's."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        report = record(command, *options, "--no-follow", some=False).report
+        if wanted(report["shadows"]):
+            return report
+        expect(time.monotonic() < end, f"{command} {options}: {report['shadows']}")
+
+
+def instructions(report, name):
+    return sum(b["count"] * b["instructions"] for b in report["blocks"] if b["function"] == name)
