@@ -57,6 +57,7 @@ static const char *known_name(uint32_t type)
         [SECTION_SPENT] = "spent on shadows",
         [SECTION_SLEEPERS] = "sleepers",
         [SECTION_PASSED] = "passed over",
+        [SECTION_HUGE] = "huge pages",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

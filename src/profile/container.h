@@ -67,6 +67,7 @@ enum section_type {
     SECTION_SPENT = 52,
     SECTION_SLEEPERS = 54,
     SECTION_PASSED = 56,
+    SECTION_HUGE = 58,
     SECTION_TYPES /* one more than the last known type */
 };
 

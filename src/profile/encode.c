@@ -280,6 +280,8 @@ static uint32_t put_shadows(struct section_out *to, const struct profile_shadows
         section_sleepers_put(&to[count++], s);
     if (s->passed)
         section_passed_put(&to[count++], s);
+    if (s->huge_ns)
+        section_huge_put(&to[count++], s);
     return count;
 }
 

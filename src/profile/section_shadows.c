@@ -224,6 +224,20 @@ static void get_passed(struct cursor *c, struct profile_shadows *s)
     s->passed_ns = cursor_uleb(c, UINT64_MAX, "the time that they took");
 }
 
+void section_huge_put(struct section_out *out, const struct profile_shadows *s)
+{
+    out->type = SECTION_HUGE;
+    out->optional = true;
+    buf_put_uleb(&out->raw, s->huge_pages);
+    buf_put_uleb(&out->raw, s->huge_ns);
+}
+
+static void get_huge(struct cursor *c, struct profile_shadows *s)
+{
+    s->huge_pages = cursor_uleb(c, UINT64_MAX, "a number of huge pages");
+    s->huge_ns = cursor_uleb(c, UINT64_MAX, "the time that they took");
+}
+
 static bool get_section(struct decoder *d, enum section_type type,
                         void (*get)(struct cursor *c, struct profile_shadows *s))
 {
@@ -248,5 +262,5 @@ bool section_shadows_get(struct decoder *d)
     return get_section(d, SECTION_SHADOWS, get_all) && get_section(d, SECTION_PLACES, get_places) &&
            get_section(d, SECTION_STOPPED, get_stopped) && get_section(d, SECTION_INPUT, get_input) &&
            get_section(d, SECTION_SPENT, get_spent) && get_section(d, SECTION_SLEEPERS, get_sleepers) &&
-           get_section(d, SECTION_PASSED, get_passed);
+           get_section(d, SECTION_PASSED, get_passed) && get_section(d, SECTION_HUGE, get_huge);
 }

@@ -14,6 +14,7 @@ void section_places_put(struct section_out *out, const struct profile_shadows *s
 void section_stopped_put(struct section_out *out, const struct profile_shadows *s);
 /* What shadows read of the log of input. */
 void section_input_put(struct section_out *out, const struct profile_shadows *s);
+void section_huge_put(struct section_out *out, const struct profile_shadows *s);
 void section_spent_put(struct section_out *out, const struct profile_shadows *s);
 void section_sleepers_put(struct section_out *out, const struct profile_shadows *s);
 /* Of shadows that go on: what they ran without observing it. */

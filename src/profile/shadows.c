@@ -114,6 +114,8 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->pause_ns, &from->pause_ns, 1);
     add(into->pauses, from->pauses, SHADOW_PAUSES);
     add(&into->copies, &from->copies, 1);
+    add(&into->huge_pages, &from->huge_pages, 1);
+    add(&into->huge_ns, &from->huge_ns, 1);
     add(&into->cost_ns, &from->cost_ns, 1);
     if (from->worst_ns > into->worst_ns)
         into->worst_ns = from->worst_ns;

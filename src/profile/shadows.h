@@ -27,7 +27,8 @@ struct profile_shadows {
     uint64_t pause_ns;       /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
     uint64_t copies;         /* page faults of the program that forks have caused */
-    uint64_t cost_ns;        /* of all shadows, to the program: triggers, pauses, copies of pages */
+    uint64_t huge_pages, huge_ns; /* put together again after forks had split them; the program's CPU time for that */
+    uint64_t cost_ns;        /* of all shadows, to the program: triggers, pauses, copies of pages, huge pages */
     uint64_t worst_ns;       /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
     /* --threads all; as in spool_shadow.h */
     uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;

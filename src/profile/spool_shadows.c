@@ -37,6 +37,8 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
     for (unsigned i = 0; i < SHADOW_PAUSES; i++)
         s->pauses[i] = load(&r->pauses[i]);
     s->copies = load(&r->copies);
+    s->huge_pages = load(&r->huge_pages);
+    s->huge_ns = load(&r->huge_ns);
     s->cost_ns = load(&r->cost_ns);
     s->worst_ns = load(&r->worst_ns);
     s->barriers = load(&r->barriers);

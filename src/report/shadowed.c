@@ -84,6 +84,11 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
     fprintf(out, "half of them within %s, all in %s; %s page faults that they caused\n",
             text_duration(a, (double)profile_shadows_pause_ns(s)),
             text_duration(b, (double)s->pause_ns), text_count(c, s->copies));
+    if (s->huge_pages) {
+        field(out, style, "huge");
+        fprintf(out, "%s huge pages that forks had split were put together again, in %s\n", text_count(a, s->huge_pages),
+                text_duration(b, (double)s->huge_ns));
+    }
     if (s->cost_ns) {
         field(out, style, "window");
         fprintf(out, "shadows cost the program at most %s in any %d s of its time, %s in all", text_duration(a, (double)s->worst_ns),
@@ -249,6 +254,8 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key(j, "cost");
     json_open(j, '{');
     json_key_u64(j, "fork_ns", s->pause_ns);
+    json_key_u64(j, "huge_pages", s->huge_pages);
+    json_key_u64(j, "huge_ns", s->huge_ns);
     json_key_u64(j, "program_ns", s->cost_ns);
     json_key_u64(j, "worst_window_ns", s->worst_ns);
     json_key(j, "window_budget_ns");

@@ -56,7 +56,8 @@ struct spool_shadows {
     uint64_t pause_ticks;  /* of the program, in forks */
     uint64_t pauses[SHADOW_PAUSES];
     uint64_t copies;       /* page faults of the program that forks have caused */
-    uint64_t cost_ns;      /* of this process's shadows: triggers, pauses and copies of pages ... */
+    uint64_t huge_pages, huge_ns; /* put together again after forks had split them, and the program's CPU time for that */
+    uint64_t cost_ns;      /* of this process's shadows: triggers, pauses, copies of pages, huge pages ... */
     uint64_t worst_ns;     /* ... and the most in PLACE_WINDOW_S seconds of its CPU time (shadow_budget.h) */
     /* --threads all */
     uint64_t barriers;              /* at which all threads of the program stood still ... */

@@ -16,6 +16,7 @@
 #include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/shadow_barrier.h"
+#include "runtime/carrier/shadow_huge.h"
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/input_log.h"
 #include "runtime/carrier/translated.h"
@@ -51,6 +52,7 @@ static struct {
     struct shadow_budget budget;  /* of this process */
     uint64_t copies;              /* page faults charged to it that the last fork has caused */
     uint64_t triggers_ns;         /* charged to it for triggers since that fork */
+    uint64_t huge_ns;             /* and for huge pages put together since then */
     uint64_t saved;               /* budget_facts.saved, for the next fork; 0: not drawn yet */
     uint64_t random;              /* 0: no seed yet */
     /* Of --threads auto. */
@@ -228,13 +230,13 @@ static uint64_t copies_ns(uint64_t copies)
     return PRICE * copies * rt.config->cow_ns;
 }
 
-/* What the last fork has cost so far: its pause, and page faults above the program's own. Before the first, what it
+/* What the last fork has cost so far: its pause, page faults above the program's own, and huge pages. Before the first, what it
  * will cost: by the memory that has to be described anew. */
 static uint64_t cost_ns(const struct usage *now)
 {
     if (!monitor.record->started)
         return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
-    return monitor.pause_ns + copies_ns(copied_since(now));
+    return monitor.pause_ns + copies_ns(copied_since(now)) + monitor.huge_ns;
 }
 
 /* A fork comes. */
@@ -245,7 +247,7 @@ static void usage_note(const struct usage *now)
         monitor.calmest_before = monitor.calmest;
     monitor.calmest = NO_RATE;
     monitor.settled = false;
-    monitor.copies = monitor.triggers_ns = monitor.saved = 0;
+    monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = 0;
 }
 
 static void charge(const struct usage *now, uint64_t cost_ns)
@@ -272,6 +274,26 @@ static void trigger_charge(const struct usage *now)
 {
     charge(now, rt.config->delivery_ns);
     monitor.triggers_ns += rt.config->delivery_ns;
+}
+
+/* What the budget of this window has left; without one, half as much as the program has had for itself since the fork. */
+static uint64_t huge_room_ns(const struct usage *now)
+{
+    uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
+    uint64_t most = limit ? shadow_most_ns(limit) : (now->cpu_ns - monitor.last.cpu_ns) / 2;
+    uint64_t spent = limit ? shadow_budget_spent(&monitor.budget, now->cpu_ns) : monitor.huge_ns;
+    return spent < most ? most - spent : 0;
+}
+
+static void huge_restore_as(const struct usage *now)
+{
+    struct huge_work done = shadow_huge_restore_as(now->cpu_ns, huge_room_ns(now));
+    if (!done.ns)
+        return;
+    __atomic_fetch_add(&monitor.record->huge_pages, done.pages, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&monitor.record->huge_ns, done.ns, __ATOMIC_RELAXED);
+    charge(now, done.ns);
+    monitor.huge_ns += done.ns;
 }
 
 /* The same share of the pages that there are now as of those at the last fork. */
@@ -445,6 +467,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     usage_note(now);
+    shadow_huge_note_as(now->cpu_ns);
     input_log_need_as();
     start.input_at = input_log_position_as();
     start.number = seat->number - 1;
@@ -494,6 +517,7 @@ static enum shadow_decline refusal_as(struct usage *now)
     window_look(now);
     copies_charge(now);
     trigger_charge(now);
+    huge_restore_as(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
     if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
@@ -627,6 +651,7 @@ void shadow_forget(void)
 {
     engine_drop_as();
     input_log_forget();
+    shadow_huge_forget();
     shadow_kept_forget();
     monitor.record = NULL;
     monitor.counts = NULL;
@@ -634,7 +659,7 @@ void shadow_forget(void)
     monitor.calmest = monitor.calmest_before = NO_RATE;
     monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
-    monitor.copies = monitor.triggers_ns = monitor.saved = monitor.random = monitor.pause_ns = 0;
+    monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = monitor.random = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
     monitor.interrupted = 0;
     monitor.several = false;

@@ -2,6 +2,7 @@
 the copies. Nothing here depends on how many shadows there were, but that there were some."""
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -459,6 +460,22 @@ def budget():
     expect(0 < cost["worst_window_ns"] <= cost["program_ns"] and cost["window_budget_ns"] == 5e9, f"{cost}")
     shadows = record([target("shadow_steady"), "300"], "--budget", "0.001", some=False).report["shadows"]
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
+
+
+def huge():
+    """Huge pages that forks have split are put together again, so that the program is as fast as before."""
+    if tuple(map(int, platform.release().split(".")[:2])) < (6, 7):
+        skip_test("the kernel does not tell where huge pages are (PAGEMAP_SCAN)")
+    end = time.monotonic() + PATIENCE
+    while True:
+        recording = record([target("shadow_huge")], "--budget", "10")
+        if recording.native.stdout.endswith(b"small\n"):
+            skip_test("the kernel gives no huge pages")
+        cost = recording.report["shadows"]["cost"]
+        if cost["huge_pages"]:
+            break
+        expect(time.monotonic() < end, f"{recording.report['shadows']}")
+    expect(0 < cost["huge_ns"] < cost["program_ns"], f"{cost}")
 
 
 def triggers():
