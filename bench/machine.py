@@ -1,4 +1,5 @@
 """The machine that was measured, by its properties (not by its name)."""
+import mmap
 import os
 import platform
 import re
@@ -50,3 +51,14 @@ def sentence(m):
     return (f"{m['cpu']}; {m['cores']} cores, {m['memory']} of memory; {m['virtualization']}, {m['pmu']}; "
             f"{m['system']}, {m['kernel']}; perf {m['perf']}; run as {m['user']} with perf_event_paranoid "
             f"{m['perf_event_paranoid']}.")
+
+
+BACKED = 1 << 30
+
+
+def back_memory():
+    """A virtual machine gives memory that is free for some seconds back to its host, and whoever gets it next pays for that: some
+    2 ms a huge page, up to 3% of a program of four seconds. After this, so much is there for all copies of a round alike."""
+    with mmap.mmap(-1, BACKED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        memory[::mmap.PAGESIZE] = bytes(BACKED // mmap.PAGESIZE)

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 
 import accounts
+import machine
 import pairs
 import profilers
 import references
@@ -59,6 +60,7 @@ class ShadowRound(pairs.Round):
     results = False
 
     def run(self):
+        machine.back_memory()
         with accounts.Listener() as listener:
             self.tasks = listener.finish
             return super().run()
