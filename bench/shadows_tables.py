@@ -62,7 +62,8 @@ WORDS = ("\nA native copy and one under shadows start together and share one cor
          "Accuracy: `penumbra compare` with a whole run of the same program and input under `--exact`: weight match of acyclic "
          "paths, diff-top of results (concise samples of 16 values in both; the paper's are top-N-value tables). Coverage: instructions executed in shadows "
          "by those of the whole run, exactly. Page faults: minor faults of the program by its CPU time, above the native "
-         "copy's. Medians over rounds.\n")
+         "copy's. Medians over rounds. Before each round within the budget a gigabyte of memory is used and given back: what a virtual machine "
+         "has not used for some seconds its host takes away, and whoever needs it next pays, up to 3% of a program.\n")
 
 
 def cells(data, tool):
