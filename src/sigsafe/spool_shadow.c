@@ -57,3 +57,19 @@ bool shadow_leave_as(struct spool_header *h, struct spool_seat *seat, uint64_t n
     __atomic_fetch_sub(&h->shadows_active, 1, __ATOMIC_RELAXED);
     return true;
 }
+
+static uint64_t load(const uint64_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+uint64_t shadow_pass_length(const struct spool_shadows *r, uint64_t stretch)
+{
+    enum { THOUSAND = 1000 };
+    uint64_t observed = load(&r->instructions) / THOUSAND, passed_us = load(&r->passed_ns) / THOUSAND;
+    if (!observed || !passed_us)
+        return SHADOW_PASSED;
+    uint64_t stretch_us = load(&r->run_ns) / observed * stretch / THOUSAND / THOUSAND;
+    uint64_t as_long = stretch_us * (load(&r->passed) / passed_us);
+    return as_long > SHADOW_PASSED ? as_long : SHADOW_PASSED;
+}

@@ -35,11 +35,11 @@ struct range {
 
 static struct {
     uint32_t count;
-    struct range at[RANGES];   /* in order: huge pages at the last fork, and at those before it */
+    struct range at[RANGES];   /* huge pages at the last fork, and at those before it */
     uint64_t fork_ns, look_ns; /* CPU time of the last fork, and of the next look */
 } huge;
 
-/* Pages of all these categories and none of those, as ranges: of RANGE, FOUND at most. */
+/* Pages there of all categories `wanted` and none `unwanted`: their ranges in order, FOUND at most. */
 static long scan_as(long fd, const struct range *where, uint64_t wanted, uint64_t unwanted, struct scan_region *found)
 {
     struct scan scan = {.size = sizeof scan,
@@ -58,27 +58,15 @@ static long pages_open_as(void)
     return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
-static void add(const struct range *range)
+/* Some may overlap. Where there is no room the older ones are forgotten. */
+static void add(uint64_t lo, uint64_t hi)
 {
-    uint32_t first = 0, behind;
-    while (first < huge.count && huge.at[first].hi < range->lo)
-        first++;
-    struct range all = *range; /* with those that it touches */
-    for (behind = first; behind < huge.count && huge.at[behind].lo <= range->hi; behind++) {
-        all.lo = huge.at[behind].lo < all.lo ? huge.at[behind].lo : all.lo;
-        all.hi = huge.at[behind].hi > all.hi ? huge.at[behind].hi : all.hi;
-    }
-    if (behind == first) {
-        if (huge.count == RANGES)
+    for (uint32_t i = 0; i < huge.count; i++)
+        if (huge.at[i].lo <= lo && hi <= huge.at[i].hi)
             return;
-        for (uint32_t i = huge.count++; i > first; i--)
-            huge.at[i] = huge.at[i - 1];
-    } else {
-        for (uint32_t i = behind; i < huge.count; i++)
-            huge.at[first + 1 + i - behind] = huge.at[i];
-        huge.count -= behind - first - 1;
-    }
-    huge.at[first] = all;
+    if (huge.count == RANGES)
+        huge.count = 0;
+    huge.at[huge.count++] = (struct range){lo, hi};
 }
 
 void shadow_huge_note_as(uint64_t cpu_ns)
@@ -93,7 +81,7 @@ void shadow_huge_note_as(uint64_t cpu_ns)
     while (n == FOUND) {
         n = scan_as(fd, &rest, IS_HUGE, IS_FILE, found);
         for (long i = 0; i < n; i++)
-            add(&(struct range){found[i].lo, found[i].hi});
+            add(found[i].lo, found[i].hi);
         if (n > 0)
             rest.lo = found[n - 1].hi;
     }

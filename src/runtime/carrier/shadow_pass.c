@@ -18,7 +18,7 @@
 
 /* STRETCH_SENT: of tools that wait for another process to take what they have seen, a microsecond an instruction: as many
  * more places are seen instead. */
-enum { STRETCH = 2000000, STRETCH_SENT = 5000, PASSED = 18000000 /* on average, from half of it on */ };
+enum { STRETCH = 2000000, STRETCH_SENT = 5000 };
 
 bool shadow_passes(void)
 {
@@ -54,7 +54,8 @@ struct engine_thread *shadow_pass_next_as(struct engine_thread *t)
         self->left = shadow_stretch();
         return self->observer;
     }
-    self->left = PASSED / 2 + burst_draw(&self->random, PASSED);
+    uint64_t length = shadow_pass_length(self->record, shadow_stretch());
+    self->left = length / 2 + burst_draw(&self->random, length);
     return passer;
 }
 

@@ -473,6 +473,8 @@ static void test_spool(void **state)
         r->fell_asleep = 3;
         r->asleep_in[7] = 2;
         r->cost_ns = 9;
+        r->huge_pages = 6;
+        r->huge_ns = 7;
         r->worst_ns = (uint64_t)(i + 4);
         r->input_lost = 2;
         r->run_ns = 30 * MS;
@@ -492,6 +494,8 @@ static void test_spool(void **state)
     assert_int_equal(p->shadows->fell_asleep, 6);
     assert_int_equal(p->shadows->asleep_in[7], 4);
     assert_int_equal(p->shadows->cost_ns, 18);
+    assert_int_equal(p->shadows->huge_pages, 12);
+    assert_int_equal(p->shadows->huge_ns, 14);
     assert_int_equal(p->shadows->worst_ns, 5);
     assert_int_equal(p->shadows->input_lost, 4);
     assert_true(profile_shadows_pause_ns(p->shadows) > 80000 &&
@@ -507,6 +511,26 @@ static void test_spool(void **state)
     assert_true(c.low > 0 && c.low < c.estimate && c.estimate < 0.001 && c.high < 0.01);
     profile_free(p);
     sample_spool_free(&s);
+}
+
+/* A shadow observes for half of its time at most. */
+static void test_pass_length(void **state)
+{
+    (void)state;
+    enum { STRETCH = 2000000 };
+    struct spool_shadows *r = calloc(1, sizeof *r);
+    assert_int_equal(shadow_pass_length(r, STRETCH), SHADOW_PASSED); /* nothing is known */
+    r->instructions = 10000000;
+    r->run_ns = 10 * MS;
+    assert_int_equal(shadow_pass_length(r, STRETCH), SHADOW_PASSED);
+    r->passed = 90000000;
+    r->passed_ns = 30 * MS; /* 3 instructions a nanosecond: 18 million in 6 ms, a stretch in 2 ms */
+    assert_int_equal(shadow_pass_length(r, STRETCH), SHADOW_PASSED);
+    r->run_ns = 200 * MS; /* 40 ms a stretch */
+    assert_int_equal(shadow_pass_length(r, STRETCH), 120000000);
+    assert_int_equal(shadow_pass_length(r, STRETCH / 2), 60000000);
+    assert_int_equal(shadow_pass_length(r, 5000), SHADOW_PASSED);
+    free(r);
 }
 
 /* Where shadows have passed code over the program's rate is known: the share is between what that says for an engine that
@@ -553,7 +577,7 @@ int main(void)
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
-        cmocka_unit_test(test_coverage_measured),
+        cmocka_unit_test(test_pass_length), cmocka_unit_test(test_coverage_measured),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
