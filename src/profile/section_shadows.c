@@ -156,12 +156,17 @@ static void get_stopped(struct cursor *c, struct profile_shadows *s)
     get_named(c, s->gave_up, BARRIER_COUNT, profile_barrier_name, BARRIER_TIMEOUT);
 }
 
+static void put_two(struct section_out *out, enum section_type type, uint64_t a, uint64_t b)
+{
+    out->type = type;
+    out->optional = true;
+    buf_put_uleb(&out->raw, a);
+    buf_put_uleb(&out->raw, b);
+}
+
 void section_input_put(struct section_out *out, const struct profile_shadows *s)
 {
-    out->type = SECTION_INPUT;
-    out->optional = true;
-    buf_put_uleb(&out->raw, s->replayed);
-    buf_put_uleb(&out->raw, s->input_lost);
+    put_two(out, SECTION_INPUT, s->replayed, s->input_lost);
 }
 
 static void get_input(struct cursor *c, struct profile_shadows *s)
@@ -172,10 +177,7 @@ static void get_input(struct cursor *c, struct profile_shadows *s)
 
 void section_spent_put(struct section_out *out, const struct profile_shadows *s)
 {
-    out->type = SECTION_SPENT;
-    out->optional = true;
-    buf_put_uleb(&out->raw, s->cost_ns);
-    buf_put_uleb(&out->raw, s->worst_ns);
+    put_two(out, SECTION_SPENT, s->cost_ns, s->worst_ns);
 }
 
 static void get_spent(struct cursor *c, struct profile_shadows *s)
@@ -212,10 +214,7 @@ static void get_sleepers(struct cursor *c, struct profile_shadows *s)
 
 void section_passed_put(struct section_out *out, const struct profile_shadows *s)
 {
-    out->type = SECTION_PASSED;
-    out->optional = true;
-    buf_put_uleb(&out->raw, s->passed);
-    buf_put_uleb(&out->raw, s->passed_ns);
+    put_two(out, SECTION_PASSED, s->passed, s->passed_ns);
 }
 
 static void get_passed(struct cursor *c, struct profile_shadows *s)
@@ -226,10 +225,7 @@ static void get_passed(struct cursor *c, struct profile_shadows *s)
 
 void section_huge_put(struct section_out *out, const struct profile_shadows *s)
 {
-    out->type = SECTION_HUGE;
-    out->optional = true;
-    buf_put_uleb(&out->raw, s->huge_pages);
-    buf_put_uleb(&out->raw, s->huge_ns);
+    put_two(out, SECTION_HUGE, s->huge_pages, s->huge_ns);
 }
 
 static void get_huge(struct cursor *c, struct profile_shadows *s)
