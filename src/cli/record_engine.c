@@ -8,7 +8,7 @@
 #include "profile/counts.h"
 
 enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000, SAMPLE_SENT = 1000000,
-       LOAD_DEFAULT = 500, LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
+       LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
 enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
@@ -227,7 +227,7 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
         r->shadow_flags |= SHADOW_GOES_ON;
     uint64_t affordable = r->tool == TOOL_VALUES ? SAMPLE_SENT : SAMPLE_BUDGET;
     r->length = r->sample_size ? r->sample_size : r->budgeted ? affordable : SAMPLE_DEFAULT;
-    r->load_milli = r->load_milli ? r->load_milli : r->budgeted ? LOAD_BUDGET : LOAD_DEFAULT;
+    r->load_milli = r->load_milli ? r->load_milli : LOAD_BUDGET;
     r->shadow_memory = SHADOW_MEMORY;
     r->barrier_us = r->barrier_us ? r->barrier_us : BARRIER_DEFAULT;
     return true;

@@ -195,7 +195,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_places(&b, p, "");
     if (p->shadows && !p->shadows->started && !p->counts->bursts && p->shadows->declined[DECLINE_BUDGET])
         buf_puts(&b, "the budget allowed no shadow: forking this program takes too long for it, or it "
-                     "ended too soon (--carrier burst observes it in place)\n");
+                     "ended too soon (--load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n");
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

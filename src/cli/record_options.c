@@ -7,7 +7,7 @@
 #include "cli/suggest.h"
 #include "profile/counts.h"
 
-enum { BUDGET_AUTO_PPM = 10000 };
+enum { BUDGET_FORKS_PPM = 10000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
 /* Values of options without a letter. */
@@ -32,7 +32,7 @@ static const struct row {
                               "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
                               "the same"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; of --carrier auto 1)"},
+                                 "bound; of --carrier auto, and of shadow without --load, 1)"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on"},
     {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},
@@ -51,11 +51,11 @@ static const struct row {
                           "LEAST..MOST: any number between them, anew for each"},
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
                             "observing (default 2000): against the bias of interrupts"},
-    {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; with --budget 100M,\n"
-                                      "of --tool values 1M, and then some of what comes, until\n"
-                                      "another one is due)"},
-    {OPT_LOAD, "load", "L", "shadows that are active on average (default 0.5; with\n"
-                             "--budget 1, as far as it allows)"},
+    {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; within a budget\n"
+                                      "100M, of --tool values 1M, and then some of what comes,\n"
+                                      "until another one is due)"},
+    {OPT_LOAD, "load", "L", "shadows that are active on average, whatever they cost but\n"
+                             "for --budget (default 1, as far as a budget of 1% allows)"},
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
                                                   "shared memory, instead of ending there"},
     {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
@@ -360,8 +360,8 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     if (!o->pid && (!*o->program || !**o->program))
         return err_set(e, ERR_USAGE, "no program to run: penumbra record [OPTIONS] -- PROGRAM "
                                      "ARGUMENTS; see penumbra record --help");
-    if (o->engine.carrier == CARRIER_AUTO && !o->budget_ppm)
-        o->budget_ppm = BUDGET_AUTO_PPM;
+    if (!o->budget_ppm && (o->engine.carrier == CARRIER_AUTO || (o->engine.carrier == CARRIER_SHADOW && !o->engine.load_milli)))
+        o->budget_ppm = BUDGET_FORKS_PPM;
     o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && family_settle(o, e) &&

@@ -458,6 +458,9 @@ def budget():
     expect(shadows["ended"]["complete"] > 0, f"{shadows}")
     cost = shadows["cost"]
     expect(0 < cost["worst_window_ns"] <= cost["program_ns"] and cost["window_budget_ns"] == 5e9, f"{cost}")
+    for options, window in ((["--carrier", "shadow"], 1e8), (SHADOW, None)):
+        cost = Recording([target("shadow_steady"), "300"], options).report["shadows"]["cost"]
+        expect(cost["window_budget_ns"] == window, f"the budget of {options}: {cost}")
     shadows = record([target("shadow_steady"), "300"], "--budget", "0.001", some=False).report["shadows"]
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
 
