@@ -1,4 +1,4 @@
-"""The machine that was measured, by its properties (not by its name)."""
+"""The machine that was measured, by its properties (not by its name), and what is done to it before that."""
 import mmap
 import os
 import platform

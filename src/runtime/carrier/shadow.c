@@ -287,9 +287,9 @@ static uint64_t huge_room_ns(const struct usage *now)
 
 static void huge_restore_as(const struct usage *now)
 {
-    struct huge_work done = shadow_huge_restore_as(now->cpu_ns, huge_room_ns(now));
-    if (!done.ns)
+    if (!shadow_huge_due(now->cpu_ns))
         return;
+    struct huge_work done = shadow_huge_restore_as(now->cpu_ns, huge_room_ns(now));
     __atomic_fetch_add(&monitor.record->huge_pages, done.pages, __ATOMIC_RELAXED);
     __atomic_fetch_add(&monitor.record->huge_ns, done.ns, __ATOMIC_RELAXED);
     charge(now, done.ns);

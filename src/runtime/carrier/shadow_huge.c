@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/ioctl.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "runtime/thread.h"
@@ -121,11 +120,14 @@ static bool restore_range_as(long fd, const struct range *range, uint64_t room_n
     return true;
 }
 
+bool shadow_huge_due(uint64_t cpu_ns)
+{
+    return huge.count && cpu_ns >= huge.look_ns;
+}
+
 struct huge_work shadow_huge_restore_as(uint64_t cpu_ns, uint64_t room_ns)
 {
     struct huge_work done = {0};
-    if (!huge.count || cpu_ns < huge.look_ns)
-        return done;
     huge.look_ns = cpu_ns + (cpu_ns - huge.fork_ns);
     uint64_t begin = thread_cpu_ns_as();
     long fd = pages_open_as();

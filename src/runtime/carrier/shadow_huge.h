@@ -13,6 +13,7 @@
 #ifndef PENUMBRA_RUNTIME_CARRIER_SHADOW_HUGE_H
 #define PENUMBRA_RUNTIME_CARRIER_SHADOW_HUGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct huge_work {
@@ -22,7 +23,9 @@ struct huge_work {
 
 /* Right before a fork, at this CPU time of the program. */
 void shadow_huge_note_as(uint64_t cpu_ns);
-/* Puts together what has been split, as far as it is likely to cost no more than room_ns. */
+/* It is time to look for what has been split. */
+bool shadow_huge_due(uint64_t cpu_ns);
+/* Puts it together, as far as it is likely to cost no more than room_ns. */
 struct huge_work shadow_huge_restore_as(uint64_t cpu_ns, uint64_t room_ns);
 /* In a forked child: nothing is known. */
 void shadow_huge_forget(void);
