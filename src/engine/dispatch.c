@@ -240,6 +240,8 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
         return go_on_as(t, stop_as(t, STOP_BUDGET));
     case EXIT_RING:
         engine_flush_as(t, false);
+        if (loose_in_ring(t->engine) && t->budget <= 0)
+            return go_on_as(t, stop_as(t, STOP_BUDGET));
         break;
     case EXIT_SYSCALL:
         break;

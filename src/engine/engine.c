@@ -174,7 +174,8 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
         config->counts->words = e->counter_size / sizeof(uint64_t);
     e->counter_space = config->tool ? counter_space_as(e->counter_size) : 0;
     e->ended = STOP_COUNT;
-    e->steals = config->loose || (config->tool && config->tool->flags & TOOL_STEALS_R15);
+    e->rings = config->tool && config->tool->flags & TOOL_STEALS_R15;
+    e->steals = config->loose || e->rings;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e)) {
         glue_make_as(e);
         if (config->tool && config->tool->line)
@@ -284,7 +285,7 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
     areas_drop_as(e->pool, t);
     t->link = NULL;
     if (t->ring_base)
-        t->ring = t->ring_base;
+        t->ring = t->ring_from;
     e->pool = NULL;
     e->threads = t;
     e->thread_count = 1;

@@ -66,7 +66,8 @@ struct engine_config {
                                 hooks; the code before has none. Hooks before single instructions count the
                                 budget's rest down, and stop the thread (hook_is_late, hook_stop_as) */
     bool loose;              /* budget: it lies in r15, which costs less, and is looked at only where a block may go on
-                                downwards. Where the thread stops t->budget says by how much it is over. Without a tool */
+                                downwards. Where the thread stops t->budget says by how much it is over. Without a tool, or
+                                with one that is TOOL_LOOSE; of those that append it is counted when the ring is emptied */
     bool paired;             /* calls and returns are paired from the start (engine/pairs.h), not only
                                 when there are many */
     bool single_thread;      /* only one thread will ever run: allows patching in place */

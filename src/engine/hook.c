@@ -190,6 +190,11 @@ bool hook_is_burst(const struct engine_thread *t)
     return t->engine->config.budget && !t->engine->config.shared;
 }
 
+uint64_t hook_register(const struct engine_thread *t, unsigned reg)
+{
+    return reg == ENGINE_R15 && t->engine->steals ? t->stolen : t->gpr[reg];
+}
+
 void hook_stop_as(struct engine_thread *t, uint64_t pc)
 {
     t->rip = pc;
@@ -306,7 +311,7 @@ bool hooks_ask_as(struct translation *x)
         .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
         .number = e->blocks.used, .insns = e->insns, .code = e->code,
     };
-    x->looks = e->steals && ring_needs_look(&block);
+    x->looks = e->rings && ring_needs_look(&block);
     e->config.tool->block(e->config.tool_data, &block, h);
     return !h->full;
 }

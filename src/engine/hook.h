@@ -12,7 +12,7 @@
  *              engine_thread
  *     time     two time stamps, right before and right behind one instruction
  *
- * A tool that both appends and calls finds the program's r15 in t->stolen. What has been appended is handed
+ * Where r15 is stolen called hooks find the program's in t->stolen (hook_register). What has been appended is handed
  * to the tool's `flush`. It appends at most RING_DENSITY bytes for a byte of the block's code.
  *
  * Hooks change no flag and no register of the program. What they cost is decided by liveness: a counter
@@ -151,6 +151,12 @@ bool hook_is_sampled(const struct engine_thread *t);
 /* Of these, bursts: the thread goes on natively afterwards. */
 bool hook_is_burst(const struct engine_thread *t);
 
+/* For called hooks: the program's register. */
+uint64_t hook_register(const struct engine_thread *t, unsigned reg);
+/* For flush: so many instructions are behind the records, those included that hooks counted at the blocks' entry. A loose
+ * budget is less by as many. */
+void hook_executed(struct engine_thread *t, uint64_t instructions);
+
 /* For hooks called before an instruction, with engine_config.late: true if it lies behind the budget, and is to
  * be observed. Else it is counted. */
 static inline bool hook_is_late(struct engine_thread *t)
@@ -189,6 +195,8 @@ enum {
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
     TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
     TOOL_SENDS = 16, /* what it sees goes to another process, which it may wait for */
+    TOOL_LOOSE = 32, /* can do with a budget that is not exact, though that takes r15 (hook_register). If it
+                        appends, its flush says what was executed (hook_executed) */
 };
 
 struct tool {

@@ -17,6 +17,8 @@
  * out: mov   rcx, gs:[slot_hook]       ; else rcx again, the call, jmp on
  *  on:
  *
+ * r15, where it is stolen, is looked at in its slot, through r11, in the second way whatever the flags are.
+ *
  * Of vector registers the cold part begins right behind the look at `left`:
  *
  *      movq  gs:[slot_hook], xmm
@@ -26,12 +28,13 @@
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 68, COLD_LOOK = 132, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_STOLEN = 160, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
     unsigned reg, width;
     bool spill; /* rcx is in its slot */
+    bool stolen; /* the register is, and so in another */
 };
 
 bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
@@ -39,7 +42,7 @@ bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
     return e->config.tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
 }
 
-static struct look look_of(const struct hook *hook, struct live live)
+static struct look look_of(const struct engine *e, const struct hook *hook, struct live live)
 {
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     unsigned reg = hook_lead_register(hook->argument);
@@ -47,6 +50,7 @@ static struct look look_of(const struct hook *hook, struct live live)
         .left = emit_gs(at), .bits = emit_gs(at + BITS), .reg = reg,
         .width = hook_lead_width(hook->argument),
         .spill = reg == X86_RCX || live.registers >> X86_RCX & 1,
+        .stolen = reg == X86_R15 && e->steals,
     };
 }
 
@@ -59,18 +63,18 @@ static struct emit cold_begin(struct engine *e, uint32_t size)
 /* rcx = 0 if the register is the same. */
 static void compare_without_flags(struct emit *to, const struct look *l)
 {
-    unsigned reg = l->reg;
-    if (reg == X86_RCX) {
-        reg = X86_R11;
+    bool slot = l->reg == X86_RCX || l->stolen;
+    unsigned reg = slot ? X86_R11 : l->reg;
+    if (slot) {
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
-        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
+        emit_mov_rm(to, 8, X86_R11, emit_gs(l->stolen ? ENGINE_T_STOLEN : ENGINE_T_SLOT_HOOK));
     }
     emit_mov_rm(to, 8, X86_RCX, l->bits);
     emit_not_r(to, 8, X86_RCX);
     emit_lea(to, l->width == 8 ? 8 : 4, X86_RCX, emit_indexed(reg, X86_RCX, 1, 1));
     if (l->width < 4)
         emit_movzx_rr(to, l->width, X86_RCX, X86_RCX);
-    if (l->reg == X86_RCX)
+    if (slot)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
@@ -91,12 +95,24 @@ static void vector_store(struct emit *to, const struct look *l)
         emit_mov_mi(to, 4, upper, 0);
 }
 
+static void general_store(struct emit *to, const struct look *l)
+{
+    unsigned reg = l->stolen ? X86_R11 : l->reg;
+    if (l->stolen) {
+        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_STOLEN));
+    }
+    emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), reg);
+    if (l->stolen)
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
+}
+
 static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
 {
     if (is_vector(l))
         vector_store(cold, l);
     else if (hook_lead_in_line(x->e, hook))
-        emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_HOOK), l->reg);
+        general_store(cold, l);
     hook_call_emit(x->e, cold, hook, false, 0);
     emit_jmp(cold, emit_here(&x->hot));
 }
@@ -119,7 +135,7 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, COLD_LOOK);
+    struct emit *to = &x->hot, cold = cold_begin(x->e, l->stolen ? COLD_STOLEN : COLD_LOOK);
     if (l->spill)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
     emit_mov_rm(to, 8, X86_RCX, l->left);
@@ -148,8 +164,8 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
 
 void hook_lead_emit_as(struct translation *x, const struct hook *hook, struct live live)
 {
-    struct look l = look_of(hook, live);
-    if (live.flags & X86_STATUS_FLAGS)
+    struct look l = look_of(x->e, hook, live);
+    if (live.flags & X86_STATUS_FLAGS || l.stolen)
         emit_without_flags(x, hook, &l);
     else
         emit_with_flags(x, hook, &l);

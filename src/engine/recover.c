@@ -171,8 +171,8 @@ bool engine_progress_as(struct engine_thread *t, const greg_t *gregs, struct eng
         block ? span_find(&e->blocks, block, offset - block->body, &pc, &into) : NULL;
     if (!span)
         return false;
-    if (e->config.loose)
-        t->budget = (int64_t)gregs[REG_R15];
+    if (e->steals)
+        stolen_arrive(t, (uint64_t)gregs[REG_R15]);
     out->total = block->tail == BLOCK_LATE ? 1 : block->tail ? 0 : block->count;
     out->done = block->tail == BLOCK_LATE
                     ? 0

@@ -28,7 +28,7 @@ bool ring_make_as(struct engine_thread *t)
                                 -1, 0);
         if (got == wanted) {
             sys_call3_as(SYS_mprotect, got + size - RING_GUARD, RING_GUARD, PROT_NONE);
-            t->ring = t->ring_base = (uint64_t)got;
+            t->ring = t->ring_from = t->ring_base = (uint64_t)got;
             return true;
         }
         if (got > 0) /* an old kernel takes the address for a hint */
@@ -65,13 +65,30 @@ bool ring_needs_look(const struct hook_block *block)
     }
 }
 
+/* Bytes until somebody looks again. A budget that is counted when the ring is emptied must not be over by much then: as if all
+ * blocks were of the most instructions, with one record each. */
+static uint64_t room(const struct engine_thread *t)
+{
+    enum { LEAST = 64, RECORD = 4 };
+    uint64_t budget = t->budget > 0 ? (uint64_t)t->budget : 0, bytes = budget / BLOCK_INSNS * RECORD;
+    if (!loose_in_ring(t->engine) || bytes > RING_SIZE)
+        return RING_SIZE;
+    return bytes < LEAST ? LEAST : bytes;
+}
+
 void engine_flush_as(struct engine_thread *t, bool ends)
 {
     const struct engine_config *c = &t->engine->config;
     if (!t->ring_base)
         return;
-    uint64_t size = t->ring - t->ring_base;
-    t->ring = t->ring_base;
+    uint64_t from = t->ring_from, size = t->ring - from;
     if (c->tool->flush && (size || ends))
-        c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)t->ring_base, size, ends);
+        c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)from, size, ends);
+    t->ring = t->ring_from = t->ring_base + RING_SIZE - room(t);
+}
+
+void hook_executed(struct engine_thread *t, uint64_t instructions)
+{
+    if (loose_in_ring(t->engine))
+        t->budget -= (int64_t)instructions;
 }

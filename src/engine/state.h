@@ -79,7 +79,8 @@ struct engine {
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     uint32_t storage_waits;     /* so often was the collector waited for */
-    bool steals;                /* r15 of translated code is the tool's, or what is left of a loose budget */
+    bool rings;                 /* the tool appends: each thread has a ring */
+    bool steals;                /* r15 of translated code points into it, or is what is left of a loose budget */
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
     bool fsgsbase;  /* GS can be set by an instruction */
@@ -113,11 +114,22 @@ static inline unsigned engine_sharing(const struct engine *e)
     return e->config.shared ? AREA_SHARED : AREA_PLAIN;
 }
 
+/* Where a loose budget is counted: by each block in r15, or by the tool when its ring is emptied (hook_executed). */
+static inline bool loose_in_r15(const struct engine *e)
+{
+    return e->config.loose && !e->rings;
+}
+
+static inline bool loose_in_ring(const struct engine *e)
+{
+    return e->config.loose && e->rings;
+}
+
 /* r15 has come from translated code: the program's is where it was put. */
 static inline uint64_t stolen_arrive(struct engine_thread *t, uint64_t r15)
 {
     t->ring = r15;
-    if (t->engine->config.loose)
+    if (loose_in_r15(t->engine))
         t->budget = (int64_t)r15;
     return t->stolen;
 }
@@ -126,7 +138,7 @@ static inline uint64_t stolen_arrive(struct engine_thread *t, uint64_t r15)
 static inline uint64_t stolen_leave(struct engine_thread *t, uint64_t r15)
 {
     t->stolen = r15;
-    if (t->engine->config.loose)
+    if (loose_in_r15(t->engine))
         t->ring = (uint64_t)t->budget;
     return t->ring;
 }

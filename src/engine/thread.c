@@ -65,7 +65,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->lookup_entry = (uint64_t)(uintptr_t)engine_lookup_miss;
     t->hook_entry = (uint64_t)(uintptr_t)engine_hook;
     t->hook_indirect_entry = (uint64_t)(uintptr_t)engine_hook_indirect;
-    if ((e->config.shared || leave_make_as(e, t)) && (!e->steals || e->config.loose || ring_make_as(t)))
+    if ((e->config.shared || leave_make_as(e, t)) && (!e->rings || ring_make_as(t)))
         return t;
     engine_area_unmap_as(t);
     return NULL;

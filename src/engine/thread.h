@@ -69,6 +69,7 @@ struct engine_thread {
     /* From here on only C code looks. */
     struct engine *engine;
     uint64_t ring_base;     /* ring.h; 0: none */
+    uint64_t ring_from;     /* where it is filled from */
     uint64_t stop_at;       /* the engine stops before this address; 0: none */
     uint32_t stop;          /* enum stop_reason: why it stopped last */
     uint32_t number;        /* among the engine's threads */

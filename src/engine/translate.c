@@ -312,7 +312,7 @@ static void block_code_as(struct translation *x, bool checked)
         prologue_check_as(x);
     if (tool && x->looks)
         prologue_ring_as(x, e->live[0].flags);
-    if (e->config.budget && !x->tail && !x->late)
+    if (e->config.budget && !x->tail && !x->late && !loose_in_ring(e))
         prologue_budget_as(x);
     if (tool)
         hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);

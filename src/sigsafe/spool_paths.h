@@ -89,18 +89,18 @@ bool paths_room_as(struct path_store *p, uint32_t length);
 void paths_insert_as(struct path_store *p, uint64_t hash, const uint32_t *ids, uint32_t length,
                      uint32_t instructions);
 
-/* Adds one execution; false if the path is not in the table. The hash is not 0. */
-static inline bool paths_count_as(struct path_store *p, uint64_t hash)
+/* Adds one execution, and returns the path; NULL: it is not in the table. The hash is not 0. */
+static inline const struct spool_path *paths_count_as(struct path_store *p, uint64_t hash)
 {
     uint32_t at = (uint32_t)(hash >> p->shift);
     for (;; at++) {
         struct spool_path *path = &p->entries[at & p->mask];
         if (path->hash == hash) {
             path->count++;
-            return true;
+            return path;
         }
         if (!path->hash)
-            return false;
+            return NULL;
     }
 }
 

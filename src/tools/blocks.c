@@ -12,7 +12,7 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
         hook_count_as(h, HOOK_ENTRY, 0, id, 1);
 }
 
-const struct tool tool_blocks = { .name = "blocks", .flags = TOOL_SHARED, .block = block_as };
+const struct tool tool_blocks = { .name = "blocks", .flags = TOOL_SHARED | TOOL_LOOSE, .block = block_as };
 
 /* The same counters; only what is made of them differs. */
-const struct tool tool_count = { .name = "count", .flags = TOOL_SHARED, .block = block_as };
+const struct tool tool_count = { .name = "count", .flags = TOOL_SHARED | TOOL_LOOSE, .block = block_as };

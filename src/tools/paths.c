@@ -29,7 +29,8 @@ static bool block_note_as(const struct hooks *h, uint32_t id, const struct hook_
 {
     struct path_block *to = hook_common_as(h, (uint64_t)id * sizeof *to, sizeof *to);
     if (to)
-        *to = (struct path_block){block->pc, (uint32_t)(last_of(block) - block->pc), block->count};
+        *to = (struct path_block){block->pc, (uint32_t)(last_of(block) - block->pc), block->count,
+                                  path_mixed(id)};
     return to;
 }
 
@@ -68,18 +69,21 @@ struct paths {
     const struct spool_counts *counts; /* that the store belongs to: a forked child has its own */
     const struct path_block *blocks;   /* by id */
     struct engine_thread *thread;
+    uint64_t executed; /* instructions of paths that ended, since they were last told */
+    uint64_t begun;    /* of the path that has not ended: told already */
+    uint32_t ids[PATH_BLOCKS];
 };
 
-static inline const struct path_block *block_of(void *data, uint32_t id)
+PATH_INLINE const struct path_block *block_of(void *data, uint32_t id)
 {
     return &((const struct paths *)data)->blocks[id];
 }
 
-static uint32_t instructions_of(struct paths *p, const struct path_walk *w)
+static uint32_t instructions_of(struct paths *p, const uint32_t *records, uint32_t length)
 {
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < w->length; i++)
-        sum += block_of(p, w->ids[i])->instructions;
+    for (uint32_t i = 0; i < length; i++)
+        sum += block_of(p, records[i] & PATH_ID)->instructions;
     return sum;
 }
 
@@ -96,20 +100,28 @@ static void room_wait_as(struct paths *p, uint32_t length)
         hook_waited(p->thread);
 }
 
-static inline void path_as(void *data, const struct path_walk *w, bool complete)
+PATH_INLINE bool known_as(void *data, uint64_t hash)
 {
     struct paths *p = data;
-    struct path_store *store = &p->store;
-    if (complete && paths_count_as(store, w->hash))
+    const struct spool_path *path = paths_count_as(&p->store, hash);
+    p->executed += path ? path->instructions : 0;
+    return path;
+}
+
+static __attribute__((noinline)) void path_as(void *data, const struct path_seen *path)
+{
+    struct paths *p = data;
+    uint32_t instructions = instructions_of(p, path->records, path->length);
+    p->executed += instructions;
+    if (!path->complete) {
+        p->store.record->cut++;
+        p->store.record->cut_instructions += instructions;
         return;
-    uint32_t instructions = instructions_of(p, w);
-    if (complete) {
-        room_wait_as(p, w->length);
-        paths_insert_as(store, w->hash, w->ids, w->length, instructions);
-    } else {
-        store->record->cut++;
-        store->record->cut_instructions += instructions;
     }
+    for (uint32_t i = 0; i < path->length; i++)
+        p->ids[i] = path->records[i] & PATH_ID;
+    room_wait_as(p, path->length);
+    paths_insert_as(&p->store, path->hash, p->ids, path->length, instructions);
 }
 
 static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
@@ -117,15 +129,20 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
 {
     (void)data;
     struct paths *p = t->tool;
-    const struct path_user user = {path_as, block_of, p};
+    const struct path_user user = {known_as, path_as, block_of, p};
+    const uint32_t *blocks = (const uint32_t *)(const void *)records;
     bool sampled = hook_is_sampled(t);
     if (!p || !p->store.record)
         return;
-    path_walk(&p->walk, &user, (const uint32_t *)(const void *)records, size / sizeof(uint32_t));
+    p->executed = 0;
+    path_walk(&p->walk, &user, blocks, size / sizeof *blocks);
     if (ends) {
         path_walk_end_one(&p->walk, &user, !sampled);
         path_walk_begin(&p->walk, !sampled);
     }
+    uint64_t begun = instructions_of(p, p->walk.records, p->walk.length);
+    hook_executed(t, p->executed + begun - p->begun);
+    p->begun = begun;
 }
 
 static bool store_begin_as(struct paths *p, struct engine_thread *t)
@@ -152,6 +169,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     t->tool = p;
     p->thread = t;
     p->blocks = hook_common(t);
+    p->begun = 0;
     path_walk_begin(&p->walk, !hook_is_sampled(t));
     if (!counts || (p->store.record && p->counts == counts))
         return true;
@@ -160,6 +178,6 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 }
 
 const struct tool tool_paths = {
-    .name = "paths", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .common_size = IDS * sizeof(struct path_block),
+    .name = "paths", .flags = TOOL_STEALS_R15 | TOOL_SHARED | TOOL_LOOSE, .common_size = IDS * sizeof(struct path_block),
     .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

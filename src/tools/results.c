@@ -60,7 +60,7 @@ static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     (void)value;
     if (!s || !s->store.record)
         return;
-    uint64_t bits = reg < HOOK_LEAD_XMM ? t->gpr[reg]
+    uint64_t bits = reg < HOOK_LEAD_XMM ? hook_register(t, reg)
                                         : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= HOOK_LEAD_XMM_UPPER);
     draw_as(t, s, (uint32_t)argument, narrowed(bits, hook_lead_width(argument)));
 }
@@ -323,5 +323,5 @@ static const struct tool_line line = {
 };
 
 const struct tool tool_results = {
-    .name = "results", .line = &line, .flags = TOOL_LEADS | TOOL_SHARED, .block = block_as, .thread_begin = thread_begin_as,
+    .name = "results", .line = &line, .flags = TOOL_LEADS | TOOL_SHARED | TOOL_LOOSE, .block = block_as, .thread_begin = thread_begin_as,
 };

@@ -101,8 +101,8 @@ static void figures_add(uint64_t not_run)
 {
     struct shadow_self *self = &shadow_self;
     struct spool_shadows *r = self->record;
-    progress_tell(self->sliced - (uint64_t)self->thread->budget - not_run);
     engine_thread_finish_as(self->observer);
+    progress_tell(self->sliced - (uint64_t)self->thread->budget - not_run);
     shadow_threads_figures(r);
     if (!self->cold)
         translated_figures_as(self->counts, self->observer);
@@ -252,13 +252,16 @@ static const struct engine_carrier carrier = {
     .key = key_as,
 };
 
+/* Where threads take turns that are to be the same again, they are counted exactly. */
 void shadow_engine_config(struct engine_config *config, struct spool_counts *counts)
 {
+    const struct tool *tool = tool_of_kind(rt.config->tool);
     *config = (struct engine_config){.carrier = &carrier,
-                                     .tool = tool_of_kind(rt.config->tool),
+                                     .tool = tool,
                                      .spool = &rt.spool,
                                      .counts = counts,
                                      .budget = true,
+                                     .loose = tool->flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
                                      .shared = true,
                                      .lost = cache_lost};
 }

@@ -159,14 +159,21 @@ struct seen {
     uint32_t count;
 };
 
-static void note(void *data, const struct path_walk *w, bool complete)
+static void note(void *data, const struct path_seen *path)
 {
     struct seen *s = data;
-    for (uint32_t i = 0; i < w->length; i++)
-        strcat(s->text, (char[]){(char)('0' + w->ids[i]), 0});
-    strcat(s->text, complete ? "|" : "?");
-    assert_int_not_equal(w->hash, 0);
-    s->hashes[s->count++ % 64] = w->hash;
+    for (uint32_t i = 0; i < path->length; i++)
+        strcat(s->text, (char[]){(char)('0' + (path->records[i] & PATH_ID)), 0});
+    strcat(s->text, path->complete ? "|" : "?");
+    assert_int_not_equal(path->hash, 0);
+    s->hashes[s->count++ % 64] = path->hash;
+}
+
+static bool known(void *data, uint64_t hash)
+{
+    (void)data;
+    (void)hash;
+    return false;
 }
 
 static const struct path_block *block(void *data, uint32_t id)
@@ -190,20 +197,20 @@ static uint32_t parse(const char *text, uint32_t *records)
     return count;
 }
 
-static struct seen split(const char *text, bool known, bool complete)
+static struct seen split(const char *text, bool begun, bool complete)
 {
     struct seen seen = {{0}, {0}, 0}, again = {{0}, {0}, 0};
     static uint32_t records[4096];
     static struct path_walk w, one;
-    struct path_user user = {note, block, &seen}, second = {note, block, &again};
+    struct path_user user = {known, note, block, &seen}, second = {known, note, block, &again};
     uint32_t count = parse(text, records);
     for (uint32_t i = 0; i < 10; i++)
-        program[i] = (struct path_block){0x1000 + 16 * i, 12, 4};
-    path_walk_begin(&w, known);
+        program[i] = (struct path_block){0x1000 + 16 * i, 12, 4, path_mixed(i)};
+    path_walk_begin(&w, begun);
     path_walk(&w, &user, records, count);
     path_walk_end_one(&w, &user, complete);
     /* The same in pieces of one. */
-    path_walk_begin(&one, known);
+    path_walk_begin(&one, begun);
     for (uint32_t i = 0; i < count; i++)
         path_walk(&one, &second, &records[i], 1);
     path_walk_end_one(&one, &second, complete);
