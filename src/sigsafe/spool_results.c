@@ -93,12 +93,14 @@ static uint64_t kept(const struct hotlist *list)
     return sum;
 }
 
-/* More than `most` are kept: by far fewer, so that it is long until there are too many again. True if p is another one. */
-static bool bound(struct hotlist *list, uint64_t most, struct hotlist_random *r)
+/* More are kept than may be: by far fewer, so that it is long until there are too many again. True if p is another one. */
+static bool bound(struct hotlist *list, uint64_t seen, uint64_t most, struct hotlist_random *r)
 {
-    enum { PART = 4 };
+    enum { PART = 2 };
     uint64_t left = kept(list);
     uint32_t steps = 0;
+    if (most != RESULT_ALL && most > RESULT_LEAST + seen / RESULT_SHARE)
+        most = RESULT_LEAST + seen / RESULT_SHARE;
     if (left <= most)
         return false;
     for (; left > most / PART; steps++)
@@ -120,13 +122,13 @@ void result_draw_as(struct counts_lead *lead, struct result_front *front, struct
     if (all) {
         enter_all(list, lead->bits, same, r);
         enter_all(list, value, 1, r);
-        bound(list, most, r);
+        bound(list, row->seen, most, r);
         gap = hotlist_draw_gap(list, r);
         front_make(front, row);
     } else {
         gap = enter(list, gap, lead->bits, same, r);
         gap = enter(list, gap, value, 1, r);
-        if (bound(list, most, r))
+        if (bound(list, row->seen, most, r))
             gap = hotlist_draw_gap(list, r);
     }
     if (!all || !same || list->steps)

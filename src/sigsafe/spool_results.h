@@ -68,12 +68,24 @@ static inline bool result_is_copy(uint64_t to, uint32_t id)
     return to && to < id && to / COUNTS_PIECE == id / COUNTS_PIECE;
 }
 
+/* One was taken off lead->left, which is below 0, for a result that is not the same as `bits`. True where nothing else was: it becomes `bits`, and
+ * whatever comes next can tell the row. So no row is touched for what has only one value, or was executed once. */
+static inline bool result_first(struct counts_lead *lead, uint64_t value)
+{
+    bool first = lead->left == -1 && !lead->bits;
+    if (first)
+        __atomic_store_n(&lead->bits, value, __ATOMIC_RELEASE);
+    return first;
+}
+
+/* Where not all values can be kept: at most RESULT_LEAST and one for RESULT_SHARE results, and no more than `most`. */
+enum { RESULT_LEAST = 128, RESULT_SHARE = 32, RESULT_SAMPLED_MOST = 1024 };
+#define RESULT_ALL UINT64_MAX
+
 /* A result that is drawn, as wide as it is: one was taken off lead->left for it, which is below 0. p becomes less where more
- * than `most` are kept, too. */
+ * than may be are kept (RESULT_ALL: there is no limit), too. */
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     uint64_t most, struct hotlist_random *r);
-
-enum { RESULT_SAMPLED_MOST = 1024 }; /* where only samples of the program are observed */
 
 /* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
 union result_list {

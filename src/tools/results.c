@@ -44,6 +44,8 @@ static uint64_t narrowed(uint64_t bits, unsigned width)
 static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uint64_t bits)
 {
     struct counts_lead *lead = hook_lead(t, id);
+    if (result_first(lead, bits))
+        return;
     struct spool_result *row = rows_find_as(t, &s->store, id);
     if (!row) {
         lead->left++;
@@ -312,7 +314,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         return false;
     struct results *s = t->tool;
     t->line = s->store.chunks;
-    s->most = hook_is_sampled(t) ? RESULT_SAMPLED_MOST : UINT64_MAX;
+    s->most = hook_is_sampled(t) ? RESULT_SAMPLED_MOST : RESULT_ALL;
     if (s->store.record)
         hotlist_random_seed(&s->random, (uint64_t)s->store.record->tid);
     return true;

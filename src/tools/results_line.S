@@ -56,7 +56,17 @@
         .p2align 4
 label results_line_begin
         save
+        /* result_first */
 .Llook: movl    %ecx, %edx
+        shll    $LEAD_SHIFT, %edx
+        cmpq    $-1, %gs:ENGINE_T_SIZE(%rdx)
+        jne     .Lrow
+        cmpq    $0, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rdx)
+        jne     .Lrow
+        movq    %gs:ENGINE_T_SLOT_HOOK, %rsi
+        movq    %rsi, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rdx)
+        jmp     .Lon
+.Lrow:  movl    %ecx, %edx
         shrl    $CHUNK_SHIFT, %edx
         movq    %gs:ENGINE_T_LINE, %rsi
         movq    (%rsi,%rdx,8), %rsi

@@ -17,7 +17,7 @@ static inline int64_t *front_count(struct result_front *front, uint64_t value)
 static inline void result_add_most(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
                                    uint64_t value, uint64_t most, struct hotlist_random *random)
 {
-    if (--lead->left >= 0 || value == lead->bits)
+    if (--lead->left >= 0 || value == lead->bits || result_first(lead, value))
         return;
     bool same = lead->left < -1;
     int64_t *now = front_count(front, value), *before = same ? front_count(front, lead->bits) : now;
