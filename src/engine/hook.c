@@ -121,7 +121,7 @@ bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
     bool added = hook_call_as(h, point, index, function, argument);
     if (added) {
         h->hooks[h->count - 1].kind = HOOK_LEAD;
-        h->hooks[h->count - 1].size = hook_lead_register(argument) >= HOOK_LEAD_XMM;
+        h->hooks[h->count - 1].size = 0; /* the line's entry */
     }
     return added;
 }

@@ -98,8 +98,8 @@ bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
 /* For tools with TOOL_LEADS: a function that is called only now and then. One is taken off `left` of the thread's lead
  * of that id (struct counts_lead); if it is below 0 then, and the low `width` bytes (1, 2, 4, 8) of the register are not
  * those of `bits`, the function is called, with this argument. If the tool has a struct tool_line,
- * the call of a register of 4 or 8 bytes is made through its first entry: gs:[slot_hook] is the register then. Of
- * vector registers, for tools with a struct tool_line only, `bits` is not looked at: that is left to its second entry. */
+ * the call of a register of 4 or 8 bytes is made through its first entry: gs:[slot_hook] is the register then. So it is of
+ * vector registers, which are for tools with a struct tool_line only. */
 bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument);
 static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t width)
 {

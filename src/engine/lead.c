@@ -19,16 +19,18 @@
  *
  * r15, where it is stolen, is looked at in its slot, through r11, in the second way whatever the flags are.
  *
- * Of vector registers the cold part begins right behind the look at `left`:
+ * Of vector registers the cold part begins right behind the look at `left`, with rcx as it was:
  *
- *      movq  gs:[slot_hook], xmm
- *      the call
+ *      movq  gs:[slot_hook], xmm       ; mov gs:[slot_link], r11, mov r11, gs:[slot_hook]
+ *      cmp   r11, gs:[bits]            ; mov r11, gs:[slot_link]
+ *      je    on                        ; where the flags are live: is ~bits + r11 + 1 0? in rcx, which is in slot A meanwhile
+ *      the call, jmp on
  *
  * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_STOLEN = 160, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = 192 /* stolen, vector */, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
@@ -40,6 +42,11 @@ struct look {
 bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
 {
     return e->config.tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
+}
+
+static bool is_vector(const struct look *l)
+{
+    return l->reg >= HOOK_LEAD_XMM;
 }
 
 static struct look look_of(const struct engine *e, const struct hook *hook, struct live live)
@@ -78,11 +85,6 @@ static void compare_without_flags(struct emit *to, const struct look *l)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
-static bool is_vector(const struct look *l)
-{
-    return l->reg >= HOOK_LEAD_XMM;
-}
-
 static void vector_store(struct emit *to, const struct look *l)
 {
     struct emit_mem upper = emit_gs(ENGINE_T_SLOT_HOOK + 4);
@@ -107,35 +109,59 @@ static void general_store(struct emit *to, const struct look *l)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
-static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
+static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook)
 {
-    if (is_vector(l))
-        vector_store(cold, l);
-    else if (hook_lead_in_line(x->e, hook))
-        general_store(cold, l);
     hook_call_emit(x->e, cold, hook, false, 0);
+    emit_jmp(cold, emit_here(&x->hot));
+}
+
+/* On from here if it is the same, else the call. */
+static void vector_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l, bool flags)
+{
+    vector_store(cold, l);
+    emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
+    emit_mov_rm(cold, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
+    if (!flags) {
+        emit_alu_rm(cold, EMIT_CMP, 8, X86_R11, l->bits);
+        emit_mov_rm(cold, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
+        emit_jcc(cold, EMIT_Z, emit_here(&x->hot));
+        call_emit(x, cold, hook);
+        return;
+    }
+    emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_A), X86_RCX);
+    emit_mov_rm(cold, 8, X86_RCX, l->bits);
+    emit_not_r(cold, 8, X86_RCX);
+    emit_lea(cold, 8, X86_RCX, emit_indexed(X86_R11, X86_RCX, 1, 1));
+    emit_mov_rm(cold, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
+    uint8_t *same = emit_jump8(cold, EMIT_JRCXZ8);
+    emit_mov_rm(cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_A));
+    call_emit(x, cold, hook);
+    emit_bind8(cold, same);
+    emit_mov_rm(cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_A));
     emit_jmp(cold, emit_here(&x->hot));
 }
 
 static void emit_with_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, COLD_CALL);
+    struct emit *to = &x->hot, cold = cold_begin(x->e, is_vector(l) ? COLD_MORE : COLD_CALL);
     emit_dec_m(to, 8, l->left);
     if (is_vector(l)) {
         emit_jcc(to, EMIT_S, emit_here(&cold));
-        call_emit(x, &cold, hook, l);
+        vector_emit(x, &cold, hook, l, false);
         return;
     }
     uint8_t *passed = emit_jump8(to, EMIT_JCC8 | EMIT_NS);
     emit_alu_rm(to, EMIT_CMP, l->width, l->reg, l->bits);
     emit_jcc(to, EMIT_NZ, emit_here(&cold));
     emit_bind8(to, passed);
-    call_emit(x, &cold, hook, l);
+    if (hook_lead_in_line(x->e, hook))
+        general_store(&cold, l);
+    call_emit(x, &cold, hook);
 }
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, l->stolen ? COLD_STOLEN : COLD_LOOK);
+    struct emit *to = &x->hot, cold = cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
     if (l->spill)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
     emit_mov_rm(to, 8, X86_RCX, l->left);
@@ -155,9 +181,13 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
     }
     if (l->spill)
         emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
-    call_emit(x, &cold, hook, l);
-    if (!same)
+    if (!same) {
+        vector_emit(x, &cold, hook, l, true);
         return;
+    }
+    if (hook_lead_in_line(x->e, hook))
+        general_store(&cold, l);
+    call_emit(x, &cold, hook);
     emit_bind8(&cold, same);
     emit_jmp(&cold, out);
 }

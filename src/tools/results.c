@@ -33,7 +33,7 @@ _Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struc
                offsetof(struct counts_lead, left) == 0 && offsetof(struct counts_lead, bits) == LEAD_BITS &&
                sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT, "results_layout.h");
 
-extern const uint8_t results_line_begin[], results_line_vector[], results_line_end[];
+extern const uint8_t results_line_begin[], results_line_end[];
 
 static uint64_t narrowed(uint64_t bits, unsigned width)
 {
@@ -321,7 +321,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 }
 
 static const struct tool_line line = {
-    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_vector, results_line_begin },
+    .begin = results_line_begin, .end = results_line_end, .entries = { results_line_begin, results_line_begin, results_line_begin },
 };
 
 const struct tool tool_results = {

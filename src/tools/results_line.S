@@ -57,7 +57,7 @@
 label results_line_begin
         save
         /* result_first */
-.Llook: movl    %ecx, %edx
+        movl    %ecx, %edx
         shll    $LEAD_SHIFT, %edx
         cmpq    $-1, %gs:ENGINE_T_SIZE(%rdx)
         jne     .Lrow
@@ -109,15 +109,6 @@ label results_line_begin
         movq    (%rsi), %rdx
         movq    %rdx, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx)
         incq    FRONT_COUNT(%rsi)
-        jmp     .Lon
-        /* Of vector registers it may be the same as the one before. */
-label results_line_vector
-        save
-        movl    %ecx, %edx
-        shll    $LEAD_SHIFT, %edx
-        movq    %gs:ENGINE_T_SLOT_HOOK, %rsi
-        cmpq    %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rdx), %rsi
-        jne     .Llook
         jmp     .Lon
 label results_line_end
 
