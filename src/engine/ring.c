@@ -82,6 +82,7 @@ void engine_flush_as(struct engine_thread *t, bool ends)
     if (!t->ring_base)
         return;
     uint64_t from = t->ring_from, size = t->ring - from;
+    t->ring = from;
     if (c->tool->flush && (size || ends))
         c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)from, size, ends);
     t->ring = t->ring_from = t->ring_base + RING_SIZE - room(t);

@@ -88,7 +88,7 @@ static bool events_open(void)
 static bool registered(void)
 {
     if (!once)
-        once = self_init() && pthread_atfork(NULL, NULL, process_fork_child) == 0;
+        once = self_init() && pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0;
     return once;
 }
 

@@ -153,7 +153,7 @@ static bool begin(int argc, char **argv, bool is_translated)
     else if (is_translated)
         rt.process->arm_error = ARM_ERROR_TRANSLATED;
     else if (images_init() && (rt_exact_as() || signals_install()) && self_init() &&
-        pthread_atfork(NULL, NULL, process_fork_child) == 0)
+        pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
         return true;
     rt.process = NULL;
     return false;

@@ -4,6 +4,7 @@
 
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -151,6 +152,16 @@ bool process_copy_as(void)
     if (sync_family)
         sync_family->fork_child();
     return true;
+}
+
+void process_fork_prepare(void)
+{
+    shadow_kept_fork_begins();
+}
+
+void process_fork_parent(void)
+{
+    shadow_kept_fork_ends();
 }
 
 void process_fork_child(void)

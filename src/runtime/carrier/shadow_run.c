@@ -12,6 +12,7 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/shadow_self.h"
 #include "runtime/carrier/shadow_threads.h"
 #include "runtime/carrier/translated.h"
@@ -416,6 +417,7 @@ void shadow_begin_as(const struct shadow_start *start)
     struct shadow_self *self = &shadow_self;
     enum { EFLAGS_TF = 0x100 };
     self_describe_as(start);
+    shadow_kept_forget();
     burst_shadow_begins_as();
     shadow_rseq_part_as();
     die_with_parent_as(start->parent);

@@ -68,7 +68,7 @@ def shows():
 
 def dontfork():
     """Memory that a program keeps from its children is there in shadows, once one has missed it, and not in its own children."""
-    for what in ("alone", "threads"):
+    for what in ("alone", "threads", "forks"):
         shadows = until([target("shadow_dontfork"), "20000", what], lambda s: s["ended"]["complete"] > 4)["shadows"]
         expect(shadows["ended"]["fault"] > 0, f"{what}: what was kept was there from the beginning: {shadows['ended']}")
 

@@ -1,5 +1,5 @@
 /* Works in memory that it keeps from its children, as V8 does, and sees to it that they do not have it: a child exits with
- * 1 if it does. "threads": beside a second thread that does the same. */
+ * 1 if it does. "threads": beside a second thread that does the same; "forks": and there are many children. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { AREAS = 3, SIZE = 1 << 16, WORDS = SIZE / 8, CHILDREN = 20 };
+enum { AREAS = 3, SIZE = 1 << 16, WORDS = SIZE / 8, CHILDREN = 20, MANY = 1000 };
 
-static uint64_t rounds = 100;
+static uint64_t rounds = 100, children = CHILDREN;
 
 static __attribute__((noinline)) uint64_t work(uint64_t *words, uint64_t sum)
 {
@@ -54,7 +54,7 @@ static void *run(void *wrong)
     }
     for (uint64_t round = 1; round <= rounds; round++) {
         sum = work(areas[round % AREAS], sum);
-        if (wrong && round % (rounds / CHILDREN) == 0)
+        if (wrong && round % (rounds / children) == 0)
             *(uint64_t *)wrong += child_has(areas);
     }
     return (void *)sum;
@@ -66,7 +66,8 @@ int main(int argc, char **argv)
     void *other = NULL;
     pthread_t thread;
     rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : rounds;
-    int threads = argc > 2 && !strcmp(argv[2], "threads");
+    int many = argc > 2 && !strcmp(argv[2], "forks"), threads = many || (argc > 2 && !strcmp(argv[2], "threads"));
+    children = many ? MANY : CHILDREN;
     if (threads && pthread_create(&thread, NULL, run, NULL))
         return 2;
     uint64_t sum = (uint64_t)run(&wrong);
