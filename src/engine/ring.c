@@ -69,11 +69,17 @@ bool ring_needs_look(const struct hook_block *block)
  * blocks were of the most instructions, with one record each. */
 static uint64_t room(const struct engine_thread *t)
 {
-    enum { LEAST = 64, RECORD = 4 };
+    enum { RECORD = 4 };
     uint64_t budget = t->budget > 0 ? (uint64_t)t->budget : 0, bytes = budget / BLOCK_INSNS * RECORD;
     if (!loose_in_ring(t->engine) || bytes > RING_SIZE)
         return RING_SIZE;
-    return bytes < LEAST ? LEAST : bytes;
+    return bytes < RING_LEAST ? RING_LEAST : bytes;
+}
+
+void ring_begin(struct engine_thread *t)
+{
+    if (t->ring == t->ring_from)
+        t->ring = t->ring_from = t->ring_base + RING_SIZE - room(t);
 }
 
 void engine_flush_as(struct engine_thread *t, bool ends)
@@ -85,7 +91,7 @@ void engine_flush_as(struct engine_thread *t, bool ends)
     t->ring = from;
     if (c->tool->flush && (size || ends))
         c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)from, size, ends);
-    t->ring = t->ring_from = t->ring_base + RING_SIZE - room(t);
+    ring_begin(t);
 }
 
 void hook_executed(struct engine_thread *t, uint64_t instructions)

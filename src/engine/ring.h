@@ -25,6 +25,7 @@ enum {
     RING_SIZE = 64 << 10,
     RING_SLACK = 192 << 10,
     RING_GUARD = 4 << 10,
+    RING_LEAST = 64, /* where hardly anything is left of a budget that is counted when the ring is emptied */
     /* What a tool appends for a byte of code at most, on the average of a block. */
     RING_DENSITY = 32,
 };
@@ -35,6 +36,9 @@ _Static_assert(RING_SLACK >= (4096 + 15 * 64) * RING_DENSITY, "the slack holds w
 /* Makes the thread's ring; t->ring is its beginning. False: no memory. */
 bool ring_make_as(struct engine_thread *t);
 void ring_unmap_as(struct engine_thread *t);
+
+/* Where an empty ring is filled from: the less is left of a budget that is counted when it is emptied (engine_config.loose), the sooner it is full. */
+void ring_begin(struct engine_thread *t);
 
 /* True if a block must look whether the ring is full. One that goes on upwards within the page it
  * began in need not; neither need one that ends in a system call, before which the ring is emptied. */

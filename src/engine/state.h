@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/hook.h"
 #include "engine/liveness.h"
+#include "engine/ring.h"
 #include "x86/emit.h"
 #include "x86/insn.h"
 
@@ -138,6 +139,8 @@ static inline uint64_t stolen_arrive(struct engine_thread *t, uint64_t r15)
 static inline uint64_t stolen_leave(struct engine_thread *t, uint64_t r15)
 {
     t->stolen = r15;
+    if (loose_in_ring(t->engine))
+        ring_begin(t);
     if (loose_in_r15(t->engine))
         t->ring = (uint64_t)t->budget;
     return t->ring;

@@ -110,7 +110,7 @@ static uint32_t led_now; /* id + 1 of the lead that has just called */
 static uint64_t led_value(const struct engine_thread *t, uint64_t argument)
 {
     unsigned width = argument >> HOOK_LEAD_WIDTH & 15;
-    uint64_t bits = t->gpr[argument >> HOOK_LEAD_REGISTER & 15];
+    uint64_t bits = hook_register(t, hook_lead_register(argument));
     return width == 8 ? bits : bits & ((UINT64_C(1) << 8 * width) - 1);
 }
 
@@ -129,6 +129,7 @@ static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t valu
     (void)value;
     bool calls = --e->left < 0 && led_value(t, argument) != e->bits;
     led.results++;
+    led.of_r15 += hook_lead_register(argument) == ENGINE_R15;
     led.wrong += calls != (led_now == id + 1) || (!calls && (lead->left != e->left || lead->bits != e->bits));
     *e = *lead;
     led_now = 0;
@@ -153,7 +154,7 @@ static void block_leads(void *data, const struct hook_block *block, struct hooks
 }
 
 const struct tool tool_leads = {
-    .name = "leads", .flags = TOOL_LEADS, .block = block_leads,
+    .name = "leads", .flags = TOOL_LEADS | TOOL_LOOSE, .block = block_leads,
 };
 
 struct flushed flushed;
@@ -181,16 +182,18 @@ static void flush(void *data, struct engine_thread *t, const uint8_t *records, u
     const uint32_t *word = (const uint32_t *)(const void *)records;
     flushed.times++;
     flushed.ends += ends;
-    flushed.wrong += size % 8 + (t->ring != t->ring_base);
+    flushed.wrong += size % 8 + (t->ring != t->ring_from);
     if (size > flushed.largest)
         flushed.largest = size;
+    uint64_t before = flushed.instructions;
     for (uint64_t i = 0; i + 2 <= size / 4; i += 2) {
         flushed.records++;
         flushed.instructions += word[i] & 0xffff;
         flushed.wrong += (word[i] & 0xffff0000) != MARK || ~word[i + 1] != (word[i] & 0xffff);
     }
+    hook_executed(t, flushed.instructions - before);
 }
 
 const struct tool tool_appending = {
-    .name = "appending", .flags = TOOL_STEALS_R15, .block = block_appending, .flush = flush,
+    .name = "appending", .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_appending, .flush = flush,
 };

@@ -28,7 +28,7 @@ extern const struct tool tool_times;
 /* Results of instructions by leads (hook.h), and again by called hooks, which know what the leads have to do. */
 extern const struct tool tool_leads;
 extern struct led {
-    uint64_t results, calls;
+    uint64_t results, calls, of_r15; /* results */
     uint64_t wrong; /* leads that called, or did not, or counted, otherwise than they had to */
 } led;
 

@@ -163,6 +163,9 @@ static void with_a_loose_budget(void **state)
     compared = REGISTERS;
     loose = true;
     every_place_of("null", (struct engine_config){ .budget = true, .loose = true });
+    compared = RIP;
+    every_place_of("blocks", (struct engine_config){ .budget = true, .loose = true });
+    every_place_of("results", (struct engine_config){ .budget = true, .loose = true });
     loose = false;
     assert_true(places[PLACE_CORE] > 100);
 }

@@ -75,6 +75,31 @@ static void budgets_end(void **state)
     rig_free(&r);
 }
 
+/* A loose one is counted when the ring is emptied, and says by how much it is over: by some blocks, however large it was. */
+static void loose_budgets_end(void **state)
+{
+    enum { TURNS = 100000, OVER = 512 };
+    int64_t runs = 0, sum = 0;
+    struct rig r;
+    (void)state;
+    rig_make(&r, &(struct engine_config){ .tool = &tool_appending, .budget = true, .loose = true });
+    memset(&flushed, 0, sizeof flushed);
+    rig_prepare(&r, (const void *)(uintptr_t)chain, TURNS, 0, 0, 0);
+    for (int64_t budget = 1; r.thread->stop != STOP_ADDRESS; budget += budget / 4 + 1) {
+        r.thread->budget = budget;
+        engine_run_as(r.thread);
+        assert_int_equal(flushed.instructions, sum + budget - r.thread->budget);
+        sum = (int64_t)flushed.instructions;
+        if (r.thread->stop == STOP_BUDGET)
+            assert_in_range(-r.thread->budget, 0, OVER);
+        runs++;
+    }
+    assert_true(runs > 20);
+    assert_int_equal(r.thread->gpr[ENGINE_RAX], chain(TURNS));
+    assert_int_equal(flushed.wrong, 0);
+    rig_free(&r);
+}
+
 /* Each thread has a ring of its own; giving the area back empties it. */
 static void threads_have_their_own(void **state)
 {
@@ -101,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_arrives),
         cmocka_unit_test(budgets_end),
+        cmocka_unit_test(loose_budgets_end),
         cmocka_unit_test(threads_have_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
