@@ -267,6 +267,28 @@ static void long_paths_are_cut(void **state)
     assert_int_equal(strchr(s.text, '|') - s.text, PATH_BLOCKS);
 }
 
+/* Whatever comes, it is split in the same way as in pieces of one (split compares), and nothing is lost. */
+static void any_blocks_are_split(void **state)
+{
+    enum { STREAMS = 300, LENGTH = 1500 };
+    uint32_t x = 1;
+    (void)state;
+    for (unsigned stream = 0; stream < STREAMS; stream++) {
+        char text[2 * LENGTH + 1] = "";
+        uint32_t blocks = 0, seen = 0, jumps = stream % 9 + 1;
+        for (char *to = text; to - text + 2 < (long)sizeof text && blocks < LENGTH; blocks++) {
+            x = x * 1664525 + 1013904223;
+            *to++ = (char)('0' + (x >> 24) % 10);
+            if ((x >> 16) % 10 < jumps)
+                *to++ = (x >> 8) % 4 ? 'j' : 'n';
+        }
+        struct seen s = split(text, stream & 1, stream & 2);
+        for (const char *c = s.text; *c; c++)
+            seen += *c != '|' && *c != '?';
+        assert_int_equal(seen, blocks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_beginning_that_was_not_seen_is_cut),
         cmocka_unit_test(equal_paths_have_equal_hashes),
         cmocka_unit_test(long_paths_are_cut),
+        cmocka_unit_test(any_blocks_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
