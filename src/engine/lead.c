@@ -109,8 +109,10 @@ static void general_store(struct emit *to, const struct look *l)
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
 }
 
-static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook)
+static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
 {
+    if (!is_vector(l) && hook_lead_in_line(x->e, hook))
+        general_store(cold, l);
     hook_call_emit(x->e, cold, hook, false, 0);
     emit_jmp(cold, emit_here(&x->hot));
 }
@@ -125,7 +127,7 @@ static void vector_emit(struct translation *x, struct emit *cold, const struct h
         emit_alu_rm(cold, EMIT_CMP, 8, X86_R11, l->bits);
         emit_mov_rm(cold, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
         emit_jcc(cold, EMIT_Z, emit_here(&x->hot));
-        call_emit(x, cold, hook);
+        call_emit(x, cold, hook, l);
         return;
     }
     emit_mov_mr(cold, 8, emit_gs(ENGINE_T_SLOT_A), X86_RCX);
@@ -135,7 +137,7 @@ static void vector_emit(struct translation *x, struct emit *cold, const struct h
     emit_mov_rm(cold, 8, X86_R11, emit_gs(ENGINE_T_SLOT_LINK));
     uint8_t *same = emit_jump8(cold, EMIT_JRCXZ8);
     emit_mov_rm(cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_A));
-    call_emit(x, cold, hook);
+    call_emit(x, cold, hook, l);
     emit_bind8(cold, same);
     emit_mov_rm(cold, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_A));
     emit_jmp(cold, emit_here(&x->hot));
@@ -154,9 +156,7 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
     emit_alu_rm(to, EMIT_CMP, l->width, l->reg, l->bits);
     emit_jcc(to, EMIT_NZ, emit_here(&cold));
     emit_bind8(to, passed);
-    if (hook_lead_in_line(x->e, hook))
-        general_store(&cold, l);
-    call_emit(x, &cold, hook);
+    call_emit(x, &cold, hook, l);
 }
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
@@ -185,9 +185,7 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
         vector_emit(x, &cold, hook, l, true);
         return;
     }
-    if (hook_lead_in_line(x->e, hook))
-        general_store(&cold, l);
-    call_emit(x, &cold, hook);
+    call_emit(x, &cold, hook, l);
     emit_bind8(&cold, same);
     emit_jmp(&cold, out);
 }

@@ -175,15 +175,22 @@ static bool astray_as(void)
     return shadow_self.sliced > FASTEST * (program_cpu_ns_as() - shadow_self.program_ns) + AT_ONCE;
 }
 
+/* It has changed more memory than it may: neither its page faults, of which some are those of shared memory, nor the pages that
+ * there are, of which some are its program's, are fewer. */
+static bool is_too_large_as(void)
+{
+    uint64_t most = rt.config->shadow_memory / PAGE;
+    return most && page_faults_as() > most && shadow_memory_pages_as() > most;
+}
+
 /* A slice is over. */
 static void look_about_as(void)
 {
-    uint64_t most = rt.config->shadow_memory;
     shadow_self.looked = shadow_self.sliced;
     progress_tell(shadow_self.sliced);
     if (!program_lives_as())
         shadow_end_as(END_PROGRAM);
-    if (most && page_faults_as() > most / PAGE)
+    if (is_too_large_as())
         shadow_end_as(END_MEMORY);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         shadow_end_as(END_SCARCE);
