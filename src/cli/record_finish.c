@@ -111,6 +111,14 @@ static void put_places(struct buf *b, const struct profile *p, const char *befor
                        p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
 
+static void put_shadowless(struct buf *b, const struct profile *p, const char *before)
+{
+    if (p->shadows && !p->shadows->started && !p->counts->bursts && p->shadows->declined[DECLINE_BUDGET])
+        buf_printf(b, "%sthe budget allowed no shadow: forking this program takes too long for it, or it "
+                      "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n",
+                   before);
+}
+
 /* Of a program that goes on, `translated` is not known yet. */
 static bool engine_began(const struct profile_counts *c)
 {
@@ -125,6 +133,7 @@ static void say(const struct record_result *r, const struct profile *p)
     if (!t.taken && !p->shadows && !(p->counts && engine_began(p->counts)))
         put_reason(&b, p, &t);
     put_places(&b, p, "penumbra: ");
+    put_shadowless(&b, p, "penumbra: ");
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
@@ -193,9 +202,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_trampolines(&b, s);
     put_unfollowed(&b, s);
     put_places(&b, p, "");
-    if (p->shadows && !p->shadows->started && !p->counts->bursts && p->shadows->declined[DECLINE_BUDGET])
-        buf_puts(&b, "the budget allowed no shadow: forking this program takes too long for it, or it "
-                     "ended too soon (--load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n");
+    put_shadowless(&b, p, "");
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

@@ -589,6 +589,8 @@ def auto():
     expect(result.returncode == 0 and result.stderr.count(b"bursts in place") == 1,
            f"it is not said once at the end: {result.stderr.decode()}")
     expect(large.json([])["engine"]["bursts"] > 0, "there was no burst that observes values")
+    result = run([PENUMBRA, "record", "-o", large.file, "--carrier", "shadow", "--tool", "paths", "--budget", "0.01%", "--", *command])
+    expect(result.returncode == 0 and result.stderr.count(b"allowed no shadow") == 1, f"it is not said: {result.stderr.decode()}")
 
 
 def call_table():
