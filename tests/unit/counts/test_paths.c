@@ -250,6 +250,15 @@ static void equal_paths_have_equal_hashes(void **state)
             assert_int_not_equal(s.hashes[i], s.hashes[k]);
 }
 
+/* The first thing of a process, a block, has the id 0. */
+static void the_first_block_is_in_the_hash(void **state)
+{
+    (void)state;
+    struct seen s = split("0 1 2j 1 2j 0j 0j 0", true, true);
+    assert_string_equal(s.text, "012|12|0|0|0|");
+    assert_int_not_equal(s.hashes[0], s.hashes[1]);
+}
+
 static void long_paths_are_cut(void **state)
 {
     (void)state;
@@ -299,6 +308,7 @@ int main(void)
         cmocka_unit_test(calls_and_returns_go_on),
         cmocka_unit_test(a_beginning_that_was_not_seen_is_cut),
         cmocka_unit_test(equal_paths_have_equal_hashes),
+        cmocka_unit_test(the_first_block_is_in_the_hash),
         cmocka_unit_test(long_paths_are_cut),
         cmocka_unit_test(any_blocks_are_split),
     };
