@@ -12,15 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/measure.h"
+
 enum { CODE_TRAP_PERF = 6, PAUSE_NS = 100000, RUN_MS = 2 };
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* *status of the next stop; false when the thread has ended or the time is up (*gone tells). */
 static bool next_stop(pid_t tid, uint64_t until_ms, int *status, bool *gone)
@@ -32,7 +27,7 @@ static bool next_stop(pid_t tid, uint64_t until_ms, int *status, bool *gone)
             return false;
         if (found == tid)
             return true;
-        if (until_ms && now_ms() >= until_ms)
+        if (until_ms && monotonic_ns() / 1000000 >= until_ms)
             return false;
         struct timespec pause = {0, PAUSE_NS};
         if (found == 0)
@@ -60,7 +55,7 @@ static long signal_to_pass(pid_t tid, int status)
 
 bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status)
 {
-    uint64_t until = most_ms ? now_ms() + most_ms : 0;
+    uint64_t until = most_ms ? monotonic_ns() / 1000000 + most_ms : 0;
     bool gone;
     while (next_stop(tid, until, status, &gone)) {
         if (is_interrupt(*status) || WSTOPSIG(*status) == (SIGTRAP | 0x80))
@@ -72,7 +67,7 @@ bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status)
 
 static enum attach_stop wait_for_interrupt(pid_t tid, unsigned most_ms)
 {
-    uint64_t until = now_ms() + most_ms;
+    uint64_t until = monotonic_ns() / 1000000 + most_ms;
     int status;
     bool gone;
     while (next_stop(tid, until, &status, &gone)) {
@@ -128,7 +123,7 @@ static bool is_drained(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi)
  * for comes before a signal that waits: so it is asked for only afterwards. */
 static enum attach_stop run_a_little(pid_t tid, unsigned most_ms)
 {
-    uint64_t until = now_ms() + RUN_MS;
+    uint64_t until = monotonic_ns() / 1000000 + RUN_MS;
     int status;
     bool gone = false;
     long number = 0;
@@ -181,10 +176,10 @@ static enum attach_stop run_open(pid_t pid, pid_t tid, unsigned most_ms)
 enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi,
                                      unsigned most_ms)
 {
-    uint64_t until = now_ms() + most_ms;
+    uint64_t until = monotonic_ns() / 1000000 + most_ms;
     enum attach_stop stop = ATTACH_STOPPED;
     while (stop == ATTACH_STOPPED && !is_drained(pid, tid, lo, hi)) {
-        if (now_ms() >= until)
+        if (monotonic_ns() / 1000000 >= until)
             return ATTACH_STUCK;
         stop = run_open(pid, tid, most_ms);
     }

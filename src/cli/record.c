@@ -21,10 +21,12 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
+#include "cli/measure.h"
 #include "cli/open_profile.h"
 #include "cli/process_runs.h"
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
+#include "cli/record_copies.h"
 #include "cli/record_finish.h"
 #include "cli/record_host.h"
 #include "cli/record_launch.h"
@@ -55,6 +57,7 @@ struct recording {
     struct record_child child;
     struct record_attach attach; /* -p */
     struct record_shadows shadows;
+    struct record_copies copies;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -63,13 +66,6 @@ struct recording {
     uint64_t start_ns;
     uint64_t alone_ns; /* --wait-all: elapsed time when a descendant was last seen; 0: not yet */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Another recording's file must not be taken from it; what a killed one left is replaced. */
 static bool check_other_recording(struct recording *r, struct err *e)
@@ -164,9 +160,7 @@ static bool prepare(struct recording *r, struct err *e)
                              counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
         return false;
     record_calibrate(&r->config, &r->began);
-    if ((r->config.carrier == CARRIER_SHADOW || r->config.carrier == CARRIER_AUTO) &&
-        r->config.budget_ppm)
-        record_calibrate_copies(&r->config);
+    record_copies_poll(&r->copies, &r->config);
     return true;
 }
 
@@ -193,7 +187,7 @@ static bool start(struct recording *r, struct err *e)
     h->config = r->config;
     h->collector_pid = getpid();
     h->start_realtime_ns = live.start_realtime_ns;
-    h->start_monotonic_ns = r->start_ns = now_ns();
+    h->start_monotonic_ns = r->start_ns = monotonic_ns();
     record_signals_set_bell(&h->bell);
     record_live_begin(&file, r->output, &live);
     bool started = record_spool_name(&r->spool, e) && start_subject(r, e);
@@ -282,13 +276,14 @@ static uint64_t serve(struct recording *r)
     const struct spool *s = &r->spool.spool;
     for (;;) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
-        uint64_t now = now_ns(), elapsed = now - r->start_ns;
+        uint64_t now = monotonic_ns(), elapsed = now - r->start_ns;
         spool_header(s)->elapsed_ms = (uint32_t)(elapsed / 1000000);
         record_spool_extend(&r->spool, 0);
         record_tables_kick(&r->tables);
         subject_poll(r, now);
         record_host_poll(&r->host);
         record_shadows_poll(&r->shadows, s);
+        record_copies_poll(&r->copies, &spool_header(s)->config);
         if (!record_signals_stop())
             hand_on_signals(r);
         if (recording_is_over(r, elapsed))
@@ -306,7 +301,7 @@ static void wait_for_program(struct recording *r)
     const struct spool *s = &r->spool.spool;
     for (;;) {
         uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
-        record_child_poll(&r->child, now_ns());
+        record_child_poll(&r->child, monotonic_ns());
         record_shadows_poll(&r->shadows, s);
         if (r->child.ended)
             return;
@@ -382,7 +377,9 @@ static int run(struct recording *r)
         return command_fail("record", &e);
     }
     live_line_init(&r->line, r->options.quiet, r->start_ns);
-    bool written = stop_and_write(r, serve(r));
+    uint64_t elapsed = serve(r);
+    record_copies_end(&r->copies);
+    bool written = stop_and_write(r, elapsed);
     bool idle = record_tables_stop(&r->tables);
     if (!r->options.pid)
         wait_for_program(r);

@@ -18,6 +18,7 @@
 #include "cli/attach_image.h"
 #include "cli/attach_safe.h"
 #include "cli/attach_thread.h"
+#include "cli/measure.h"
 #include "sigsafe/attach.h"
 
 enum { STOP_MS = 2000, POINT_MS = 5000, PATIENT_MS = 300, BETWEEN_NS = 2000000, MASK_LOOK_NS = 30000000,
@@ -32,13 +33,6 @@ struct point {
     struct attach_landmarks marks;
     pid_t tid;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void pause_ns(long ns)
 {
@@ -89,9 +83,9 @@ static void point_end(struct point *p)
 static bool point_find(struct point *p, const struct record_attach *a, pid_t pid, int mem,
                        bool anywhere, struct err *e)
 {
-    uint64_t start = now_ms(), passed = 0;
+    uint64_t start = monotonic_ns() / 1000000, passed = 0;
     unsigned stuck = 0;
-    for (; passed < POINT_MS && !stuck; passed = now_ms() - start) {
+    for (; passed < POINT_MS && !stuck; passed = monotonic_ns() / 1000000 - start) {
         *p = (struct point){.tid = 0};
         if (!attach_maps_read(pid, &p->maps) || !attach_landmarks_find(&p->marks, &p->maps, mem)) {
             point_end(p);
@@ -358,8 +352,8 @@ static bool call_detach_once(const struct record_attach *a, pid_t pid, int mem, 
 /* A thread that is unloading a library has to come to the end of that first. */
 static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int step, struct err *e)
 {
-    uint64_t result = ATTACH_BUSY, begun = now_ms();
-    while ((int)result == ATTACH_BUSY && now_ms() - begun < POINT_MS) {
+    uint64_t result = ATTACH_BUSY, begun = monotonic_ns() / 1000000;
+    while ((int)result == ATTACH_BUSY && monotonic_ns() / 1000000 - begun < POINT_MS) {
         if (!call_detach_once(a, pid, mem, step, &result, e))
             return false;
         if ((int)result == ATTACH_BUSY)

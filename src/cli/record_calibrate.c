@@ -12,14 +12,12 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/measure.h"
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 4000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
@@ -40,18 +38,6 @@ struct gaps {
     uint64_t ticks[GAPS_MOST];
     unsigned count;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t monotonic_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
 
 /* Nearly all of the loop's time: a signal that comes between it and a reading is not counted. */
 static void spin(void)
@@ -86,12 +72,6 @@ static void collect_gaps(struct gaps *g, int self, uint64_t until_ns)
         if (now >= until_ns && (g->count >= GAPS_LEAST || now >= until_ns + CALIBRATION_MOST_NS))
             return;
     }
-}
-
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
 }
 
 static int open_clock(bool exclude_kernel)
@@ -132,10 +112,7 @@ static uint64_t delivery_ticks(const struct spool_config *config)
     }
     sigprocmask(SIG_SETMASK, &old_set, NULL);
     sigaction(number, &old_action, NULL);
-    if (!g.count)
-        return 0;
-    qsort(g.ticks, g.count, sizeof g.ticks[0], compare);
-    return g.ticks[g.count / 2];
+    return measure_median(g.ticks, g.count);
 }
 
 /* Of some readings the one that was interrupted least. */
@@ -166,48 +143,4 @@ void record_calibrate(struct spool_config *config, const struct record_clocks *b
     config->tsc_hz = ticks_per_second(began);
     config->delivery_ns =
         config->tsc_hz ? (uint32_t)((double)delivery * 1e9 / (double)config->tsc_hz) : 0;
-}
-
-/* The median over a few forks, of the mean over some pages: the first write to each after the fork. In CPU time: on a busy
- * machine others run in between. */
-static uint32_t copy_once(volatile char *pages, size_t count, size_t size)
-{
-    int ends[2];
-    char byte;
-    if (pipe(ends))
-        return 0;
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[1]);
-        _exit(read(ends[0], &byte, 1) != 0); /* until the parent has closed its end */
-    }
-    uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    for (size_t i = 0; i < count; i++)
-        pages[i * size]++;
-    uint64_t passed = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-    close(ends[0]);
-    close(ends[1]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return child > 0 && count ? (uint32_t)(passed / count) : 0;
-}
-
-void record_calibrate_copies(struct spool_config *config)
-{
-    enum { PAGES = 1024, PAGE = 4096, FORKS = 3 }; /* more than the nearest caches hold, as in programs */
-    uint64_t costs[FORKS];
-    char *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    config->cow_ns = 1000; /* as good a guess as any */
-    if (pages == MAP_FAILED)
-        return;
-    madvise(pages, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
-    for (size_t i = 0; i < PAGES; i++)
-        pages[i * PAGE] = 1;
-    for (unsigned i = 0; i < FORKS; i++)
-        costs[i] = copy_once(pages, PAGES, PAGE);
-    munmap(pages, (size_t)PAGES * PAGE);
-    qsort(costs, FORKS, sizeof costs[0], compare);
-    if (costs[FORKS / 2])
-        config->cow_ns = (uint32_t)costs[FORKS / 2];
 }

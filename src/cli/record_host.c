@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/measure.h"
 #include "modules/builtin.h"
 
 /* A callback that uses so much CPU time, or takes so long, without returning does not return. */
@@ -32,13 +33,6 @@ struct reply {
     spool_ref capture;
     struct err error;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t = {0};
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- in the host ---- */
 

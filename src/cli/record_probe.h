@@ -30,7 +30,5 @@ void record_clocks_read(struct record_clocks *c);
 /* Fills tsc_hz, from what has passed since `began` (a millisecond at least), and delivery_ns, which takes some
  * milliseconds; but not for the carrier exact, which takes no samples. */
 void record_calibrate(struct spool_config *config, const struct record_clocks *began);
-/* Fills in cow_ns: what writing to a page costs that a forked process shares. */
-void record_calibrate_copies(struct spool_config *config);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "cli/measure.h"
 #include "cli/process_runs.h"
 #include "sigsafe/spool_shadow.h"
 
@@ -16,19 +17,12 @@ static uint32_t load(const uint32_t *at)
     return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* A program that was killed when it had taken the seat may not have counted the shadow: what ends has begun. */
 static void leave(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
                   enum shadow_end how)
 {
     uint64_t number = __atomic_load_n(&seat->number, __ATOMIC_RELAXED);
-    if (!shadow_leave_as(spool_header(s), seat, now_ns()))
+    if (!shadow_leave_as(spool_header(s), seat, monotonic_ns()))
         return;
     __atomic_fetch_add(&of->ended[how], 1, __ATOMIC_RELAXED);
     if (how == END_PROGRAM && __atomic_load_n(&of->started, __ATOMIC_RELAXED) < number)
@@ -104,7 +98,7 @@ static bool memory_scarce(struct record_shadows *r, const struct spool *s)
 {
     const uint64_t every_ns = 50000000, pause_ns = UINT64_C(10000000000);
     const double least = 1.0 / 16, enough = 1.0 / 8;
-    uint64_t now = now_ns();
+    uint64_t now = monotonic_ns();
     if (r->looked_ns && now - r->looked_ns < every_ns)
         return false;
     const struct spool_process *first =

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -15,6 +14,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "cli/measure.h"
 
 #define MB (UINT64_C(1) << 20)
 
@@ -182,17 +183,10 @@ bool record_spool_name(struct record_spool *s, struct err *e)
     return true;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Moves the limit to `wanted`, or as far as there is storage. */
 static void move_limit(struct record_spool *s, uint64_t limit, uint64_t wanted)
 {
-    uint64_t now = now_ns();
+    uint64_t now = monotonic_ns();
     if (s->full && now - s->full_ns < RETRY_NS)
         return;
     int error = make_storage(s->fd, limit, wanted);

@@ -65,6 +65,6 @@ static bool window_has_room(struct shadow_budget *b, const struct budget_facts *
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
 {
     if (!f->ppm)
-        return 2 * f->pause_ns <= f->cpu_ns - f->fork_cpu_ns;
+        return 2 * f->last_ns <= f->cpu_ns - f->fork_cpu_ns;
     return enough_is_saved(b, f) && window_has_room(b, f);
 }

@@ -35,7 +35,6 @@ struct budget_facts {
     uint64_t fork_cpu_ns; /* at the last fork */
     uint64_t last_ns;     /* what a fork now is expected to cost: what that one and the triggers since have */
     uint64_t saved;       /* how much of that is to be saved before, of BUDGET_SHARES; the rest is paid for afterwards */
-    uint64_t pause_ns;    /* of this: the fork's pause, which is CPU time of the program, too */
     uint64_t worst_ns;    /* what a fork now can cost at most, at the simple price of copies */
     uint64_t likely_ns;   /* what it will be charged if as much of the memory is copied as after the last one */
 };
@@ -59,7 +58,8 @@ uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
  * for each fork: so whenever the program ends its shadows have cost as much too much as too little, and not every run of it
  * forks at the same places; and in every window, if it costs the most that it can, as much as the last one, or what is
  * likely; where that may be too much, one a window is. Saved is no more than a window's budget: so that is what a process
- * has that was attached to. Without a budget the program has at least as much time for itself as forks stop it. */
+ * has that was attached to. Without a budget the program has
+ * at least as much time for itself as shadows cost it. */
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
 
 #endif

@@ -222,12 +222,18 @@ static uint64_t copied_since(const struct usage *now)
     return copied;
 }
 
+/* The collector measures it again and again. */
+static uint64_t cow_ns(void)
+{
+    return __atomic_load_n(&rt.config->cow_ns, __ATOMIC_RELAXED);
+}
+
 /* What copies cost the program: the fault, as the collector has measured it, and as much again in caches that are cold
  * afterwards (docs/shadow.md, "Budget"). */
 static uint64_t copies_ns(uint64_t copies)
 {
     enum { PRICE = 2 };
-    return PRICE * copies * rt.config->cow_ns;
+    return PRICE * copies * cow_ns();
 }
 
 /* What the last fork has cost so far: its pause, page faults above the program's own, and huge pages. Before the first, what it
@@ -315,14 +321,13 @@ static bool budget_allows_as(struct usage *now)
                                  .cpu_ns = now->cpu_ns,
                                  .fork_cpu_ns = monitor.last.cpu_ns,
                                  .last_ns = monitor.record->started ? cost_ns(now) + monitor.triggers_ns : 0,
-                                 .saved = monitor.saved,
-                                 .pause_ns = monitor.pause_ns};
+                                 .saved = monitor.saved};
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
     if (!facts.ppm)
         return true;
     now->pages = monitor.pages = pages_in_use_as();
-    struct place_facts place = {.pages = now->pages, .cow_ns = rt.config->cow_ns};
+    struct place_facts place = {.pages = now->pages, .cow_ns = cow_ns()};
     facts.worst_ns = shadow_worst_ns(&place);
     if (monitor.record->started)
         facts.likely_ns = shadow_fork_ns(&place) + copies_ns(copies_likely(now));
@@ -572,7 +577,7 @@ static void place_look_as(void)
                                 .pages = now.pages,
                                 .fork_pages = monitor.fork_pages,
                                 .fork_ns = monitor.fork_ns,
-                                .cow_ns = rt.config->cow_ns,
+                                .cow_ns = cow_ns(),
                                 .refused = monitor.refused,
                                 .faulted = r->ended[END_FAULT],
                                 .processors = processors()};

@@ -288,9 +288,9 @@ static void test_budget_window(void **state)
     assert_true(shadow_budget_allows(&b, &f));
     f.ppm = 0;
     f.fork_cpu_ns = 30000 * MS;
-    f.pause_ns = 125 * MS; /* without a budget: as much time again as the pause, which is in the time since */
+    f.last_ns = 125 * MS; /* without a budget: as much time again as the fork has cost, which is in the time since */
     assert_true(shadow_budget_allows(&b, &f));
-    f.pause_ns = 126 * MS;
+    f.last_ns = 126 * MS;
     assert_false(shadow_budget_allows(&b, &f));
     assert_int_equal(b.worst_ns, 96 * MS);
     assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);

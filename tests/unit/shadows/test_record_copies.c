@@ -1,0 +1,68 @@
+/* What a copy of a page costs is measured at first and then once a second; the price is the median of the last ones. */
+#include "cli/record_copies.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { AT_FIRST = 3, SECOND = 1000000000 };
+
+static void again(struct record_copies *c, struct spool_config *config)
+{
+    c->looked_ns -= SECOND;
+    record_copies_poll(c, config);
+}
+
+static void test_measured(void **state)
+{
+    (void)state;
+    static struct spool_config config = {.carrier = CARRIER_SHADOW};
+    struct record_copies c = {0};
+    record_copies_poll(&c, &config);
+    assert_int_equal(c.count, AT_FIRST);
+    assert_in_range(config.cow_ns, 50, 1000000);
+    record_copies_poll(&c, &config); /* a second has not passed, in all likelihood */
+    assert_in_range(c.count, AT_FIRST, AT_FIRST + 1);
+    uint64_t count = c.count;
+    again(&c, &config);
+    assert_int_equal(c.count, count + 1);
+    record_copies_end(&c);
+}
+
+/* A slow phase at the beginning is outvoted by what comes later; nine are kept. */
+static void test_median(void **state)
+{
+    (void)state;
+    static struct spool_config config = {.carrier = CARRIER_AUTO};
+    struct record_copies c = {.costs_ns = {1, 1, 1, 1, 1}, .count = 5, .looked_ns = 1};
+    for (unsigned i = 0; i < 4; i++)
+        again(&c, &config);
+    assert_int_equal(config.cow_ns, 1);
+    again(&c, &config); /* in the place of the first: five of nine */
+    assert_true(config.cow_ns > 1);
+    assert_int_equal(c.count, 10);
+    record_copies_end(&c);
+}
+
+static void test_without_shadows(void **state)
+{
+    (void)state;
+    static struct spool_config config = {.carrier = CARRIER_HANDLER, .cow_ns = 7};
+    struct record_copies c = {0};
+    record_copies_poll(&c, &config);
+    assert_int_equal(config.cow_ns, 7);
+    assert_null(c.pages);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_without_shadows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
