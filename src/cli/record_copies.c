@@ -12,9 +12,9 @@
 #include "cli/measure.h"
 
 enum {
-    PAGES = 1024, /* more than the nearest caches hold, as in programs */
+    PAGES = 512, /* more than the nearest caches hold, as in programs */
     PAGE = 4096,
-    AT_FIRST = 3,
+    TIMES = 3,
 };
 
 static bool pages_need(struct record_copies *c)
@@ -72,11 +72,12 @@ void record_copies_poll(struct record_copies *c, struct spool_config *config)
     if (c->looked_ns && now - c->looked_ns < every_ns)
         return;
     c->looked_ns = now;
-    for (unsigned n = c->count ? 1 : AT_FIRST; n && pages_need(c); n--) {
-        uint64_t cost = measure_ns(c->pages);
-        if (cost)
-            c->costs_ns[c->count++ % COPIES_KEPT] = cost;
-    }
+    uint64_t costs[TIMES];
+    for (unsigned i = 0; i < TIMES; i++)
+        costs[i] = pages_need(c) ? measure_ns(c->pages) : 0;
+    uint64_t cost = measure_median(costs, TIMES);
+    if (cost)
+        c->costs_ns[c->count++ % COPIES_KEPT] = cost;
     uint64_t price = median_ns(c);
     __atomic_store_n(&config->cow_ns, (uint32_t)(price ? price : guess_ns), __ATOMIC_RELAXED);
 }

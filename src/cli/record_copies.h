@@ -21,7 +21,8 @@ struct record_copies {
     uint64_t looked_ns;             /* CLOCK_MONOTONIC, of the last one; 0: none yet */
 };
 
-/* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns: the median of those kept. Nothing
+/* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns: the median of those kept, each the median of
+ * three. Nothing
  * where there are no shadows. */
 void record_copies_poll(struct record_copies *c, struct spool_config *config);
 

@@ -302,26 +302,43 @@ static void huge_restore_as(const struct usage *now)
     monitor.huge_ns += done.ns;
 }
 
-/* The same share of the pages that there are now as of those at the last fork. */
+/* As many pages as after the last fork, of fewer that there are now the same share; of those that there were not, half. */
 static uint64_t copies_likely(const struct usage *now)
 {
     uint64_t copied = copied_since(now), of = monitor.fork_pages;
-    return copied < of ? now->pages * copied / of : now->pages;
+    return now->pages < of ? now->pages * copied / of : copied + (now->pages - of) / 2;
 }
 
-/* A fork that comes is expected to cost as much as the last one, and must be affordable if it costs the most that it
- * can, at the simple price of copies. The memory is only looked at where the rest agrees. */
-static bool budget_allows_as(struct usage *now)
+/* Within a budget a shadow goes on until there is another one. */
+static bool last_failed(void)
 {
+    bool active = false;
+    for (unsigned i = 0; i < SHADOW_SEATS; i++)
+        active |= __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
+    return monitor.record->started && !active && rt.config->shadow_flags & SHADOW_GOES_ON;
+}
+
+/* All shares are as likely, but for a fork in place of one of which nothing has come: that is all paid for afterwards. */
+static uint64_t saved_draw(void)
+{
+    if (last_failed())
+        return 0;
     if (!monitor.random)
         monitor.random = sys_ticks_as() | 1;
     if (!monitor.saved)
         monitor.saved = rt.config->randomize ? 1 + burst_draw(&monitor.random, BUDGET_SHARES - 1) : BUDGET_SHARES / 2;
+    return monitor.saved;
+}
+
+/* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
+ * it costs the most that it can, at the simple price of copies. The memory is only looked at where the rest agrees. */
+static bool budget_allows_as(struct usage *now)
+{
     struct budget_facts facts = {.ppm = rt.config->budget_ppm,
                                  .cpu_ns = now->cpu_ns,
                                  .fork_cpu_ns = monitor.last.cpu_ns,
                                  .last_ns = monitor.record->started ? cost_ns(now) + monitor.triggers_ns : 0,
-                                 .saved = monitor.saved};
+                                 .saved = saved_draw()};
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
     if (!facts.ppm)
@@ -333,6 +350,8 @@ static bool budget_allows_as(struct usage *now)
         facts.likely_ns = shadow_fork_ns(&place) + copies_ns(copies_likely(now));
     else
         facts.last_ns = 2 * shadow_fork_ns(&place); /* pages will be copied */
+    if (facts.likely_ns > facts.last_ns)
+        facts.last_ns = facts.likely_ns;
     return shadow_budget_allows(&monitor.budget, &facts);
 }
 

@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target  # noqa: E402
-from shadows import TIMES, record, until  # noqa: E402
+from shadows import TIMES, instructions, record, until  # noqa: E402
 
 MORE = 1000  # instructions: a shadow ends with a block
 SHADOW = ["--carrier", "shadow", "--load", "2", *TIMES]
@@ -527,6 +527,18 @@ def goes_on():
         size = 1_000_000 if more[0] == "--sample-size" else 100_000_000
         shadows = Recording(command, options + more).report["shadows"]
         expect(shadows["instructions"] <= shadows["started"] * (size + MORE), f"{more}: {shadows}")
+
+
+def grows():
+    """Of a shadow that ended at once nothing has come: there is another one as soon as it is paid for, even if that will
+    cost much more, as memory has grown."""
+    options = ["--carrier", "shadow", "--tool", "blocks", "--budget", "1", "--no-randomize", "--no-follow"]
+    end = time.monotonic() + PATIENCE
+    while True:
+        report = Recording([target("shadow_grows"), "120"], options).report
+        if report["shadows"]["ended"]["system-call"] and instructions(report, "later"):
+            return
+        expect(time.monotonic() < end, f"{report['shadows']}")
 
 
 def astray():
