@@ -27,7 +27,7 @@ static bool next_stop(pid_t tid, uint64_t until_ms, int *status, bool *gone)
             return false;
         if (found == tid)
             return true;
-        if (until_ms && monotonic_ns() / 1000000 >= until_ms)
+        if (until_ms && monotonic_ms() >= until_ms)
             return false;
         struct timespec pause = {0, PAUSE_NS};
         if (found == 0)
@@ -55,7 +55,7 @@ static long signal_to_pass(pid_t tid, int status)
 
 bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status)
 {
-    uint64_t until = most_ms ? monotonic_ns() / 1000000 + most_ms : 0;
+    uint64_t until = most_ms ? monotonic_ms() + most_ms : 0;
     bool gone;
     while (next_stop(tid, until, status, &gone)) {
         if (is_interrupt(*status) || WSTOPSIG(*status) == (SIGTRAP | 0x80))
@@ -67,7 +67,7 @@ bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status)
 
 static enum attach_stop wait_for_interrupt(pid_t tid, unsigned most_ms)
 {
-    uint64_t until = monotonic_ns() / 1000000 + most_ms;
+    uint64_t until = monotonic_ms() + most_ms;
     int status;
     bool gone;
     while (next_stop(tid, until, &status, &gone)) {
@@ -123,7 +123,7 @@ static bool is_drained(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi)
  * for comes before a signal that waits: so it is asked for only afterwards. */
 static enum attach_stop run_a_little(pid_t tid, unsigned most_ms)
 {
-    uint64_t until = monotonic_ns() / 1000000 + RUN_MS;
+    uint64_t until = monotonic_ms() + RUN_MS;
     int status;
     bool gone = false;
     long number = 0;
@@ -176,10 +176,10 @@ static enum attach_stop run_open(pid_t pid, pid_t tid, unsigned most_ms)
 enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi,
                                      unsigned most_ms)
 {
-    uint64_t until = monotonic_ns() / 1000000 + most_ms;
+    uint64_t until = monotonic_ms() + most_ms;
     enum attach_stop stop = ATTACH_STOPPED;
     while (stop == ATTACH_STOPPED && !is_drained(pid, tid, lo, hi)) {
-        if (monotonic_ns() / 1000000 >= until)
+        if (monotonic_ms() >= until)
             return ATTACH_STUCK;
         stop = run_open(pid, tid, most_ms);
     }

@@ -21,6 +21,11 @@ static inline uint64_t monotonic_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+static inline uint64_t monotonic_ms(void)
+{
+    return monotonic_ns() / 1000000;
+}
+
 static inline int measure_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

@@ -83,9 +83,9 @@ static void point_end(struct point *p)
 static bool point_find(struct point *p, const struct record_attach *a, pid_t pid, int mem,
                        bool anywhere, struct err *e)
 {
-    uint64_t start = monotonic_ns() / 1000000, passed = 0;
+    uint64_t start = monotonic_ms(), passed = 0;
     unsigned stuck = 0;
-    for (; passed < POINT_MS && !stuck; passed = monotonic_ns() / 1000000 - start) {
+    for (; passed < POINT_MS && !stuck; passed = monotonic_ms() - start) {
         *p = (struct point){.tid = 0};
         if (!attach_maps_read(pid, &p->maps) || !attach_landmarks_find(&p->marks, &p->maps, mem)) {
             point_end(p);
@@ -352,8 +352,8 @@ static bool call_detach_once(const struct record_attach *a, pid_t pid, int mem, 
 /* A thread that is unloading a library has to come to the end of that first. */
 static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int step, struct err *e)
 {
-    uint64_t result = ATTACH_BUSY, begun = monotonic_ns() / 1000000;
-    while ((int)result == ATTACH_BUSY && monotonic_ns() / 1000000 - begun < POINT_MS) {
+    uint64_t result = ATTACH_BUSY, begun = monotonic_ms();
+    while ((int)result == ATTACH_BUSY && monotonic_ms() - begun < POINT_MS) {
         if (!call_detach_once(a, pid, mem, step, &result, e))
             return false;
         if ((int)result == ATTACH_BUSY)

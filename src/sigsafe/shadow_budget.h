@@ -58,8 +58,7 @@ uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
  * for each fork: so whenever the program ends its shadows have cost as much too much as too little, and not every run of it
  * forks at the same places; and in every window, if it costs the most that it can, as much as the last one, or what is
  * likely; where that may be too much, one a window is. Saved is no more than a window's budget: so that is what a process
- * has that was attached to. Without a budget the program has
- * at least as much time for itself as shadows cost it. */
+ * has that was attached to. Without a budget the program has at least as much time for itself as shadows cost it. */
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f);
 
 #endif

@@ -302,11 +302,19 @@ static void huge_restore_as(const struct usage *now)
     monitor.huge_ns += done.ns;
 }
 
-/* As many pages as after the last fork, of fewer that there are now the same share; of those that there were not, half. */
+/* The same share of the pages that there are now as of those at the last fork. */
 static uint64_t copies_likely(const struct usage *now)
 {
     uint64_t copied = copied_since(now), of = monitor.fork_pages;
-    return now->pages < of ? now->pages * copied / of : copied + (now->pages - of) / 2;
+    return copied < of ? now->pages * copied / of : now->pages;
+}
+
+/* On average: half of what there was not then. What was small, at a program's beginning, was all written to. */
+static uint64_t copies_expected(const struct usage *now)
+{
+    uint64_t likely = copies_likely(now), of = monitor.fork_pages;
+    uint64_t half = now->pages > of ? copied_since(now) + (now->pages - of) / 2 : likely;
+    return half < likely ? half : likely;
 }
 
 /* Within a budget a shadow goes on until there is another one. */
@@ -345,13 +353,14 @@ static bool budget_allows_as(struct usage *now)
         return true;
     now->pages = monitor.pages = pages_in_use_as();
     struct place_facts place = {.pages = now->pages, .cow_ns = cow_ns()};
+    uint64_t pause = shadow_fork_ns(&place), expected = 2 * pause; /* pages will be copied */
     facts.worst_ns = shadow_worst_ns(&place);
-    if (monitor.record->started)
-        facts.likely_ns = shadow_fork_ns(&place) + copies_ns(copies_likely(now));
-    else
-        facts.last_ns = 2 * shadow_fork_ns(&place); /* pages will be copied */
-    if (facts.likely_ns > facts.last_ns)
-        facts.last_ns = facts.likely_ns;
+    if (monitor.record->started) {
+        facts.likely_ns = pause + copies_ns(copies_likely(now));
+        expected = pause + copies_ns(copies_expected(now));
+    }
+    if (expected > facts.last_ns)
+        facts.last_ns = expected;
     return shadow_budget_allows(&monitor.budget, &facts);
 }
 

@@ -541,6 +541,16 @@ def grows():
         expect(time.monotonic() < end, f"{report['shadows']}")
 
 
+def large():
+    """A shadow that has changed too much memory ends; not one that has had as many page faults, but gives memory back."""
+    size = 512 << 20
+    until([target("shadow_large"), "600", "4"], lambda shadows: shadows["ended"]["memory"], "--sample-size", "10G")
+    report = until([target("shadow_large"), "8", "1000"], lambda shadows: shadows["completed"], "--sample-size", "1500M", "--load", "0.5")
+    shadows = report["shadows"]
+    expect(shadows["cost"]["shadow_faults"] > shadows["completed"] * size // 4096 and not shadows["ended"]["memory"],
+           f"of {size // 4096} page faults each: {shadows}")
+
+
 def astray():
     """A shadow that waits for what comes to its program alone does not go on for as long as that."""
     end, ms = time.monotonic() + PATIENCE, 4000
