@@ -62,6 +62,20 @@ static bool window_has_room(struct shadow_budget *b, const struct budget_facts *
            (spent <= limit / SHADOW_TRIGGERS && f->worst_ns <= most);
 }
 
+uint64_t shadow_copies_likely(const struct copies_facts *f)
+{
+    return f->copied < f->fork_pages ? f->pages * f->copied / f->fork_pages : f->pages;
+}
+
+uint64_t shadow_copies_expected(const struct copies_facts *f)
+{
+    uint64_t likely = shadow_copies_likely(f);
+    if (f->pages <= f->fork_pages)
+        return likely;
+    uint64_t half = f->copied + (f->pages - f->fork_pages) / 2;
+    return half < likely ? half : likely;
+}
+
 bool shadow_budget_allows(struct shadow_budget *b, const struct budget_facts *f)
 {
     if (!f->ppm)

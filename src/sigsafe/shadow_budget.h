@@ -39,6 +39,18 @@ struct budget_facts {
     uint64_t likely_ns;   /* what it will be charged if as much of the memory is copied as after the last one */
 };
 
+struct copies_facts {
+    uint64_t pages;      /* of memory, now */
+    uint64_t fork_pages; /* at the last fork */
+    uint64_t copied;     /* of these, since then */
+};
+
+/* Pages that will be copied after a fork now. Likely, where no more may be: the same share as of those that there were at the
+ * last fork. Expected, on average: of those that there were not then half at most, since what was small, at a program's
+ * beginning, was all written to. */
+uint64_t shadow_copies_likely(const struct copies_facts *f);
+uint64_t shadow_copies_expected(const struct copies_facts *f);
+
 /* A beginning. */
 void shadow_budget_clear(struct shadow_budget *b);
 

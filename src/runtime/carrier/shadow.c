@@ -45,7 +45,6 @@ static struct {
     struct engine *passing;       /* likewise: the one without a tool */
     struct usage last;            /* at the last fork */
     struct usage window;          /* where the window began in which page faults are counted now */
-    bool settled;                 /* one has ended since the last fork, or since the process began */
     uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest: since the last
                                          fork, and before it */
     uint64_t pause_ns;            /* CPU time of the last fork */
@@ -191,17 +190,18 @@ static uint64_t pages_in_use_as(void)
 }
 
 /* The program's own page faults are those of a moment in which nothing was left to be copied: copies come soon after a
- * fork, so the first window after one does not count, nor the first of all, when the program makes its memory. */
+ * fork, so the first window after one does not count, nor the first of all, when the program makes its memory. Without a
+ * budget there may be another fork before the copies of the last one have come: none so early counts. */
 static void window_look(const struct usage *now)
 {
-    enum { WINDOW_NS = 10000000 };
+    enum { WINDOW_NS = 10000000, SETTLES_NS = 100000000 };
+    uint64_t settles = rt.config->budget_ppm ? WINDOW_NS : SETTLES_NS;
     uint64_t cpu = now->cpu_ns - monitor.window.cpu_ns;
     if (cpu < WINDOW_NS)
         return;
     uint64_t rate = (now->faults - monitor.window.faults) * 1000000u / (cpu / 1000u);
-    if (monitor.settled && rate < monitor.calmest)
+    if (monitor.window.cpu_ns - monitor.last.cpu_ns >= settles && rate < monitor.calmest)
         monitor.calmest = rate;
-    monitor.settled = true;
     monitor.window = *now;
 }
 
@@ -252,7 +252,6 @@ static void usage_note(const struct usage *now)
     if (monitor.calmest != NO_RATE)
         monitor.calmest_before = monitor.calmest;
     monitor.calmest = NO_RATE;
-    monitor.settled = false;
     monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = 0;
 }
 
@@ -282,11 +281,12 @@ static void trigger_charge(const struct usage *now)
     monitor.triggers_ns += rt.config->delivery_ns;
 }
 
-/* What the budget of this window has left; without one, half as much as the program has had for itself since the fork. */
+/* What the budget of this window has left, without the quarter above it, since one may take long; without a budget, half as
+ * much as the program has had for itself since the fork. */
 static uint64_t huge_room_ns(const struct usage *now)
 {
     uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
-    uint64_t most = limit ? shadow_most_ns(limit) : (now->cpu_ns - monitor.last.cpu_ns) / 2;
+    uint64_t most = limit ? limit : (now->cpu_ns - monitor.last.cpu_ns) / 2;
     uint64_t spent = limit ? shadow_budget_spent(&monitor.budget, now->cpu_ns) : monitor.huge_ns;
     return spent < most ? most - spent : 0;
 }
@@ -300,21 +300,6 @@ static void huge_restore_as(const struct usage *now)
     __atomic_fetch_add(&monitor.record->huge_ns, done.ns, __ATOMIC_RELAXED);
     charge(now, done.ns);
     monitor.huge_ns += done.ns;
-}
-
-/* The same share of the pages that there are now as of those at the last fork. */
-static uint64_t copies_likely(const struct usage *now)
-{
-    uint64_t copied = copied_since(now), of = monitor.fork_pages;
-    return copied < of ? now->pages * copied / of : now->pages;
-}
-
-/* On average: half of what there was not then. What was small, at a program's beginning, was all written to. */
-static uint64_t copies_expected(const struct usage *now)
-{
-    uint64_t likely = copies_likely(now), of = monitor.fork_pages;
-    uint64_t half = now->pages > of ? copied_since(now) + (now->pages - of) / 2 : likely;
-    return half < likely ? half : likely;
 }
 
 /* Within a budget a shadow goes on until there is another one. */
@@ -349,15 +334,16 @@ static bool budget_allows_as(struct usage *now)
                                  .saved = saved_draw()};
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
+    now->pages = monitor.pages = pages_in_use_as();
     if (!facts.ppm)
         return true;
-    now->pages = monitor.pages = pages_in_use_as();
     struct place_facts place = {.pages = now->pages, .cow_ns = cow_ns()};
     uint64_t pause = shadow_fork_ns(&place), expected = 2 * pause; /* pages will be copied */
     facts.worst_ns = shadow_worst_ns(&place);
     if (monitor.record->started) {
-        facts.likely_ns = pause + copies_ns(copies_likely(now));
-        expected = pause + copies_ns(copies_expected(now));
+        struct copies_facts copies = {.pages = now->pages, .fork_pages = monitor.fork_pages, .copied = copied_since(now)};
+        facts.likely_ns = pause + copies_ns(shadow_copies_likely(&copies));
+        expected = pause + copies_ns(shadow_copies_expected(&copies));
     }
     if (expected > facts.last_ns)
         facts.last_ns = expected;
@@ -690,7 +676,6 @@ void shadow_forget(void)
     monitor.counts = NULL;
     monitor.last = monitor.window = (struct usage){0};
     monitor.calmest = monitor.calmest_before = NO_RATE;
-    monitor.settled = false;
     shadow_budget_clear(&monitor.budget);
     monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = monitor.random = monitor.pause_ns = 0;
     monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;

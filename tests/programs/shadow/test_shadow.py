@@ -589,6 +589,10 @@ def copies():
     shadows, most = report["shadows"], 0.6 * report["cpu_ns"]
     least = shadows["cow_faults"] * 200 + shadows["cost"]["fork_ns"]
     expect(least < shadows["cost"]["program_ns"] < most, f"{most / 1e6:.0f} ms at the most: {shadows}")
+    # Nor are copies taken for the program's own page faults where they come slowly, and the next fork is sooner than the last one.
+    shadows = until([target("shadow_rewrites"), "4000", "64", "3000"], lambda shadows: shadows["started"] >= 8)["shadows"]
+    least = (shadows["started"] - 2) * (64 << 20) // 4096 // 8
+    expect(shadows["cow_faults"] >= least, f"{shadows['cow_faults']} copies, at least {least} wanted: {shadows}")
 
 
 def text_report(recording):

@@ -371,6 +371,27 @@ static void test_budget_likely(void **state)
     assert_false(shadow_budget_allows(&b, &f));
 }
 
+/* A program that was small at the last fork, and wrote to all of that: of what it has now all is likely to be copied, half is
+ * expected to be. One that wrote to little of it: no more of what it has now. */
+static void test_copies_expected(void **state)
+{
+    (void)state;
+    static const struct {
+        struct copies_facts facts;
+        uint64_t likely, expected;
+    } cases[] = {
+        {{.pages = 10000, .fork_pages = 1000, .copied = 1000}, 10000, 1000 + 4500},
+        {{.pages = 10000, .fork_pages = 1000, .copied = 100}, 1000, 1000},
+        {{.pages = 10000, .fork_pages = 10000, .copied = 7000}, 7000, 7000},
+        {{.pages = 1000, .fork_pages = 10000, .copied = 7000}, 700, 700},
+        {{.pages = 1000, .fork_pages = 0, .copied = 0}, 1000, 500},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(shadow_copies_likely(&cases[i].facts), cases[i].likely);
+        assert_int_equal(shadow_copies_expected(&cases[i].facts), cases[i].expected);
+    }
+}
+
 /* A fork may cost as much as the last one, whatever is the least that it can. */
 static void test_budget_again(void **state)
 {
@@ -573,7 +594,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
-        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_likely), cmocka_unit_test(test_budget_again),
+        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_likely),
+        cmocka_unit_test(test_copies_expected), cmocka_unit_test(test_budget_again),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
