@@ -245,6 +245,14 @@ static uint64_t cost_ns(const struct usage *now)
     return monitor.pause_ns + copies_ns(copied_since(now)) + monitor.huge_ns;
 }
 
+/* The most that it can have cost, for all that is known so far: no page fault was the program's own. */
+static uint64_t cost_most_ns(const struct usage *now)
+{
+    uint64_t faults = now->faults - monitor.last.faults;
+    uint64_t copies = faults < monitor.fork_pages ? faults : monitor.fork_pages;
+    return monitor.pause_ns + copies_ns(copies) + monitor.huge_ns;
+}
+
 /* A fork comes. */
 static void usage_note(const struct usage *now)
 {
@@ -324,18 +332,18 @@ static uint64_t saved_draw(void)
 }
 
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
- * it costs the most that it can, at the simple price of copies. The memory is only looked at where the rest agrees. */
+ * it costs the most that it can, at the simple price of copies. The memory is only looked at where the rest agrees. Without a
+ * budget forks are so frequent that copies cannot be told from the program's own page faults. */
 static bool budget_allows_as(struct usage *now)
 {
-    struct budget_facts facts = {.ppm = rt.config->budget_ppm,
-                                 .cpu_ns = now->cpu_ns,
-                                 .fork_cpu_ns = monitor.last.cpu_ns,
-                                 .last_ns = monitor.record->started ? cost_ns(now) + monitor.triggers_ns : 0,
-                                 .saved = saved_draw()};
+    bool budget = rt.config->budget_ppm;
+    struct budget_facts facts = {.ppm = rt.config->budget_ppm, .cpu_ns = now->cpu_ns, .fork_cpu_ns = monitor.last.cpu_ns, .saved = saved_draw()};
+    if (monitor.record->started)
+        facts.last_ns = (budget ? cost_ns(now) : cost_most_ns(now)) + monitor.triggers_ns;
     if (!shadow_budget_allows(&monitor.budget, &facts))
         return false;
     now->pages = monitor.pages = pages_in_use_as();
-    if (!facts.ppm)
+    if (!budget)
         return true;
     struct place_facts place = {.pages = now->pages, .cow_ns = cow_ns()};
     uint64_t pause = shadow_fork_ns(&place), expected = 2 * pause; /* pages will be copied */
