@@ -337,7 +337,10 @@ static uint64_t saved_draw(void)
 static bool budget_allows_as(struct usage *now)
 {
     bool budget = rt.config->budget_ppm;
-    struct budget_facts facts = {.ppm = rt.config->budget_ppm, .cpu_ns = now->cpu_ns, .fork_cpu_ns = monitor.last.cpu_ns, .saved = saved_draw()};
+    struct budget_facts facts = {.ppm = rt.config->budget_ppm,
+                                 .cpu_ns = now->cpu_ns,
+                                 .fork_cpu_ns = monitor.last.cpu_ns,
+                                 .saved = saved_draw()};
     if (monitor.record->started)
         facts.last_ns = (budget ? cost_ns(now) : cost_most_ns(now)) + monitor.triggers_ns;
     if (!shadow_budget_allows(&monitor.budget, &facts))
