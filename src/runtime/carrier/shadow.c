@@ -211,15 +211,18 @@ static uint64_t own_rate(void)
     return least == NO_RATE ? 0 : least;
 }
 
+/* There were no more to copy than there were at the last fork; 0: that is not known. */
+static uint64_t copies_capped(uint64_t faults)
+{
+    return monitor.fork_pages && faults > monitor.fork_pages ? monitor.fork_pages : faults;
+}
+
 /* Page faults since the last fork that the program would not have had without it. */
 static uint64_t copied_since(const struct usage *now)
 {
     uint64_t faults = now->faults - monitor.last.faults;
     uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000u * own_rate() / 1000000u;
-    uint64_t copied = faults > own ? faults - own : 0;
-    if (monitor.fork_pages && copied > monitor.fork_pages) /* there were no more to copy */
-        copied = monitor.fork_pages;
-    return copied;
+    return copies_capped(faults > own ? faults - own : 0);
 }
 
 /* The collector measures it again and again. */
@@ -248,9 +251,7 @@ static uint64_t cost_ns(const struct usage *now)
 /* The most that it can have cost, for all that is known so far: no page fault was the program's own. */
 static uint64_t cost_most_ns(const struct usage *now)
 {
-    uint64_t faults = now->faults - monitor.last.faults;
-    uint64_t copies = faults < monitor.fork_pages ? faults : monitor.fork_pages;
-    return monitor.pause_ns + copies_ns(copies) + monitor.huge_ns;
+    return monitor.pause_ns + copies_ns(copies_capped(now->faults - monitor.last.faults)) + monitor.huge_ns;
 }
 
 /* A fork comes. */
@@ -313,10 +314,10 @@ static void huge_restore_as(const struct usage *now)
 /* Within a budget a shadow goes on until there is another one. */
 static bool last_failed(void)
 {
-    bool active = false;
-    for (unsigned i = 0; i < SHADOW_SEATS; i++)
-        active |= __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
-    return monitor.record->started && !active && rt.config->shadow_flags & SHADOW_GOES_ON;
+    bool active = !(rt.config->shadow_flags & SHADOW_GOES_ON);
+    for (unsigned i = 0; i < SHADOW_SEATS && !active; i++)
+        active = __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
+    return monitor.record->started && !active;
 }
 
 /* All shares are as likely, but for a fork in place of one of which nothing has come: that is all paid for afterwards. */
