@@ -426,12 +426,12 @@ static bool get_piece(struct reader *q, const struct spool_piece *piece)
     return true;
 }
 
-/* The rows of the thread that counts in the window. */
+/* The rows of the thread that counts in the window: it may have none, not yet or not at all. */
 static bool get_rows(struct reader *q, const struct spool_window *w)
 {
     struct spool_view *v = q->r->view;
     const struct spool_rows *rows = w->tool ? spool_at(&v->spool, w->tool, sizeof *rows) : NULL;
-    for (uint32_t i = 0; i < q->results.count; i++)
+    for (uint32_t i = 0; rows && i < q->results.count; i++)
         if (q->results.records[i] == rows) {
             q->results.records[i] = NULL;
             return spool_rows_find(v, rows, RESULT_LAYOUT, &q->r->rows, q->rows, &(*q->values)->refused);

@@ -119,6 +119,31 @@ static void processes_and_windows_are_summed(void **state)
     release(&s, &w);
 }
 
+/* A thread that has just begun has a window, and no rows of results yet; one that the spool has no room for never gets any. */
+static void a_thread_without_rows_is_sound(void **state)
+{
+    (void)state;
+    struct spool s = exact_spool();
+    struct spool_process *process = sample_process(&s, 7);
+    struct counts_window w = sample_counts(&s, process), second = {0};
+    struct spool_counts *c = spool_at(&s, process->counts, sizeof *c);
+    uint64_t damage = 1;
+    spool_header(&s)->config.tool = TOOL_RESULTS;
+    sample_results_in(&s, c, &w);
+    uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(counts_window_begin_as(&s, c, &second, space, COUNTS_PIECE, 8));
+    assert_true(counts_window_grow_as(&s, &second, 1));
+    w.base[0] = 5;
+    second.base[0] = 37;
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 42);
+    assert_int_equal(p->values->hotlist_count, 2 * 20); /* and what copies them */
+    profile_free(p);
+    munmap(space, COUNTS_PIECE * sizeof *space);
+    release(&s, &w);
+}
+
 /* As with the tool null, or before the first block: parent and child count different things from 0. */
 static void a_fork_before_the_first_thing_is_sound(void **state)
 {
@@ -388,6 +413,7 @@ int main(void)
         cmocka_unit_test(paths_become_sequences_of_blocks),
         cmocka_unit_test(paths_of_no_blocks_are_damage),
         cmocka_unit_test(processes_and_windows_are_summed),
+        cmocka_unit_test(a_thread_without_rows_is_sound),
         cmocka_unit_test(a_fork_before_the_first_thing_is_sound),
         cmocka_unit_test(a_program_that_goes_on_is_no_damage),
         cmocka_unit_test(counters_without_a_record_are_damage),
