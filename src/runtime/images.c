@@ -1,10 +1,10 @@
 #include "runtime/images.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
 
 #include "runtime/images_internal.h"
+#include "runtime/interpose/real.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -12,6 +12,7 @@ enum { IMAGES_RING = 8, IMAGES_FIRST = 128 };
 
 /* glibc 2.35 and later; async-signal-safe and lock-free by its documentation. */
 typedef int find_object(void *, struct dl_find_object *);
+static struct real_place loader_find REAL_PLACE = {"_dl_find_object", NULL}; /* from glibc 2.35 on */
 
 static struct {
     struct unwind_index *current;           /* atomic */
@@ -186,7 +187,7 @@ void images_refresh(void)
 bool images_init(void)
 {
     images.unloaded = UINT64_MAX;
-    images.find = (find_object *)dlsym(RTLD_DEFAULT, "_dl_find_object");
+    images.find = (find_object *)loader_find.found;
     images.open = true;
     images_refresh();
     return images.current != NULL;

@@ -12,7 +12,6 @@
 #include "runtime/carrier/forbidden.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
-#include "runtime/interpose/nonlocal.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
@@ -147,7 +146,6 @@ static bool begin(int argc, char **argv, bool is_translated)
     if (!process_begin(argc, argv))
         return false;
     forbidden_init();
-    nonlocal_init();
     if (rt.config->mechanism != MECHANISM_CALLS && traced())
         rt.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)

@@ -1,5 +1,5 @@
-#include "runtime/interpose/nonlocal.h"
-
+/* Non-local exits and unwinders (csprof paper, section 2.5.3): before one of them runs, the true return
+ * address is where the program put it. */
 #include <stddef.h>
 
 #include "runtime/carrier/trampoline.h"
@@ -7,25 +7,15 @@
 #include "runtime/interpose/real.h"
 #include "runtime/self.h"
 
-#define NONLOCAL_STRING(number, name) [number] = #name,
-static const char *const names[] = {NONLOCAL_NAMES(NONLOCAL_STRING)};
-enum { NAME_COUNT = sizeof names / sizeof *names };
-
-static void *real[NAME_COUNT]; /* atomic pointers */
+#define NONLOCAL_PLACE(number, name) [number] = {#name, NULL},
+/* Found beforehand: siglongjmp() may be called in a signal handler. */
+static struct real_place real[] REAL_PLACE = {NONLOCAL_NAMES(NONLOCAL_PLACE)};
 
 static void *real_find(unsigned number)
 {
-    void *found = real_anywhere(names[number]);
-    __atomic_store_n(&real[number], found, __ATOMIC_RELAXED);
+    void *found = real_anywhere(real[number].name);
+    __atomic_store_n(&real[number].found, found, __ATOMIC_RELAXED);
     return found;
-}
-
-void nonlocal_init(void)
-{
-    for (unsigned i = 0; i < NAME_COUNT; i++) {
-        void *found = dlsym(RTLD_NEXT, names[i]);
-        __atomic_store_n(&real[i], found, __ATOMIC_RELAXED);
-    }
 }
 
 /* The stack pointer that glibc's longjmp will set: __jmp_buf[6], rotated and xored with the thread's
@@ -43,7 +33,7 @@ __attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, co
 void *nonlocal_prepare(unsigned number, const void *argument)
 {
     enum { LONGJMP_LAST = 3 };
-    void *function = __atomic_load_n(&real[number], __ATOMIC_RELAXED);
+    void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
     struct rt_thread *t = rt.process ? self_get() : NULL;
     trampoline_lift(t);
     if (t && number <= LONGJMP_LAST)

@@ -10,21 +10,25 @@ struct search {
     void *found;
 };
 
+/* False: it is our own, or has no symbols that can be found by their hash. */
+static bool symbols_of(const struct dl_phdr_info *info, struct image_symbols *symbols)
+{
+    struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
+    for (uint32_t i = 0; i < source.phdr_count; i++)
+        if (source.phdr[i].p_type == PT_LOAD &&
+            (uint64_t)real_anywhere - source.bias - source.phdr[i].p_vaddr < source.phdr[i].p_memsz)
+            return false;
+    return image_symbols_open_as(&source, symbols);
+}
+
 static int image_search(struct dl_phdr_info *info, size_t size, void *state)
 {
     struct search *search = state;
-    struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
     struct image_symbols symbols;
     (void)size;
-    for (uint32_t i = 0; i < source.phdr_count; i++) /* not our own */
-        if (source.phdr[i].p_type == PT_LOAD &&
-            (uint64_t)real_anywhere - source.bias - source.phdr[i].p_vaddr < source.phdr[i].p_memsz)
-            return 0;
-    if (!image_symbols_open_as(&source, &symbols))
-        return 0;
-    const Elf64_Sym *symbol = image_symbols_find_as(&symbols, search->name);
+    const Elf64_Sym *symbol = symbols_of(info, &symbols) ? image_symbols_find_as(&symbols, search->name) : NULL;
     if (symbol)
-        search->found = (void *)(source.bias + symbol->st_value);
+        search->found = (void *)(info->dlpi_addr + symbol->st_value);
     return symbol != NULL;
 }
 
@@ -49,9 +53,34 @@ void *real_place_find(struct real_place *place)
     return found;
 }
 
+/* dlsym puts into words what it does not find, in memory of malloc: the program's own, which may not work before its
+ * main. So first is looked for what some library has. Places beyond these are looked for when they are used. */
+enum { PLACES_MOST = 512 };
+static bool is_there[PLACES_MOST];
+
+static uint32_t place_count(void)
+{
+    uint64_t count = (uint64_t)(__stop_real_places - __start_real_places);
+    return count < PLACES_MOST ? (uint32_t)count : PLACES_MOST;
+}
+
+/* The program itself is in front of us, wherever its libraries are. */
+static int image_look(struct dl_phdr_info *info, size_t size, void *state)
+{
+    struct image_symbols symbols;
+    (void)size;
+    (void)state;
+    if (!*info->dlpi_name || !symbols_of(info, &symbols))
+        return 0;
+    for (uint32_t i = 0; i < place_count(); i++)
+        is_there[i] = is_there[i] || image_symbols_find_as(&symbols, __start_real_places[i].name);
+    return 0;
+}
+
 void real_places_find(void)
 {
-    for (struct real_place *place = __start_real_places; place < __stop_real_places; place++)
-        if (!place->found)
-            real_place_find(place);
+    dl_iterate_phdr(image_look, NULL);
+    for (uint32_t i = 0; i < place_count(); i++)
+        if (is_there[i] && !__start_real_places[i].found)
+            real_place_find(&__start_real_places[i]);
 }

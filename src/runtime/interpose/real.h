@@ -15,12 +15,13 @@ void *real_anywhere(const char *name);
 /* One place that calls a real function. All such places lie side by side in a section of their own. */
 struct real_place {
     const char *name;
-    void *found; /* atomic; NULL: not looked for yet */
+    void *found; /* atomic; NULL: not looked for yet, or there is none */
 };
+#define REAL_PLACE __attribute__((section("real_places"), aligned(sizeof(struct real_place)), used))
 
 /* Looks for the functions of all places, so that none is looked for in a child of a process with threads, or in
  * a signal handler of the program: dlsym takes a lock that another thread may hold, or have held when the child was
- * made. Called by the constructor, before there are threads; what is called earlier looks for itself. */
+ * made. Called by the constructor, before there are threads; what is called earlier looks for itself. Nothing is allocated. */
 void real_places_find(void);
 
 void *real_place_find(struct real_place *place);
@@ -28,8 +29,7 @@ void *real_place_find(struct real_place *place);
 /* REAL(close)(fd): the next definition of close after ours. */
 #define REAL(name)                                                                                 \
     (*({                                                                                           \
-        static struct real_place place __attribute__((section("real_places"), used)) = {           \
-            #name, NULL};                                                                          \
+        static struct real_place place REAL_PLACE = {#name, NULL};                                 \
         void *found = __atomic_load_n(&place.found, __ATOMIC_RELAXED);                             \
         (__typeof__(name) *)(found ? found : real_place_find(&place));                             \
     }))

@@ -79,6 +79,13 @@ def held():
         Recording([target("held"), target("holder.so")], options)
 
 
+def own_malloc():
+    """Before main the runtime asks for no memory, and so does nobody on its behalf."""
+    for options in ((), ("-e", "malloc=64k"), ("-e", "read=1M"), ("-e", "lock-wait=1s"), ("--exact", "--tool", "null"),
+                    ("--carrier", "shadow", "--tool", "edges")):
+        Recording([target("own_malloc")], options)
+
+
 def forks():
     r = Recording([target("forks")], ("-F", "4999"))
     expect(len(r.report["processes"]) >= 181, f"{len(r.report['processes'])} processes")
@@ -434,6 +441,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, upgraded, signals, starved, eintr, interrupts,
-                                  altstack, locked, held, inherits, shells, execs, users, brink, page_faults, huge_pages,
+                                  altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
                                   unprivileged, sandbox, traced, programs, kills)})
