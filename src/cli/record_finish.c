@@ -119,6 +119,21 @@ static void put_shadowless(struct buf *b, const struct profile *p, const char *b
                    before);
 }
 
+/* Whole runs that were not whole, with the reason that came most often. */
+static void put_left(struct buf *b, const struct profile *p)
+{
+    unsigned most = 0;
+    uint64_t all = 0;
+    for (unsigned i = 0; is_exact(p) && i < STOP_COUNT; i++) {
+        all += p->counts->stopped[i];
+        if (p->counts->stopped[i] > p->counts->stopped[most])
+            most = i;
+    }
+    if (all)
+        buf_printf(b, "penumbra: %llu time%s a thread went on natively, unseen, with all that it began afterwards: %s\n",
+                   (unsigned long long)all, all == 1 ? "" : "s", profile_stop_sentence(most));
+}
+
 /* Of a program that goes on, `translated` is not known yet. */
 static bool engine_began(const struct profile_counts *c)
 {
@@ -134,6 +149,7 @@ static void say(const struct record_result *r, const struct profile *p)
         put_reason(&b, p, &t);
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");
+    put_left(&b, p);
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);

@@ -293,8 +293,8 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
     e->config.counts = counts;
     if (!counts)
         return true;
-    bool counting = counts_window_fork_child_as(e->config.spool, counts, &t->window, tid);
-    e->window_ids = t->window.mapped;
+    t->window.record = NULL; /* the parent's: its counters are in the window until the child's are */
+    bool counting = engine_window_make_as(e, t, tid);
     const struct tool *tool = e->config.tool;
     if (tool && tool->thread_begin && !tool->thread_begin(e->config.tool_data, t))
         return false;

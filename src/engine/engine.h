@@ -144,6 +144,10 @@ void engine_end_as(struct engine *e, enum stop_reason why);
 /* STOP_COUNT: it has not been ended. */
 enum stop_reason engine_ended_as(const struct engine *e);
 
+/* Before a thread or a process is made in a whole run, each of which takes much storage at once: waits until the collector has
+ * made some, if that can be. Not under the engine's lock. */
+void engine_room_wait_as(struct engine *e);
+
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the
  * only thread left, `tid` its number and `counts` the child's own (NULL as in the configuration).
  * False: no memory for counters; the thread must leave. */

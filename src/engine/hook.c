@@ -226,11 +226,20 @@ bool engine_storage_wait_as(struct engine *e)
     enum { WAITS = 5000, SHARED_WAITS = 500, NANOSECONDS = 1000000 }; /* in a row */
     static const uint64_t pause[2] = { 0, NANOSECONDS };
     uint32_t most = e->config.shared ? SHARED_WAITS : e->config.budget ? 0 : WAITS;
-    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= most)
+    if (__atomic_load_n(&e->storage_waits, __ATOMIC_RELAXED) >= most || !spool_can_grow_as(e->config.spool))
         return false;
     __atomic_fetch_add(&e->storage_waits, 1, __ATOMIC_RELAXED);
     sys_call3_as(SYS_nanosleep, (long)pause, 0, 0);
     return true;
+}
+
+void engine_room_wait_as(struct engine *e)
+{
+    bool is_short;
+    while ((is_short = spool_is_short_as(e->config.spool)) && engine_storage_wait_as(e))
+        ;
+    if (!is_short)
+        engine_storage_waited(e);
 }
 
 void engine_storage_waited(struct engine *e)

@@ -152,6 +152,9 @@ void engine_unlock_as(struct engine *e);
 
 /* The memory of an area, its ring included. */
 void engine_area_unmap_as(struct engine_thread *t);
+/* Counters for all ids that have been given out, from now on with those of the other threads. Under the lock. False: no
+ * memory for them. */
+bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t tid);
 /* hook_wait_as, hook_waited (hook.h). */
 bool engine_storage_wait_as(struct engine *e);
 void engine_storage_waited(struct engine *e);

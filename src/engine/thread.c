@@ -124,21 +124,22 @@ void engine_thread_finish_as(struct engine_thread *t)
         c->tool->thread_end(c->tool_data, t);
 }
 
-/* Counters for all ids that have been given out, from now on with those of the other threads. */
-static bool window_make_as(struct engine *e, struct engine_thread *t, int32_t tid)
+bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t tid)
 {
     const struct engine_config *c = &e->config;
     uint64_t *base = hook_counter(t, 0);
     uint32_t capacity = engine_counters(e);
     if (!c->counts)
         return true;
-    if (t->window.record)
-        t->window.record->tid = tid;
-    else if (!counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid))
-        return false;
-    uint32_t ids = counts_ids_as(c->spool, c->counts);
-    if (!counts_window_grow_as(c->spool, &t->window, ids > e->window_ids ? ids : e->window_ids))
-        return false;
+    while (!t->window.record && !counts_window_begin_as(c->spool, c->counts, &t->window, base, capacity, tid))
+        if (!engine_storage_wait_as(e))
+            return false;
+    t->window.record->tid = tid;
+    uint32_t ids = counts_ids_as(c->spool, c->counts), all = ids > e->window_ids ? ids : e->window_ids;
+    while (!counts_window_grow_as(c->spool, &t->window, all))
+        if (all > capacity || !engine_storage_wait_as(e))
+            return false;
+    engine_storage_waited(e);
     if (t->window.mapped < e->window_ids || !e->threads)
         e->window_ids = t->window.mapped;
     return true;
@@ -151,8 +152,10 @@ struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
         t = area_make_as(e);
     if (!t)
         return NULL;
+    if (e->config.counts)
+        engine_room_wait_as(e);
     engine_lock_as(e);
-    bool counting = window_make_as(e, t, tid);
+    bool counting = engine_window_make_as(e, t, tid);
     t->link = counting ? e->threads : e->pool;
     if (counting) {
         e->threads = t;

@@ -53,6 +53,18 @@ static void *alloc_as(const struct spool *s, uint64_t size, uint64_t unit)
     return s->base + start;
 }
 
+bool spool_can_grow_as(const struct spool *s)
+{
+    return __atomic_load_n(&spool_header(s)->limit, __ATOMIC_ACQUIRE) < s->mapped;
+}
+
+bool spool_is_short_as(const struct spool *s)
+{
+    const struct spool_header *h = spool_header(s);
+    uint64_t limit = __atomic_load_n(&h->limit, __ATOMIC_ACQUIRE), next = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
+    return spool_can_grow_as(s) && (next > limit || limit - next < SPOOL_LOW_WATER / 2);
+}
+
 void *spool_alloc_as(const struct spool *s, uint64_t size)
 {
     return alloc_as(s, size, SPOOL_UNIT);

@@ -164,11 +164,3 @@ bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint3
     w->mapped += count;
     return true;
 }
-
-bool counts_window_fork_child_as(const struct spool *s, struct spool_counts *c,
-                                 struct counts_window *w, int32_t tid)
-{
-    uint32_t mapped = w->mapped;
-    return counts_window_begin_as(s, c, w, w->base, w->capacity, tid) &&
-           counts_window_grow_as(s, w, mapped);
-}

@@ -194,9 +194,4 @@ bool counts_window_resume_as(const struct spool *s, const struct spool_counts *c
  * call, so not where rt_quiet_as(). */
 bool counts_window_grow_as(const struct spool *s, struct counts_window *w, uint32_t ids);
 
-/* In a forked child, where the window still shows the parent's counters: a new record with as many
- * counters, all 0, in the same place. After a failure the window must not be counted in. */
-bool counts_window_fork_child_as(const struct spool *s, struct spool_counts *c,
-                                 struct counts_window *w, int32_t tid);
-
 #endif

@@ -21,12 +21,12 @@ struct tuple_ring *tuples_ring_make_as(const struct spool *s, struct spool_tuple
                                        uint32_t size)
 {
     /* Whole pages, so that its lines are not shared. */
-    struct tuple_ring *ring = spool_alloc_pages_as(s, sizeof *ring);
-    void *data = ring ? spool_alloc_pages_as(s, size) : NULL;
-    if (!data)
+    struct tuple_ring *ring = spool_alloc_pages_as(s, SPOOL_PAGE + size);
+    _Static_assert(sizeof *ring <= SPOOL_PAGE, "what is in it comes behind it");
+    if (!ring)
         return NULL;
     ring->tid = tid;
-    ring->data = spool_ref_of(s, data);
+    ring->data = spool_ref_of(s, (const uint8_t *)ring + SPOOL_PAGE);
     ring->size = size;
     spool_push_as(s, &t->rings, ring);
     return ring;

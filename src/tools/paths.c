@@ -152,8 +152,10 @@ static bool store_begin_as(struct paths *p, struct engine_thread *t)
     int32_t tid = window ? window->tid : 0;
     if (window && paths_resume_as(&p->store, spool, window->tool, tid))
         return true;
-    if (!paths_begin_as(&p->store, spool, hook_counts(t), tid))
-        return false;
+    while (!paths_begin_as(&p->store, spool, hook_counts(t), tid))
+        if (!hook_wait_as(t))
+            return false;
+    hook_waited(t);
     if (window)
         window->tool = spool_ref_of(spool, p->store.record);
     return true;

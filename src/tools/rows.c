@@ -14,8 +14,10 @@ bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list
     if (!list || (s->record && s->counts == counts))
         return true;
     struct spool_window *window = t->window.record;
-    if (!rows_begin_as(s, hook_spool(t), counts, list, window ? window->tool : 0, layout, window ? window->tid : 0))
-        return false;
+    while (!rows_begin_as(s, hook_spool(t), counts, list, window ? window->tool : 0, layout, window ? window->tid : 0))
+        if (!hook_wait_as(t))
+            return false;
+    hook_waited(t);
     if (window)
         window->tool = spool_ref_of(hook_spool(t), s->record);
     return true;

@@ -122,9 +122,10 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         return true;
     }
     if (!ring || ring->counts != (uint64_t)(uintptr_t)counts) {
-        ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid,
-                                   values.config->carrier == CARRIER_EXACT ? TUPLE_RING_EXACT
-                                                                           : TUPLE_RING_BURST);
+        uint32_t size = values.config->carrier == CARRIER_EXACT ? TUPLE_RING_EXACT : TUPLE_RING_BURST;
+        do
+            ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid, size);
+        while (!ring && hook_wait_as(t));
         t->tool = ring;
     }
     if (!ring) {

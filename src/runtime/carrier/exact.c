@@ -55,6 +55,7 @@ static bool exact_fork_child(struct engine_thread *t)
     const struct spool_counts *parent = counts;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     counts = NULL;
+    engine_room_wait_as(t->engine);
     if (process_copy_as() && parent)
         counts = counts_fork_child_as(&rt.spool, parent, rt.process);
     bool recorded = rt.process && thread_fork_child_as(state_of(t));

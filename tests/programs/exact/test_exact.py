@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|code|calls|start|programs
+usage: test_exact.py signals|storms|threads|throng|code|calls|start|programs
 """
 import os
 import shutil
@@ -44,6 +44,15 @@ def threads():
     same([target("family")], "blocks")
     # What the engine needs for each thread leaves the program its address space.
     same(["sh", "-c", f"ulimit -v 2000000; exec {target('crowd')}"], "blocks")
+
+
+def throng():
+    """Storage for many threads at once comes later than they are made: whoever makes them waits, and all are observed."""
+    for tool in ("edges", "results", "paths", "values"):
+        r = same([target("throng")], tool).report
+        stopped = [why for why, count in r["stopped"].items() if count]
+        expect(not stopped, f"{tool}: the engine stopped: {stopped}")
+        expect(len(r["threads"]) == 201, f"{tool}: {len(r['threads'])} threads")
 
 
 def code():
@@ -113,5 +122,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "code": code, "calls": calls, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "code": code, "calls": calls, "start": start,
           "programs": programs})

@@ -203,7 +203,8 @@ static void child(struct fixture *f, const struct spool_counts *parent, struct c
 {
     struct spool_process *process = spool_alloc_as(&f->spool, sizeof *process);
     struct spool_counts *c = counts_fork_child_as(&f->spool, parent, process);
-    CHECK(c && counts_window_fork_child_as(&f->spool, c, w, 2));
+    CHECK(c && counts_window_begin_as(&f->spool, c, w, w->base, w->capacity, 2));
+    CHECK(counts_window_grow_as(&f->spool, w, COUNTS_PIECE));
     CHECK(w->mapped == COUNTS_PIECE && w->base[0] == 0);
     struct spool_thing thing = block(0x200);
     CHECK(counts_thing_as(&f->spool, c, &thing) == 1);
