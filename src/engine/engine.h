@@ -145,7 +145,7 @@ void engine_end_as(struct engine *e, enum stop_reason why);
 enum stop_reason engine_ended_as(const struct engine *e);
 
 /* Before a thread or a process is made in a whole run, each of which takes much storage at once: waits until the collector has
- * made some, if that can be. Not under the engine's lock. */
+ * made some, if that can be soon. Not under the engine's lock. */
 void engine_room_wait_as(struct engine *e);
 
 /* Around fork, in the dispatcher: no other thread holds the lock in between. In the child, `t` is the

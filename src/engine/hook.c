@@ -235,11 +235,9 @@ bool engine_storage_wait_as(struct engine *e)
 
 void engine_room_wait_as(struct engine *e)
 {
-    bool is_short;
-    while ((is_short = spool_is_short_as(e->config.spool)) && engine_storage_wait_as(e))
+    enum { ENOUGH = 1 << 20, WAITS = 200 }; /* without its counters, which are waited for when it is known how many they are */
+    for (unsigned i = 0; i < WAITS && !spool_ready_as(e->config.spool, ENOUGH) && engine_storage_wait_as(e); i++)
         ;
-    if (!is_short)
-        engine_storage_waited(e);
 }
 
 void engine_storage_waited(struct engine *e)

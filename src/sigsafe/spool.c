@@ -25,6 +25,15 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+/* Of the collector, which is asleep or behind. */
+static void ask_as(const struct spool *s, uint64_t size)
+{
+    uint32_t pages = (uint32_t)(size / SPOOL_PAGE) + 1, *wanted = &spool_header(s)->wanted_pages;
+    if (pages > __atomic_load_n(wanted, __ATOMIC_RELAXED))
+        __atomic_store_n(wanted, pages, __ATOMIC_RELAXED);
+    spool_ring_as(s);
+}
+
 /* `unit`: both the alignment and what the size is a multiple of. */
 static void *alloc_as(const struct spool *s, uint64_t size, uint64_t unit)
 {
@@ -40,10 +49,7 @@ static void *alloc_as(const struct spool *s, uint64_t size, uint64_t unit)
             limit = s->mapped;
         start = round_up(old, unit);
         if (old < SPOOL_HEADER_SIZE || old > limit || start > limit || size > limit - start) {
-            uint32_t pages = (uint32_t)(size / SPOOL_PAGE) + 1;
-            if (pages > __atomic_load_n(&h->wanted_pages, __ATOMIC_RELAXED))
-                __atomic_store_n(&h->wanted_pages, pages, __ATOMIC_RELAXED);
-            spool_ring_as(s);
+            ask_as(s, size);
             return NULL;
         }
     } while (!__atomic_compare_exchange_n(&h->next, &old, start + size, true, __ATOMIC_RELAXED,
@@ -58,11 +64,14 @@ bool spool_can_grow_as(const struct spool *s)
     return __atomic_load_n(&spool_header(s)->limit, __ATOMIC_ACQUIRE) < s->mapped;
 }
 
-bool spool_is_short_as(const struct spool *s)
+bool spool_ready_as(const struct spool *s, uint64_t size)
 {
     const struct spool_header *h = spool_header(s);
     uint64_t limit = __atomic_load_n(&h->limit, __ATOMIC_ACQUIRE), next = __atomic_load_n(&h->next, __ATOMIC_RELAXED);
-    return spool_can_grow_as(s) && (next > limit || limit - next < SPOOL_LOW_WATER / 2);
+    bool ready = next <= limit && limit - next >= size;
+    if (!ready)
+        ask_as(s, size);
+    return ready;
 }
 
 void *spool_alloc_as(const struct spool *s, uint64_t size)

@@ -342,9 +342,9 @@ static inline spool_ref spool_ref_of(const struct spool *s, const void *record)
 /* `size` zero bytes, 16-byte aligned; NULL when the spool has no storage ready. Rings the bell when
  * little is left. */
 void *spool_alloc_as(const struct spool *s, uint64_t size);
-/* So little is left that the collector must be behind: who can wait for it, should. Never where this process has mapped no more. */
-bool spool_is_short_as(const struct spool *s);
-/* Whether there can be more storage than is ready. */
+/* Whether storage for so much is ready; if it is not, the collector is asked for it. */
+bool spool_ready_as(const struct spool *s, uint64_t size);
+/* Whether there can be more than is ready: this process has mapped more. */
 bool spool_can_grow_as(const struct spool *s);
 
 /* The same, in whole pages of the file: such memory can be mapped a second time. */
