@@ -61,21 +61,32 @@ void attach_maps_free(struct attach_maps *maps)
     *maps = (struct attach_maps){0};
 }
 
+/* The kernel lists them by address. */
 const struct attach_map *attach_maps_at(const struct attach_maps *maps, uint64_t address)
 {
-    for (size_t i = 0; i < maps->count; i++)
-        if (address >= maps->list[i].lo && address < maps->list[i].hi)
-            return &maps->list[i];
+    size_t lo = 0, hi = maps->count;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        const struct attach_map *m = &maps->list[middle];
+        if (address >= m->lo && address < m->hi)
+            return m;
+        if (address < m->lo)
+            hi = middle;
+        else
+            lo = middle + 1;
+    }
     return NULL;
 }
 
-const struct attach_map *attach_maps_named(const struct attach_maps *maps, const char *prefix)
+bool attach_maps_same_file(const struct attach_map *a, const struct attach_map *b)
 {
-    for (size_t i = 0; i < maps->count; i++)
-        if (maps->list[i].inode && maps->list[i].offset == 0 &&
-            !strncmp(maps->list[i].name, prefix, strlen(prefix)))
-            return &maps->list[i];
-    return NULL;
+    return a->inode && a->inode == b->inode && a->device == b->device;
+}
+
+bool attach_map_is_named(const struct attach_map *m, const char *const prefixes[2])
+{
+    return m->inode && (!strncmp(m->name, prefixes[0], strlen(prefixes[0])) ||
+                        !strncmp(m->name, prefixes[1], strlen(prefixes[1])));
 }
 
 bool attach_read(int mem, uint64_t address, void *to, size_t size)
@@ -88,10 +99,6 @@ bool attach_write(int mem, uint64_t address, const void *from, size_t size)
     return pwrite(mem, from, size, (off_t)address) == (ssize_t)size;
 }
 
-struct dynamic {
-    uint64_t bias, symbols, strings, hash;
-};
-
 /* The loader of glibc replaces the addresses in the dynamic section by those at run time; others
  * leave them as they are in the file. */
 static uint64_t dynamic_address(uint64_t value, uint64_t bias)
@@ -99,41 +106,76 @@ static uint64_t dynamic_address(uint64_t value, uint64_t bias)
     return value < bias ? value + bias : value;
 }
 
-static bool dynamic_read(int mem, uint64_t base, struct dynamic *d)
+static bool dynamic_read(int mem, struct attach_image *image, uint64_t size)
 {
-    Elf64_Ehdr header;
-    Elf64_Phdr program[PROGRAM_HEADERS_MAX];
     Elf64_Dyn entry;
-    uint64_t at = 0, size = 0;
-    bool biased = false;
-    if (!attach_read(mem, base, &header, sizeof header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > PROGRAM_HEADERS_MAX ||
-        !attach_read(mem, base + header.e_phoff, program, header.e_phnum * sizeof *program))
-        return false;
-    *d = (struct dynamic){0};
-    for (unsigned i = 0; i < header.e_phnum; i++) {
-        if (program[i].p_type == PT_LOAD && program[i].p_offset == 0 && !biased) {
-            d->bias = base - program[i].p_vaddr;
-            biased = true;
-        }
-        if (program[i].p_type == PT_DYNAMIC) {
-            at = program[i].p_vaddr;
-            size = program[i].p_memsz;
-        }
-    }
-    for (unsigned i = 0; at && biased && i < size / sizeof entry && i < DYNAMIC_MAX; i++) {
-        if (!attach_read(mem, d->bias + at + i * sizeof entry, &entry, sizeof entry))
+    for (unsigned i = 0; i < size / sizeof entry && i < DYNAMIC_MAX; i++) {
+        if (!attach_read(mem, image->dynamic + i * sizeof entry, &entry, sizeof entry))
             return false;
-        uint64_t *to = entry.d_tag == DT_SYMTAB     ? &d->symbols
-                       : entry.d_tag == DT_STRTAB   ? &d->strings
-                       : entry.d_tag == DT_GNU_HASH ? &d->hash
+        uint64_t *to = entry.d_tag == DT_SYMTAB     ? &image->symbols
+                       : entry.d_tag == DT_STRTAB   ? &image->strings
+                       : entry.d_tag == DT_GNU_HASH ? &image->hash
                                                     : NULL;
         if (to)
-            *to = dynamic_address(entry.d_un.d_ptr, d->bias);
+            *to = dynamic_address(entry.d_un.d_ptr, image->bias);
         if (entry.d_tag == DT_NULL)
             break;
     }
-    return d->symbols && d->strings && d->hash;
+    return image->symbols && image->strings && image->hash;
+}
+
+/* The mapping in which an executable segment begins, if the segment is mapped there. */
+static const struct attach_map *segment_map(const struct attach_maps *maps, uint64_t bias,
+                                            const Elf64_Phdr *segment,
+                                            const struct attach_map *first)
+{
+    uint64_t address = bias + segment->p_vaddr;
+    const struct attach_map *m = attach_maps_at(maps, address);
+    bool mapped = m && m->executable && attach_maps_same_file(m, first) &&
+                  m->offset + (address - m->lo) == segment->p_offset;
+    return mapped ? m : NULL;
+}
+
+bool attach_image_at(struct attach_image *image, const struct attach_maps *maps, int mem,
+                     const struct attach_map *first)
+{
+    Elf64_Ehdr header;
+    Elf64_Phdr program[PROGRAM_HEADERS_MAX];
+    const Elf64_Phdr *begin = NULL, *code = NULL, *dynamic = NULL;
+    if (!attach_read(mem, first->lo, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > PROGRAM_HEADERS_MAX ||
+        !attach_read(mem, first->lo + header.e_phoff, program, header.e_phnum * sizeof *program))
+        return false;
+    for (const Elf64_Phdr *p = program; p < program + header.e_phnum; p++) {
+        if (!begin && p->p_type == PT_LOAD && p->p_offset == 0)
+            begin = p;
+        if (!code && p->p_type == PT_LOAD && (p->p_flags & PF_X))
+            code = p;
+        if (p->p_type == PT_DYNAMIC)
+            dynamic = p;
+    }
+    if (!begin || !code || !dynamic)
+        return false;
+    *image = (struct attach_image){.bias = first->lo - begin->p_vaddr};
+    image->dynamic = image->bias + dynamic->p_vaddr;
+    image->code = segment_map(maps, image->bias, code, first);
+    return image->code && dynamic_read(mem, image, dynamic->p_memsz);
+}
+
+bool attach_image_around(struct attach_image *image, const struct attach_maps *maps, int mem,
+                         const struct attach_map *m)
+{
+    const struct attach_map *first = m;
+    while (first > maps->list && !(first->offset == 0 && attach_maps_same_file(first, m)))
+        first--;
+    return attach_maps_same_file(first, m) && first->offset == 0 &&
+           attach_image_at(image, maps, mem, first);
+}
+
+bool attach_image_has_code(const struct attach_image *image, const struct attach_map *m)
+{
+    return m->executable && attach_maps_same_file(m, image->code) &&
+           m->lo - m->offset == image->code->lo - image->code->offset;
 }
 
 static uint32_t gnu_hash(const char *name)
@@ -144,30 +186,29 @@ static uint32_t gnu_hash(const char *name)
     return h;
 }
 
-/* The function of symbol `index` if that is its name and it is defined here. */
-static uint64_t symbol_match(int mem, const struct dynamic *d, uint32_t index, const char *name)
+/* The address of symbol `index` if that is its name and it is defined here. */
+static uint64_t symbol_match(int mem, const struct attach_image *image, uint32_t index,
+                             const char *name)
 {
     Elf64_Sym symbol;
     char found[64] = "";
     size_t length = strlen(name) + 1;
     if (length > sizeof found ||
-        !attach_read(mem, d->symbols + index * sizeof symbol, &symbol, sizeof symbol) ||
+        !attach_read(mem, image->symbols + index * sizeof symbol, &symbol, sizeof symbol) ||
         !symbol.st_shndx || !symbol.st_value ||
-        !attach_read(mem, d->strings + symbol.st_name, found, length) ||
+        !attach_read(mem, image->strings + symbol.st_name, found, length) ||
         memcmp(found, name, length) != 0)
         return 0;
-    return d->bias + symbol.st_value;
+    return image->bias + symbol.st_value;
 }
 
-uint64_t attach_symbol(int mem, uint64_t base, const char *name)
+uint64_t attach_symbol(int mem, const struct attach_image *image, const char *name)
 {
-    struct dynamic d;
     struct { uint32_t buckets, first, bloom_words, bloom_shift; } head;
     uint32_t index, chain, wanted = gnu_hash(name);
-    if (!dynamic_read(mem, base, &d) || !attach_read(mem, d.hash, &head, sizeof head) ||
-        !head.buckets)
+    if (!attach_read(mem, image->hash, &head, sizeof head) || !head.buckets)
         return 0;
-    uint64_t buckets = d.hash + sizeof head + (uint64_t)head.bloom_words * 8;
+    uint64_t buckets = image->hash + sizeof head + (uint64_t)head.bloom_words * 8;
     uint64_t chains = buckets + (uint64_t)head.buckets * 4;
     if (!attach_read(mem, buckets + (uint64_t)(wanted % head.buckets) * 4, &index, 4) ||
         index < head.first)
@@ -175,9 +216,17 @@ uint64_t attach_symbol(int mem, uint64_t base, const char *name)
     for (unsigned n = 0; n < CHAIN_MAX; n++, index++) {
         if (!attach_read(mem, chains + (uint64_t)(index - head.first) * 4, &chain, 4))
             return 0;
-        uint64_t found = (chain | 1) == (wanted | 1) ? symbol_match(mem, &d, index, name) : 0;
+        uint64_t found = (chain | 1) == (wanted | 1) ? symbol_match(mem, image, index, name) : 0;
         if (found || (chain & 1))
             return found;
     }
     return 0;
+}
+
+uint64_t attach_function(int mem, const struct attach_image *image, const struct attach_maps *maps,
+                         const char *name)
+{
+    uint64_t address = attach_symbol(mem, image, name);
+    const struct attach_map *m = attach_maps_at(maps, address);
+    return m && m->executable ? address : 0;
 }

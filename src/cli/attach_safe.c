@@ -50,47 +50,48 @@ static uint64_t code_find(int mem, const struct attach_map *m, const uint8_t *co
     return found;
 }
 
-static bool same_file(const struct attach_map *a, const struct attach_map *b)
-{
-    return a && b && a->inode && a->inode == b->inode && a->device == b->device;
-}
-
 bool attach_landmarks_find(struct attach_landmarks *l, const struct attach_maps *maps, int mem)
 {
     /* mov $15,%rax; syscall: rt_sigreturn */
     static const uint8_t restorer[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
     static const uint8_t call[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
     *l = (struct attach_landmarks){.maps = maps, .mem = mem};
-    l->libc = attach_maps_named(maps, "libc.so.6");
-    if (!l->libc)
-        l->libc = attach_maps_named(maps, "libc-2.");
-    l->loader = attach_maps_named(maps, "ld-linux-x86-64.so");
-    if (!l->loader)
-        l->loader = attach_maps_named(maps, "ld-2.");
-    for (size_t i = 0; l->libc && i < maps->count; i++) {
-        if (!maps->list[i].executable || !same_file(&maps->list[i], l->libc))
+    if (!attach_libc_find(&l->glibc, maps, mem))
+        return false;
+    for (size_t i = 0; i < maps->count; i++) {
+        const struct attach_map *m = &maps->list[i];
+        if (!attach_image_has_code(&l->glibc.libc, m))
             continue;
-        l->restorer = code_find(mem, &maps->list[i], restorer, sizeof restorer);
-        l->syscall = code_find(mem, &maps->list[i], call, sizeof call);
+        if (!l->restorer)
+            l->restorer = code_find(mem, m, restorer, sizeof restorer);
+        if (!l->syscall)
+            l->syscall = code_find(mem, m, call, sizeof call);
     }
-    return l->libc && l->loader && l->syscall;
+    return l->syscall != 0;
+}
+
+static bool is_libc(const struct attach_landmarks *l, const struct attach_map *m)
+{
+    return attach_maps_same_file(m, l->glibc.libc.code);
+}
+
+static bool is_loader(const struct attach_landmarks *l, const struct attach_map *m)
+{
+    return attach_maps_same_file(m, l->glibc.loader.code);
 }
 
 /* Whether the image of m defines malloc: then its locks are in its own code. */
 static bool is_allocator(const struct attach_landmarks *l, const struct attach_map *m)
 {
-    for (size_t i = 0; i < l->maps->count; i++) {
-        const struct attach_map *first = &l->maps->list[i];
-        if (same_file(first, m) && first->offset == 0)
-            return attach_symbol(l->mem, first->lo, "malloc") != 0;
-    }
-    return false;
+    struct attach_image image;
+    return attach_image_around(&image, l->maps, l->mem, m) &&
+           attach_function(l->mem, &image, l->maps, "malloc") != 0;
 }
 
 static bool is_safe_code(const struct attach_landmarks *l, uint64_t pc)
 {
     const struct attach_map *m = attach_maps_at(l->maps, pc);
-    if (!m || same_file(m, l->libc) || same_file(m, l->loader) || m->name[0] == '[')
+    if (!m || is_libc(l, m) || is_loader(l, m) || m->name[0] == '[')
         return false;
     if (!strncmp(m->name, "libpenumbra-rt", 14))
         return false;
@@ -147,7 +148,7 @@ bool attach_is_safe(const struct attach_landmarks *l, pid_t tid, bool patient)
         return false;
     const struct attach_map *m = attach_maps_at(l->maps, regs.rip);
     bool in_call = (long)regs.orig_rax >= 0;
-    bool waits = in_call && m && !same_file(m, l->loader) &&
+    bool waits = in_call && m && !is_loader(l, m) &&
                  (is_waiting_call(regs.orig_rax) || (patient && regs.orig_rax == SYS_futex));
     if (!waits && (in_call || !is_safe_code(l, regs.rip) || in_sequence(l, tid, regs.rip)))
         return false;

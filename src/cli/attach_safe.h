@@ -11,12 +11,12 @@
 #ifndef PENUMBRA_CLI_ATTACH_SAFE_H
 #define PENUMBRA_CLI_ATTACH_SAFE_H
 
-#include "cli/attach_image.h"
+#include "cli/attach_libc.h"
 
 struct attach_landmarks {
     const struct attach_maps *maps;
     int mem;
-    const struct attach_map *libc, *loader;
+    struct attach_libc glibc;
     uint64_t restorer; /* where signal handlers return to; 0: not found */
     uint64_t syscall;  /* a system call instruction, and a return behind it */
 };

@@ -195,10 +195,15 @@ static bool pass_descriptors(struct attach_call *c, const int fds[FDS], int32_t 
 
 /* ---- loading and calling ---- */
 
+static uint64_t libc_function(const struct point *p, const char *name)
+{
+    return attach_function(p->marks.mem, &p->marks.glibc.libc, &p->maps, name);
+}
+
 static void loader_message(struct attach_call *c, const struct point *p, char *text, size_t size)
 {
     struct err ignored = {0};
-    uint64_t at = 0, function = attach_symbol(c->mem, p->marks.libc->lo, "dlerror");
+    uint64_t at = 0, function = libc_function(p, "dlerror");
     snprintf(text, size, "the loader gives no reason");
     if (!function || !attach_call_function(c, function, 0, 0, &at, &ignored) || !at)
         return;
@@ -213,12 +218,11 @@ static void loader_message(struct attach_call *c, const struct point *p, char *t
 static bool load_there(struct attach_call *c, const struct point *p, int fd, uint64_t *attach,
                        uint64_t *detach, struct err *e)
 {
-    uint64_t libc = p->marks.libc->lo, handle = 0;
-    uint64_t open = attach_symbol(c->mem, libc, "dlopen"), find = attach_symbol(c->mem, libc, "dlsym");
-    uint64_t mode = RTLD_NOW;
+    uint64_t open = libc_function(p, "dlopen"), find = libc_function(p, "dlsym");
+    uint64_t mode = RTLD_NOW, handle = 0;
     if (!open || !find) { /* before glibc 2.34 they were in another library */
-        open = attach_symbol(c->mem, libc, "__libc_dlopen_mode");
-        find = attach_symbol(c->mem, libc, "__libc_dlsym");
+        open = libc_function(p, "__libc_dlopen_mode");
+        find = libc_function(p, "__libc_dlsym");
         mode |= (uint64_t)LIBC_DLOPEN_MODE;
     }
     if (!open || !find)

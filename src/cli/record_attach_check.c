@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/attach_image.h"
+#include "cli/attach_libc.h"
 #include "cli/attach_thread.h"
 
 static bool no_process(pid_t pid, struct err *e)
@@ -119,16 +119,15 @@ static bool check_program(pid_t pid, struct err *e)
     return true;
 }
 
-static bool check_libc(const struct attach_maps *maps, pid_t pid, struct err *e)
+static bool check_libc(const struct attach_maps *maps, pid_t pid, int mem, struct err *e)
 {
-    bool glibc = attach_maps_named(maps, "libc.so.6") || attach_maps_named(maps, "libc-2.");
-    bool loader = attach_maps_named(maps, "ld-linux-x86-64.so") || attach_maps_named(maps, "ld-2.");
-    if (glibc && loader)
+    struct attach_libc glibc;
+    if (attach_libc_find(&glibc, maps, mem))
         return true;
-    if (attach_maps_named(maps, "ld-musl") || attach_maps_named(maps, "libc.musl"))
+    if (attach_libc_is_musl(maps))
         return err_set(e, ERR_WRONG_MACHINE, "process %d uses musl as its C library, not glibc; "
                        "libpenumbra-rt.so can be loaded into programs of glibc only", pid);
-    return err_set(e, ERR_STATIC, "process %d has no dynamic loader and libc of glibc's mapped (it is "
+    return err_set(e, ERR_STATIC, "process %d has no dynamic loader and libc of glibc's loaded (it is "
                    "statically linked?), so no library can be loaded into it", pid);
 }
 
@@ -145,7 +144,7 @@ bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
         return not_permitted(pid, errno, e);
     if (!attach_maps_read(pid, &maps))
         return no_memory(pid, e);
-    bool ok = check_program(pid, e) && check_libc(&maps, pid, e);
+    bool ok = check_program(pid, e) && check_libc(&maps, pid, a->mem, e);
     attach_maps_free(&maps);
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
     FILE *f = fopen(path, "re");

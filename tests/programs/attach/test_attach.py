@@ -198,6 +198,71 @@ def test_again():
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
 
 
+def unharmed(program, attaches=1, status=0):
+    """Attached to so often, it goes on until it is told to end; and what was said last."""
+    for _ in range(attaches):
+        message = program.record("--duration", "0.05", status=status)
+    expect(not program.handles_trap(), "the handler is still there")
+    program.process.terminate()
+    found = program.end()
+    expect(found == ([], 5), f"the program was disturbed: {found}")
+    return message
+
+
+def glibc_files():
+    """The files of libc and of its loader, as this python has them mapped."""
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        paths = {line.split()[5] for line in file if "/" in line}
+    found = sorted(p for p in paths if os.path.basename(p).startswith(("libc.so.6", "libc-2.", "ld-linux", "ld-2.")))
+    expect(len(found) == 2, f"libc and its loader are {found}")
+    return found
+
+
+def test_mapped():
+    """libc's and the loader's files are mapped to be read as well, as symbolizers do; and into a static program."""
+    with Program(target("attach-maps"), "stay", *glibc_files()) as program:
+        unharmed(program)
+    with Program(target("attach-static-maps"), "stay", *glibc_files()) as program:
+        message = unharmed(program, status=120)
+        expect("statically linked" in message, message)
+
+
+def test_mapped_again():
+    with Program(target("attach-maps"), "again", *glibc_files()) as program:
+        unharmed(program, ATTACHES)
+
+
+def test_spaces():
+    """A second libc, in another namespace."""
+    with Program(target("attach-spaces"), "stay") as program:
+        unharmed(program)
+
+
+def test_spaces_again():
+    with Program(target("attach-spaces"), "again") as program:
+        unharmed(program, ATTACHES)
+
+
+def test_mapped_allocator():
+    """malloc of another library, whose file is mapped to be read as well, is not interrupted."""
+    with Program(target("attach-inside"), target("libattach-allocator.so")) as program:
+        unharmed(program, 5)
+
+
+def test_by_loader():
+    """A program that was started by naming the loader: for the kernel, the loader is the program."""
+    loader = next(path for path in glibc_files() if os.path.basename(path).startswith("ld"))
+    with Program(loader, target("attach-maps"), "stay", *glibc_files()) as program:
+        unharmed(program)
+
+
+def test_cycle():
+    """The loader's list of images has no end."""
+    with Program(target("attach-maps"), "cycle") as program:
+        message = unharmed(program, status=120)
+        expect("libc" in message, message)
+
+
 def test_redis():
     """A server under load fails no request."""
     if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
