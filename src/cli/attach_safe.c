@@ -12,7 +12,8 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 
-enum { STACK_MOST = 1 << 20, HANDLERS_MOST = 8, CODE_SEGMENT = 0x33, CHUNK = 1 << 16 };
+enum { STACK_MOST = 1 << 20, HANDLERS_MOST = 8, CODE_SEGMENT = 0x33, CHUNK = 1 << 16,
+       PAGE = 4096 };
 
 /* Calls that wait for somebody else, or move data. Neither malloc nor the loader makes them, except
  * for reads inside the loader's own code. */
@@ -118,6 +119,17 @@ struct signal_frame {
     uint64_t registers[23]; /* as gregset_t */
 };
 
+/* Whether signal handlers return to this address. A libc of another namespace has the same code at
+ * another page. */
+static bool is_restorer(const struct attach_landmarks *l, uint64_t address)
+{
+    if ((address - l->restorer) % PAGE)
+        return false;
+    const struct attach_map *m = attach_maps_at(l->maps, address), *code = l->glibc.libc.code;
+    return m && m->executable && is_libc(l, m) &&
+           m->offset + (address - m->lo) == code->offset + (l->restorer - code->lo);
+}
+
 /* The context that the next handler frame from *stack upwards interrupted. False: there is none. */
 static bool next_handler(const struct attach_landmarks *l, uint64_t *stack, uint64_t *pc)
 {
@@ -130,7 +142,7 @@ static bool next_handler(const struct attach_landmarks *l, uint64_t *stack, uint
     size = words && attach_read(l->mem, lo, words, size) ? size : 0;
     for (size_t i = 0; !found && (i * 8) + sizeof(struct signal_frame) <= size; i++) {
         struct signal_frame frame;
-        if (words[i] != l->restorer)
+        if (!is_restorer(l, words[i]))
             continue;
         memcpy(&frame, &words[i], sizeof frame);
         found = frame.flags < 16 && (frame.registers[REG_CSGSFS] & 0xffff) == CODE_SEGMENT;

@@ -249,6 +249,12 @@ def test_mapped_allocator():
         unharmed(program, 5)
 
 
+def test_other_handler():
+    """Nor by way of a handler that the libc of another namespace has installed."""
+    with Program(target("attach-inside")) as program:
+        unharmed(program, 5)
+
+
 def test_by_loader():
     """A program that was started by naming the loader: for the kernel, the loader is the program."""
     loader = next(path for path in glibc_files() if os.path.basename(path).startswith("ld"))
