@@ -101,6 +101,14 @@ double hotlist_invariance(const struct hotlist *h)
     return greatest;
 }
 
+bool hotlist_is_spread(const struct hotlist *h)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (h->entries[i].count > 1)
+            return false;
+    return h->steps && h->count;
+}
+
 bool hotlist_check(const struct hotlist *h, enum hotlist_kind kind)
 {
     uint64_t sum = 0;

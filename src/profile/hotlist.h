@@ -75,6 +75,10 @@ double hotlist_share(const struct hotlist *h, const struct hotlist_entry *entry)
 /* The greatest of these: the invariance of the instruction (Calder et al.: Inv-Top). 0 without entries. */
 double hotlist_invariance(const struct hotlist *h);
 
+/* Whether there were more values than fit, and of those kept none was kept twice: then shares and invariance are
+ * those of how many were kept, not of the stream. */
+bool hotlist_is_spread(const struct hotlist *h);
+
 /* Whether it can be one of this kind, with all counters. */
 bool hotlist_check(const struct hotlist *h, enum hotlist_kind kind);
 

@@ -34,6 +34,10 @@ void value_json_hotlist(struct json *j, struct value_reader *r, const struct pro
     json_key_u64(j, "observed", h->list->observed);
     json_key_double(j, "p", hotlist_probability(h->list));
     json_key_double(j, "invariance", hotlist_invariance(h->list));
+    if (hotlist_is_spread(h->list)) {
+        json_key(j, "spread");
+        json_bool(j, true);
+    }
     json_key(j, "values");
     json_open(j, '[');
     for (uint32_t i = 0; i < h->list->count; i++) {

@@ -126,6 +126,7 @@ static double share_of(struct value_reader *r, const struct profile_hotlist *h)
 /* What is left out of the list. */
 struct omitted {
     uint32_t few;    /* observed too seldom to say anything */
+    uint32_t spread; /* no value was kept twice */
     uint32_t unread; /* registers of arguments that the procedure does not read */
 };
 
@@ -157,6 +158,10 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
         double kept = (double)h->list->observed * hotlist_probability(h->list);
         if (kept < KEPT_LEAST) {
             omitted->few++;
+            continue;
+        }
+        if (hotlist_is_spread(h->list)) {
+            omitted->spread++;
             continue;
         }
         if (is_unread(r, h)) {
@@ -232,9 +237,11 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
     if (omitted.few)
         fprintf(out, "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
                 omitted.few, KEPT_LEAST);
+    if (omitted.spread)
+        fprintf(out, "%u more have many values, none of which was kept twice\n", omitted.spread);
     if (omitted.unread)
         fprintf(out, "%u more are in registers that the procedure called does not read as arguments\n", omitted.unread);
-    if (!count && !omitted.few && !omitted.unread)
+    if (!count && !omitted.few && !omitted.spread && !omitted.unread)
         fputs("(no arguments, divisors, shift counts, indirect targets or loads were observed)\n", out);
     free(list);
     return true;

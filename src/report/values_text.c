@@ -15,13 +15,18 @@ void value_hotlist(FILE *out, struct value_reader *r, const struct profile_hotli
         fputs(" from ", out);
         text_name(out, site, 0);
     }
-    fprintf(out, ": %s observed, p %.3g, %.1f%% invariant:", text_count(number, list->observed),
-            hotlist_probability(list), hotlist_invariance(list) * 100);
+    bool spread = hotlist_is_spread(list);
+    fprintf(out, ": %s observed, p %.3g, ", text_count(number, list->observed), hotlist_probability(list));
+    if (spread)
+        fputs("no value kept twice:", out);
+    else
+        fprintf(out, "%.1f%% invariant:", hotlist_invariance(list) * 100);
     for (uint32_t i = 0; i < list->count && i < VALUES_SHOWN; i++) {
         value_text(r, h->kind, &list->entries[i], text, sizeof text);
         fputs(i ? ", " : " ", out);
         text_name(out, text, 0);
-        fprintf(out, " %.1f%%", hotlist_share(list, &list->entries[i]) * 100);
+        if (!spread)
+            fprintf(out, " %.1f%%", hotlist_share(list, &list->entries[i]) * 100);
     }
     if (list->count > VALUES_SHOWN)
         fprintf(out, ", and %" PRIu32 " more", list->count - VALUES_SHOWN);

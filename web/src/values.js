@@ -5,12 +5,10 @@ import * as format from "./format.js";
 const SHOWN_AT_FIRST = 25;
 const TOP = 3;
 
-function value(shown) {
-  return `${shown.text} ${format.percent(shown.share, 1)}`;
-}
-
-// A hotlist in one line: "result ×120, 97.0% invariant: 10 97.0%, 7 3.00%".
+// A hotlist in one line: "result ×120, 97.0% invariant: 10 97.0%, 7 3.00%"; without shares where they say nothing.
 function line(hotlist) {
+  const value = (shown) => (hotlist.spread ? shown.text : `${shown.text} ${format.percent(shown.share, 1)}`);
+  const said = hotlist.spread ? "no value kept twice" : `${format.percent(hotlist.invariance, 1)} invariant`;
   const item = document.createElement("div");
   const kind = document.createElement("b");
   const top = hotlist.values.slice(0, TOP).map(value).join(", ");
@@ -18,7 +16,7 @@ function line(hotlist) {
   kind.textContent = hotlist.site ? `${hotlist.kind} from ${hotlist.site}` : hotlist.kind;
   item.append(
     kind,
-    ` \u00d7${format.count(hotlist.observed)}, ${format.percent(hotlist.invariance, 1)} invariant: ${top}${more}`,
+    ` \u00d7${format.count(hotlist.observed)}, ${said}: ${top}${more}`,
   );
   item.title = [
     `kept with probability ${hotlist.p.toPrecision(3)}`,

@@ -98,10 +98,12 @@ def values():
                "values": [{"value": "0xa", "share": share, "text": text} for text, share in shares]}
     argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0, "invariance": 1.0,
                 "values": [{"value": "0x1", "share": 1.0, "text": "1"}]}
+    counter = {"kind": "result", "observed": 5000, "p": 0.01, "invariance": 0.5, "spread": True,
+               "values": [{"value": hex(i), "share": 0.5, "text": str(i)} for i in (4, 7)]}
     place = {"image": "xz", "offset": "0x11", "function": "f<int>", "asm": "div rcx"}
     lines = [{"offset": hex(16 + i), "bytes": 1, "text": text, "count": count, "values": seen}
              for i, (text, count, seen) in enumerate([("mov eax, 0x1", 10, [argument]), ("div rcx", 30, [divisor]),
-                                                      ("ret", 0, [])])]
+                                                      ("ret", 0, [counter])])]
     return {"annotated": [{"function": "f<int>", "image": "xz", "unit": "samples", "total": 40,
                            "instructions": lines}],
             "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor}] +

@@ -233,7 +233,8 @@ def test_values(b, pages):
     b.wait("document.querySelectorAll('#annotated tr').length === 3")
     cells = b.evaluate("[...document.querySelectorAll('#annotated td.values')].map((c) => c.textContent)")
     divisor = ("divisor \u00d71,200, 90.0% invariant: 10 90.0%, </script><b>7</b> 6.00%, 3 3.00%, and 1 more")
-    assert cells == ["argument 1 from main+0x10 \u00d79, 100.0% invariant: 1 100.0%", divisor, ""], cells
+    assert cells == ["argument 1 from main+0x10 \u00d79, 100.0% invariant: 1 100.0%", divisor,
+                     "result \u00d75,000, no value kept twice: 4, 7"], cells
     rows = "[...document.querySelectorAll('#semi-table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     got = b.evaluate(rows)
     assert got[0] == ["63.0%", "70.0%", "90.0%", "1,200", "f<int> xz+0x11 div rcx", divisor], got[0]

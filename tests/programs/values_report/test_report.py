@@ -66,6 +66,26 @@ def known():
     expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%", text), text)
 
 
+def spread():
+    """Of values that are all different a sample has each once: their shares are none of the program's."""
+    recording = Recording([target("values_known"), "3000"], EXACT)
+    argument, = hotlists(recording, "divide", "argument 1")
+    expect(argument["p"] < 1 and argument["spread"], f"{argument}")
+    divisor, = hotlists(recording, "divide", "divisor")
+    expect("spread" not in divisor, f"{divisor}")
+    listed = {(p["function"], p["kind"]) for p in recording.report["semi_invariant"]}
+    expect(("divide", "divisor") in listed and ("divide", "argument 1") not in listed, f"{listed}")
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", "--limit", "0", recording.file]).stdout.decode()
+    expect("kept twice:" not in text, text)
+    expect(re.search(r"[1-9]\d* more have many values, none of which was kept twice", text), text)
+    text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
+    expect(re.search(r"argument 1 from main\S*: 3,000 observed, p 0\.\d+, no value kept twice: 0x\w+ \(\d+\), [^%]*, "
+                     r"and [\d,]+ more\n", text), text)
+    results = Recording([target("values_known"), "3000"], ["--exact", "--tool", "results"])
+    text = run([PENUMBRA, "annotate", results.file, "divide"]).stdout.decode()
+    expect(re.search(r"mov rax, rdi.*\n +result: 3,000 observed, p [\d.]+, no value kept twice: ", text), text)
+
+
 def page():
     """Values stand beside the annotated code of the page, and in its list of places."""
     recording = Recording([target("values_known"), "3000000"], ["--tool", "values", "-F", "5000", "--every", "1"])

@@ -202,6 +202,13 @@ static void all_different(void **state)
         hotlist_add(h, HOTLIST_CONCISE, plain(i), &r);
     assert_true(hotlist_check(h, HOTLIST_CONCISE));
     assert_true(hotlist_invariance(h) < 0.5);
+    assert_true(hotlist_is_spread(h));
+    h->entries[0].count = 2;
+    assert_false(hotlist_is_spread(h));
+    free(h);
+    h = make_hotlist();
+    hotlist_add(h, HOTLIST_CONCISE, plain(1), &r);
+    assert_false(hotlist_is_spread(h)); /* it is all there was */
     free(h);
 }
 
