@@ -8,6 +8,8 @@
  * met, and it is the mean cost of a call. Near 1 a call takes less than a period, and the number of
  * calls is not known: only that they are many and cheap.
  *
+ * Of the tool "calls" all of this is exact, in calls: an activation costs itself and those below it.
+ *
  * Context: ordinary code. Ownership: none. */
 #ifndef PENUMBRA_REPORT_CALLS_H
 #define PENUMBRA_REPORT_CALLS_H
@@ -28,11 +30,11 @@ struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t call
 /* Whether any edge was counted at all. */
 bool calls_known(const struct view *v);
 
-/* "1.2 ms" or "3.4 samples": what one activation costs; "< 1 ms" (a period) of many cheap ones.
+/* "1.2 ms", "3.4 samples" or "3,400 calls": what one activation costs; "< 1 ms" (a period) of many cheap ones.
  * Returns out (TEXT_NUMBER_SIZE bytes). */
 const char *calls_cost_text(char *out, const struct view *v, double samples);
 
-/* Two tables: functions of few expensive calls, and of many cheap ones. */
+/* Two tables: functions of few expensive calls, and of many cheap ones. Of exact calls one: by calls made in each. */
 bool report_calls(FILE *out, const struct view *v, const struct report_style *style, struct err *e);
 
 #endif

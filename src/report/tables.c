@@ -22,7 +22,7 @@ static void column_titles(FILE *out, const struct view *v, const struct report_s
         fprintf(out, "  %*s", width, second);
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
-    fprintf(out, "  %*s  ", COUNT_COLUMNS, v->of_blocks ? "instructions" : "samples");
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, text_unit(v));
     if (heap)
         text_heap(out, v, NULL);
     fputs(rest, out);
@@ -120,7 +120,7 @@ bool report_flat(FILE *out, const struct view *v, const struct report_style *sty
         write_function(out, f, style, columns);
     }
     if (!v->samples)
-        fputs("no samples\n", out);
+        fprintf(out, "no %s\n", text_unit(v));
     if (left_out)
         fprintf(out, "%u more function%s not shown (--min 0 --limit 0 shows all)\n", left_out,
                 left_out == 1 ? " is" : "s are");
@@ -162,11 +162,12 @@ static void recording_row(FILE *out, const struct view *v, const struct report_s
     fprintf(out, "  %10s  ", text_duration(number, (double)cpu_ns));
 }
 
-static void recording_titles(FILE *out, const struct report_style *style, const char *rest)
+static void recording_titles(FILE *out, const struct view *v, const struct report_style *style,
+                             const char *rest)
 {
     text_colour(out, style, TEXT_DIM);
     fprintf(out, "%*s  %*s  %10s  %s", text_percent_width(style), "share", COUNT_COLUMNS,
-            "samples", "CPU time", rest);
+            text_unit(v), "CPU time", rest);
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
 }
@@ -218,7 +219,7 @@ void report_threads(FILE *out, const struct view *v, const struct report_style *
     uint64_t all = weight_of(v, VIEW_NONE, &cpu_ns);
     uint32_t count;
     struct row *rows = rows_of_threads(v, &count);
-    recording_titles(out, style, "     pid       tid  thread");
+    recording_titles(out, v, style, "     pid       tid  thread");
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_thread *t = &p->threads[rows[i].index];
         recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);
@@ -241,7 +242,7 @@ void report_phases(FILE *out, const struct view *v, const struct report_style *s
     const struct profile *p = v->profile;
     char number[TEXT_NUMBER_SIZE];
     uint64_t cpu_ns, all = weight_of(v, VIEW_NONE, &cpu_ns);
-    recording_titles(out, style, "   elapsed      times  phase");
+    recording_titles(out, v, style, "   elapsed      times  phase");
     for (uint32_t i = 0; i <= p->phase_count; i++) {
         uint64_t weight = 0;
         cpu_ns = 0;
@@ -279,7 +280,7 @@ void report_processes(FILE *out, const struct view *v, const struct report_style
     }
     if (rows)
         qsort(rows, count, sizeof *rows, row_compare);
-    recording_titles(out, style, "     pid    parent  command");
+    recording_titles(out, v, style, "     pid    parent  command");
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_process *process = &p->processes[rows[i].index];
         recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);

@@ -146,6 +146,11 @@ void text_heap(FILE *out, const struct view *v, const uint64_t *heap)
     fputs("  ", out);
 }
 
+const char *text_unit(const struct view *v)
+{
+    return v->of_blocks ? "instructions" : view_is_of_calls(v) ? "calls" : "samples";
+}
+
 double text_share(uint64_t part, uint64_t whole)
 {
     return whole ? 100 * (double)part / (double)whole : 0;

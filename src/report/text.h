@@ -30,6 +30,9 @@ size_t text_name(FILE *out, const char *name, size_t columns);
 /* The columns that text_name would use. */
 size_t text_name_width(const char *name, size_t columns);
 
+/* What the numbers of a view are: "samples", "instructions", "calls". */
+const char *text_unit(const struct view *v);
+
 /* Where a function is, to the line's end: its image, at most `columns` wide, and its source. */
 void text_place(FILE *out, const struct report_style *style, const struct view_function *f,
                 size_t columns);

@@ -172,7 +172,7 @@ void report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
     fprintf(out, "%*s  %*s", width, "total", width, "self");
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
-    fprintf(out, "  %*s  ", COUNT_COLUMNS, "samples");
+    fprintf(out, "  %*s  ", COUNT_COLUMNS, text_unit(v));
     if (t == &v->tree)
         text_heap(out, v, NULL);
     fputs(title, out);
@@ -180,7 +180,7 @@ void report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
     fputc('\n', out);
     print_nodes(&p);
     if (t->nodes[0].first_child == VIEW_NONE)
-        fputs("no samples\n", out);
+        fprintf(out, "no %s\n", text_unit(v));
     if (style->min > 0)
         fprintf(out, "branches below %.4g%% are not shown (--min)\n", style->min);
     if (p.cut)

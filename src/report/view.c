@@ -318,6 +318,11 @@ bool view_has_heap(const struct view *v)
     return !strcmp(v->profile->trigger, "malloc");
 }
 
+bool view_is_of_calls(const struct view *v)
+{
+    return v->profile->counts && !strcmp(v->profile->counts->tool, "calls");
+}
+
 bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e)
 {
     static const char *const names[] = { "allocated", "live", "peak" };

@@ -83,6 +83,9 @@ bool view_has_heap(const struct view *v);
 /* "allocated", "live" or "peak". */
 bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e);
 
+/* Whether samples are calls, all of them: of the tool "calls". */
+bool view_is_of_calls(const struct view *v);
+
 static inline bool view_is_refined(const struct view *v)
 {
     return v->samples != v->samples_all;

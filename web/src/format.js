@@ -44,10 +44,15 @@ export function shortName(name) {
   return depth === 0 ? short : name;
 }
 
+// What the numbers of the tree are.
+export function unit(data) {
+  return data.carrier === "exact" ? data.trigger : "samples";
+}
+
 // What `samples` samples stand for: a time, or a number of events.
 export function cost(samples, data) {
   const period = data.period || 0;
-  if (!period) return "";
+  if (!period || data.carrier === "exact") return "";
   if (data.unit === "nanoseconds") return duration(samples * period);
   return `${count(samples * period)} ${data.trigger || "events"}`;
 }
@@ -55,11 +60,13 @@ export function cost(samples, data) {
 // Below this many samples an activation is about as short as the period: others were not met at all.
 const CHEAP = 2;
 
-// What one call costs, by the mean number of samples of one; "< 1 ms" (a period) of many cheap ones.
+// What one call costs, by the mean number of samples of one; "< 1 ms" (a period) of many cheap ones. Of exact
+// calls: itself and those below it.
 // costPerCall: as in the JSON, without an interval for calls from several places taken together.
 export function call(costPerCall, data) {
   const inUnits = (samples) =>
-    data.unit === "nanoseconds" ? cost(samples, data) : `${Number(samples.toPrecision(3))} samples`;
+    data.unit === "nanoseconds" ? cost(samples, data) : `${count(Number(samples.toPrecision(3)))} ${unit(data)}`;
+  if (data.carrier === "exact") return { mean: inUnits(costPerCall.samples), interval: "" };
   if (costPerCall.samples < CHEAP) return { mean: `< ${inUnits(1)}`, interval: "" };
   const [low, high] = costPerCall.interval || [];
   return {

@@ -105,8 +105,8 @@ export class Graph {
     const { name, image, value, self, calls, cost } = d.data;
     const parts = [name];
     if (image) parts.push(image);
-    parts.push(this.bottomUp && d.depth > 0 ? "samples that end this way" : "total");
-    parts.push(`${format.percent(value, this.total)}, ${format.count(value)} samples`);
+    parts.push(this.bottomUp && d.depth > 0 ? `${format.unit(this.data)} that end this way` : "total");
+    parts.push(`${format.percent(value, this.total)}, ${format.count(value)} ${format.unit(this.data)}`);
     if (!this.bottomUp) parts.push(`self ${format.percent(self, this.total)}`);
     if (calls > 0) parts.push(`${format.count(calls)} calls${cost ? ` of ${format.call(cost, this.data).mean}` : ""}`);
     return parts.join(" · ");
@@ -138,7 +138,7 @@ export class Graph {
     const row = (label, samples) => [
       label,
       format.percent(samples, this.total),
-      `${format.count(samples)} samples`,
+      `${format.count(samples)} ${format.unit(this.data)}`,
       format.cost(samples, this.data),
     ];
     const rows = this.bottomUp

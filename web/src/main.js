@@ -268,7 +268,7 @@ class Page {
   }
 
   showFound(samples, all) {
-    element("found").textContent = `${format.percent(samples, all)} matched, ${format.count(samples)} samples`;
+    element("found").textContent = `${format.percent(samples, all)} matched, ${format.count(samples)} ${format.unit(this.data)}`;
   }
 }
 

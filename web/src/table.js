@@ -71,7 +71,7 @@ export class FunctionTable {
       const bar = document.createElement("i");
       const number = document.createElement("small");
       cell.className = "number";
-      cell.title = format.cost(samples, this.data);
+      cell.title = format.cost(samples, this.data) || `${format.count(samples)} ${format.unit(this.data)}`;
       bar.style.width = `${this.all > 0 ? (100 * samples) / this.all : 0}%`;
       number.textContent = format.count(samples);
       cell.append(bar, format.percent(samples, this.all), number);

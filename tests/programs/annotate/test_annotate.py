@@ -202,6 +202,24 @@ class Report(Case):
         self.assertNotIn("dropped", text)
         self.assertIn("all threads", self.run_penumbra("report", "--thread", "loop", path, status=2))
 
+    def test_exact_calls(self):
+        functions = [instructions(name)[0][0] for name in ("main", "twice", "collatz")]
+        path = self.write(*(f"c:{start:#x}:{calls}" for start, calls in zip(functions, (1, 2, 6600000))))
+        text = self.run_penumbra("report", "--tree", path)
+        self.assertRegex(text, r"total +self +calls  call path\n")
+        self.assertRegex(text, r"6,600,003  main \(1 call, each 6,600,003 calls\)")
+        self.assertRegex(text, r"6,600,002  twice \(2 calls, each 3,300,001 calls\)")
+        self.assertRegex(text, r"6,600,000  collatz \(6,600,000 calls, each 1 call\)")
+        self.assertRegex(self.run_penumbra("report", path), r"self +total +calls  function")
+        self.assertRegex(self.run_penumbra("report", "--by-thread", path), r"share +calls +CPU time")
+        text = self.run_penumbra("report", "--calls", path)
+        self.assertRegex(text, r"2 +3,300,001 calls +twice")
+        self.assertRegex(text, r"6,600,000 +1 call +collatz")
+        for text in (text, self.run_penumbra("report", "--tree", "--calls", "--by-thread", path)):
+            self.assertNotRegex(text, "samples|interval|cheap|<")
+        got = json.loads(self.run_penumbra("report", "--json", path))
+        self.assertEqual(got["functions"][0]["cost_per_call"], {"samples": 1, "interval": [1, 1]})
+
     def test_compare(self):
         a = self.write(self.block(0, 3, 60), self.block(5, 5, 40), name="a.pnb")
         b = self.write(self.block(0, 3, 30), self.block(6, 6, 30), name="b.pnb")

@@ -4,6 +4,7 @@
  *   b:OFFSET:BYTES:INSTRUCTIONS:COUNT   a block
  *   e:FROM:TO:COUNT                     an edge
  *   s:OFFSET:SAMPLES                    samples (then there is no engine)
+ *   c:OFFSET:CALLS                      calls of a function, by that of the c: before (then all are c:)
  *   n:NANOSECONDS                       the native CPU time
  *   t:NANOSECONDS                       CPU time of the thread
  *   r:REASON:COUNT                      stops
@@ -71,6 +72,13 @@ static void add(struct profile *p, const char *what)
             (struct profile_node){.subtree = 1, .offset = v[0], .self = v[1]};
         t->nodes[0].subtree++;
         t->taken = t->weight += v[1];
+    } else if (what[0] == 'c' && n == 2) {
+        t->nodes[t->node_count] = (struct profile_node){
+            .parent = t->node_count - 1, .offset = v[0], .self = v[1], .calls = v[1]};
+        for (uint32_t i = 0; i <= t->node_count; i++)
+            t->nodes[i].subtree++;
+        t->node_count++;
+        t->weight += v[1];
     } else if (sscanf(what, "n:%" SCNu64, &v[0]) == 1) {
         c->native_ns = v[0];
     } else if (sscanf(what, "t:%" SCNu64, &v[0]) == 1) {
@@ -89,17 +97,17 @@ int main(int argc, char **argv)
 {
     struct err e = {0};
     struct profile *p = profile_new();
-    bool sampled = argc > 4 && argv[4][0] == 's';
+    bool sampled = argc > 4 && argv[4][0] == 's', calls = argc > 4 && argv[4][0] == 'c';
     if (argc < 4 || argc > MOST)
         return 2;
     set(&p->command, "loop");
-    set(&p->trigger, sampled ? "cpu" : "instructions");
+    set(&p->trigger, sampled ? "cpu" : calls ? "calls" : "instructions");
     set(&p->unit, sampled ? "nanoseconds" : "events");
     p->period = sampled ? 1000000 : 1;
     set_image(p, argv[2], argv[3]);
     set_thread(p);
     if (!sampled) {
-        p->counts = profile_counts_new("exact", "edges");
+        p->counts = profile_counts_new("exact", calls ? "calls" : "edges");
         p->counts->blocks = calloc(MOST, sizeof *p->counts->blocks);
         p->counts->edges = calloc(MOST, sizeof *p->counts->edges);
     }
