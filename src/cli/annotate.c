@@ -23,7 +23,7 @@ static const char usage[] =
     "executions if FILE has exact counts.\n"
     "\n"
     "FUNCTION is a name, with or without parameters, a regular expression that only one function\n"
-    "matches, or a place in it: IMAGE+0xOFFSET.\n"
+    "matches, or a place in it: IMAGE+0xOFFSET. A function's name means itself, not its clones.\n"
     "\n"
     "Options\n"
     "      --json             as JSON (docs/json.md)\n"

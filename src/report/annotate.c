@@ -9,13 +9,14 @@
 #include "symbols/code.h"
 #include "x86/format.h"
 
-enum { LISTED = 10, NAME_SIZE = 200 };
+enum { LISTED = 10, LIST_SIZE = 512, NAME_SIZE = 200 };
 
 /* ---- which function ---- */
 
 struct place {
     uint32_t image;
-    uint64_t address; /* in the function */
+    uint64_t address;        /* in the function */
+    char others[LIST_SIZE]; /* that the pattern names, too */
 };
 
 static bool find_image(const struct view *v, const char *name, size_t length, uint32_t *image)
@@ -42,23 +43,45 @@ static bool find_place(const struct view *v, const char *pattern, struct place *
     return !*end && plus[3] && find_image(v, pattern, (size_t)(plus - pattern), &out->image);
 }
 
-static bool fail_ambiguous(const struct view *v, const bool *chosen, const char *pattern,
-                           uint32_t count, struct err *e)
+/* The first of those chosen. */
+static void list_chosen(const struct view *v, const bool *chosen, char *out, size_t size)
 {
-    char list[512] = "";
     size_t used = 0;
     uint32_t listed = 0;
-    for (uint32_t i = 0; i < v->function_count && listed < LISTED; i++) {
+    out[0] = 0;
+    for (uint32_t i = 0; i < v->function_count && listed <= LISTED; i++) {
         const struct view_function *f = &v->functions[i];
         if (!chosen[i])
             continue;
-        int n = snprintf(list + used, sizeof list - used, "%s%s (%s+0x%" PRIx64 ")",
-                         listed++ ? ", " : "", f->name, f->image_name, f->start);
-        used += n > 0 && (size_t)n < sizeof list - used ? (size_t)n : sizeof list - used - 1;
+        int n = listed == LISTED ? snprintf(out + used, size - used, ", ...")
+                                 : snprintf(out + used, size - used, "%s%s (%s+0x%" PRIx64 ")",
+                                            listed ? ", " : "", f->name, f->image_name, f->start);
+        used += n > 0 && (size_t)n < size - used ? (size_t)n : size - used - 1;
+        listed++;
     }
-    return err_set(e, ERR_USAGE, "%" PRIu32 " functions of this profile are named or match \"%s\": %s%s;"
-                   " name one, or give its image+0xoffset", count, pattern, list,
-                   count > listed ? ", ..." : "");
+}
+
+static bool fail_ambiguous(const struct view *v, const bool *chosen, const char *pattern,
+                           uint32_t count, struct err *e)
+{
+    char list[LIST_SIZE];
+    list_chosen(v, chosen, list, sizeof list);
+    return err_set(e, ERR_USAGE, "%" PRIu32 " functions of this profile are named or match \"%s\": %s;"
+                   " name one, or give its image+0xoffset", count, pattern, list);
+}
+
+/* Of functions and their clones the one that has the very name is meant: *at, and no longer in `chosen`. */
+static bool take_whole(const struct view *v, bool *chosen, const char *pattern, uint32_t *at)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (chosen[i] && view_is_whole_name(v->functions[i].name, pattern)) {
+            *at = i;
+            count++;
+        }
+    if (count == 1)
+        chosen[*at] = false;
+    return count == 1;
 }
 
 /* Of several, those that only call others are not meant, and neither is what stands for no code. */
@@ -81,14 +104,17 @@ static bool find_observed(const struct view *v, const char *pattern,
 {
     const struct profile_values *values = v->profile->values;
     struct value_reader *r = value_reader_new(v, options);
-    bool found = false;
-    for (uint32_t i = 0; r && !found && i < values->hotlist_count; i++) {
+    bool found = false, whole = false;
+    for (uint32_t i = 0; r && !whole && i < values->hotlist_count; i++) {
         char name[NAME_SIZE];
         value_function(r, values->hotlists[i].image, values->hotlists[i].offset, name, sizeof name);
         size_t length = strcspn(name, "(");
-        found = name[0] && (strcmp(name, pattern) == 0 ||
-                            (strlen(pattern) == length && !memcmp(name, pattern, length)));
-        *out = (struct place){values->hotlists[i].image, values->hotlists[i].offset};
+        whole = name[0] && view_is_whole_name(name, pattern);
+        if (!whole && (found || !name[0] || strlen(pattern) != length || memcmp(name, pattern, length) != 0))
+            continue;
+        found = true;
+        out->image = values->hotlists[i].image;
+        out->address = values->hotlists[i].offset;
     }
     value_reader_free(r);
     return found;
@@ -110,8 +136,10 @@ static bool find_function(const struct view *v, const char *pattern,
     }
     for (uint32_t i = 0; i < v->function_count; i++)
         at = chosen[i] ? i : at;
-    bool ok = count == 1;
-    if (count > 1)
+    bool whole = count > 1 && take_whole(v, chosen, pattern, &at), ok = count == 1 || whole;
+    if (whole)
+        list_chosen(v, chosen, out->others, sizeof out->others);
+    else if (count > 1)
         fail_ambiguous(v, chosen, pattern, count, e);
     else if (!count)
         err_set(e, ERR_USAGE, "no function with counts in this profile is named or matches \"%s\"; "
@@ -120,7 +148,8 @@ static bool find_function(const struct view *v, const char *pattern,
     free(chosen);
     if (!ok)
         return false;
-    *out = (struct place){v->functions[at].image, v->functions[at].start};
+    out->image = v->functions[at].image;
+    out->address = v->functions[at].start;
     if (out->image < v->profile->image_count)
         return true;
     return err_set(e, ERR_USAGE, "\"%s\" has no code in a file: it was made while the program ran, or "
@@ -334,9 +363,13 @@ struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t
 struct annotation *annotate(const struct view *v, const char *pattern,
                             const struct symbols_options *options, struct err *e)
 {
-    struct place place;
-    return find_function(v, pattern, options, &place, e)
-               ? annotate_place(v, place.image, place.address, options, e) : NULL;
+    struct place place = {.others = ""};
+    if (!find_function(v, pattern, options, &place, e))
+        return NULL;
+    struct annotation *a = annotate_place(v, place.image, place.address, options, e);
+    if (a && place.others[0])
+        a->others = strdup(place.others);
+    return a;
 }
 
 void annotation_free(struct annotation *a)
@@ -348,6 +381,7 @@ void annotation_free(struct annotation *a)
     free(a->lines);
     free(a->function);
     free(a->image);
+    free(a->others);
     sources_free(a->sources);
     value_reader_free(a->values);
     free(a);

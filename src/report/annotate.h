@@ -29,6 +29,7 @@ struct annotation_line {
 
 struct annotation {
     char *function, *image;
+    char *others; /* functions that the pattern names, too; NULL: none */
     uint64_t start, end;
     bool executions; /* counts are executions, not samples */
     bool cut;        /* at ANNOTATION_BYTES_MAX */
@@ -41,8 +42,8 @@ struct annotation {
 };
 
 /* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset", any
- * place of the image. Errors: nothing, or more than one function is named so; its code cannot be
- * read. */
+ * place of the image. Of several the one of which it is the whole name (view_is_whole_name). Errors: nothing, or more
+ * than one function is named so; its code cannot be read. */
 struct annotation *annotate(const struct view *v, const char *pattern,
                             const struct symbols_options *options, struct err *e);
 /* The same for the function around a link-time address of an image. */

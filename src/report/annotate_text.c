@@ -93,6 +93,11 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
     fprintf(out, " 0x%" PRIx64 " to 0x%" PRIx64 ": %s %s\n", a->start, a->end,
             text_count(number, a->total),
             a->executions ? "instructions executed" : a->total == 1 ? "sample" : "samples");
+    if (a->others) {
+        fputs("not shown: ", out);
+        text_name(out, a->others, 0);
+        fputc('\n', out);
+    }
     if (a->cut)
         fprintf(out, "only the first %u bytes are shown\n", ANNOTATION_BYTES_MAX);
     fputc('\n', out);

@@ -11,6 +11,19 @@ static bool is_base_name(const char *name, const char *pattern)
     return !strncmp(name, pattern, length) && (name[length] == '(' || name[length] == '<');
 }
 
+bool view_is_whole_name(const char *name, const char *pattern)
+{
+    size_t depth = 0, length = strlen(pattern);
+    if (strncmp(name, pattern, length) != 0 || (name[length] && name[length] != '('))
+        return false;
+    for (name += length; *name; name++) {
+        depth += *name == '(';
+        if (*name == ')' && --depth == 0)
+            return !name[1] || (name[1] == ' ' && name[2] != '[');
+    }
+    return !depth;
+}
+
 enum match_kind { MATCH_EXACT, MATCH_BASE, MATCH_REGEX };
 
 static uint32_t match_all(const struct view *v, const char *pattern, enum match_kind kind,

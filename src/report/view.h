@@ -99,6 +99,10 @@ uint32_t *view_order(const struct view *v, uint32_t *count, struct err *e);
  * function, to free(). NULL on error; *count may be 0. */
 bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e);
 
+/* Whether a name is the pattern, or that with parameters and qualifiers: not a clone of such a function, nor what is
+ * declared in it. */
+bool view_is_whole_name(const char *name, const char *pattern);
+
 /* Adds a node to a tree; VIEW_NONE without memory. */
 uint32_t view_tree_add(struct view_tree *t, uint32_t parent, uint32_t function, bool inlined);
 /* Links children under their parents by descending total. */

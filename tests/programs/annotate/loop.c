@@ -20,6 +20,17 @@ __attribute__((noinline)) static unsigned twice(unsigned n)
     return collatz(n) + collatz(n + 1);
 }
 
+/* What C++ compilers make of one function, by its symbols: fib(int), a part of it for OpenMP, a lambda
+ * in it; and of another one two overloads. */
+#define NAMED(name, symbol)                                                                        \
+    __attribute__((noinline, used)) static unsigned name(unsigned n) __asm__(symbol);                \
+    static unsigned name(unsigned n) { return collatz(n) + 1; }
+NAMED(fib, "_Z3fibi")
+NAMED(fib_omp, "_Z3fibi._omp_fn.0")
+NAMED(fib_lambda, "_ZZ3fibiENKUlvE_clEv")
+NAMED(two_int, "_Z3twoi")
+NAMED(two_long, "_Z3twol")
+
 int main(int argc, char **argv)
 {
     (void)argv;

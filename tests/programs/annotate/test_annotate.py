@@ -137,6 +137,25 @@ class Annotate(Case):
         for usage in ([], [path], [path, "collatz", "more"], ["--jsn", path, "collatz"]):
             self.assertIn("penumbra annotate: ", self.run_penumbra("annotate", *usage, status=2))
 
+    def test_names_of_one_function_and_its_parts(self):
+        start = {symbol: instructions(symbol)[0][0] for symbol in ("_Z3fibi", "_Z3fibi._omp_fn.0",
+                                                                  "_ZZ3fibiENKUlvE_clEv", "_Z3twoi", "_Z3twol")}
+        parts = [f"b:{at:#x}:1:1:{i + 1}" for i, at in enumerate(start.values())]
+        path = self.write(*parts)
+        got = self.annotate(path, "fib")
+        self.assertEqual((got["function"], int(got["start"], 16)), ("fib(int)", start["_Z3fibi"]))
+        text = self.run_penumbra("annotate", path, "fib")
+        place = f"{os.path.basename(LOOP)}+"
+        for name, symbol in (("fib(int) [clone ._omp_fn.0]", "_Z3fibi._omp_fn.0"),
+                             ("fib(int)::{lambda()#1}::operator()() const", "_ZZ3fibiENKUlvE_clEv")):
+            self.assertRegex(text, rf"\nnot shown: .*{re.escape(name)} \({re.escape(place)}{start[symbol]:#x}\)")
+            self.assertEqual(self.annotate(path, name)["function"], name)
+        self.assertNotIn("not shown", self.run_penumbra("annotate", path, "fib(int)"))
+        message = self.run_penumbra("annotate", path, "two", status=2)
+        self.assertIn("2 functions", message)
+        clones = self.write(*parts[1:3], name="clones.pnb")
+        self.assertIn("2 functions", self.run_penumbra("annotate", clones, "fib", status=2))
+
     def test_files_that_are_not_there(self):
         gone = os.path.join(self.directory.name, "gone")
         shutil.copy(LOOP, gone)
