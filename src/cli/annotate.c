@@ -10,6 +10,7 @@
 #include "cli/style.h"
 #include "cli/suggest.h"
 #include "report/annotate.h"
+#include "report/from_edges.h"
 
 struct arguments {
     const char *input, *function;
@@ -98,7 +99,8 @@ int command_annotate(int argc, char **argv)
         return 0;
     }
     struct profile *profile = open_profile(a.input, &e);
-    struct symbols *symbols = profile ? symbols_load_with(profile, &a.symbols, &e) : NULL;
+    bool known = profile && blocks_from_edges(profile, &a.symbols, &e);
+    struct symbols *symbols = known ? symbols_load_with(profile, &a.symbols, &e) : NULL;
     struct view *view = symbols ? view_build(profile, symbols, &physical, &e) : NULL;
     struct annotation *annotation = view ? annotate(view, a.function, &a.symbols, &e) : NULL;
     bool ok = annotation != NULL;

@@ -19,6 +19,7 @@
 #include "report/paths.h"
 #include "report/streams.h"
 #include "report/expand.h"
+#include "report/from_edges.h"
 #include "report/html.h"
 #include "report/ranks.h"
 #include "report/report.h"
@@ -521,7 +522,8 @@ static bool side_open(struct side *s, const struct arguments *a, const char *pha
     if (s->profile && a->html && s->profile->counts && s->profile->counts->paths &&
         names.detail == SYMBOLS_FUNCTIONS)
         names.detail = SYMBOLS_LINES;
-    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)))
+    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
+        blocks_from_edges(s->profile, &names, e))
         s->symbols = symbols_load_with(s->profile, &names, e);
     if (s->symbols)
         s->view = view_build(s->profile, s->symbols, &a->view, e);

@@ -48,6 +48,8 @@ struct profile_counts {
     struct latency latencies[LATENCY_KIND_COUNT];
     struct profile_block *blocks; /* by (image + 2, process, offset, bytes, instructions) */
     uint32_t block_count;
+    bool from_edges; /* `blocks` and `instructions` were derived by a reader (report/from_edges.h): in no file */
+    uint64_t unread; /* then edges into code that could not be read */
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
     struct profile_paths *paths;  /* NULL: none were observed */

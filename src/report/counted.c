@@ -64,6 +64,11 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
     if (c->counted)
         fprintf(out, ": %s instructions", text_count(number, c->instructions));
     fputs(c->bursts ? ", counted within bursts\n" : "\n", out);
+    if (c->from_edges)
+        fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD, "");
+    if (c->unread)
+        fprintf(out, "%*s%s transfers went to code that cannot be read: it is in none\n", FIELD, "",
+                text_count(number, c->unread));
     if (strcmp(c->carrier, "exact") != 0)
         return;
     field(out, style, "slowdown");
@@ -307,6 +312,8 @@ static void json_totals(struct json *j, const struct view *v)
     double slowdown = profile_counts_slowdown(c, totals.cpu_ns);
     json_key_string(j, "carrier", c->carrier);
     json_key_string(j, "tool", c->tool);
+    if (c->from_edges)
+        json_key_u64(j, "unread_transfers", c->unread);
     if (!v->profile->values) { /* then it is what was observed of them */
         json_key(j, "instructions");
         if (c->counted)

@@ -1,4 +1,5 @@
 /* A function whose instructions are known: a loop with a branch that is taken or not. */
+#include <signal.h>
 #include <stdio.h>
 
 __attribute__((noinline)) static unsigned collatz(unsigned n)
@@ -31,9 +32,23 @@ NAMED(fib_lambda, "_ZZ3fibiENKUlvE_clEv")
 NAMED(two_int, "_Z3twoi")
 NAMED(two_long, "_Z3twol")
 
+static volatile unsigned handled;
+
+static void handle(int number)
+{
+    handled += collatz((unsigned)number);
+    if (handled & 1)
+        handled++;
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
+    if (argc > 1) {
+        signal(SIGUSR1, handle);
+        for (int i = 0; i < 100; i++)
+            raise(SIGUSR1);
+    }
     printf("%u\n", twice((unsigned)argc + 26));
     return 0;
 }

@@ -102,6 +102,44 @@ class Annotate(Case):
         self.assertEqual((line["left"], line["taken"]), (40, 30))
         self.assertIn("[75.0% taken]", self.run_penumbra("annotate", path, "collatz"))
 
+    def record(self, tool):
+        path = os.path.join(self.directory.name, tool)
+        self.run_penumbra("record", "-q", "--exact", "--tool", tool, "-o", path, "--", LOOP, "signals")
+        return path
+
+    def test_executions_of_recorded_edges_are_those_of_blocks(self):
+        blocks, edges = self.record("blocks"), self.record("edges")
+        for function in ("main", "twice", "collatz", "handle"):
+            of_blocks, of_edges = self.annotate(blocks, function), self.annotate(edges, function)
+            self.assertGreater(of_blocks["total"], 0)
+            for a, b in zip(of_blocks["instructions"], of_edges["instructions"], strict=True):
+                self.assertEqual((a["offset"], a["count"]), (b["offset"], b["count"]), function)
+            self.assertEqual((of_edges["unit"], of_edges["total"]), ("executions", of_blocks["total"]))
+        reports = [json.loads(self.run_penumbra("report", "--json", path)) for path in (blocks, edges)]
+        tables = [{f["name"]: f["self"] for f in r["functions"] if f["image"] == os.path.basename(LOOP)} for r in reports]
+        self.assertEqual(*tables)
+        self.assertEqual((reports[1]["unread_transfers"], reports[1]["instructions"]), (0, None))
+        text = self.run_penumbra("report", edges)
+        self.assertIn("derived from transfers of control", text)
+        self.assertRegex(text, r"self +total +instructions  function")
+        self.assertNotIn("derived", self.run_penumbra("report", blocks))
+
+    def test_edges_without_code(self):
+        start = self.code[0][0]
+        path = self.write(f"e:{self.code[2][0]:#x}:{start:#x}:7", image="/gone/loop")
+        text = self.run_penumbra("report", path)
+        self.assertIn("7 transfers went to code that cannot be read", text)
+        self.assertNotIn("instructions  function", text)
+
+    def test_entries_without_edges(self):
+        """What leaves a run and did not come there by edges began at the function's beginning."""
+        lines = self.annotate(self.write(self.block(0, 0, 1)))["instructions"]
+        last = next(i for i, line in enumerate(lines) if line["text"].startswith("j"))
+        path = self.write(f"e:{self.code[last][0]:#x}:{self.code[last + 1][0]:#x}:7",
+                          f"e:{self.code[-1][0]:#x}:{self.code[last][0]:#x}:2", name="b.pnb")
+        counts = [line["count"] for line in self.annotate(path)["instructions"]]
+        self.assertEqual(counts[:last + 2], [5] * last + [7, 7])
+
     def test_calls_are_named(self):
         start = instructions("twice")[0][0]
         text = self.run_penumbra("annotate", self.write(f"b:{start:#x}:1:1:1"), "twice")

@@ -1,0 +1,258 @@
+#include "report/from_edges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "symbols/code.h"
+#include "x86/insn.h"
+
+enum { RUN_MOST = 1 << 24, LATE_RUN_MOST = 1 << 16 }; /* bytes */
+
+struct run {
+    uint64_t last; /* its last instruction */
+    uint32_t bytes, instructions; /* 0: there is no code */
+    bool system;   /* a system call ends it */
+};
+
+/* Where edges lead to, where they come from, or what is behind a system call. */
+struct point {
+    uint32_t image;
+    uint64_t address, count;
+    uint64_t in;    /* of where edges come from: executions that are in blocks */
+    struct run run; /* from here on */
+};
+
+struct points {
+    struct point *list; /* by image and address */
+    uint32_t count;
+};
+
+struct deriver {
+    struct profile *p;
+    struct symbols_options options;
+    struct code **codes; /* by image; NULL: it cannot be read */
+    bool *tried;
+    struct points to, from, behind;
+};
+
+static struct code *code_of(struct deriver *d, uint32_t image)
+{
+    struct err ignored = { 0 };
+    if (image >= d->p->image_count)
+        return NULL;
+    if (!d->tried[image])
+        d->codes[image] = code_open(&d->p->images[image], &d->options, &ignored);
+    d->tried[image] = true;
+    return d->codes[image];
+}
+
+/* ---- points ---- */
+
+static int compare_points(const void *a, const void *b)
+{
+    const struct point *x = a, *y = b;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void settle(struct points *points)
+{
+    uint32_t kept = 0;
+    if (points->count)
+        qsort(points->list, points->count, sizeof *points->list, compare_points);
+    for (uint32_t i = 0; i < points->count; i++) {
+        struct point *last = kept ? &points->list[kept - 1] : NULL;
+        if (last && compare_points(last, &points->list[i]) == 0)
+            last->count = add_saturated(last->count, points->list[i].count);
+        else
+            points->list[kept++] = points->list[i];
+    }
+    points->count = kept;
+}
+
+static void add_point(struct points *points, uint32_t image, uint64_t address, uint64_t count)
+{
+    points->list[points->count++] = (struct point){ .image = image, .address = address, .count = count };
+}
+
+static struct point *find_from(struct deriver *d, uint32_t image, uint64_t address)
+{
+    const struct point key = { .image = image, .address = address };
+    return d->from.count ? bsearch(&key, d->from.list, d->from.count, sizeof key, compare_points) : NULL;
+}
+
+/* ---- runs ---- */
+
+static bool ends_run(enum x86_kind kind)
+{
+    return (kind >= X86_JCC && kind <= X86_RET) || kind == X86_UD;
+}
+
+/* The engine stops before it, or it is no instruction. */
+static bool is_no_part(enum x86_kind kind)
+{
+    return kind <= X86_TRUNCATED || kind == X86_FAR || kind == X86_NEAR16 || kind == X86_SYSENTER ||
+           kind == X86_INT || kind == X86_TSX || kind == X86_OTHER;
+}
+
+/* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing is decoded twice.
+ * late: system calls do not end it. */
+static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bool late, const struct point *next,
+                           const struct point *end)
+{
+    size_t available = 0;
+    struct code *code = code_of(d, image);
+    const uint8_t *bytes = code ? code_bytes(code, start, &available) : NULL;
+    struct run run = { 0 };
+    while (bytes && run.bytes < (late ? LATE_RUN_MOST : RUN_MOST)) {
+        struct x86_insn insn;
+        uint64_t at = start + run.bytes;
+        while (next < end && next->image == image && next->address < at)
+            next++;
+        if (next < end && next->image == image && next->address == at && next->run.bytes &&
+            next->run.bytes < RUN_MOST) {
+            run.last = next->run.last;
+            run.system = next->run.system;
+            run.bytes += next->run.bytes;
+            run.instructions += next->run.instructions;
+            break;
+        }
+        unsigned length = x86_decode_as(bytes + run.bytes, available - run.bytes, &insn);
+        if (!length || is_no_part(insn.kind))
+            break;
+        run.last = at;
+        run.bytes += length;
+        run.instructions++;
+        run.system = insn.kind == X86_SYSCALL && !late;
+        if (ends_run(insn.kind) || run.system)
+            break;
+    }
+    return run;
+}
+
+static void find_runs(struct deriver *d, struct points *points, bool late)
+{
+    for (uint32_t i = points->count; i-- > 0;) {
+        struct point *at = &points->list[i];
+        at->run = run_from(d, at->image, at->address, late, at + 1, points->list + points->count);
+    }
+}
+
+/* ---- blocks ---- */
+
+static void add_block(struct deriver *d, uint32_t image, uint64_t start, const struct run *run, uint64_t count)
+{
+    struct profile_counts *c = d->p->counts;
+    struct point *from = find_from(d, image, run->last);
+    if (from)
+        from->in = add_saturated(from->in, count);
+    if (!count)
+        return;
+    c->blocks[c->block_count++] = (struct profile_block){
+        .image = image, .offset = start, .bytes = run->bytes, .instructions = run->instructions, .count = count };
+    c->instructions = add_saturated(c->instructions, multiply_saturated(count, run->instructions));
+}
+
+/* How often the last instruction was executed that is in no block. */
+static uint64_t missing(const struct point *from)
+{
+    return from && from->count > from->in ? from->count - from->in : 0;
+}
+
+static void add_entered(struct deriver *d)
+{
+    struct profile_counts *c = d->p->counts;
+    find_runs(d, &d->to, false);
+    for (uint32_t i = 0; i < d->to.count; i++) {
+        const struct point *to = &d->to.list[i];
+        if (!to->run.bytes) {
+            c->unread = add_saturated(c->unread, to->count);
+            continue;
+        }
+        add_block(d, to->image, to->address, &to->run, to->count);
+        if (to->run.system)
+            add_point(&d->behind, to->image, to->address + to->run.bytes, 0);
+    }
+}
+
+static void add_behind_system_calls(struct deriver *d)
+{
+    settle(&d->behind);
+    find_runs(d, &d->behind, true);
+    for (uint32_t i = 0; i < d->behind.count; i++) {
+        const struct point *at = &d->behind.list[i];
+        if (at->run.bytes)
+            add_block(d, at->image, at->address, &at->run, missing(find_from(d, at->image, at->run.last)));
+    }
+}
+
+static void add_entered_without_edge(struct deriver *d)
+{
+    for (uint32_t i = 0; i < d->from.count; i++) {
+        const struct point *from = &d->from.list[i];
+        struct code *code = missing(from) ? code_of(d, from->image) : NULL;
+        struct code_function f;
+        if (!code)
+            continue;
+        if (!code_function(code, from->address, &f))
+            f.start = from->address;
+        struct run run = run_from(d, from->image, f.start, true, NULL, NULL);
+        if (run.last != from->address) {
+            f.start = from->address;
+            run = run_from(d, from->image, f.start, true, NULL, NULL);
+        }
+        if (run.bytes)
+            add_block(d, from->image, f.start, &run, missing(from));
+    }
+}
+
+static bool make(struct deriver *d)
+{
+    struct profile_counts *c = d->p->counts;
+    size_t images = (size_t)d->p->image_count + 1, edges = c->edge_count;
+    d->codes = calloc(images, sizeof *d->codes);
+    d->tried = calloc(images, sizeof *d->tried);
+    d->to.list = calloc(edges, sizeof *d->to.list);
+    d->from.list = calloc(edges, sizeof *d->from.list);
+    d->behind.list = calloc(edges, sizeof *d->behind.list);
+    struct profile_block *blocks = calloc(3 * edges, sizeof *blocks);
+    if (!d->codes || !d->tried || !d->to.list || !d->from.list || !d->behind.list || !blocks) {
+        free(blocks);
+        return false;
+    }
+    free(c->blocks);
+    c->blocks = blocks;
+    c->from_edges = true;
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        const struct profile_edge *edge = &c->edges[i];
+        add_point(&d->to, edge->to_image, edge->to, edge->count);
+        add_point(&d->from, edge->from_image, edge->from, edge->count);
+    }
+    settle(&d->to);
+    settle(&d->from);
+    add_entered(d);
+    add_behind_system_calls(d);
+    add_entered_without_edge(d);
+    return profile_counts_settle(c);
+}
+
+bool blocks_from_edges(struct profile *p, const struct symbols_options *options, struct err *e)
+{
+    const struct profile_counts *c = p->counts;
+    if (!c || c->block_count || !c->edge_count || strcmp(c->carrier, "exact") != 0)
+        return true;
+    struct deriver d = { .p = p, .options = *options };
+    d.options.detail = SYMBOLS_QUICK;
+    bool ok = make(&d);
+    for (uint32_t i = 0; d.codes && i < p->image_count; i++)
+        if (d.codes[i])
+            code_close(d.codes[i]);
+    free(d.codes);
+    free(d.tried);
+    free(d.to.list);
+    free(d.from.list);
+    free(d.behind.list);
+    return ok || err_set(e, ERR_INTERNAL, "cannot make blocks of edges: out of memory");
+}
