@@ -80,8 +80,14 @@ static uint32_t function_intern(struct builder *b, const struct view_function *k
         return VIEW_NONE;
     size_t at = function_hash(key) & (b->functions.size - 1);
     for (; b->functions.slots[at]; at = (at + 1) & (b->functions.size - 1))
-        if (function_equal(&v->functions[b->functions.slots[at] - 1], key))
+        if (function_equal(&v->functions[b->functions.slots[at] - 1], key)) {
+            struct view_function *found = &v->functions[b->functions.slots[at] - 1];
+            if (key->start_self > found->start_self) {
+                found->start = key->start;
+                found->start_self = key->start_self;
+            }
             return b->functions.slots[at] - 1;
+        }
     if (v->function_count == v->function_capacity) {
         uint32_t capacity = v->function_capacity ? v->function_capacity * 2 : 256;
         struct view_function *grown = reallocarray(v->functions, capacity, sizeof *grown);
@@ -149,6 +155,7 @@ static uint32_t frame_function(struct builder *b, const struct profile_node *n,
         .file = lines ? frame->file : "",
         .line = lines ? frame->line : 0,
         .start = frame->start ? frame->start : n->offset,
+        .start_self = n->self,
     };
     if (!lines)
         key.file = "";
@@ -248,12 +255,13 @@ static bool blocks_add(struct builder *b)
     const struct profile *p = b->view->profile;
     for (uint32_t i = 0; i < p->counts->block_count; i++) {
         const struct profile_block *block = &p->counts->blocks[i];
-        struct profile_node n = { .image = block->image, .offset = block->offset };
+        struct profile_node n = { .image = block->image, .offset = block->offset,
+                                  .self = multiply_saturated(block->count, block->instructions) };
         uint32_t node = frames_add(b, 0, &p->processes[block->process], &n);
         if (node == VIEW_NONE)
             return false;
         uint64_t *self = &b->view->tree.nodes[node].self;
-        *self = add_saturated(*self, multiply_saturated(block->count, block->instructions));
+        *self = add_saturated(*self, n.self);
     }
     b->view->effective = (double)p->counts->instructions;
     return true;

@@ -23,7 +23,9 @@ struct view_function {
     const char *file; /* "" unless the view is by line */
     uint32_t line;    /* 0 unless the view is by line */
     uint32_t image;   /* as in profile_node.image */
-    uint64_t start;   /* link-time address of the function, or of its first sample if unknown */
+    uint64_t start;   /* link-time address of the function, of the part of it with the most samples at one place (a
+                         cold part has the same name), or of a sample if unknown */
+    uint64_t start_self; /* the samples at that place */
     uint64_t self, total;
     uint64_t heap[3]; /* own, by enum view_heap, whichever of them `self` is */
     uint64_t calls; /* edges counted (calls.h): of all its nodes */

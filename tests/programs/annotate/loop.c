@@ -29,6 +29,8 @@ __attribute__((noinline)) static unsigned twice(unsigned n)
 NAMED(fib, "_Z3fibi")
 NAMED(fib_omp, "_Z3fibi._omp_fn.0")
 NAMED(fib_lambda, "_ZZ3fibiENKUlvE_clEv")
+NAMED(seldom, "_Z4workv.cold") /* before what it is a part of, as linkers have it */
+NAMED(often, "_Z4workv")
 NAMED(two_int, "_Z3twoi")
 NAMED(two_long, "_Z3twol")
 

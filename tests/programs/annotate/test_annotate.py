@@ -194,6 +194,17 @@ class Annotate(Case):
         clones = self.write(*parts[1:3], name="clones.pnb")
         self.assertIn("2 functions", self.run_penumbra("annotate", clones, "fib", status=2))
 
+    def test_cold_parts(self):
+        """Of a function and its cold part, which have one name, the one with more counts is shown."""
+        cold, work = instructions("_Z4workv.cold")[0][0], instructions("_Z4workv")[0][0]
+        self.assertLess(cold, work)
+        for kind in ("b:{:#x}:1:1:{}", "s:{:#x}:{}"):
+            for counts in ((2, 9), (9, 2)):
+                path = self.write(*(kind.format(*place) for place in zip((cold, work), counts)))
+                got = self.annotate(path, "work")
+                self.assertEqual((got["function"], got["total"]), ("work()", 9))
+                self.assertEqual(int(got["start"], 16), work if counts[1] == 9 else cold)
+
     def test_files_that_are_not_there(self):
         gone = os.path.join(self.directory.name, "gone")
         shutil.copy(LOOP, gone)
