@@ -128,15 +128,9 @@ static bool check_subject(struct recording *r, struct err *e)
            record_rank_output(o->output, &r->rank, r->attach.name, o->pid, r->shown, e);
 }
 
-/* A timer belongs to the thread that makes it; and functions that are bound already are not ours. */
+/* A timer belongs to the thread that makes it. */
 static bool check_mechanism(const struct recording *r, struct err *e)
 {
-    if (r->options.pid && event_family(r->options.event))
-        return err_set(e, ERR_NO_TRIGGER, "-e %s needs libpenumbra-rt.so from the program's start on; "
-                       "start it with penumbra record", r->options.event->name);
-    if (r->options.pid && record_options_family(&r->options))
-        return err_set(e, ERR_NO_TRIGGER, "--log-input needs libpenumbra-rt.so from the program's start on; "
-                       "start it with penumbra record");
     if (!r->options.pid || r->config.mechanism == MECHANISM_PERF)
         return true;
     return err_set(e, ERR_NO_TRIGGER, "perf events cannot be used here, and a running process can be "

@@ -148,7 +148,7 @@ bool record_engine_baseline(struct record_engine *r, const char *text, struct er
     return true;
 }
 
-static bool tool_fits(const struct record_engine *r, struct err *e)
+static bool tool_fits(const struct record_engine *r, bool attached, struct err *e)
 {
     unsigned carriers = profile_tool_carriers(r->tool);
     const char *name = profile_tool_name(r->tool);
@@ -159,13 +159,19 @@ static bool tool_fits(const struct record_engine *r, struct err *e)
     if (r->tool == TOOL_STACKS)
         return err_set(e, ERR_USAGE, "call paths (--tool stacks) are observed by the carrier handler; "
                        "exact call counts by calling context are --exact --tool calls");
-    if (r->carrier == CARRIER_HANDLER)
+    if (r->carrier == CARRIER_HANDLER && attached && carriers >> CARRIER_SHADOW & 1)
+        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
+                       "add --carrier shadow", name);
+    if (r->carrier == CARRIER_HANDLER && !attached)
         return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
                        "add --exact for the whole run%s", name,
                        carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
+    const char *use = attached ? "start the program with penumbra record" : "use";
+    if (r->carrier == CARRIER_HANDLER)
+        return err_set(e, ERR_USAGE, "the tool %s needs the whole run: %s --exact --tool %s", name, use, name);
     return err_set(e, ERR_USAGE, "the tool %s needs the whole run: what it counts begins before a %s; "
-                   "use --exact --tool %s", name,
-                   r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier), name);
+                   "%s --exact --tool %s", name,
+                   r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier), use, name);
 }
 
 /* Or may be. */
@@ -191,6 +197,20 @@ static const char *shadow_option(const struct record_engine *r)
            : r->shadow_flags & SHADOW_LOG_INPUT   ? "--log-input"
            : r->shadow_flags & SHADOW_SKIP_SHARED ? "--skip-shared-writes"
                                                   : NULL;
+}
+
+/* A process that runs already is observed in shadows only: the rest stands in front of the program's calls, or is
+ * about a run that has begun. */
+static bool attached_fits(const struct record_engine *r, struct err *e)
+{
+    const char *shadows = profile_tool_carriers(r->tool) >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
+    if (r->carrier == CARRIER_EXACT)
+        return err_set(e, ERR_USAGE, "--exact observes the whole run, and that of a process that -p names has begun; "
+                       "start the program with penumbra record --exact%s", shadows);
+    if (in_bursts(r))
+        return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
+                       "it with penumbra record%s", shadows);
+    return true;
 }
 
 static bool skip_settle(struct record_engine *r, struct err *e)
@@ -238,12 +258,8 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     bool exact = r->carrier == CARRIER_EXACT;
     if (!r->tool_given)
         r->tool = r->carrier == CARRIER_HANDLER ? TOOL_STACKS : TOOL_BLOCKS;
-    if (!tool_fits(r, e) || !skip_settle(r, e))
+    if (!tool_fits(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
         return false;
-    if (in_bursts(r) && attached)
-        return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
-                       "it with penumbra record%s",
-                       r->carrier == CARRIER_AUTO ? ", or choose --carrier shadow" : "");
     if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
     if (r->native_ns && !exact)

@@ -55,6 +55,24 @@ class Usage(Case):
         for option in (["-F", "10"], ["-c", "1ms"], ["-e", "cpu"], ["--budget", "1%"]):
             self.check(["--exact", *option, "true"], f"{option[0]} is about samples")
 
+    def test_attached(self):
+        """What needs the program from its start on is refused before the process is looked at."""
+        def refused(*options, message):
+            self.check([*options, "-p", "1"], message)
+            self.check(["-p", "1", *options], message)
+        for tool in ("edges", "values", "null"):
+            refused("--exact", "--tool", tool, message="or choose --carrier shadow")
+        refused("--exact", "--tool", "calls", message="start the program with penumbra record --exact")
+        refused("--carrier", "shadow", "--tool", "calls", message="start the program with penumbra record --exact --tool calls")
+        refused("--tool", "calls", message="start the program with penumbra record --exact --tool calls")
+        refused("--tool", "edges", message="add --carrier shadow")
+        for options in (["--tool", "values"], ["--carrier", "burst"], ["--carrier", "auto"], ["--exact"]):
+            refused(*options, message="or choose --carrier shadow")
+        for event in ("malloc", "read", "write", "lock-wait"):
+            refused("-e", event, message=f"-e {event} needs libpenumbra-rt.so from the program's start on")
+            refused("-e", event, "--carrier", "shadow", message=f"-e {event} needs")
+        refused("--carrier", "shadow", "--log-input", message="--log-input needs libpenumbra-rt.so from the program's start on")
+
     def test_numbers(self):
         self.check(["-F", "0", "true"], "between 1 and 100000, not 0")
         self.check(["-F", "100001", "true"], "between 1 and 100000")
