@@ -133,7 +133,7 @@ static bool check_elf(const char *path, const struct elf_probe *p, const struct 
     return check_privileges(path, st, e);
 }
 
-static bool check_file(const char *path, const char *script, unsigned depth, bool *shell_script,
+static bool check_file(const char *path, const char *script, unsigned depth, struct record_program *out,
                        struct err *e)
 {
     struct step s = {path, script};
@@ -149,14 +149,16 @@ static bool check_file(const char *path, const char *script, unsigned depth, boo
             return err_set(e, ERR_BAD_INTERPRETER,
                            "\"%s\" is a script, interpreted by a script, and so on more than %d "
                            "times; the kernel does not run that", path, SCRIPT_DEPTH_MAX);
-        return check_file(probe.interpreter, path, depth + 1, shell_script, e);
+        return check_file(probe.interpreter, path, depth + 1, out, e);
     case ELF_PROBE_NOT_ELF:
         if (probe.binary || script)
             return err_set(e, script ? ERR_BAD_INTERPRETER : ERR_WRONG_MACHINE,
                            "\"%s\" is neither an ELF program nor a script", path);
-        *shell_script = true;
-        return check_file("/bin/sh", path, depth + 1, shell_script, e);
-    default: return check_elf(path, &probe, &st, e);
+        out->shell_script = true;
+        return check_file("/bin/sh", path, depth + 1, out, e);
+    default:
+        memcpy(out->first, probe.first, sizeof out->first);
+        return check_elf(path, &probe, &st, e);
     }
 }
 
@@ -198,11 +200,12 @@ static bool find_in_path(const char *name, char *path, struct err *e)
 bool record_check_program(const char *name, struct record_program *out, struct err *e)
 {
     out->shell_script = false;
+    out->first[0] = '\0';
     if (strlen(name) >= PATH_MAX)
         return err_set(e, ERR_NOT_FOUND, "the program's name is longer than any path can be");
     if (strchr(name, '/'))
         snprintf(out->path, sizeof out->path, "%s", name);
     else if (!find_in_path(name, out->path, e))
         return false;
-    return check_file(out->path, NULL, 0, &out->shell_script, e);
+    return check_file(out->path, NULL, 0, out, e);
 }

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "sigsafe/elf_probe.h"
 
 struct record_program {
     char path[PATH_MAX]; /* the file that will be executed */
     bool shell_script;   /* no #! line: runs through /bin/sh, as execvp does */
+    char first[ELF_PROBE_NAME_MAX]; /* what goes before our library (preload.h), or "" */
 };
 
 /* Finds `name` as execvp would (PATH, unless it holds a slash) and checks that it is a dynamically

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "cli/record_signals.h"
+#include "sigsafe/preload.h"
 #include "sigsafe/spool.h"
 
 #define PRELOAD "LD_PRELOAD="
@@ -33,36 +34,40 @@ static bool is_our_library(const char *entry, size_t length)
            (slash[n] == '.' || slash[n] == '-');
 }
 
-/* Our library, then what was to be preloaded anyway, without another penumbra's library: in a
- * recording inside a recording the inner one has the program. */
-static char *preload_setting(const char *runtime)
+/* What was to be preloaded anyway, without another penumbra's library: in a recording inside a recording the
+ * inner one has the program. And ours. */
+static char *preload_setting(const char *runtime, const char *first)
 {
     struct buf b = {0};
+    size_t size, room = preload_room_as(runtime, first);
     buf_puts(&b, PRELOAD);
-    buf_puts(&b, runtime);
     const char *old = getenv("LD_PRELOAD");
     while (old && *old) {
         size_t n = strcspn(old, ": ");
         if (n && !is_our_library(old, n)) {
-            buf_put_u8(&b, ':');
+            if (b.size >= sizeof PRELOAD)
+                buf_put_u8(&b, (uint8_t)old[-1]);
             buf_put(&b, old, n);
         }
         old += n + (old[n] != '\0');
     }
-    buf_put_u8(&b, '\0');
-    size_t size;
-    return (char *)buf_detach(&b, &size);
+    while (room--)
+        buf_put_u8(&b, '\0');
+    char *entry = (char *)buf_detach(&b, &size);
+    if (entry)
+        preload_add_as(entry + strlen(PRELOAD), runtime, first);
+    return entry;
 }
 
 /* The environment with LD_PRELOAD and PENUMBRA_SPOOL set. Only the array and its two last strings
  * are new. */
-static char **make_environment(const char *runtime, const char *spool_path)
+static char **make_environment(const char *runtime, const char *first, const char *spool_path)
 {
     size_t count = 0, kept = 0;
     while (environ && environ[count])
         count++;
     char **envp = calloc(count + 3, sizeof *envp);
-    char *preload = preload_setting(runtime);
+    char *preload = preload_setting(runtime, first);
     char *spool;
     if (asprintf(&spool, SPOOL_ENV "=%s", spool_path) < 0)
         spool = NULL;
@@ -155,7 +160,7 @@ bool record_launch(struct record_child *c, const struct record_program *program,
     char **shell = program->shell_script ? shell_arguments(program->path, argv) : NULL;
     struct launch l = {.path = program->shell_script ? "/bin/sh" : program->path,
                        .argv = program->shell_script ? shell : argv,
-                       .envp = make_environment(runtime, spool_path)};
+                       .envp = make_environment(runtime, program->first, spool_path)};
     bool ok = false;
     int exec_error = 0;
     if (!l.argv || !l.envp)

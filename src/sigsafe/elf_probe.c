@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "sigsafe/preload.h"
 #include "sigsafe/sys.h"
 
 /* The kernel refuses program header tables above 64 kB (fs/binfmt_elf.c). */
@@ -64,20 +65,93 @@ static enum elf_probe_kind probe_interpreter(int fd, const Elf64_Phdr *segment,
     return names_glibc_loader(out->interpreter) ? ELF_PROBE_OK : ELF_PROBE_NOT_GLIBC;
 }
 
+/* The program headers, of which some are read at once. */
+struct segments {
+    int fd;
+    const Elf64_Ehdr *header;
+    unsigned from, count; /* of those in `part` */
+    Elf64_Phdr part[8];
+};
+
+static const Elf64_Phdr *segment_as(struct segments *s, unsigned i)
+{
+    if (i - s->from >= s->count) {
+        uint64_t left = s->header->e_phnum - i, most = sizeof s->part / sizeof *s->part;
+        uint64_t at = s->header->e_phoff + i * sizeof *s->part;
+        long n = read_at_as(s->fd, s->part, (left < most ? left : most) * sizeof *s->part, at);
+        s->from = i;
+        s->count = n > 0 ? (unsigned)((uint64_t)n / sizeof *s->part) : 0;
+    }
+    return i - s->from < s->count ? &s->part[i - s->from] : NULL;
+}
+
+/* Where in the file the `address` of the program is. */
+static bool file_offset_as(struct segments *s, uint64_t address, uint64_t *offset)
+{
+    for (unsigned i = 0; i < s->header->e_phnum; i++) {
+        const Elf64_Phdr *load = segment_as(s, i);
+        if (!load || load->p_type != PT_LOAD || address - load->p_vaddr >= load->p_filesz)
+            continue;
+        *offset = load->p_offset + (address - load->p_vaddr);
+        return true;
+    }
+    return false;
+}
+
+/* Where the name of the first entry DT_NEEDED is, which linkers put at the beginning. */
+static bool first_needed_as(struct segments *s, const Elf64_Phdr *dynamic, uint64_t *name)
+{
+    enum { READ = 16, MOST = 1024 };
+    Elf64_Dyn entries[READ] = {0};
+    uint64_t needed = UINT64_MAX, strings = 0;
+    uint64_t count = dynamic->p_filesz / sizeof *entries < MOST ? dynamic->p_filesz / sizeof *entries : MOST;
+    for (uint64_t i = 0; i < count && (needed == UINT64_MAX || !strings); i++) {
+        const Elf64_Dyn *entry = &entries[i % READ];
+        uint64_t left = (count - i) * sizeof *entries;
+        if (i % READ == 0 && read_at_as(s->fd, entries, left < sizeof entries ? left : sizeof entries,
+                                        dynamic->p_offset + i * sizeof *entries) < (long)sizeof *entries)
+            return false;
+        if (entry->d_tag == DT_NULL)
+            break;
+        if (entry->d_tag == DT_NEEDED && needed == UINT64_MAX)
+            needed = entry->d_un.d_val;
+        else if (entry->d_tag == DT_STRTAB)
+            strings = entry->d_un.d_ptr;
+    }
+    return needed != UINT64_MAX && strings && file_offset_as(s, strings + needed, name);
+}
+
+/* out->first. Where it cannot be told there is none: the loader will say what is wrong. */
+static void probe_first(struct segments *s, const Elf64_Phdr *dynamic, struct elf_probe *out)
+{
+    uint64_t at;
+    long n = first_needed_as(s, dynamic, &at) ? read_at_as(s->fd, out->first, sizeof out->first, at) : 0, length = 0;
+    while (length < n && out->first[length] && out->first[length] != ':' && !is_blank(out->first[length]))
+        length++;
+    if (length >= n || out->first[length] || !preload_goes_first_as(out->first, (size_t)length))
+        out->first[0] = '\0';
+}
+
 static enum elf_probe_kind probe_segments(int fd, const Elf64_Ehdr *header, struct elf_probe *out)
 {
+    struct segments s = {.fd = fd, .header = header};
+    enum elf_probe_kind kind = ELF_PROBE_STATIC;
+    Elf64_Phdr dynamic = {.p_type = PT_NULL};
     if (header->e_phentsize != sizeof(Elf64_Phdr) || !header->e_phnum ||
         header->e_phnum > PHDRS_MAX)
         return ELF_PROBE_BROKEN;
     for (unsigned i = 0; i < header->e_phnum; i++) {
-        Elf64_Phdr segment;
-        uint64_t at = header->e_phoff + i * sizeof segment;
-        if (read_at_as(fd, &segment, sizeof segment, at) != (long)sizeof segment)
+        const Elf64_Phdr *segment = segment_as(&s, i);
+        if (!segment)
             return ELF_PROBE_BROKEN;
-        if (segment.p_type == PT_INTERP)
-            return probe_interpreter(fd, &segment, out);
+        if (segment->p_type == PT_INTERP && kind == ELF_PROBE_STATIC)
+            kind = probe_interpreter(fd, segment, out);
+        else if (segment->p_type == PT_DYNAMIC)
+            dynamic = *segment;
     }
-    return ELF_PROBE_STATIC;
+    if (kind == ELF_PROBE_OK && dynamic.p_type == PT_DYNAMIC)
+        probe_first(&s, &dynamic, out);
+    return kind;
 }
 
 static enum elf_probe_kind probe_head(int fd, struct elf_probe *out)
@@ -117,6 +191,7 @@ enum elf_probe_kind elf_probe_as(const char *path, struct elf_probe *out)
     out->machine = 0;
     out->is64 = false;
     out->interpreter[0] = '\0';
+    out->first[0] = '\0';
     /* O_NONBLOCK: a named pipe must not hang us. */
     long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0,
                            0, 0);

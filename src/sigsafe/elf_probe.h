@@ -2,7 +2,7 @@
  * Asked by the collector before it starts a program, and by the runtime before an exec.
  *
  * Context: any, signal handlers and vforked children included: raw system calls, no allocation,
- * about 400 bytes of stack. Opens and closes one descriptor.
+ * about 1.5 kB of stack. Opens and closes one descriptor.
  * Ownership: the caller's struct is filled; nothing is kept. */
 #ifndef PENUMBRA_SIGSAFE_ELF_PROBE_H
 #define PENUMBRA_SIGSAFE_ELF_PROBE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Of a `#!` line the kernel itself reads 256 bytes (BINPRM_BUF_SIZE). */
-enum { ELF_PROBE_PATH_MAX = 256 };
+enum { ELF_PROBE_PATH_MAX = 256, ELF_PROBE_NAME_MAX = 64 };
 
 enum elf_probe_kind {
     ELF_PROBE_OK,            /* x86-64, dynamically linked, interpreter is glibc's */
@@ -32,6 +32,8 @@ struct elf_probe {
     bool is64;        /* ELFCLASS64, where it is ELF */
     /* Of a script, or PT_INTERP of a dynamic program (cut if it does not fit); else "". */
     char interpreter[ELF_PROBE_PATH_MAX];
+    /* For ELF_PROBE_OK: a sanitizer's library (preload.h) that is the first one it is linked with; else "". */
+    char first[ELF_PROBE_NAME_MAX];
 };
 
 enum elf_probe_kind elf_probe_as(const char *path, struct elf_probe *out);

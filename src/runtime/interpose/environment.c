@@ -11,6 +11,7 @@
 
 #include "runtime/sandbox.h"
 #include "sigsafe/elf_probe.h"
+#include "sigsafe/preload.h"
 #include "sigsafe/sys.h"
 
 #define PRELOAD "LD_PRELOAD="
@@ -23,23 +24,6 @@ static bool is_variable(const char *entry, const char *name_and_equals)
     return strncmp(entry, name_and_equals, strlen(name_and_equals)) == 0;
 }
 
-/* LD_PRELOAD=ours[:theirs] or theirs:ours: ours goes; true if nothing is left. */
-static bool preload_strip(char *entry, const char *runtime_path)
-{
-    char *value = entry + strlen(PRELOAD);
-    size_t length = strlen(runtime_path);
-    char *at = strstr(value, runtime_path);
-    if (!at)
-        return false;
-    char *after = at + length;
-    if (*after == ':' || *after == ' ')
-        after++;
-    else if (at > value)
-        at--;
-    memmove(at, after, strlen(after) + 1);
-    return !*value;
-}
-
 void environment_take(char **envp, const char *runtime_path)
 {
     char **to = envp;
@@ -48,7 +32,8 @@ void environment_take(char **envp, const char *runtime_path)
             strncpy(spool_variable, *from, sizeof spool_variable - 1);
             continue;
         }
-        if (is_variable(*from, PRELOAD) && preload_strip(*from, runtime_path))
+        if (is_variable(*from, PRELOAD) && preload_remove_as(*from + strlen(PRELOAD), runtime_path) &&
+            !(*from)[strlen(PRELOAD)])
             continue;
         *to++ = *from;
     }
@@ -92,7 +77,7 @@ static bool is_other_user(void)
 }
 
 /* Why what is executed as `path` will not be recorded; UNFOLLOWED_COUNT: it will be, or will fail. */
-static enum unfollowed unfollowed_why(const char *path)
+static enum unfollowed unfollowed_why(const char *path, struct environment_image *image)
 {
     struct elf_probe probe;
     char current[ELF_PROBE_PATH_MAX];
@@ -107,9 +92,11 @@ static enum unfollowed unfollowed_why(const char *path)
         case ELF_PROBE_STATIC: return UNFOLLOWED_STATIC;
         case ELF_PROBE_UNREADABLE:
         case ELF_PROBE_BROKEN: return UNFOLLOWED_COUNT;
-        default: return is_setuid(path)     ? UNFOLLOWED_SETUID
-                        : is_other_user() ? UNFOLLOWED_USER
-                                          : UNFOLLOWED_COUNT;
+        default:
+            memcpy(image->first, probe.first, sizeof image->first);
+            return is_setuid(path)   ? UNFOLLOWED_SETUID
+                   : is_other_user() ? UNFOLLOWED_USER
+                                     : UNFOLLOWED_COUNT;
         }
     }
     return UNFOLLOWED_COUNT;
@@ -118,18 +105,19 @@ static enum unfollowed unfollowed_why(const char *path)
 /* The loader of a 32-bit or foreign-libc program would complain about our library on the program's
  * standard error: such images run without us, and so do another user's. Static ones ignore the variables,
  * but may pass them on to images that can be followed. */
-static bool takes_preload(const char *path)
+static bool takes_preload(const char *path, struct environment_image *image)
 {
-    enum unfollowed why = unfollowed_why(path);
+    enum unfollowed why = unfollowed_why(path, image);
     if (why == UNFOLLOWED_COUNT)
         return true;
     __atomic_fetch_add(&spool_header(&rt.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
     return why == UNFOLLOWED_SETUID || why == UNFOLLOWED_STATIC;
 }
 
-bool environment_follows(const char *file, bool search)
+bool environment_follows(const char *file, bool search, struct environment_image *image)
 {
     char found[PATH_BYTES];
+    image->first[0] = '\0';
     if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file)
         return false;
     if (rt_quiet_as()) {
@@ -144,7 +132,7 @@ bool environment_follows(const char *file, bool search)
             return false;
         file = found;
     }
-    return takes_preload(file);
+    return takes_preload(file, image);
 }
 
 static size_t environment_count(char *const *envp)
@@ -165,25 +153,23 @@ static const char *preload_value(char *const *envp)
     return no_preload;
 }
 
-size_t environment_size(char *const *envp)
+size_t environment_size(const struct environment_image *image, char *const *envp)
 {
-    return (environment_count(envp) + 3) * sizeof(char *) + strlen(PRELOAD) +
-           strlen(rt.config->runtime_path) + strlen(preload_value(envp)) + 2;
+    return (environment_count(envp) + 3) * sizeof(char *) + strlen(PRELOAD) + strlen(preload_value(envp)) +
+           preload_room_as(rt.config->runtime_path, image->first);
 }
 
-char **environment_build(void *memory, char *const *envp)
+char **environment_build(void *memory, const struct environment_image *image, char *const *envp)
 {
     size_t count = environment_count(envp);
     char **out = memory;
     char *preload = (char *)(out + count + 3);
-    const char *theirs = preload_value(envp);
+    char *value = preload + strlen(PRELOAD);
     size_t n = 0;
     strcpy(preload, PRELOAD);
-    strcat(preload, rt.config->runtime_path);
-    if (*theirs && !strstr(theirs, rt.config->runtime_path)) {
-        strcat(preload, ":");
-        strcat(preload, theirs);
-    }
+    strcpy(value, preload_value(envp));
+    preload_remove_as(value, rt.config->runtime_path); /* a program may pass on what the kernel says that it was given */
+    preload_add_as(value, rt.config->runtime_path, image->first);
     for (size_t i = 0; i < count; i++)
         if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL_ENV "="))
             out[n++] = envp[i];
@@ -229,15 +215,16 @@ static bool lent_fits(char *const *envp)
 bool environment_lend(void)
 {
     bool done = true;
-    if (!environment_follows("/bin/sh", false))
+    struct environment_image shell;
+    if (!environment_follows("/bin/sh", false, &shell))
         return false;
     lent_lock();
     if (!lent.users && !lent_fits(environ)) {
-        void *memory = mmap(NULL, environment_size(environ), PROT_READ | PROT_WRITE,
+        void *memory = mmap(NULL, environment_size(&shell, environ), PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         done = memory != MAP_FAILED;
         if (done) {
-            lent.with = environment_build(memory, environ);
+            lent.with = environment_build(memory, &shell, environ);
             lent.their_preload = preload_value(environ);
         }
     }

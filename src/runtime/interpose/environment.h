@@ -10,17 +10,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sigsafe/elf_probe.h"
+
+/* Of a file that is to be executed. */
+struct environment_image {
+    char first[ELF_PROBE_NAME_MAX]; /* what goes before our library (preload.h), or "" */
+};
+
 /* Removes our variables from envp, in place. */
 void environment_take(char **envp, const char *runtime_path);
 
 /* True if an image executed from `file` (searched in $PATH if `search` and it has no slash) can and
- * shall be followed. */
-bool environment_follows(const char *file, bool search);
+ * shall be followed. *image is filled. */
+bool environment_follows(const char *file, bool search, struct environment_image *image);
 
 /* Bytes of memory that environment_build needs for this envp (NULL: an empty one). */
-size_t environment_size(char *const *envp);
+size_t environment_size(const struct environment_image *image, char *const *envp);
 /* A copy of envp with our variables, in `memory`. */
-char **environment_build(void *memory, char *const *envp);
+char **environment_build(void *memory, const struct environment_image *image, char *const *envp);
 
 /* Between these, environ holds our variables: for calls inside libc that start a program with it.
  * Any number of threads may lend at a time. False: nothing was lent. */

@@ -24,9 +24,12 @@ long call_failed(long result)
 
 /* envp, or a copy of it on this function's stack with our variables. */
 #define FOLLOWED(file, search, envp)                                                               \
-    (environment_follows(file, search)                                                             \
-         ? environment_build(__builtin_alloca(environment_size(envp)), envp)                       \
-         : (char **)(uintptr_t)(envp))
+    ({                                                                                             \
+        struct environment_image image;                                                            \
+        environment_follows(file, search, &image)                                                  \
+            ? environment_build(__builtin_alloca(environment_size(&image, envp)), &image, envp)    \
+            : (char **)(uintptr_t)(envp);                                                          \
+    })
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
