@@ -3,6 +3,7 @@
  * Compiled with a sanitizer by the test, which compares what the world sees. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int report(void)
     pthread_t thread;
     pthread_create(&thread, NULL, work, NULL);
     while (!__atomic_load_n(&freed, __ATOMIC_RELAXED))
-        usleep(1000);
+        sched_yield();
     shared++;
     int found = kept[3];
     pthread_join(thread, NULL);
