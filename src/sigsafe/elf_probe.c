@@ -99,17 +99,17 @@ static bool file_offset_as(struct segments *s, uint64_t address, uint64_t *offse
 }
 
 /* Where the name of the first entry DT_NEEDED is, which linkers put at the beginning. */
-static bool first_needed_as(struct segments *s, const Elf64_Phdr *dynamic, uint64_t *name)
+static bool first_needed_as(struct segments *s, uint64_t offset, uint64_t bytes, uint64_t *name)
 {
     enum { READ = 16, MOST = 1024 };
-    Elf64_Dyn entries[READ] = {0};
+    Elf64_Dyn entries[READ];
     uint64_t needed = UINT64_MAX, strings = 0;
-    uint64_t count = dynamic->p_filesz / sizeof *entries < MOST ? dynamic->p_filesz / sizeof *entries : MOST;
+    uint64_t count = bytes / sizeof *entries < MOST ? bytes / sizeof *entries : MOST;
     for (uint64_t i = 0; i < count && (needed == UINT64_MAX || !strings); i++) {
         const Elf64_Dyn *entry = &entries[i % READ];
-        uint64_t left = (count - i) * sizeof *entries;
-        if (i % READ == 0 && read_at_as(s->fd, entries, left < sizeof entries ? left : sizeof entries,
-                                        dynamic->p_offset + i * sizeof *entries) < (long)sizeof *entries)
+        uint64_t size = (count - i < READ ? count - i : READ) * sizeof *entries;
+        if (i % READ == 0 &&
+            read_at_as(s->fd, entries, size, offset + i * sizeof *entries) != (long)size)
             return false;
         if (entry->d_tag == DT_NULL)
             break;
@@ -122,10 +122,12 @@ static bool first_needed_as(struct segments *s, const Elf64_Phdr *dynamic, uint6
 }
 
 /* out->first. Where it cannot be told there is none: the loader will say what is wrong. */
-static void probe_first(struct segments *s, const Elf64_Phdr *dynamic, struct elf_probe *out)
+static void probe_first(struct segments *s, uint64_t dynamic, uint64_t bytes, struct elf_probe *out)
 {
     uint64_t at;
-    long n = first_needed_as(s, dynamic, &at) ? read_at_as(s->fd, out->first, sizeof out->first, at) : 0, length = 0;
+    long n = 0, length = 0;
+    if (first_needed_as(s, dynamic, bytes, &at))
+        n = read_at_as(s->fd, out->first, sizeof out->first, at);
     while (length < n && out->first[length] && out->first[length] != ':' && !is_blank(out->first[length]))
         length++;
     if (length >= n || out->first[length] || !preload_goes_first_as(out->first, (size_t)length))
@@ -134,9 +136,12 @@ static void probe_first(struct segments *s, const Elf64_Phdr *dynamic, struct el
 
 static enum elf_probe_kind probe_segments(int fd, const Elf64_Ehdr *header, struct elf_probe *out)
 {
-    struct segments s = {.fd = fd, .header = header};
+    struct segments s; /* no memory is cleared: compilers call memset for that */
     enum elf_probe_kind kind = ELF_PROBE_STATIC;
-    Elf64_Phdr dynamic = {.p_type = PT_NULL};
+    uint64_t dynamic = 0, bytes = 0;
+    s.fd = fd;
+    s.header = header;
+    s.from = s.count = 0;
     if (header->e_phentsize != sizeof(Elf64_Phdr) || !header->e_phnum ||
         header->e_phnum > PHDRS_MAX)
         return ELF_PROBE_BROKEN;
@@ -144,13 +149,15 @@ static enum elf_probe_kind probe_segments(int fd, const Elf64_Ehdr *header, stru
         const Elf64_Phdr *segment = segment_as(&s, i);
         if (!segment)
             return ELF_PROBE_BROKEN;
-        if (segment->p_type == PT_INTERP && kind == ELF_PROBE_STATIC)
+        if (segment->p_type == PT_INTERP && kind == ELF_PROBE_STATIC) {
             kind = probe_interpreter(fd, segment, out);
-        else if (segment->p_type == PT_DYNAMIC)
-            dynamic = *segment;
+        } else if (segment->p_type == PT_DYNAMIC) {
+            dynamic = segment->p_offset;
+            bytes = segment->p_filesz;
+        }
     }
-    if (kind == ELF_PROBE_OK && dynamic.p_type == PT_DYNAMIC)
-        probe_first(&s, &dynamic, out);
+    if (kind == ELF_PROBE_OK)
+        probe_first(&s, dynamic, bytes, out);
     return kind;
 }
 
