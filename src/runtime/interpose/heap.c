@@ -257,7 +257,7 @@ static void begin(void)
 {
     heap_table_begin();
     void *theirs = dlsym(RTLD_DEFAULT, "malloc");
-    if (theirs != (void *)heap_malloc && !rt.process->arm_error)
+    if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") && !rt.process->arm_error)
         rt.process->arm_error = ARM_ERROR_OWN_ALLOCATOR;
 }
 

@@ -10,15 +10,20 @@ struct search {
     void *found;
 };
 
+static bool has_address(const struct image_source *source, uint64_t address)
+{
+    for (uint32_t i = 0; i < source->phdr_count; i++)
+        if (source->phdr[i].p_type == PT_LOAD &&
+            address - source->bias - source->phdr[i].p_vaddr < source->phdr[i].p_memsz)
+            return true;
+    return false;
+}
+
 /* False: it is our own, or has no symbols that can be found by their hash. */
 static bool symbols_of(const struct dl_phdr_info *info, struct image_symbols *symbols)
 {
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
-    for (uint32_t i = 0; i < source.phdr_count; i++)
-        if (source.phdr[i].p_type == PT_LOAD &&
-            (uint64_t)real_anywhere - source.bias - source.phdr[i].p_vaddr < source.phdr[i].p_memsz)
-            return false;
-    return image_symbols_open_as(&source, symbols);
+    return !has_address(&source, (uint64_t)real_anywhere) && image_symbols_open_as(&source, symbols);
 }
 
 static int image_search(struct dl_phdr_info *info, size_t size, void *state)
@@ -41,6 +46,31 @@ void *real_anywhere(const char *name)
         found = search.found;
     }
     return found;
+}
+
+struct entry {
+    const char *name;
+    uint64_t address;
+    bool found;
+};
+
+static int entry_search(struct dl_phdr_info *info, size_t size, void *state)
+{
+    struct entry *entry = state;
+    struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
+    struct image_symbols symbols;
+    (void)size;
+    if (!has_address(&source, entry->address))
+        return 0;
+    entry->found = image_symbols_open_as(&source, &symbols) && !image_symbols_find_as(&symbols, entry->name);
+    return 1;
+}
+
+bool real_is_entry(const void *address, const char *name)
+{
+    struct entry entry = {name, (uint64_t)address, false};
+    dl_iterate_phdr(entry_search, &entry);
+    return entry.found;
 }
 
 /* Made by the linker. */

@@ -5,10 +5,15 @@
 #define PENUMBRA_RUNTIME_INTERPOSE_REAL_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 
 /* The next definition of `name` after ours. A library that was loaded as a part of a plugin is not among
  * the program's global symbols: then any image that has it. NULL: there is none. */
 void *real_anywhere(const char *name);
+
+/* Whether what dlsym(RTLD_DEFAULT) has found for `name` is not its definition. A program that is not position-independent and
+ * takes a function's address has a place for it in its own procedure linkage table, which then is the address that all get. */
+bool real_is_entry(const void *address, const char *name);
 
 #define EXPORT __attribute__((visibility("default")))
 

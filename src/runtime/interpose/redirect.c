@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/image_symbols.h"
+#include "runtime/interpose/real.h"
 #include "sigsafe/sys.h"
 
 enum { PAGE = 4096 };
@@ -133,8 +134,9 @@ void redirect_begin(void)
     bool begin = true;
     for (unsigned i = 0; i < FUNCTION_COUNT; i++) {
         functions[i].real = (uint64_t)dlsym(RTLD_NEXT, functions[i].name);
+        const void *found = dlsym(RTLD_DEFAULT, functions[i].name);
         functions[i].is_global =
-            (uint64_t)dlsym(RTLD_DEFAULT, functions[i].name) == functions[i].real;
+            (uint64_t)found == functions[i].real || real_is_entry(found, functions[i].name);
     }
     dl_iterate_phdr(image_look, &begin);
 }

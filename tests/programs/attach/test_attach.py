@@ -319,17 +319,26 @@ def test_server():
     expect(found == expected, f"native {expected}\nattached {found}")
 
 
-def test_execs():
-    """An attached thread that becomes another program, which works inside the kernel for some periods:
-    the new program does not get a signal that was meant for the old one."""
-    for how in ("execve", "execv", "execvp", "execl", "fexecve", "syscall"):
+def check_execs(name, functions):
+    for how in functions:
         for thread in ((), ("thread",)):
-            with Program(target("attach-execs"), how, *thread) as program:
+            with Program(target(name), how, *thread) as program:
                 recorder = begin_recording(program, "-F", "10000")
                 program.compute(0.2)  # the threads arm themselves
                 found = program.end(b"\n")
                 expect(found == (["lived"], 3), f"{how} {thread}: {found}")
                 expect(recorder.wait(60) == 0, "record failed")
+
+
+def test_execs():
+    """An attached thread that becomes another program, which works inside the kernel for some periods:
+    the new program does not get a signal that was meant for the old one."""
+    check_execs("attach-execs", ("execve", "execv", "execvp", "execl", "fexecve", "syscall"))
+
+
+def test_execs_address():
+    """The same where the program's own procedure linkage table has the functions' addresses."""
+    check_execs("attach-execs-address", ("execve", "execv"))
 
 
 def test_execs_recorded():

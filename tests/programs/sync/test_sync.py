@@ -122,6 +122,13 @@ def malloc_own():
     expect("own" in " ".join(r.report["notes"]), f"not said: {r.report['notes']}")
 
 
+def malloc_address():
+    """A program that is not position-independent and takes malloc's address has none of its own."""
+    r = record("address", event="malloc=4k")
+    near(r.samples(), 1000, 20, "samples")
+    expect("malloc of its own" not in " ".join(r.report["notes"]), f"said: {r.report['notes']}")
+
+
 def malloc_preloaded():
     library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
     if not os.path.exists(library):

@@ -1,7 +1,7 @@
 /* execs HOW: computes until it reads a line, then becomes another program by HOW, with so many arguments
  * that the kernel works for long inside the call; before that it tries one that does not exist. With
  * "thread" as the second argument another thread than the first does all that. "lived" is what the
- * new program says. */
+ * new program says. TAKES_ADDRESS: takes the addresses of the functions too. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,6 +16,9 @@ enum { ARGUMENTS = 12, LENGTH = 100000 };
 static const char *how;
 static char *arguments[ARGUMENTS + 2];
 extern char **environ;
+#ifdef TAKES_ADDRESS
+void *volatile addresses[2];
+#endif
 
 static volatile uint32_t sink;
 
@@ -63,6 +66,9 @@ int main(int argc, char **argv)
         puts("lived");
         return 3;
     }
+#ifdef TAKES_ADDRESS
+    addresses[0] = (void *)execve, addresses[1] = (void *)execv;
+#endif
     how = argc > 1 ? argv[1] : "execve";
     arguments[0] = argv[0];
     for (int i = 1; i <= ARGUMENTS; i++) {
