@@ -19,7 +19,7 @@ static void put_size(struct buf *b, const char *path)
         return;
     if (st.st_size < 1000)
         buf_printf(b, " (%lld bytes)", (long long)st.st_size);
-    else if (st.st_size < 1000000)
+    else if (st.st_size < 999500)
         buf_printf(b, " (%.0f kB)", (double)st.st_size / 1e3);
     else
         buf_printf(b, " (%.1f MB)", (double)st.st_size / 1e6);

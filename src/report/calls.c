@@ -44,7 +44,7 @@ static void count_text(char *out, const struct view *v, double samples)
     if (samples >= 1000 && samples < 1e15)
         text_count(number, (uint64_t)(samples + 0.5));
     else
-        snprintf(number, sizeof number, "%.3g", samples);
+        text_digits(number, 3, samples);
     snprintf(out, TEXT_NUMBER_SIZE, "%.22s %s", number,
              !view_is_of_calls(v) ? "samples" : strcmp(number, "1") ? "calls" : "call");
 }

@@ -61,7 +61,7 @@ static void write_trigger(FILE *out, const struct profile *p, const struct repor
     else
         fprintf(out, ", every %s events", text_count(number, p->period));
     if (in_time(p) && p->period && strcmp(p->trigger, "lock-wait") != 0)
-        fprintf(out, " (%.4g Hz)", 1e9 / (double)p->period);
+        fprintf(out, " (%s Hz)", text_digits(number, 4, 1e9 / (double)p->period));
     fputs(p->randomized ? ", randomized\n" : "\n", out);
 }
 

@@ -71,9 +71,11 @@ static void write_places(FILE *out, const struct profile_shadows *s, const struc
 static void write_coverage(FILE *out, const struct view *v, const struct report_style *style)
 {
     struct shadow_coverage c = coverage(v);
+    char estimate[TEXT_NUMBER_SIZE], low[TEXT_NUMBER_SIZE], high[TEXT_NUMBER_SIZE];
     field(out, style, "coverage");
-    fprintf(out, "%.2g%% of the program's instructions (between %.2g%% and %.2g%%, by their rate, %s)\n", 100 * c.estimate,
-            100 * c.low, 100 * c.high, c.measured ? "measured in shadows" : "which is not known");
+    fprintf(out, "%s%% of the program's instructions (between %s%% and %s%%, by their rate, %s)\n",
+            text_digits(estimate, 2, 100 * c.estimate), text_digits(low, 2, 100 * c.low), text_digits(high, 2, 100 * c.high),
+            c.measured ? "measured in shadows" : "which is not known");
 }
 
 static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budget_ppm,

@@ -21,14 +21,27 @@ const char *text_count(char *out, uint64_t value)
     return out;
 }
 
+const char *text_digits(char *out, int digits, double value)
+{
+    double limit = 1;
+    for (int i = 0; i < digits; i++)
+        limit *= 10;
+    if (value < limit - 0.5)
+        snprintf(out, TEXT_NUMBER_SIZE, "%.*g", digits, value);
+    else /* %g would show an exponent */
+        snprintf(out, TEXT_NUMBER_SIZE, "%.0f", value);
+    return out;
+}
+
+/* A unit ends where rounding would show a thousand of it. */
 const char *text_duration(char *out, double nanoseconds)
 {
     const double ns = nanoseconds;
-    if (ns < 1e3)
+    if (ns < 999.5)
         snprintf(out, TEXT_NUMBER_SIZE, "%.0f ns", ns);
-    else if (ns < 1e6)
+    else if (ns < 999.5e3)
         snprintf(out, TEXT_NUMBER_SIZE, "%.3g us", ns / 1e3);
-    else if (ns < 1e9)
+    else if (ns < 999.5e6)
         snprintf(out, TEXT_NUMBER_SIZE, "%.3g ms", ns / 1e6);
     else
         snprintf(out, TEXT_NUMBER_SIZE, "%.2f s", ns / 1e9);
@@ -39,7 +52,7 @@ const char *text_bytes(char *out, double bytes)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
     unsigned unit = 0;
-    while (bytes >= 1024 && unit < 5) {
+    while (bytes >= 1023.5 && unit < 5) {
         bytes /= 1024;
         unit++;
     }

@@ -18,6 +18,8 @@ const char *text_count(char *out, uint64_t value);
 /* "1.50 MiB". */
 const char *text_bytes(char *out, double bytes);
 const char *text_duration(char *out, double nanoseconds);
+/* "12.3", "1240": so many significant digits (9 at most), and all those before the point. */
+const char *text_digits(char *out, int digits, double value);
 
 void text_colour(FILE *out, const struct report_style *style, enum text_colour colour);
 /* By share of the whole: what is hot stands out. */

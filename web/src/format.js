@@ -19,8 +19,9 @@ export function duration(ns) {
     [1e6, "ms"],
     [1e3, "µs"],
   ];
+  // A unit begins where rounding would show a thousand of the smaller one.
   for (const [size, unit] of units)
-    if (ns >= (unit === "min" ? 10 * size : size)) {
+    if (ns >= (unit === "min" ? 10 : 0.9995) * size) {
       const value = ns / size;
       return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
     }

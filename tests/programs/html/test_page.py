@@ -202,6 +202,7 @@ def test_empty(b, pages):
     b.open(pages["empty"])
     assert b.evaluate("document.querySelector('#empty').hidden") is False
     assert names(b) == [] or b.evaluate("document.querySelector('#graph').hidden") is True
+    assert "1.00 s" in text(b, "#facts"), text(b, "#facts")  # 999.6 ms
     check_quiet(b)
 
 

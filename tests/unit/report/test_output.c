@@ -14,6 +14,7 @@
 #include "report/ci.h"
 #include "report/json.h"
 #include "report/report.h"
+#include "report/text.h"
 
 static void near(double value, double expected)
 {
@@ -224,6 +225,30 @@ static void contains(const char *text, const char *part)
         fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
+/* The next larger unit begins where rounding would show a thousand of the smaller one. */
+static void numbers_have_no_exponents(void **state)
+{
+    (void)state;
+    const struct {
+        double value;
+        const char *expected;
+    } durations[] = {
+        { 999.4, "999 ns" }, { 999.6, "1 us" },     { 999.4e3, "999 us" }, { 999.6e3, "1 ms" },   { 1e6, "1 ms" },
+        { 12.34e6, "12.3 ms" }, { 999.4e6, "999 ms" }, { 999.5e6, "1.00 s" }, { 999.99e6, "1.00 s" },
+    }, sizes[] = {
+        { 1023, "1023 B" }, { 1023.7, "1.00 KiB" }, { 1023.4 * 1024, "1023 KiB" }, { 1023.7 * 1024, "1.00 MiB" },
+    }, digits[] = {
+        { 0.5, "0.5" }, { 12.34, "12.3" }, { 999.4, "999" }, { 999.6, "1000" }, { 123456, "123456" },
+    };
+    char out[TEXT_NUMBER_SIZE];
+    for (size_t i = 0; i < sizeof durations / sizeof *durations; i++)
+        assert_string_equal(text_duration(out, durations[i].value), durations[i].expected);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        assert_string_equal(text_bytes(out, sizes[i].value), sizes[i].expected);
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++)
+        assert_string_equal(text_digits(out, 3, digits[i].value), digits[i].expected);
+}
+
 static void text_cannot_drive_the_terminal(void **state)
 {
     (void)state;
@@ -335,6 +360,7 @@ int main(void)
         cmocka_unit_test(json_is_what_is_documented),
         cmocka_unit_test(json_prunes_when_asked),
         cmocka_unit_test(json_nests_without_limit),
+        cmocka_unit_test(numbers_have_no_exponents),
         cmocka_unit_test(text_cannot_drive_the_terminal),
         cmocka_unit_test(text_shows_losses),
         cmocka_unit_test(tree_branches),
