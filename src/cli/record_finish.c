@@ -1,5 +1,6 @@
 #include "cli/record_finish.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +112,36 @@ static void put_places(struct buf *b, const struct profile *p, const char *befor
                        p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
 
+/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there were no others. */
+static unsigned declined_most(const struct profile_shadows *s)
+{
+    unsigned most = DECLINE_COUNT;
+    for (unsigned i = 0; i < DECLINE_COUNT; i++)
+        if (i != DECLINE_LOAD && s->declined[i] && (most == DECLINE_COUNT || s->declined[i] > s->declined[most]))
+            most = i;
+    return most;
+}
+
 static void put_shadowless(struct buf *b, const struct profile *p, const char *before)
 {
-    if (p->shadows && !p->shadows->started && !p->counts->bursts && p->shadows->declined[DECLINE_BUDGET])
+    if (!p->shadows || p->shadows->started || p->counts->bursts)
+        return;
+    unsigned why = declined_most(p->shadows);
+    if (why == DECLINE_BUDGET)
         buf_printf(b, "%sthe budget allowed no shadow: forking this program takes too long for it, or it "
                       "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n",
                    before);
+    else if (why == DECLINE_FORK)
+        buf_printf(b, "%sno shadow was made: the kernel refused (%s%s; --carrier burst observes the program in place)\n", before,
+                   p->shadows->fork_errno ? strerror((int)p->shadows->fork_errno) : "to fork",
+                   p->shadows->fork_errno == EAGAIN ? ", as where RLIMIT_NPROC allows no more processes" : "");
+    else if (why != DECLINE_COUNT)
+        buf_printf(b, "%sno shadow was made: %s\n", before, profile_decline_sentence(why));
+}
+
+static bool had_triggers(const struct profile_shadows *s)
+{
+    return s->started || s->declined[DECLINE_LOAD] || declined_most(s) != DECLINE_COUNT;
 }
 
 /* Whole runs that were not whole, with the reason that came most often. */
@@ -145,7 +170,7 @@ static void say(const struct record_result *r, const struct profile *p)
     struct profile_totals t;
     struct buf b = {0};
     profile_totals(p, &t);
-    if (!t.taken && !p->shadows && !(p->counts && engine_began(p->counts)))
+    if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts)))
         put_reason(&b, p, &t);
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");

@@ -102,6 +102,8 @@ void profile_shadows_add(struct profile_shadows *into, const struct profile_shad
     add(&into->started, &from->started, 1);
     add(into->ended, from->ended, END_COUNT);
     add(into->declined, from->declined, DECLINE_COUNT);
+    if (from->fork_errno)
+        into->fork_errno = from->fork_errno;
     add(&into->instructions, &from->instructions, 1);
     add(&into->passed, &from->passed, 1);
     add(&into->passed_ns, &from->passed_ns, 1);

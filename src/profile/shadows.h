@@ -19,6 +19,7 @@ struct profile_shadows {
     uint64_t started;
     uint64_t ended[END_COUNT];
     uint64_t declined[DECLINE_COUNT];
+    uint32_t fork_errno;     /* of DECLINE_FORK; not in files */
     uint64_t instructions;   /* observed in shadows */
     uint64_t passed, passed_ns; /* executed there without being observed, and the CPU time for that */
     uint64_t skipped_writes; /* to shared memory */

@@ -22,6 +22,7 @@ static void get(const struct spool_shadows *r, uint64_t hz, struct profile_shado
         s->ended[i] = load(&r->ended[i]);
     for (unsigned i = 0; i < DECLINE_COUNT; i++)
         s->declined[i] = load(&r->declined[i]);
+    s->fork_errno = __atomic_load_n(&r->fork_errno, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < PLACE_COUNT; i++)
         s->placed[i] = load(&r->placed[i]);
     s->instructions = load(&r->instructions);

@@ -43,6 +43,7 @@ struct spool_shadows {
     struct spool_seat seats[SHADOW_SEATS];
     uint32_t cache_lost; /* a shadow found the code that they share unusable */
     uint32_t place;      /* atomic enum shadow_place: of CARRIER_AUTO, what holds now */
+    uint32_t fork_errno; /* why the kernel refused to fork, the last time */
     uint64_t placed[PLACE_COUNT]; /* times that it was decided so */
     uint64_t started;
     uint64_t ended[END_COUNT];

@@ -520,6 +520,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
     if (failed(pid)) {
         monitor.record->started--;
+        monitor.record->fork_errno = (uint32_t)-pid;
         seat_give_back_as(seat, DECLINE_FORK);
         monitor.refused++;
         return;

@@ -625,6 +625,28 @@ def auto():
     expect(result.returncode == 0 and result.stderr.count(b"allowed no shadow") == 1, f"it is not said: {result.stderr.decode()}")
 
 
+def said(command, *options):
+    """What record prints at the end, and the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "out.pnb")
+        result = run([PENUMBRA, "record", "-o", file, *options, "--", *command])
+        expect(result.returncode == 0, f"{command}: {result.stderr.decode()}")
+        return result.stderr.decode(), report_of(file)
+
+
+def refused():
+    """Why there was no shadow at all is said at once: the kernel refuses to fork, or no trigger came."""
+    command = [target("shadow_refused"), "1"]
+    for options in ([], ["--load", "1"]):
+        text, report = said(command, "--carrier", "shadow", *options, *TIMES)
+        expect(report["shadows"]["started"] == 0 and report["shadows"]["declined"]["fork"] > 0, f"{report['shadows']}")
+        wanted = "no shadow was made: the kernel refused (Resource temporarily unavailable"
+        expect(text.count(wanted) == 1 and "--carrier burst" in text, f"it is not said once: {text}")
+        expect(wanted in "".join(report["notes"]), f"no note: {report['notes']}")
+    text, report = said(["true"], "--carrier", "shadow", "-F", "10")
+    expect(report["shadows"]["started"] == 0 and "nothing was sampled" in text, f"it is not said: {text}")
+
+
 def call_table():
     table = {}
     with open(os.environ["CALLS"], encoding="utf-8") as f:
