@@ -332,6 +332,8 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .notes = (const char *)r->notes.data,
                                    .exit_status = r->child.ended && !r->options.pid ? r->child.status : -1,
                                    .duration_ns = elapsed,
+                                   .left_behind = r->child.ended && !r->options.pid &&
+                                                  descendants_run(&r->spool.spool),
                                    .quiet = r->options.quiet};
     if (record_finish(&result, &r->spool, &e)) {
         unlink(r->spool.path);

@@ -139,6 +139,13 @@ static void put_shadowless(struct buf *b, const struct profile *p, const char *b
         buf_printf(b, "%sno shadow was made: %s\n", before, profile_decline_sentence(why));
 }
 
+static void put_left_behind(struct buf *b, const struct record_result *r, const char *before)
+{
+    if (r->left_behind)
+        buf_printf(b, "%sprocesses that the program has left behind go on, and are not recorded any more (--wait-all "
+                      "records them to their end)\n", before);
+}
+
 static bool had_triggers(const struct profile_shadows *s)
 {
     return s->started || s->declined[DECLINE_LOAD] || declined_most(s) != DECLINE_COUNT;
@@ -175,6 +182,7 @@ static void say(const struct record_result *r, const struct profile *p)
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
+    put_left_behind(&b, r, "penumbra: ");
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
@@ -244,6 +252,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_unfollowed(&b, s);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");
+    put_left_behind(&b, r, "");
     if (damage)
         buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
                    (unsigned long long)damage);

@@ -166,6 +166,19 @@ class Duration(Case):
         self.assertTrue(os.path.exists(mark))
         self.assertGreater(self.report()["samples"], 300)
 
+    def test_left_behind(self):
+        """A program that ends while its child goes on, as servers do that go into the background: said once, with the option."""
+        go, ready = self.path("go"), self.path("ready")
+        script = 'sh -c \'>"$1"; while [ ! -e "$0" ]; do sleep 0.01; done\' "$0" "$1" >/dev/null 2>&1 & ' \
+                 'while [ ! -e "$1" ]; do sleep 0.01; done; exit 0'
+        done = self.record("sh", "-c", script, go, ready)
+        said = done.stderr.decode()
+        self.path("go", b"")
+        self.assertEqual(said.count("--wait-all"), 1, said)
+        self.assertIn("penumbra: processes that the program has left behind go on", said)
+        self.assertIn("left behind", "".join(self.report()["notes"]))
+        self.assertNotIn("--wait-all", self.record("--wait-all", "sh", "-c", "sleep 0.1 & exit 0").stderr.decode())
+
     def test_no_follow(self):
         script = f'"{PYTHON}" -c "{SPIN % 0.3}"; exit 0'
         self.record("-q", "--no-follow", "sh", "-c", script)
