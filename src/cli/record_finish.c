@@ -112,14 +112,20 @@ static void put_places(struct buf *b, const struct profile *p, const char *befor
                        p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
 
+/* The index of the largest, but for `without`; `count`: the others are all 0. */
+static unsigned most_of(const uint64_t *counts, unsigned count, unsigned without)
+{
+    unsigned most = count;
+    for (unsigned i = 0; i < count; i++)
+        if (i != without && counts[i] && (most == count || counts[i] > counts[most]))
+            most = i;
+    return most;
+}
+
 /* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there were no others. */
 static unsigned declined_most(const struct profile_shadows *s)
 {
-    unsigned most = DECLINE_COUNT;
-    for (unsigned i = 0; i < DECLINE_COUNT; i++)
-        if (i != DECLINE_LOAD && s->declined[i] && (most == DECLINE_COUNT || s->declined[i] > s->declined[most]))
-            most = i;
-    return most;
+    return most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
 }
 
 static void put_shadowless(struct buf *b, const struct profile *p, const char *before)
@@ -135,6 +141,9 @@ static void put_shadowless(struct buf *b, const struct profile *p, const char *b
         buf_printf(b, "%sno shadow was made: the kernel refused (%s%s; --carrier burst observes the program in place)\n", before,
                    p->shadows->fork_errno ? strerror((int)p->shadows->fork_errno) : "to fork",
                    p->shadows->fork_errno == EAGAIN ? ", as where RLIMIT_NPROC allows no more processes" : "");
+    else if (why == DECLINE_BARRIER)
+        buf_printf(b, "%sno shadow was made: %s (--threads one makes shadows of one thread)\n", before,
+                   profile_barrier_sentence(most_of(p->shadows->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
     else if (why != DECLINE_COUNT)
         buf_printf(b, "%sno shadow was made: %s\n", before, profile_decline_sentence(why));
 }

@@ -96,7 +96,8 @@
     X(BARRIER_MANY, "many", "there were more threads than a shadow holds")                         \
     X(BARRIER_EVENTS, "no-events", "threads are stopped by perf events, which were refused")       \
     X(BARRIER_STATE, "state", "a thread used the GS segment itself")                               \
-    X(BARRIER_LOOK, "look", "/proc did not say where a thread was")
+    X(BARRIER_LOOK, "look", "/proc did not say where a thread was")                                \
+    X(BARRIER_RIGHTS, "rights", "the program has dropped its rights: /proc does not say where its threads are")
 
 /* With the carrier `auto`: where the observed code of a process runs, and why there. Those behind
  * PLACE_SHADOWS are bursts in place. */

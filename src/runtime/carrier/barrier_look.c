@@ -50,6 +50,11 @@ static long task_read_as(int32_t tid, const char *name)
     return size;
 }
 
+bool barrier_may_look_as(int32_t tid)
+{
+    return task_read_as(tid, "syscall") != -EACCES;
+}
+
 static int digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'

@@ -14,6 +14,9 @@ struct barrier_place;
  * more than `room`. */
 long barrier_list_as(int32_t without, struct barrier_place *places, uint32_t room);
 
+/* False: the files that say where threads are belong to root, since the process has dropped its rights. tid: the caller's. */
+bool barrier_may_look_as(int32_t tid);
+
 enum look { LOOK_RUNS, LOOK_SLEEPS, LOOK_GONE, LOOK_FAILED };
 
 /* Where the thread place->tid is. If it sleeps: call and arguments. */

@@ -406,11 +406,13 @@ static bool has_other_threads(void)
     return count > 1;
 }
 
-/* Barriers are tried, but mostly given up. */
+/* Barriers are tried, but mostly given up; or none can be closed. */
 static bool barriers_fail(void)
 {
     enum { TRIES = 4 };
     uint64_t failed = 0;
+    if (monitor.record->gave_up[BARRIER_RIGHTS])
+        return true;
     for (unsigned i = 0; i < BARRIER_COUNT; i++)
         failed += monitor.record->gave_up[i];
     return failed >= TRIES && failed > monitor.record->barriers;

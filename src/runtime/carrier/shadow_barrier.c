@@ -227,6 +227,8 @@ static enum barrier_reason stop_as(const struct rt_thread *monitor)
     barrier.deadline = thread_monotonic_ns_as() + UINT64_C(1000) * rt.config->barrier_us;
     if (rt.config->mechanism != MECHANISM_PERF)
         return BARRIER_EVENTS;
+    if (!barrier_may_look_as(monitor->tid))
+        return BARRIER_RIGHTS;
     uint32_t expected = events_control_as(monitor, true);
     enum barrier_reason why = quiet_await_as(monitor, expected, false);
     if (why != BARRIER_COUNT)

@@ -265,6 +265,20 @@ def no_events():
            f"{shadows}")
 
 
+def threads_dropped():
+    """Of a program that has dropped its rights /proc does not tell where threads are: one thread then, or no shadow and why."""
+    command = [os.path.join(os.environ["HARNESS_TARGETS"], "dropped"), "works", "600"]
+    shadows = all_threads(command, some=False).report["shadows"]
+    expect(shadows["started"] == 0 and shadows["threads"]["gave_up"]["rights"] == shadows["declined"]["barrier"] > 0, f"{shadows}")
+    text, _ = said(command, *SHADOW, "--threads", "all")
+    expect(text.count("the program has dropped its rights") == 1 and "--threads one" in text, f"it is not said: {text}")
+    # Not risked within a budget, but for the first one.
+    for options in (["--carrier", "shadow", "--load", "2", *TIMES], ["--carrier", "shadow", "--budget", "30%", *TIMES]):
+        shadows = Recording(command, options).report["shadows"]
+        gave_up = shadows["threads"]["gave_up"]
+        expect(shadows["started"] > 0 and sum(gave_up.values()) == gave_up["rights"] <= 1, f"{options}: {shadows}")
+
+
 def sandboxed():
     """Where a system call would end the program no trigger makes one, and it is said why there is no shadow."""
     command = [os.path.join(os.environ["HARNESS_TARGETS"], "sandbox")]
@@ -596,6 +610,15 @@ def copies():
     expect(shadows["cow_faults"] >= least, f"{shadows['cow_faults']} copies, at least {least} wanted: {shadows}")
 
 
+def said(command, *options):
+    """What record prints at the end, and the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "out.pnb")
+        result = run([PENUMBRA, "record", "-o", file, *options, "--", *command])
+        expect(result.returncode == 0, f"{command}: {result.stderr.decode()}")
+        return result.stderr.decode(), report_of(file)
+
+
 def text_report(recording):
     return run([PENUMBRA, "report", "--quick", recording.file]).stdout.decode()
 
@@ -623,15 +646,6 @@ def auto():
     expect(large.json([])["engine"]["bursts"] > 0, "there was no burst that observes values")
     result = run([PENUMBRA, "record", "-o", large.file, "--carrier", "shadow", "--tool", "paths", "--budget", "0.01%", "--", *command])
     expect(result.returncode == 0 and result.stderr.count(b"allowed no shadow") == 1, f"it is not said: {result.stderr.decode()}")
-
-
-def said(command, *options):
-    """What record prints at the end, and the report."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "out.pnb")
-        result = run([PENUMBRA, "record", "-o", file, *options, "--", *command])
-        expect(result.returncode == 0, f"{command}: {result.stderr.decode()}")
-        return result.stderr.decode(), report_of(file)
 
 
 def refused():
