@@ -45,6 +45,34 @@ static const char *arm_error_text(uint32_t error)
     return strerror((int)error);
 }
 
+static uint64_t unarmed(const struct profile *p)
+{
+    uint64_t threads = 0;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        threads += p->processes[i].unarmed;
+    return threads;
+}
+
+/* Threads of which nothing is known, and why. */
+static void put_unarmed(struct buf *b, const struct profile *p, const char *before)
+{
+    uint32_t error = first_arm_error(p);
+    uint64_t threads = unarmed(p);
+    bool in_kernel = !strcmp(p->trigger, "wall") || !strcmp(p->trigger, "context-switches");
+    if (!error)
+        return;
+    buf_printf(b, "%sthe trigger could not be set in ", before);
+    if (threads)
+        put_count(b, threads, "thread", "threads");
+    else
+        buf_puts(b, "some threads");
+    buf_printf(b, ": %s", arm_error_text(error));
+    if (error == EACCES && in_kernel)
+        buf_printf(b, " (-e %s needs events inside the kernel, which a program that has dropped its rights does not get; sysctl "
+                      "kernel.perf_event_paranoid=1 allows them)", p->trigger);
+    buf_puts(b, "\n");
+}
+
 /* Whole runs under the engine, or what was meant to be one. */
 static bool is_exact(const struct profile *p)
 {
@@ -188,6 +216,8 @@ static void say(const struct record_result *r, const struct profile *p)
     profile_totals(p, &t);
     if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts)))
         put_reason(&b, p, &t);
+    else if (unarmed(p))
+        put_unarmed(&b, p, "penumbra: ");
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
@@ -254,9 +284,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     buf_puts(&b, r->notes);
     if (s->full && t.drops[DROP_SPOOL_FULL])
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
-    if (first_arm_error(p))
-        buf_printf(&b, "the trigger could not be set in some threads: %s\n",
-                   arm_error_text(first_arm_error(p)));
+    put_unarmed(&b, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s);
     put_places(&b, p, "");

@@ -60,6 +60,7 @@ struct profile_process {
     uint32_t end;              /* enum profile_process_end */
     uint32_t epochs;
     uint32_t mechanism, arm_error, exclude_kernel; /* spool.h */
+    uint32_t unarmed; /* as there; not in files */
     struct profile_map *maps;
     uint32_t map_count;
     struct profile_jit_symbol *jit; /* sorted by address */

@@ -306,6 +306,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->epochs = __atomic_load_n(&s->epoch, __ATOMIC_RELAXED);
     to->mechanism = s->mechanism;
     to->arm_error = s->arm_error;
+    to->unarmed = __atomic_load_n(&s->unarmed, __ATOMIC_RELAXED);
     to->exclude_kernel = s->exclude_kernel;
     to->rank = r->header->config.rank;
     if (to->rank > (uint32_t)INT32_MAX + 1) {

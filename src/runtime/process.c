@@ -126,6 +126,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     if (!thread_begin_as(t))
         return;
     if (!trigger_arm_as(t)) {
+        thread_unarmed_as();
         thread_end_as(t);
         return;
     }
@@ -195,8 +196,12 @@ void process_fork_child(void)
         trigger_discover_as();
         return;
     }
-    if (!t || !thread_fork_child_as(t) || !trigger_arm_as(t))
+    if (!t || !thread_fork_child_as(t))
         return;
+    if (!trigger_arm_as(t)) {
+        thread_unarmed_as();
+        return;
+    }
     if (t->stack_short)
         trigger_pause_as(t);
     if (rt.process->mechanism == MECHANISM_PERF)

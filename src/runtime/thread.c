@@ -249,6 +249,12 @@ void thread_end_as(struct rt_thread *t)
     thread_free_as(t);
 }
 
+void thread_unarmed_as(void)
+{
+    if (!rt_quiet_as()) /* a sandbox counts its own */
+        __atomic_fetch_add(&rt.process->unarmed, 1, __ATOMIC_RELAXED);
+}
+
 /* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
  * CPUCLOCK_PERTHREAD below the complement of the thread's number). */
 static long clock_of(int32_t tid)

@@ -21,6 +21,8 @@ void thread_settle_as(struct rt_thread *t);
  * back. */
 void thread_end_as(struct rt_thread *t);
 
+/* Counts a thread that is not observed, since its trigger could not be set. */
+void thread_unarmed_as(void);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */
 void thread_leave_as(struct rt_thread *t);
 /* The process ends, and with it the other threads: the CPU time that they have used so far, where they are not just

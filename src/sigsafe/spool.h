@@ -236,6 +236,7 @@ struct spool_process {
     uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
     uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
     uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
+    uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found by their ticks */
     char name[16];
     uint64_t drops[DROP_COUNT];
     struct spool_heap heap;

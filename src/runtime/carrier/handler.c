@@ -153,7 +153,7 @@ static void thread_discover(void)
     bool was_there = trigger_seek_tick_as(tid);
     attach_look_for_collector_as();
     thread_reap_as();
-    if (!rt_running_as() || thread_find_as(tid))
+    if (!rt_running_as() || thread_find_as(tid) || !trigger_allowed_as())
         return;
     struct rt_thread *t = thread_make_as();
     if (!t)

@@ -25,6 +25,7 @@ static void thread_arm(struct rt_thread *t)
     if (!thread_begin_as(t))
         return;
     if (!trigger_arm_as(t)) {
+        thread_unarmed_as();
         thread_end_as(t);
         return;
     }

@@ -1,3 +1,4 @@
+#include <asm-generic/errno-base.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -116,13 +117,23 @@ static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
     a->inherit_thread = 1;
 }
 
+/* The process has fewer privileges than the collector, or has dropped those that it had: then an event without the kernel's
+ * part is still to be had. Of time that is waited, and of switches, that would be nothing. */
+static bool goes_without_kernel(int fd)
+{
+    if (fd != -EACCES || rt.process->exclude_kernel || rt.config->trigger == TRIGGER_WALL ||
+        rt.config->trigger == TRIGGER_CONTEXT_SWITCHES)
+        return false;
+    rt.process->exclude_kernel = 1;
+    return true;
+}
+
 int perf_seek_open(int32_t tid, uint64_t period)
 {
     struct perf_event_attr a;
     discovery_attributes(&a, period);
     int fd = open_patiently(&a, tid);
-    if (fd == -13 && !rt.process->exclude_kernel && rt.config->trigger == TRIGGER_CPU) {
-        rt.process->exclude_kernel = 1; /* the process has fewer privileges than the collector */
+    if (goes_without_kernel(fd)) {
         discovery_attributes(&a, period);
         fd = open_patiently(&a, tid);
     }
@@ -145,13 +156,11 @@ static void barrier_arm_as(struct rt_thread *t)
 bool perf_arm_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
-    bool exclude_kernel = rt.process->exclude_kernel;
-    event_attributes(&a, exclude_kernel, t->slot);
+    event_attributes(&a, rt.process->exclude_kernel, t->slot);
     a.sample_period = clock_draw_as(t);
     t->fd = event_open_patiently(&a);
-    if (t->fd == -13 && !exclude_kernel && rt.config->trigger == TRIGGER_CPU) {
-        a.exclude_kernel = 1; /* the program has dropped privileges that the collector has */
-        rt.process->exclude_kernel = 1;
+    if (goes_without_kernel(t->fd)) {
+        a.exclude_kernel = 1;
         t->fd = event_open_patiently(&a);
     }
     if (t->fd < 0) {
@@ -172,6 +181,19 @@ bool perf_arm_as(struct rt_thread *t)
     clock_start_as(t);
     trigger_resume_as(t);
     return true;
+}
+
+bool trigger_allowed_as(void)
+{
+    struct perf_event_attr a;
+    if (!rt.process->unarmed || rt.process->mechanism != MECHANISM_PERF)
+        return true;
+    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
+    a.sample_period = 1;
+    int fd = event_open_patiently(&a);
+    if (fd >= 0)
+        sys_call3_as(SYS_close, fd, 0, 0);
+    return fd >= 0;
 }
 
 void trigger_stop_thread_as(const struct rt_thread *t, bool on)

@@ -20,6 +20,8 @@ enum { RT_DISCOVERY_NS = 50000000 };
 
 /* Arms the trigger for the calling thread. On failure the reason is in process->arm_error. */
 bool trigger_arm_as(struct rt_thread *t);
+/* False: it could not be set in a thread before, nor can it be in this one. */
+bool trigger_allowed_as(void);
 /* Stops it for good and gives its descriptors back. */
 void trigger_disarm_as(struct rt_thread *t);
 /* In a sandbox, before an exec: no event of the calling thread (t, or NULL: it has none) or of the process's

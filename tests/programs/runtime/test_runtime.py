@@ -251,6 +251,30 @@ def unprivileged():
     within(r.total("first") / r.samples(), 1 / 3, effective(r), "first")
 
 
+def dropped():
+    """Threads that a server makes when it has dropped its rights are seen in user mode, where that is all that counts."""
+    for event, how in (("page-faults", "touches"), ("cpu", "works")):
+        r = Recording([target("dropped"), how, "500"], ("-e", event))
+        expect(r.total(how) > max(20, 0.8 * r.samples()), f"only {r.total(how)} of {r.samples()} samples of {event} in its threads")
+        expect(len(r.report["threads"]) == 5 and not r.report["notes"], f"{r.report['threads']}: {r.report['notes']}")
+
+
+def dropped_kernel():
+    """Events inside the kernel are not for such threads: said at once, with their number."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
+        if os.geteuid() != 0 or int(f.read()) < 2:
+            sys.exit(77)
+    for event in ("wall", "context-switches"):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.pnb")
+            said = run([PENUMBRA, "record", "-e", event, "-o", file, "--", target("dropped"), "works", "3000"]).stderr.decode()
+            report = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)
+        wanted = "the trigger could not be set in 4 threads: Permission denied"
+        expect(said.count(wanted) == 1 and "perf_event_paranoid" in said, f"{event}: it is not said: {said}")
+        expect(wanted in "".join(report["notes"]), f"{event}: no note: {report['notes']}")
+        expect(len(report["threads"]) == 5, f"{event}: not five threads: {report['threads']}")
+
+
 def sandbox():
     if os.geteuid() == 0:
         expect("sandbox" in Recording([target("sandbox"), "privileged"], ("-F", "10000")).report["processes"][0],
@@ -443,4 +467,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, sandbox, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, traced, programs, kills)})
