@@ -1,0 +1,107 @@
+#include "sigsafe/filter.h"
+
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+
+struct run {
+    const struct sock_filter *code;
+    uint32_t count, number;
+    struct filter_state *states;
+};
+
+/* False: it leads out of the program. */
+static bool reach(const struct run *r, uint64_t at, struct filter_state from)
+{
+    if (at >= r->count)
+        return false;
+    struct filter_state *to = &r->states[at];
+    if (!to->reached)
+        *to = from;
+    else if (to->accumulator != from.accumulator || !from.known)
+        to->known = false;
+    return true;
+}
+
+static bool lets(uint32_t value)
+{
+    uint32_t action = value & SECCOMP_RET_ACTION_FULL;
+    return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+}
+
+static void load(const struct run *r, const struct sock_filter *i, struct filter_state *s)
+{
+    s->known = true;
+    if (BPF_MODE(i->code) == BPF_IMM)
+        s->accumulator = i->k;
+    else if (BPF_MODE(i->code) == BPF_LEN)
+        s->accumulator = sizeof(struct seccomp_data);
+    else if (BPF_MODE(i->code) == BPF_ABS && i->k == offsetof(struct seccomp_data, nr))
+        s->accumulator = r->number;
+    else if (BPF_MODE(i->code) == BPF_ABS && i->k == offsetof(struct seccomp_data, arch))
+        s->accumulator = AUDIT_ARCH_X86_64;
+    else
+        s->known = false;
+}
+
+static void calculate(const struct sock_filter *i, struct filter_state *s)
+{
+    uint32_t *a = &s->accumulator, k = i->k;
+    bool negates = BPF_OP(i->code) == BPF_NEG;
+    s->known = s->known && (negates || BPF_SRC(i->code) == BPF_K);
+    switch (BPF_OP(i->code)) {
+    case BPF_ADD: *a += k; break;
+    case BPF_SUB: *a -= k; break;
+    case BPF_MUL: *a *= k; break;
+    case BPF_AND: *a &= k; break;
+    case BPF_OR: *a |= k; break;
+    case BPF_XOR: *a ^= k; break;
+    case BPF_NEG: *a = -*a; break;
+    default: s->known = false; /* division and shifts: of numbers of system calls, nobody needs them */
+    }
+}
+
+static bool jump(const struct run *r, uint64_t at, struct filter_state s)
+{
+    const struct sock_filter *i = &r->code[at];
+    uint32_t a = s.accumulator, k = i->k;
+    bool taken = false, known = s.known && BPF_SRC(i->code) == BPF_K;
+    switch (BPF_OP(i->code)) {
+    case BPF_JA: return reach(r, at + 1 + k, s);
+    case BPF_JEQ: taken = a == k; break;
+    case BPF_JGT: taken = a > k; break;
+    case BPF_JGE: taken = a >= k; break;
+    case BPF_JSET: taken = a & k; break;
+    default: return false;
+    }
+    return (known && !taken ? true : reach(r, at + 1 + i->jt, s)) && (known && taken ? true : reach(r, at + 1 + i->jf, s));
+}
+
+/* False: on this path it ends otherwise. */
+static bool step(const struct run *r, uint64_t at)
+{
+    const struct sock_filter *i = &r->code[at];
+    struct filter_state s = r->states[at];
+    switch (BPF_CLASS(i->code)) {
+    case BPF_LD: load(r, i, &s); break;
+    case BPF_ALU: calculate(i, &s); break;
+    case BPF_JMP: return jump(r, at, s);
+    case BPF_RET: return BPF_RVAL(i->code) == BPF_K ? lets(i->k) : s.known && lets(s.accumulator);
+    case BPF_MISC: s.known = s.known && BPF_MISCOP(i->code) == BPF_TAX; break;
+    default: break; /* the index register and the memory */
+    }
+    return reach(r, at + 1, s);
+}
+
+bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states)
+{
+    const struct run r = {code, count, number, states};
+    for (uint32_t i = 0; i < count; i++)
+        states[i].reached = false;
+    if (!reach(&r, 0, (struct filter_state){true, true, 0}))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (states[i].reached && !step(&r, i))
+            return false;
+    return true;
+}

@@ -1,0 +1,27 @@
+/* What a seccomp filter (a program of the classic BPF) does with a system call of which only the number is known.
+ *
+ * Jumps lead forward only, so one pass over the instructions sees each after all that may lead to it. What is known of the
+ * accumulator is kept for each; what paths that meet do not agree on, and what comes from the index register or the
+ * scratch memory, is not known. Then a conditional jump leads both ways.
+ *
+ * Context: any.
+ * Ownership: the caller's. */
+#ifndef PENUMBRA_SIGSAFE_FILTER_H
+#define PENUMBRA_SIGSAFE_FILTER_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before an instruction. */
+struct filter_state {
+    bool reached;
+    bool known;
+    uint32_t accumulator;
+};
+
+/* True if the system call is made on every path, from anywhere and whatever its arguments. False too if the kernel will not
+ * take the program. `states` has room for `count` and needs no initialization. */
+bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states);
+
+#endif
