@@ -73,6 +73,7 @@ struct profile_process {
     uint64_t heap_missed;       /* ... sampled allocations that were not followed to their end */
     bool sandboxed;             /* it may have entered a sandbox: its CPU time is not known from then on */
     uint64_t sandbox_threads, sandbox_processes; /* made in it, and not observed */
+    uint64_t sandbox_silenced;  /* threads that are not sampled from when they entered it on */
 };
 
 /* A phase that the program named. */

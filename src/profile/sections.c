@@ -133,7 +133,7 @@ void section_sandboxes_put(struct section_out *out, const struct profile *p)
     out->type = SECTION_SANDBOXES;
     out->optional = true;
     for (uint32_t i = 0; i < p->process_count; i++) {
-        buf_put_uleb(&out->raw, p->processes[i].sandboxed);
+        buf_put_uleb(&out->raw, p->processes[i].sandboxed ? 1 + p->processes[i].sandbox_silenced : 0);
         buf_put_uleb(&out->raw, p->processes[i].sandbox_threads);
         buf_put_uleb(&out->raw, p->processes[i].sandbox_processes);
     }
@@ -148,7 +148,9 @@ bool section_sandboxes_get(struct decoder *d)
     if (!decode_open(d, SECTION_SANDBOXES, &c))
         return false;
     for (uint32_t i = 0; i < p->process_count; i++) {
-        p->processes[i].sandboxed = cursor_uleb(&c, 1, "whether a process is in a sandbox");
+        uint64_t silenced = get(&c, "a number of threads that a sandbox silenced");
+        p->processes[i].sandboxed = silenced != 0;
+        p->processes[i].sandbox_silenced = silenced ? silenced - 1 : 0;
         p->processes[i].sandbox_threads = get(&c, "a number of threads in a sandbox");
         p->processes[i].sandbox_processes = get(&c, "a number of processes in a sandbox");
     }

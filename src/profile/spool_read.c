@@ -321,6 +321,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     if (to->sandboxed) {
         to->sandbox_threads = __atomic_load_n(&s->sandbox_threads, __ATOMIC_RELAXED);
         to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
+        to->sandbox_silenced = __atomic_load_n(&s->sandbox_silenced, __ATOMIC_RELAXED);
     }
     r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->trigger, "malloc") == 0,
                                             .peak_id = load(&s->heap.peak_id)};

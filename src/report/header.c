@@ -240,16 +240,21 @@ static void write_phases(FILE *out, const struct profile *p, const struct profil
 static void write_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    uint64_t sandboxed = profile_sandboxed(p), threads = 0, processes = 0;
+    uint64_t sandboxed = profile_sandboxed(p), threads = 0, processes = 0, silenced = 0;
     for (uint32_t i = 0; i < p->process_count; i++) {
         threads = add_saturated(threads, p->processes[i].sandbox_threads);
         processes = add_saturated(processes, p->processes[i].sandbox_processes);
+        silenced = add_saturated(silenced, p->processes[i].sandbox_silenced);
     }
     if (!sandboxed)
         return;
     field(out, style, "sandbox");
-    fprintf(out, "entered by %s process%s (seccomp, no_new_privs): CPU time in it is sampled, but not known otherwise\n",
-            text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
+    fprintf(out, "entered by %s process%s (seccomp, no_new_privs): threads that were there before are sampled in it, but "
+                 "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
+    if (silenced)
+        fprintf(out, "%-10s%s thread%s sampled only until %s entered: the filter does not let rt_sigreturn through, by which "
+                     "a sample ends\n", "", text_count(a, silenced), silenced == 1 ? " is" : "s are",
+                silenced == 1 ? "it" : "they");
     if (threads || processes)
         fprintf(out, "%-10s%s thread%s and %s process%s that were made there are not in this profile\n", "",
                 text_count(a, threads), threads == 1 ? "" : "s", text_count(b, processes), processes == 1 ? "" : "es");

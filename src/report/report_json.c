@@ -119,6 +119,8 @@ static void write_processes(struct json *j, const struct profile *p)
             json_open(j, '{');
             json_key_u64(j, "threads", process->sandbox_threads);
             json_key_u64(j, "processes", process->sandbox_processes);
+            if (process->sandbox_silenced)
+                json_key_u64(j, "silenced", process->sandbox_silenced);
             json_close(j, '}');
         }
         json_key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");

@@ -11,6 +11,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
+#include "runtime/sandbox_filter.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
@@ -169,6 +170,7 @@ void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
     rt.inside = 0; /* of threads that are not here */
+    sandbox_filter_fork_child();
     environment_fork_child();
     trampoline_fork_child(t);
     burst_fork_child();

@@ -85,6 +85,7 @@ struct rt_thread *thread_make_as(void)
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
     t->stack_short = false;
+    t->silenced = 0;
     return t;
 }
 

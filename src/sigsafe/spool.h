@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 16u
+#define SPOOL_VERSION 17u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -237,6 +237,7 @@ struct spool_process {
     uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
     uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
     uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found by their ticks */
+    uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
     char name[16];
     uint64_t drops[DROP_COUNT];
     struct spool_heap heap;

@@ -189,6 +189,13 @@ static bool signal_ours(const siginfo_t *info, uint64_t *value, bool *late, uint
     return *value >> 32 == rt.cookie;
 }
 
+bool handler_is_ours(const siginfo_t *info)
+{
+    uint64_t value, overrun;
+    bool late;
+    return signal_ours(info, &value, &late, &overrun);
+}
+
 /* Bytes of stack that are left below the kernel's frame: of an alternate stack, whose end nothing guards, or
  * of the thread's own, where a program may be at the very end of what it is allowed (ruby touches all of it
  * when it starts). Its bounds are known but for what libc has put above the first frame. */

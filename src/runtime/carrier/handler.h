@@ -15,5 +15,7 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
                     struct trigger_charge charge);
 
 void handler_as(int signal, siginfo_t *info, void *context);
+/* The signal is one that we have asked for. */
+bool handler_is_ours(const siginfo_t *info);
 
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/sandbox.h"
+#include "runtime/sandbox_filter.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
@@ -55,6 +56,11 @@ static bool sandbox_expect(bool only_asks)
     return only_asks;
 }
 
+static bool is_installed(long result, long flags)
+{
+    return result == 0 || (result > 0 && flags & (long)SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
 /* Without privileges a filter needs PR_SET_NO_NEW_PRIVS first: from then on our handlers make no system calls. */
 EXPORT int prctl(int option, ...)
 {
@@ -65,9 +71,12 @@ EXPORT int prctl(int option, ...)
     for (int i = 0; i < 4; i++)
         argument[i] = va_arg(list, unsigned long);
     va_end(list);
+    bool is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
-        pending = sandbox_expect(option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER && !argument[1]);
+        pending = sandbox_expect(is_filter && !argument[1]);
+    struct sandbox_filter filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
     int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
+    sandbox_filter_came(&filter, result == 0);
     if (pending && result == 0)
         sandbox_begins();
     return result;
@@ -77,10 +86,13 @@ EXPORT int prctl(int option, ...)
 long seccomp_by_number(long number, long operation, long flags, long filter);
 long seccomp_by_number(long number, long operation, long flags, long filter)
 {
-    bool pending = false;
-    if (operation == SECCOMP_SET_MODE_STRICT || operation == SECCOMP_SET_MODE_FILTER)
-        pending = sandbox_expect(operation == SECCOMP_SET_MODE_FILTER && !filter);
+    bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER;
+    if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
+        pending = sandbox_expect(is_filter && !filter);
+    struct sandbox_filter looked =
+        sandbox_filter_comes(is_filter ? (uint64_t)filter : 0, flags & (long)SECCOMP_FILTER_FLAG_TSYNC);
     long result = sys_call3_as(number, operation, flags, filter);
+    sandbox_filter_came(&looked, is_installed(result, flags));
     if (pending && result >= 0)
         sandbox_begins();
     return result < 0 ? call_failed(result) : result;

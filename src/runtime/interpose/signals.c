@@ -17,6 +17,7 @@
 enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
+static bool ignored;                       /* our handler is away (signals_ignore) */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
 /* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
@@ -116,6 +117,16 @@ void signals_leave(void)
     struct sigaction now;
     if (REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
         REAL(sigaction)(ours(), &program_action, NULL);
+}
+
+void signals_ignore(bool on)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    bool unhandled = program_action.sa_handler == SIG_DFL || program_action.sa_handler == SIG_IGN;
+    if (on && unhandled)
+        ignored = REAL(sigaction)(ours(), &ignore, NULL) == 0;
+    else if (ignored)
+        ignored = !handler_install(NULL);
 }
 
 bool signals_believed_blocked(void)
@@ -237,8 +248,10 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     if (process_foreign_as())
         return action_of_child(wanted, old);
     struct sigaction before = program_action;
-    if (wanted)
+    if (wanted) {
         program_action = *wanted;
+        signals_ignore(ignored);
+    }
     if (old)
         *old = before;
     return 0;

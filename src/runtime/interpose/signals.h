@@ -18,6 +18,9 @@ void signals_uninstall(void);
 bool signals_join(void);
 /* Gives the signal back, unless the program has taken it meanwhile. Not one of ours is pending. */
 void signals_leave(void);
+/* All threads are about to enter a sandbox in which no handler can return: unless the program has a handler for our signal, it
+ * is ignored from now on, or until the program sets one. False: not any more. */
+void signals_ignore(bool on);
 /* A signal with our number that is not ours: does what would have happened without us. */
 void signals_chain_as(int signal, siginfo_t *info, void *context);
 

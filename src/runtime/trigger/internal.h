@@ -8,7 +8,7 @@ bool perf_arm_as(struct rt_thread *t);
 bool timer_arm_as(struct rt_thread *t);
 /* Makes `period` the length of all coming periods. */
 void perf_set_period_as(struct rt_thread *t, uint64_t period);
-void timer_set_period_as(struct rt_thread *t, uint64_t period);
+void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
 /* The event's count so far; 0 if it cannot be read. */

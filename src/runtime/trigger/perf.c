@@ -265,14 +265,30 @@ static void event_control(const struct rt_thread *t, unsigned long request)
         sys_call3_as(SYS_ioctl, t->switch_fd, (long)request, 0);
 }
 
-void trigger_pause_as(struct rt_thread *t)
+void trigger_pause_as(const struct rt_thread *t)
 {
     event_control(t, PERF_EVENT_IOC_DISABLE);
+    if (t->timer >= 0)
+        timer_set_period_as(t, 0);
 }
 
-void trigger_resume_as(struct rt_thread *t)
+void trigger_resume_as(const struct rt_thread *t)
 {
     event_control(t, PERF_EVENT_IOC_ENABLE);
+    if (t->timer >= 0)
+        timer_set_period_as(t, t->period);
+}
+
+bool trigger_is_armed_as(const struct rt_thread *t)
+{
+    return t->fd >= 0 || t->timer >= 0;
+}
+
+void trigger_silence_as(const struct rt_thread *t)
+{
+    trigger_pause_as(t);
+    if (t->barrier.fd >= 0)
+        trigger_stop_thread_as(t, false);
 }
 
 void trigger_discover_as(void)

@@ -35,7 +35,7 @@ bool timer_arm_as(struct rt_thread *t)
     return true;
 }
 
-void timer_set_period_as(struct rt_thread *t, uint64_t period)
+void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
     struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     struct itimerspec spec = {every, every};

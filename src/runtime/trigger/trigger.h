@@ -27,12 +27,15 @@ void trigger_disarm_as(struct rt_thread *t);
 /* In a sandbox, before an exec: no event of the calling thread (t, or NULL: it has none) or of the process's
  * discovery fires any more. Makes no system call but close, which hardly a sandbox forbids. */
 void trigger_abandon_as(struct rt_thread *t);
+bool trigger_is_armed_as(const struct rt_thread *t);
 /* Stops and restarts it: around exec. */
-void trigger_pause_as(struct rt_thread *t);
-void trigger_resume_as(struct rt_thread *t);
+void trigger_pause_as(const struct rt_thread *t);
+void trigger_resume_as(const struct rt_thread *t);
 /* On: the thread gets one signal with BARRIER_SLOT, as soon as it has run for 10 us or returns to user mode
  * then; never while it sleeps. Off: none any more, but one that is on its way. */
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
+/* Stops all that sends signals to the thread, which may be another one. */
+void trigger_silence_as(const struct rt_thread *t);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);

@@ -303,6 +303,32 @@ def sandbox():
     expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000, f"whole: {whole['instructions']}")
 
 
+def sandbox_return():
+    """A filter that does not know what a sample ends with (sshd's): samples end before it, and the report says so."""
+    for options in ((), ("-F", "10000"), ("-e", "wall"), ("--no-trampoline",), ("--tool", "values"), ("-e", "malloc=1"),
+                    ("--carrier", "shadow", "--load", "2"), ("--carrier", "auto"), ("--exact", "--tool", "blocks")):
+        Recording([target("sandbox_return"), "kill", "prctl"], options)
+    for what in ("kill", "errno", "caller"):
+        for how in ("seccomp", "second", "blocked"):
+            r = Recording([target("sandbox_return"), what, how], ("-F", "5000"))
+            expect(r.report["processes"][0].get("sandbox", {}).get("silenced") == 1, f"{what} {how}: {r.report['processes']}")
+            text = run([PENUMBRA, "report", r.file]).stdout.decode()
+            expect("1 thread is sampled only until it entered: " in text, text)
+    # With threads in the handler, busy or asleep at that moment.
+    for options in (("-F", "20000"), ("-e", "wall", "-F", "5000"), ("-F", "20000", "--tool", "values", "--every", "1")):
+        for _ in range(5):
+            r = Recording([target("sandbox_return"), "kill", "threads"], options)
+            expect(r.report["processes"][0]["sandbox"]["silenced"] == 4, f"threads: {r.report['processes']}")
+    for how in ("prctl", "threads", "blocked"): # a timer's signals
+        Recording([target("sandbox_return"), "kill", how], ("-F", "1000"), around=[target("noperf")])
+    # Samples go on where they may, and where there is no filter in the end.
+    for what, how in (("allow", "prctl"), ("allow", "second"), ("kill", "fails")):
+        r = Recording([target("sandbox_return"), what, how], ("-F", "1000"))
+        expect("silenced" not in r.report["processes"][0]["sandbox"], f"{what} {how}: {r.report['processes']}")
+        ended = Recording([target("sandbox_return"), "kill", "prctl"], ("-F", "1000")).samples()
+        expect(r.samples() > 2 * ended and r.samples() > 100, f"{what} {how}: {r.samples()} samples, ended: {ended}")
+
+
 def traced():
     """strace would print every sample's signal: what it traces runs without us."""
     if not shutil.which("strace"):
@@ -467,4 +493,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, traced, programs, kills)})

@@ -209,7 +209,8 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->process_count; i++)
         print_process(&p->processes[i]);
     for (uint32_t i = 0; i < p->process_count; i++)
-        printf("sandbox\t%u\t%" PRIu64 "\t%" PRIu64 "\n", p->processes[i].sandboxed, p->processes[i].sandbox_threads,
+        printf("sandbox\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+               p->processes[i].sandboxed ? 1 + p->processes[i].sandbox_silenced : 0, p->processes[i].sandbox_threads,
                p->processes[i].sandbox_processes);
     printf("ranks");
     for (uint32_t i = 0; i < p->process_count; i++)

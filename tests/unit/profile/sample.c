@@ -58,7 +58,8 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
                                   .pauses = index * 7, .paused_ns = index * 123456789,
                                   .phases_refused = index, .rank = index * 1000,
                                   .sandboxed = index & 1, .sandbox_threads = index * 5,
-                                  .sandbox_processes = index * 300};
+                                  .sandbox_processes = index * 300,
+                                  .sandbox_silenced = index & 1 ? index * 2 : 0};
     r->end_ns = r->start_ns * 2;
     r->name = text("name", index);
     r->command = text("command 'with blanks'", index);
@@ -313,6 +314,7 @@ static const char *process_difference(const struct profile_process *a,
     SAME(heap_missed);
     SAME(sandboxed);
     SAME(sandbox_threads);
+    SAME(sandbox_silenced);
     SAME(sandbox_processes);
     SAME(map_count);
     SAME(jit_count);

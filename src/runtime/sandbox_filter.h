@@ -1,0 +1,36 @@
+/* Filters (seccomp) that do not know rt_sigreturn: the kernel ends every handler by it, so in such a sandbox a sample would
+ * end the program. Whoever enters it is not sampled any more, from before.
+ *
+ *     before the program's own call          the filter is read, as the kernel will read it, and looked at (sigsafe/filter.h);
+ *                                            unless it lets rt_sigreturn through, triggers are silenced
+ *     the program's own call
+ *     after it                               if it has failed, they begin again; discovery does not: nothing is armed any more
+ *                                            where rt_quiet_as()
+ *
+ * Filters add up. A second one can be read and triggers be silenced only if all before it let the system calls through that
+ * this takes. Otherwise it is not looked at, and samples go on.
+ *
+ * Context: ordinary code, after sandbox_begins().
+ * Ownership: none. */
+#ifndef PENUMBRA_RUNTIME_SANDBOX_FILTER_H
+#define PENUMBRA_RUNTIME_SANDBOX_FILTER_H
+
+#include "runtime/runtime.h"
+
+/* Of one call of the program's. */
+struct sandbox_filter {
+    bool looked;        /* begun */
+    bool all;           /* it is for all threads */
+    bool lets_look;     /* it lets through what looking at the next one takes */
+    uint32_t silenced;  /* rt_thread.silenced of whom it has silenced; 0: nobody */
+    bool locked;
+};
+
+/* program: the struct sock_fprog in the program's memory; 0: there is none. */
+struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
+/* The filter is there, or was refused. */
+void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
+/* In a fork child. */
+void sandbox_filter_fork_child(void);
+
+#endif

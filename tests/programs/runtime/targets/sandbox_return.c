@@ -1,0 +1,149 @@
+/* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such a sandbox kills.
+ * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow), and how it is
+ * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways; second: under one that allows
+ * everything; blocked: while all signals are blocked). */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+enum { LONG = 200000000, SHORT = 100000, THREADS = 3, MOST = 16 };
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
+
+static struct sock_filter code[MOST] = {
+    LOAD(arch),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+    LOAD(nr),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 1, 0),
+    RETURN(SECCOMP_RET_ALLOW),
+};
+static volatile unsigned long results[THREADS];
+static int begun, entered; /* atomic */
+static int pipes[2];
+
+static unsigned short filter_make(const char *what)
+{
+    unsigned short n = 6;
+    if (!strcmp(what, "caller")) {
+        code[n++] = (struct sock_filter)LOAD(instruction_pointer);
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
+        code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+    }
+    code[n++] = (struct sock_filter)RETURN(!strcmp(what, "allow")   ? SECCOMP_RET_ALLOW
+                                           : !strcmp(what, "errno") ? SECCOMP_RET_ERRNO | EPERM
+                                                                    : SECCOMP_RET_KILL_PROCESS);
+    return n;
+}
+
+static int install(const struct sock_fprog *program, unsigned flags)
+{
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+}
+
+static void *work(void *result)
+{
+    char byte;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE))
+        *(volatile unsigned long *)result = spin(SHORT);
+    if (result != (void *)&results[0]) /* the last one has waited in the kernel */
+        *(volatile unsigned long *)result = spin(LONG / 4);
+    else if (read(pipes[0], &byte, 1) != 1)
+        return result;
+    return NULL;
+}
+
+/* Threads that are busy, or go to sleep in the kernel just when it begins. */
+static int threads(const struct sock_fprog *program)
+{
+    pthread_t t[THREADS];
+    void *failed = NULL;
+    int wrong = pipe(pipes);
+    for (int i = 0; i < THREADS; i++)
+        wrong |= pthread_create(&t[i], NULL, work, (void *)&results[i]);
+    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != THREADS)
+        results[1] = spin(SHORT);
+    results[1] = spin(LONG / 8);
+    wrong |= prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* those made after it are not observed */
+    wrong |= install(program, SECCOMP_FILTER_FLAG_TSYNC);
+    __atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
+    results[1] = spin(LONG / 4);
+    wrong |= write(pipes[1], "", 1) != 1;
+    for (int i = 0; i < THREADS; i++) {
+        wrong |= pthread_join(t[i], &failed);
+        wrong |= failed != NULL;
+    }
+    return wrong;
+}
+
+/* Each is refused by the kernel: no such memory, no instructions, and none that returns. */
+static int fails(struct sock_fprog program)
+{
+    struct sock_fprog none = {0, code}, endless = {4, code};
+    int wrong = install((const struct sock_fprog *)16, 0) != -1 || errno != EFAULT;
+    wrong |= prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &none) != -1 || errno != EINVAL;
+    wrong |= prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &endless) != -1 || errno != EINVAL;
+    program.filter = (struct sock_filter *)16;
+    wrong |= install(&program, 0) != -1 || errno != EFAULT;
+    program.filter = code;
+    wrong |= install(&program, 1u << 31) != -1 || errno != EINVAL;
+    return wrong;
+}
+
+static int second(const struct sock_fprog *program)
+{
+    struct sock_filter all[] = {RETURN(SECCOMP_RET_ALLOW)};
+    struct sock_fprog first = {1, all};
+    int wrong = install(&first, 0);
+    results[0] = spin(LONG / 4);
+    return wrong | prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
+}
+
+/* By the system call itself: what libc is asked for, the profiler may see. */
+static void mask_set(unsigned long mask)
+{
+    long result, number = SYS_rt_sigprocmask, how = SIG_SETMASK;
+    register long size __asm__("r10") = sizeof mask;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(how), "S"(&mask), "d"(0l), "r"(size)
+                     : "rcx", "r11", "memory");
+}
+
+int main(int argc, char **argv)
+{
+    struct sock_fprog program = {filter_make(argc > 1 ? argv[1] : "kill"), code};
+    const char *how = argc > 2 ? argv[2] : "prctl";
+    int wrong = strcmp(how, "threads") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
+    if (!strcmp(how, "blocked"))
+        mask_set(~0ul);
+    results[0] = spin(LONG / 8);
+    if (!strcmp(how, "threads"))
+        wrong |= threads(&program);
+    else if (!strcmp(how, "fails"))
+        wrong |= fails(program);
+    else if (!strcmp(how, "second"))
+        wrong |= second(&program);
+    else if (!strcmp(how, "seccomp"))
+        wrong |= install(&program, SECCOMP_FILTER_FLAG_LOG);
+    else
+        wrong |= prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (!strcmp(how, "blocked"))
+        mask_set(0);
+    results[0] = spin(LONG);
+    puts(wrong ? "failed" : "done");
+    return wrong;
+}
