@@ -27,9 +27,12 @@ void put_drops(struct buf *b, const uint64_t drops[DROP_COUNT])
         buf_puts(b, ")");
 }
 
-double overhead_percent(const struct profile_totals *t, double spent_ns)
+void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns)
 {
-    return t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0;
+    if (t->sandboxed)
+        buf_printf(b, ", %.1f ms overhead", spent_ns / 1e6);
+    else
+        buf_printf(b, ", %.1f%% overhead", t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0);
 }
 
 void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns)
@@ -84,8 +87,8 @@ static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
         buf_printf(b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(b, t.drops);
     }
-    buf_printf(b, ", %.1f%% overhead]",
-               overhead_percent(&t, (double)t.cost_ns + (double)t.deliveries * spool_header(s)->config.delivery_ns));
+    put_overhead(b, &t, (double)t.cost_ns + (double)t.deliveries * spool_header(s)->config.delivery_ns);
+    buf_puts(b, "]");
 }
 
 void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,

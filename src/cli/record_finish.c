@@ -79,6 +79,22 @@ static bool is_exact(const struct profile *p)
     return p->counts && !strcmp(p->counts->carrier, "exact");
 }
 
+static void put_sandbox(struct buf *b, const struct profile *p)
+{
+    const struct profile_left_out out = profile_left_out(p);
+    buf_puts(b, "the program entered a sandbox (seccomp, no_new_privs), where the CPU time that it uses is not known, and ");
+    put_count(b, out.threads, "thread", "threads");
+    buf_puts(b, " and ");
+    put_count(b, out.processes, "process", "processes");
+    buf_puts(b, " were made that are not observed");
+    if (out.silenced) {
+        buf_puts(b, "; ");
+        put_count(b, out.silenced, "thread is", "threads are");
+        buf_puts(b, " not sampled in it, as the filter does not let rt_sigreturn through");
+    }
+    buf_puts(b, "\n");
+}
+
 /* Why a profile is empty, as far as it can be known. */
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
@@ -89,6 +105,8 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
     else if (first_arm_error(p))
         buf_printf(b, "the trigger could not be set in the program: %s\n",
                    arm_error_text(first_arm_error(p)));
+    else if (t->sandboxed && !is_exact(p))
+        put_sandbox(b, p);
     else if (t->dropped_all)
         buf_puts(b, "every sample was dropped\n");
     else if (is_exact(p))
@@ -229,7 +247,7 @@ static void say(const struct record_result *r, const struct profile *p)
     if (!is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
-        buf_printf(&b, ", %.1f%% overhead", overhead_percent(&t, profile_spent_ns(p, &t)));
+        put_overhead(&b, &t, profile_spent_ns(p, &t));
     }
     buf_printf(&b, " -> %s", r->shown);
     put_size(&b, r->output);

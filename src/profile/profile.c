@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "profile/shadows.h"
 
 struct profile *profile_new(void)
@@ -99,9 +100,20 @@ uint32_t profile_sandboxed(const struct profile *p)
     return count;
 }
 
+struct profile_left_out profile_left_out(const struct profile *p)
+{
+    struct profile_left_out sum = {0, 0, 0};
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        sum.threads = add_saturated(sum.threads, p->processes[i].sandbox_threads);
+        sum.processes = add_saturated(sum.processes, p->processes[i].sandbox_processes);
+        sum.silenced = add_saturated(sum.silenced, p->processes[i].sandbox_silenced);
+    }
+    return sum;
+}
+
 void profile_totals(const struct profile *p, struct profile_totals *out)
 {
-    *out = (struct profile_totals){0};
+    *out = (struct profile_totals){.sandboxed = profile_sandboxed(p)};
     add_drops(out, p->drops);
     for (uint32_t i = 0; i < p->process_count; i++)
         add_drops(out, p->processes[i].drops);

@@ -171,6 +171,7 @@ struct profile_totals {
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
     uint64_t cpu_ns, cost_ns, deliveries, nodes;
+    uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows. What of the latter are
@@ -178,6 +179,11 @@ void profile_totals(const struct profile *p, struct profile_totals *out);
 double profile_spent_ns(const struct profile *p, const struct profile_totals *t);
 /* How many processes may have entered a sandbox. */
 uint32_t profile_sandboxed(const struct profile *p);
+/* What all of them have left out, as in struct profile_process. */
+struct profile_left_out {
+    uint64_t threads, processes, silenced;
+};
+struct profile_left_out profile_left_out(const struct profile *p);
 
 /* Names and sentences of reasons.h, by enumerator; "?" out of range. */
 const char *profile_drop_name(unsigned drop);

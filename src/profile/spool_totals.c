@@ -66,6 +66,7 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
     const struct spool_process *p = next_record(&w, &h->processes, sizeof *p);
     for (; p; p = next_record(&w, &p->next, sizeof *p)) {
         ++*processes;
+        out->sandboxed += __atomic_load_n(&p->sandboxed, __ATOMIC_RELAXED) != 0;
         add_drops(out, p->drops);
         const struct spool_thread *t = next_record(&w, &p->threads, sizeof *t);
         for (; t; t = next_record(&w, &t->next, sizeof *t)) {

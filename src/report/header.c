@@ -102,7 +102,8 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
     if (in_time(p)) {
         fprintf(out, ": %s", text_duration(a, (double)t->weight * (double)p->period));
         if (!strcmp(p->trigger, "cpu"))
-            fprintf(out, " of CPU time; the threads used %s", text_duration(b, (double)t->cpu_ns));
+            fprintf(out, " of CPU time; the threads used %s%s", text_duration(b, (double)t->cpu_ns),
+                    t->sandboxed ? " and, in a sandbox, what is not known" : "");
     }
     if (in_bytes(p))
         fprintf(out, ": %s", text_bytes(a, (double)t->weight * (double)p->period));
@@ -169,7 +170,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     double spent = profile_spent_ns(p, t);
     field(out, style, "cost");
-    if (t->cpu_ns && !profile_sandboxed(p))
+    if (t->cpu_ns && !t->sandboxed)
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
@@ -240,24 +241,21 @@ static void write_phases(FILE *out, const struct profile *p, const struct profil
 static void write_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    uint64_t sandboxed = profile_sandboxed(p), threads = 0, processes = 0, silenced = 0;
-    for (uint32_t i = 0; i < p->process_count; i++) {
-        threads = add_saturated(threads, p->processes[i].sandbox_threads);
-        processes = add_saturated(processes, p->processes[i].sandbox_processes);
-        silenced = add_saturated(silenced, p->processes[i].sandbox_silenced);
-    }
+    const struct profile_left_out left = profile_left_out(p);
+    uint64_t sandboxed = profile_sandboxed(p);
     if (!sandboxed)
         return;
     field(out, style, "sandbox");
     fprintf(out, "entered by %s process%s (seccomp, no_new_privs): threads that were there before are sampled in it, but "
                  "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
-    if (silenced)
+    if (left.silenced)
         fprintf(out, "%-10s%s thread%s sampled only until %s entered: the filter does not let rt_sigreturn through, by which "
-                     "a sample ends\n", "", text_count(a, silenced), silenced == 1 ? " is" : "s are",
-                silenced == 1 ? "it" : "they");
-    if (threads || processes)
+                     "a sample ends\n", "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",
+                left.silenced == 1 ? "it" : "they");
+    if (left.threads || left.processes)
         fprintf(out, "%-10s%s thread%s and %s process%s that were made there are not in this profile\n", "",
-                text_count(a, threads), threads == 1 ? "" : "s", text_count(b, processes), processes == 1 ? "" : "es");
+                text_count(a, left.threads), left.threads == 1 ? "" : "s", text_count(b, left.processes),
+                left.processes == 1 ? "" : "es");
 }
 
 static void write_lines(FILE *out, const struct report_style *style, const char *name,

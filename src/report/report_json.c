@@ -84,7 +84,7 @@ static void write_losses(struct json *j, const struct view *v)
     json_key_u64(j, "delivery_ns", p->delivery_ns);
     double spent = profile_spent_ns(p, &t);
     json_key(j, "percent_of_cpu");
-    json_double(j, t.cpu_ns ? 100 * spent / (double)t.cpu_ns : NAN);
+    json_double(j, t.cpu_ns && !t.sandboxed ? 100 * spent / (double)t.cpu_ns : NAN);
     json_close(j, '}');
     write_lines(j, "notes", p->notes);
     write_lines(j, "warnings", symbols_warnings(v->symbols));

@@ -17,6 +17,8 @@ import unittest
 
 from harness import Case, PATIENCE, PENUMBRA, PYTHON, SPIN, sanitized
 
+SANDBOX = "import ctypes\nctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n" # PR_SET_NO_NEW_PRIVS
+THREAD = "import threading\nthread = threading.Thread(target=len, args=('',))\nthread.start()\nthread.join()\n"
 MANY_PATHS = os.path.abspath(sys.argv.pop(1))
 
 
@@ -54,6 +56,17 @@ class Streams(Case):
     def test_empty_profile_says_why(self):
         done = self.record("-c", "1s", "true")
         self.assertIn("nothing was sampled: the program used", done.stderr.decode())
+
+    def test_summary_in_a_sandbox(self):
+        """The CPU time that is used there is not known: no share of it is, and it is not 0."""
+        done = self.record(PYTHON, "-c", SANDBOX + SPIN % 0.5)
+        self.assertRegex(done.stderr.decode(), r"^penumbra: \d+ samples? in .*, \d+\.\d ms overhead -> .*\n$")
+        self.assertIsNone(self.report()["overhead"]["percent_of_cpu"])
+        for options in (("-c", "1000s"), ("-e", "malloc=1000G")):
+            said = self.record(*options, PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
+            self.assertIn("nothing was sampled: the program entered a sandbox (seccomp, no_new_privs), where the CPU time that it "
+                          "uses is not known, and 1 thread and 0 processes were made that are not observed\n", said)
+            self.assertNotIn("%", said)
 
     def test_closed_streams(self):
         script = f'exec "{PENUMBRA}" record -q -o "{self.output}" sh -c "exit 3" <&- >&- 2>&-'
@@ -459,6 +472,11 @@ class Terminal(Case):
         self.assertRegex(self.seen, rb"\x1b7\x1b\[\d+G\x1b\[K \[penumbra \d+\.\d s: \d+ samples, "
                          rb"1 process, 1 thread(, \d+ dropped[^\]]*)?, \d+\.\d% overhead\]\x1b8")
         self.assertRegex(self.seen, rb"\[K +\x1b8penumbra: \d+ samples in [^\n]*\r\n$")
+
+    def test_live_line_in_a_sandbox(self):
+        pid = self.start_on_terminal(PYTHON, "-c", SANDBOX + SPIN % 1)
+        self.wait(pid)
+        self.assertRegex(self.seen, rb"1 process, 1 thread(, \d+ dropped[^\]]*)?, \d+\.\d ms overhead\]\x1b8")
 
     def test_live_line_leaves_full_screen_programs_alone(self):
         # Until the program has set the terminal up the line may be drawn, and one may be on its way.
