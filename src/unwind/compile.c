@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "unwind/cfi.h"
+#include "unwind/code.h"
+#include "unwind/grow.h"
 #include "unwind/table.h"
 
 /* The largest text that is taken, in bytes: bounds the bucket array (16 MB) against files that
@@ -26,20 +28,6 @@ struct builder {
     uint32_t fdes, bad_fdes;
     uint64_t text_lo;
 };
-
-/* Room for one more element of `size` bytes. */
-static bool grow(void **at, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t more = *capacity ? *capacity * 2 : 4096;
-    void *bigger = reallocarray(*at, more, size);
-    if (!bigger)
-        return false;
-    *at = bigger;
-    *capacity = more;
-    return true;
-}
 
 static int function_compare(const void *a, const void *b)
 {
@@ -139,6 +127,63 @@ static bool emit_function(struct builder *b, struct cfi_machine *m, const struct
     return emit(b, f->lo, none);
 }
 
+/* Lists what no FDE covers. What is shorter than GAP_MIN is most often padding. */
+static bool gaps_find(const struct functions *list, uint32_t end, struct code_span **gap, size_t *gaps)
+{
+    enum { GAP_MIN = 16 };
+    size_t capacity = 0;
+    uint32_t covered = 0;
+    for (size_t i = 0; i <= list->count; i++) {
+        uint32_t lo = i < list->count ? list->at[i].lo : end;
+        if (lo > covered && lo - covered >= GAP_MIN) {
+            if (!grow((void **)gap, *gaps, &capacity, sizeof **gap))
+                return false;
+            (*gap)[(*gaps)++] = (struct code_span){covered, lo};
+        }
+        if (i < list->count && list->at[i].hi > covered)
+            covered = list->at[i].hi;
+    }
+    return true;
+}
+
+/* Rows that code alone tells. */
+static bool code_rows_find(const struct functions *list, const struct unwind_code *code, uint64_t text_lo,
+                           uint64_t text_hi, struct code_rows *rows)
+{
+    struct code_span *gap = NULL;
+    size_t gaps = 0;
+    bool ok = gaps_find(list, (uint32_t)(text_hi - text_lo), &gap, &gaps) &&
+              (gaps == 0 || code_rows_make(code, text_lo, gap, gaps, rows));
+    free(gap);
+    return ok;
+}
+
+/* Emits rows[*next ..] that lie below `limit`. */
+static bool emit_code(struct builder *b, const struct code_rows *rows, size_t *next, uint32_t limit)
+{
+    for (; *next < rows->count && rows->at[*next].pc < limit; ++*next)
+        if (!emit(b, rows->at[*next].pc, rows->at[*next].rule))
+            return false;
+    return true;
+}
+
+static bool emit_all(struct builder *b, const struct functions *list, const struct code_rows *rows,
+                     const struct cfi_space *space)
+{
+    struct cfi_machine machine = {0};
+    size_t next_row = 0;
+    machine.fde.cie.offset = CFI_NO_OFFSET;
+    if (!emit(b, 0, rule_make(RULE_NONE, 0, 0)))
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t next_lo = i + 1 < list->count ? list->at[i + 1].lo : UINT32_MAX;
+        if (!emit_code(b, rows, &next_row, list->at[i].lo) ||
+            !emit_function(b, &machine, space, &list->at[i], next_lo))
+            return false;
+    }
+    return emit_code(b, rows, &next_row, UINT32_MAX);
+}
+
 static void *table_build(const struct builder *b, uint64_t text_hi, size_t *size)
 {
     uint64_t end = (uint64_t)b->rows[b->count - 1].pc;
@@ -163,41 +208,35 @@ static void *table_build(const struct builder *b, uint64_t text_hi, size_t *size
             row++;
         bucket[i] = (uint32_t)row;
     }
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count; i++) {
         t->complex_rows += rule_kind(b->rows[i].rule) == RULE_COMPLEX;
+        t->code_rows += rule_kind(b->rows[i].rule) == RULE_CODE;
+    }
     memcpy((uint8_t *)t + unwind_table_size(buckets, 0), b->rows, b->count * sizeof *b->rows);
     return t;
 }
 
-bool unwind_compile(const struct unwind_section *eh_frame, uint64_t text_lo, uint64_t text_hi,
-                    void **table, size_t *size, struct err *e)
+bool unwind_compile(const struct unwind_section *eh_frame, const struct unwind_code *code,
+                    uint64_t text_lo, uint64_t text_hi, void **table, size_t *size, struct err *e)
 {
     const struct cfi_space space = {eh_frame->data, eh_frame->size, eh_frame->vaddr};
     struct functions list = {0};
+    struct code_rows rows = {0};
     struct builder b = {.text_lo = text_lo};
-    struct cfi_machine machine = {0};
-    bool ok = false;
     *table = NULL;
     if (text_hi <= text_lo || text_hi - text_lo > TEXT_MAX)
         return err_set(e, ERR_FORMAT,
                        "cannot compile unwind tables: the code spans %#llx to %#llx, which is %s",
                        (unsigned long long)text_lo, (unsigned long long)text_hi,
                        text_hi <= text_lo ? "empty" : "more than 1 GiB");
-    if (!functions_collect(&list, &space, text_lo, text_hi, &b.bad_fdes) ||
-        !emit(&b, 0, rule_make(RULE_NONE, 0, 0)))
-        goto out;
-    machine.fde.cie.offset = CFI_NO_OFFSET;
-    for (size_t i = 0; i < list.count; i++) {
-        uint32_t next_lo = i + 1 < list.count ? list.at[i + 1].lo : UINT32_MAX;
-        if (!emit_function(&b, &machine, &space, &list.at[i], next_lo))
-            goto out;
-    }
-    *table = table_build(&b, text_hi, size);
-    ok = *table != NULL;
-out:
-    if (!ok)
+    if (functions_collect(&list, &space, text_lo, text_hi, &b.bad_fdes) &&
+        (!code || code_rows_find(&list, code, text_lo, text_hi, &rows)) &&
+        emit_all(&b, &list, &rows, &space))
+        *table = table_build(&b, text_hi, size);
+    if (!*table)
         err_set(e, ERR_INTERNAL, "cannot compile unwind tables: out of memory");
     free(list.at);
+    free(rows.at);
     free(b.rows);
-    return ok;
+    return *table != NULL;
 }

@@ -1,10 +1,11 @@
-/* Finding .eh_frame and the code in an ELF file. */
+/* Finding .eh_frame, the code and the functions' symbols in an ELF file. */
 #include "unwind/compile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@ struct image {
     uint64_t size;    /* of the file */
     size_t segments;
     uint64_t text_lo, text_hi;
+    int fd;               /* of the file, or -1 */
+    const uint8_t *bytes; /* of an image in memory */
+    uint8_t *code;        /* what was read of the file's code last */
+    uint64_t code_size;   /* what there is room for */
 };
 
 static bool image_open(struct image *i, struct err *e)
@@ -134,6 +139,56 @@ static bool frames_by_segment(const struct image *i, struct unwind_section *s)
     return false;
 }
 
+/* The symbol table, of those that there are the fullest. */
+static struct unwind_section symbols_find(const struct image *i)
+{
+    Elf_Scn *best = NULL;
+    GElf_Word type = SHT_NULL;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(i->elf, scn));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(scn, &header) || (header.sh_flags & SHF_COMPRESSED))
+            continue;
+        if (header.sh_type == SHT_SYMTAB || (header.sh_type == SHT_DYNSYM && type != SHT_SYMTAB)) {
+            best = scn;
+            type = header.sh_type;
+        }
+    }
+    Elf_Data *data = best ? elf_rawdata(best, NULL) : NULL;
+    return data && data->d_buf ? (struct unwind_section){.data = data->d_buf, .size = data->d_size}
+                               : (struct unwind_section){0};
+}
+
+/* libelf would keep all pieces that it reads until the end. */
+static bool file_read(struct image *i, uint64_t offset, uint64_t size, const uint8_t **bytes)
+{
+    if (i->fd < 0) {
+        *bytes = i->bytes + offset;
+        return true;
+    }
+    if (size > i->code_size) {
+        free(i->code);
+        i->code = malloc(size);
+        i->code_size = i->code ? size : 0;
+    }
+    *bytes = i->code;
+    return i->code && pread(i->fd, i->code, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* struct unwind_code's: from the executable segment that holds it all. */
+static bool code_read(void *context, uint64_t vaddr, uint64_t size, const uint8_t **bytes)
+{
+    struct image *i = context;
+    for (size_t n = 0; n < i->segments; n++) {
+        GElf_Phdr p;
+        if (!gelf_getphdr(i->elf, (int)n, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+            continue;
+        uint64_t there = segment_bytes(i, &p), skip = vaddr - p.p_vaddr;
+        if (vaddr >= p.p_vaddr && skip < there && size <= there - skip)
+            return file_read(i, p.p_offset + skip, size, bytes);
+    }
+    return false;
+}
+
 static bool build_id_matches(const struct image *i, const uint8_t *expect, size_t size)
 {
     for (size_t n = 0; n < i->segments; n++) {
@@ -169,7 +224,8 @@ static bool compile(struct image *i, const uint8_t *build_id, size_t build_id_si
     if (!frames_by_section(i, &frames) && !frames_by_segment(i, &frames))
         return err_set(e, ERR_FORMAT,
                        "%s: has no .eh_frame; build it with -fasynchronous-unwind-tables", i->name);
-    if (!unwind_compile(&frames, i->text_lo, i->text_hi, table, size, e))
+    const struct unwind_code code = {symbols_find(i), code_read, i};
+    if (!unwind_compile(&frames, &code, i->text_lo, i->text_hi, table, size, e))
         return err_prefix(e, "%s", i->name);
     return true;
 }
@@ -177,12 +233,13 @@ static bool compile(struct image *i, const uint8_t *build_id, size_t build_id_si
 bool unwind_compile_file(const char *path, const uint8_t *expect_build_id, size_t build_id_size,
                          void **table, size_t *size, struct err *e)
 {
-    struct image image = {.name = path};
+    struct image image = {.name = path, .fd = -1};
     *table = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_set_errno(e, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno,
                              "cannot read %s for its unwind information", path);
+    image.fd = fd;
     off_t end = lseek(fd, 0, SEEK_END);
     image.size = end > 0 ? (uint64_t)end : 0;
     elf_version(EV_CURRENT);
@@ -190,6 +247,7 @@ bool unwind_compile_file(const char *path, const uint8_t *expect_build_id, size_
     image.elf = elf_begin(fd, ELF_C_READ, NULL);
     bool ok = compile(&image, expect_build_id, build_id_size, table, size, e);
     elf_end(image.elf);
+    free(image.code);
     close(fd);
     return ok;
 }
@@ -197,7 +255,7 @@ bool unwind_compile_file(const char *path, const uint8_t *expect_build_id, size_
 bool unwind_compile_image(const void *elf, size_t elf_size, void **table, size_t *size,
                           struct err *e)
 {
-    struct image image = {.name = "the image in memory", .size = elf_size};
+    struct image image = {.name = "the image in memory", .size = elf_size, .fd = -1, .bytes = elf};
     *table = NULL;
     elf_version(EV_CURRENT);
     /* libelf takes char * for an image that it can also write; it is only read here. */

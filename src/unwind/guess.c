@@ -49,6 +49,13 @@ static bool plausible(struct step_state *s, uint64_t return_address, bool must_b
     return unwind_memory_read_as(&s->memory, return_address - 8, &before) && unwind_follows_call(before);
 }
 
+bool step_is_called_as(struct step_state *s, uint64_t return_address)
+{
+    const struct unwind_marks *marks = &s->memory.thread->marks;
+    return return_address - marks->stop_lo < marks->stop_hi - marks->stop_lo ||
+           plausible(s, return_address, true);
+}
+
 static enum step_outcome guessed(struct step_state *s, struct step_result *result, uint64_t rip,
                                  uint64_t cfa)
 {

@@ -48,17 +48,21 @@ static enum cfi_status interpret(const struct unwind_image *image, uint64_t pc,
     return cfi_machine_seek_as(m, pc);
 }
 
+static bool has_cfi(uint32_t rule)
+{
+    return rule_kind(rule) != RULE_NONE && rule_kind(rule) != RULE_CODE;
+}
+
 /* A restorer without CFI may follow a function that has some, and then the byte before the return
  * address is that function's. Only what is at the return address itself tells. */
 static bool ends_before_restorer(struct step_state *s, const struct step_place *place, bool table)
 {
     uint64_t rip = place->pc + 1;
     uint32_t rule = 0;
-    if (s->exact || rule_kind(place->rule) == RULE_NONE || rule_kind(place->rule) == RULE_SIGNAL)
+    if (s->exact || !has_cfi(place->rule) || rule_kind(place->rule) == RULE_SIGNAL)
         return false;
     if (place->interpreted ? rip < place->machine.fde.hi
-                           : !table || !table_rule(place->image, rip, &rule) ||
-                                 rule_kind(rule) != RULE_NONE)
+                           : !table || !table_rule(place->image, rip, &rule) || has_cfi(rule))
         return false;
     return step_is_restorer_as(s, rip);
 }
@@ -82,6 +86,11 @@ void step_locate_as(struct step_state *s, struct step_place *place)
         if (place->interpreted)
             place->rule = cfi_rule_pack_as(&place->machine);
     }
+    uint32_t rule;
+    /* The interpreter has no rows of code without CFI. */
+    if (!table && place->interpreter == CFI_NONE && table_rule(place->image, place->pc, &rule) &&
+        rule_kind(rule) == RULE_CODE)
+        place->rule = rule;
     if (ends_before_restorer(s, place, table))
         place->rule = rule_make(RULE_SIGNAL, 0, 0);
 }
@@ -205,6 +214,34 @@ static enum step_outcome apply_none(struct step_state *s, const struct step_plac
     return outcome;
 }
 
+/* By what the code does. It may be wrong where code comes into a function otherwise than is understood, so
+ * what it leads to must be an address behind a call; else it is as if there were no rule. */
+static enum step_outcome apply_code(struct step_state *s, const struct step_place *place,
+                                    struct step_result *result)
+{
+    struct cfi_frame *f = &s->frame;
+    unsigned reg = rule_code_register(place->rule);
+    uint32_t slot = rule_slot(place->rule);
+    uint64_t rip, rbp = f->regs.r[UNWIND_RBP], cfa = f->regs.r[reg] + 8 * (uint64_t)rule_code_offset(place->rule);
+    bool rbp_known = slot == 0 && (f->known >> UNWIND_RBP & 1);
+    if (!(f->known >> reg & 1) && !s->full)
+        return STEP_RESTART;
+    if (!(f->known >> reg & 1) || cfa <= f->regs.r[UNWIND_RSP] || cfa % 8 != 0 ||
+        (!s->exact && step_is_restorer_as(s, f->regs.r[UNWIND_RIP])) ||
+        !unwind_memory_read_as(&s->memory, cfa - 8, &rip) || !step_is_called_as(s, rip))
+        return apply_none(s, place, result);
+    if (slot != 0 && slot != RULE_SLOT_LOST)
+        rbp_known = unwind_memory_read_as(&s->memory, cfa - 8 * (uint64_t)slot, &rbp);
+    f->regs.r[UNWIND_RSP] = cfa;
+    f->regs.r[UNWIND_RIP] = rip;
+    f->regs.r[UNWIND_RBP] = rbp_known ? rbp : 0;
+    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
+    s->exact = false;
+    result->cfa = cfa;
+    result->guessed = true;
+    return STEP_OK;
+}
+
 SAMPLE_PATH
 enum step_outcome step_apply_as(struct step_state *s, const struct step_place *place,
                                 struct step_result *result)
@@ -220,6 +257,7 @@ enum step_outcome step_apply_as(struct step_state *s, const struct step_place *p
         outcome = place->interpreted && s->full ? apply_row(s, place, result)
                                                 : apply_rule(s, place->rule, result);
         break;
+    case RULE_CODE: outcome = apply_code(s, place, result); break;
     case RULE_SIGNAL: outcome = apply_signal(s, result); break;
     case RULE_ROOT:
         result->cfa = s->frame.regs.r[UNWIND_RSP] + 8 * (uint64_t)rule_offset(place->rule);

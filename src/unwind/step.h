@@ -65,6 +65,10 @@ enum step_outcome step_apply_as(struct step_state *s, const struct step_place *p
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result);
 
+/* Whether a return address follows a call in a known image, or is a trampoline's, which stands for one
+ * that did. */
+bool step_is_called_as(struct step_state *s, uint64_t return_address);
+
 /* Whether the code at pc is mov $SYS_rt_sigreturn, %rax; syscall. */
 bool step_is_restorer_as(struct step_state *s, uint64_t pc);
 

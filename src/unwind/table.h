@@ -25,6 +25,8 @@
  *     RULE_SIGNAL   a signal's return trampoline: rsp points at the interrupted ucontext
  *     RULE_ROOT     the return address is undefined: the outermost frame (CFA as in RULE_RSP)
  *     RULE_COMPLEX  anything else: ask the interpreter (cfi.h)
+ *     RULE_CODE     no CFI here, but what the code does (layout.h) says that the CFA = register + 8 * n:
+ *                   `offset` is register << 16 | n. Slot k as above; RULE_SLOT_LOST: nobody knows
  *
  * rbx and r12 to r15 may be saved as well; the fast walk does not follow them.
  *
@@ -39,7 +41,7 @@
 #include <stdint.h>
 
 #define UNWIND_TABLE_MAGIC 0x54574e55u /* "UNWT" */
-#define UNWIND_TABLE_VERSION 1u
+#define UNWIND_TABLE_VERSION 2u
 
 enum { UNWIND_BUCKET_SHIFT = 8 };
 
@@ -54,7 +56,7 @@ struct unwind_table {
     uint32_t fdes;         /* FDEs that gave rows */
     uint32_t bad_fdes;     /* FDEs that made no sense: their code has no CFI */
     uint32_t complex_rows; /* rows that need the interpreter */
-    uint32_t reserved;
+    uint32_t code_rows;    /* RULE_CODE */
 };
 _Static_assert(sizeof(struct unwind_table) == 56, "the header is part of the format");
 
@@ -71,12 +73,16 @@ enum unwind_rule_kind {
     RULE_SIGNAL,
     RULE_ROOT,
     RULE_COMPLEX,
+    RULE_CODE,
 };
 
 #define RULE_KIND_SHIFT 28
 #define RULE_SLOT_SHIFT 20
 #define RULE_SLOT_MAX 0xffu
 #define RULE_OFFSET_MAX 0xfffffu
+#define RULE_SLOT_LOST RULE_SLOT_MAX /* in RULE_CODE */
+#define RULE_CODE_SHIFT 16
+#define RULE_CODE_OFFSET_MAX 0xffffu
 
 static inline uint32_t rule_make(enum unwind_rule_kind kind, uint32_t slot, uint32_t offset)
 {
@@ -97,6 +103,17 @@ static inline uint32_t rule_slot(uint32_t rule)
 static inline uint32_t rule_offset(uint32_t rule)
 {
     return rule & RULE_OFFSET_MAX;
+}
+
+/* Of RULE_CODE: the register (enum unwind_register), and what is added to it, in words. */
+static inline uint32_t rule_code_register(uint32_t rule)
+{
+    return rule_offset(rule) >> RULE_CODE_SHIFT;
+}
+
+static inline uint32_t rule_code_offset(uint32_t rule)
+{
+    return rule_offset(rule) & RULE_CODE_OFFSET_MAX;
 }
 
 /* Bytes that a table with so many buckets and rows takes. */

@@ -103,6 +103,8 @@ class Table:
 
 def agrees(got, want):
     kinds, offset, slot = want
+    if got[0] == "code": # what the code itself says, where there is no FDE
+        return "none" in kinds
     return got[0] in kinds and (got[0] == "plt" or got[1] == (offset or 0)) and got[2] == slot
 
 

@@ -72,7 +72,7 @@ void hostile_compile(const uint8_t *data, size_t size, uint64_t address, uint64_
     void *block;
     size_t bytes;
     struct err e = {0};
-    if (!unwind_compile(&frames, text_lo, text_hi, &block, &bytes, &e))
+    if (!unwind_compile(&frames, NULL, text_lo, text_hi, &block, &bytes, &e))
         return;
     const struct unwind_table *t = block;
     if (!unwind_table_valid(t, bytes) || t->size != bytes)

@@ -311,7 +311,7 @@ static void compiling(void **state)
     synthetic_fde(&s, 0, SIZE, BYTES("")); /* discarded code */
     struct unwind_section frames = {s.bytes + SYNTHETIC_FRAMES, s.size - SYNTHETIC_FRAMES,
                                     (uint64_t)s.bytes + SYNTHETIC_FRAMES};
-    assert_true(unwind_compile(&frames, TEXT, TEXT + 8 * SIZE, &block, &size, &e));
+    assert_true(unwind_compile(&frames, NULL, TEXT, TEXT + 8 * SIZE, &block, &size, &e));
     const struct unwind_table *t = block;
     const uint32_t none = rule_make(RULE_NONE, 0, 0);
     assert_true(unwind_table_valid(t, size));
@@ -337,6 +337,19 @@ static void compiling(void **state)
     free(block);
 }
 
+/* Whether two tables differ at most where one has rows from code, for which it takes symbols. */
+static bool same_but_for_code(const struct unwind_table *with, const struct unwind_table *without)
+{
+    for (uint64_t at = with->text_lo; at < with->text_hi; at++) {
+        uint32_t rule = unwind_table_find_as(with, with->size, at);
+        if (rule_kind(rule) == RULE_CODE)
+            rule = rule_make(RULE_NONE, 0, 0);
+        if (rule != unwind_table_find_as(without, without->size, at))
+            return false;
+    }
+    return with->text_lo == without->text_lo && with->text_hi == without->text_hi;
+}
+
 /* This program's file, whole, and without section headers: the same table. */
 static void without_section_headers(void **state)
 {
@@ -355,8 +368,8 @@ static void without_section_headers(void **state)
     memset(file + E_SHNUM, 0, 4); /* and e_shstrndx */
     assert_true(unwind_compile_image(file, size, &stripped, &stripped_size, &e));
     assert_true(((struct unwind_table *)whole)->fdes > 10);
-    assert_int_equal(whole_size, stripped_size);
-    assert_memory_equal(whole, stripped, whole_size);
+    assert_int_equal(((struct unwind_table *)stripped)->code_rows, 0);
+    assert_true(same_but_for_code(whole, stripped));
     free(whole);
     free(stripped);
     free(file);
@@ -369,10 +382,10 @@ static void errors(void **state)
     size_t size;
     struct err e = {0};
     (void)state;
-    assert_false(unwind_compile(&nothing, 8, 8, &block, &size, &e));
+    assert_false(unwind_compile(&nothing, NULL, 8, 8, &block, &size, &e));
     assert_int_equal(e.code, ERR_FORMAT);
     e = (struct err){0};
-    assert_false(unwind_compile(&nothing, 0, UINT64_C(1) << 40, &block, &size, &e));
+    assert_false(unwind_compile(&nothing, NULL, 0, UINT64_C(1) << 40, &block, &size, &e));
     assert_non_null(strstr(e.message, "1 GiB"));
     e = (struct err){0};
     assert_false(unwind_compile_file("/nonexistent", NULL, 0, &block, &size, &e));
