@@ -35,13 +35,29 @@ g:  .cfi_startproc
     .cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 6
     nop
     .cfi_endproc
+    .globl h
+    .type h, @function
+h:  sub $0x60, %rsp
+    mov %rbx, (%rsp)
+    mov %rbp, 8(%rsp)
+    mov %rsp, %rbx
+    and $-64, %rsp
+    push %rax
+1:  call f
+    loop 1b
+    lea 8(%rbx), %rsp
+    mov (%rbx), %rbx
+    pop %rbp
+    leave
+    ret
+    .size h, . - h
 """
 
 
 def main():
     stamp = sys.argv[1]
     root = os.path.join(os.path.dirname(os.path.abspath(stamp)), "seeds")
-    for name in ("fuzz_eh_frame", "fuzz_elf"):
+    for name in ("fuzz_eh_frame", "fuzz_elf", "fuzz_code"):
         os.makedirs(os.path.join(root, name), exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
         source, library, section = (os.path.join(directory, n) for n in ("f.s", "f.so", "frames"))
@@ -56,6 +72,10 @@ def main():
         with open(section, "rb") as frames, \
                 open(os.path.join(root, "fuzz_eh_frame", "frames"), "wb") as seed:
             seed.write(struct.pack("<QQ", 4, 1) + frames.read())
+        subprocess.run(["objcopy", "-O", "binary", "--only-section=.text", library, section], check=True)
+        with open(section, "rb") as code, \
+                open(os.path.join(root, "fuzz_code", "text"), "wb") as seed:
+            seed.write(struct.pack("<Q", 1) + code.read())
     with open(stamp, "w", encoding="ascii"):
         pass
 

@@ -28,11 +28,11 @@ function kernel
     and rsp, -0x1000
     mov [rsp + 0x28], rsi
     mov rbp, 3
-1:  lea r12, [rsp + 0x80]
+4:  lea r12, [rsp + 0x80]
     mov r15, [rsp + 0x28]
     mov [r12 + 8], rbp
     sub rbp, 1
-    jg 1b
+    jg 4b
     xor ebp, ebp
     mov rsp, rbx
     mov rbx, [rsp]
@@ -89,11 +89,11 @@ function variable
     push r12
     mov r12, rsp
     mov ecx, 3
-1:  sub rsp, rcx
+4:  sub rsp, rcx
     and rsp, -16
     mov [rsp], rcx
     dec ecx
-    jnz 1b
+    jnz 4b
     mov rsp, r12
     pop r12
     ret
@@ -119,10 +119,10 @@ function disagree
     push rbp
     mov rbp, rsp
     test rbp, rbp
-    jz 1f
+    jz 4f
     push rax
     push rax
-1:  nop
+4:  nop
     mov rsp, rbp
     pop rbp
     test rsp, rsp
@@ -141,23 +141,23 @@ function tail
     push rbp
     mov ebp, 5
     test ebp, ebp
-    jz 1f
+    jz 4f
     pop rbp
     jmp code_leaf
-1:  pop rbp
+4:  pop rbp
     ret
 finish tail
 
 /* A table of jumps: what only it reaches is unknown. */
 function table
     push rbp
-    lea rax, [rip + 1f]
+    lea rax, [rip + 4f]
     test rax, rax
     jz 2f
     jmp rax
     .globl code_table_unknown_lo, code_table_unknown_hi
 code_table_unknown_lo:
-1:  nop
+4:  nop
     nop
 code_table_unknown_hi:
 2:  pop rbp
@@ -169,14 +169,14 @@ function inside
     push rbp
     push rbx
     sub rsp, 24
-    call 1f
+    call 4f
     nop
-    call 1f
+    call 4f
     add rsp, 24
     pop rbx
     pop rbp
     ret
-1:  mov ebp, 1
+4:  mov ebp, 1
     mov ebx, 1
     push rbp
     nop

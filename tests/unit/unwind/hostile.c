@@ -1,6 +1,8 @@
 #include "hostile.h"
 
+#include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "unwind/cfi.h"
 #include "unwind/compile.h"
@@ -65,14 +67,14 @@ void hostile_walk(const uint8_t *data, size_t size, uint64_t address, uint64_t h
     }
 }
 
-void hostile_compile(const uint8_t *data, size_t size, uint64_t address, uint64_t text_lo,
-                     uint64_t text_hi)
+/* Compiles, looks every row up, and frees the table. */
+static void compile_and_look(const struct unwind_section *frames, const struct unwind_code *code,
+                             uint64_t text_lo, uint64_t text_hi)
 {
-    const struct unwind_section frames = {data, size, address};
     void *block;
     size_t bytes;
     struct err e = {0};
-    if (!unwind_compile(&frames, NULL, text_lo, text_hi, &block, &bytes, &e))
+    if (!unwind_compile(frames, code, text_lo, text_hi, &block, &bytes, &e))
         return;
     const struct unwind_table *t = block;
     if (!unwind_table_valid(t, bytes) || t->size != bytes)
@@ -86,4 +88,53 @@ void hostile_compile(const uint8_t *data, size_t size, uint64_t address, uint64_
             abort();
     }
     free(block);
+}
+
+void hostile_compile(const uint8_t *data, size_t size, uint64_t address, uint64_t text_lo,
+                     uint64_t text_hi)
+{
+    const struct unwind_section frames = {data, size, address};
+    compile_and_look(&frames, NULL, text_lo, text_hi);
+}
+
+struct code_source {
+    const uint8_t *data;
+    size_t size;
+    uint8_t *copy; /* of exactly what was asked for: a read past its end is seen */
+};
+
+enum { CODE = 0x400000 };
+
+static bool code_read(void *context, uint64_t vaddr, uint64_t size, const uint8_t **bytes)
+{
+    struct code_source *source = context;
+    if (vaddr < CODE || vaddr - CODE > source->size || size > source->size - (vaddr - CODE))
+        abort();
+    free(source->copy);
+    source->copy = malloc(size);
+    *bytes = source->copy;
+    return source->copy && memcpy(source->copy, source->data + (vaddr - CODE), size);
+}
+
+void hostile_code(const uint8_t *data, size_t size, uint64_t seed)
+{
+    enum { SYMBOLS = 32 };
+    Elf64_Sym symbol[SYMBOLS] = {0};
+    struct code_source source = {data, size, NULL};
+    const struct unwind_section nothing = {0};
+    seed |= 1;
+    for (int i = 0; i < SYMBOLS; i++) {
+        uint64_t r = hostile_random(&seed);
+        symbol[i].st_info = ELF64_ST_INFO(STB_GLOBAL, r & 7 ? STT_FUNC : STT_OBJECT);
+        symbol[i].st_shndx = r & 0x38 ? 1 : SHN_UNDEF;
+        symbol[i].st_value = r & 0x3c0 ? CODE + (r >> 16) % (size + 64) : r;
+        r = hostile_random(&seed);
+        symbol[i].st_size = r & 3 ? (r >> 8) % 256 : r & 4 ? 0 : r;
+    }
+    /* Now and then only one function, so that all paths in it are followed. */
+    size_t symbols = hostile_random(&seed) % SYMBOLS + 1;
+    const struct unwind_code code = {
+        .symbols = {(const uint8_t *)symbol, symbols * sizeof symbol[0], 0}, .read = code_read, .context = &source};
+    compile_and_look(&nothing, &code, CODE, CODE + size);
+    free(source.copy);
 }

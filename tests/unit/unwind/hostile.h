@@ -17,6 +17,9 @@ void hostile_walk(const uint8_t *data, size_t size, uint64_t address, uint64_t h
 void hostile_compile(const uint8_t *data, size_t size, uint64_t address, uint64_t text_lo,
                      uint64_t text_hi);
 
+/* `data` is code that no FDE covers, with symbols drawn from `seed`: compiles it likewise. */
+void hostile_code(const uint8_t *data, size_t size, uint64_t seed);
+
 uint64_t hostile_random(uint64_t *state);
 
 #endif

@@ -1,6 +1,7 @@
 /* The C library's own .eh_frame, with bits flipped, under AddressSanitizer and
  * UndefinedBehaviorSanitizer: it must be survived, in the interpreter and in the compiler. The
- * copy has exactly the segment's size, so a read past its end is seen. */
+ * copy has exactly the segment's size, so a read past its end is seen. Likewise this program's own code, as
+ * code without CFI. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "hostile.h"
 #include "self_index.h"
 
-enum { INTERPRETED = 100000, COMPILED = 300, FLIPS = 4 };
+enum { INTERPRETED = 100000, COMPILED = 300, PIECES = 5000, FLIPS = 4 };
 
 static const struct unwind_image *c_library(const struct self_index *self)
 {
@@ -29,6 +30,19 @@ static uint64_t place(uint64_t *random, uint64_t size, uint64_t hdr, uint64_t hd
     case 2: return hdr + hdr_size + (r >> 8) % 64; /* .eh_frame's first CIE */
     default: return hdr + hdr_size + (r >> 8) % (size - hdr - hdr_size);
     }
+}
+
+/* Instructions of this program itself, damaged, as code without CFI. */
+static void code_piece(uint64_t *random)
+{
+    enum { PIECE = 4096 };
+    static uint8_t piece[PIECE];
+    const uint8_t *text = (const uint8_t *)(uintptr_t)hostile_walk; /* what follows it is long enough */
+    uint64_t size = hostile_random(random) % PIECE + 1;
+    memcpy(piece, text + hostile_random(random) % (4 * PIECE), size);
+    for (uint64_t k = hostile_random(random) % 16; k > 0; k--)
+        piece[hostile_random(random) % size] ^= (uint8_t)(1u << (hostile_random(random) & 7));
+    hostile_code(piece, size, hostile_random(random));
 }
 
 int main(void)
@@ -67,7 +81,9 @@ int main(void)
         hostile_compile(data + frames, size - frames, image->readable_lo + frames, image->lo,
                         image->hi);
     }
-    printf("%d damaged images interpreted, %d compiled\n", INTERPRETED, COMPILED);
+    for (int i = 0; i < PIECES; i++)
+        code_piece(&random);
+    printf("%d damaged images interpreted, %d compiled; %d pieces of code\n", INTERPRETED, COMPILED, PIECES);
     free(data);
     self_index_free(&self);
     return 0;

@@ -15,13 +15,13 @@ kernel_realigned:
     sub rsp, 0x1080
     and rsp, -0x1000
     mov ebp, 1
-1:  mov r12d, 16
+4:  mov r12d, 16
 2:  imul rbp, r12
     dec r12d
     jnz 2b
     mov [rsp + 64], rbp
     dec rdi
-    jnz 1b
+    jnz 4b
     mov rsp, rbx
     mov rbx, [rsp]
     mov rbp, [rsp + 8]
@@ -39,14 +39,14 @@ kernel_pushing:
     push rbx
     push rax
     mov rbp, rdi
-1:  mov edi, 64
+4:  mov edi, 64
     call kernel_called
     mov ebx, 16
 2:  imul rax, rbx
     dec ebx
     jnz 2b
     dec rbp
-    jnz 1b
+    jnz 4b
     pop rcx
     pop rbx
     pop rbp
@@ -59,12 +59,12 @@ kernel_pushing:
     .type kernel_jumped_to, @function
 kernel_jumped_to:
     push r12
-1:  mov r12d, 16
+4:  mov r12d, 16
 2:  imul rax, r12
     dec r12d
     jnz 2b
     dec rdi
-    jnz 1b
+    jnz 4b
     pop r12
     ret
     .size kernel_jumped_to, . - kernel_jumped_to
