@@ -16,7 +16,8 @@
  *                    is the first byte of an instruction and a call is at least two bytes long, so
  *                    the two never collide, and the call is what symbolizers want.
  *     frame interrupted by a signal (above a signal frame): its exact address, like a leaf.
- * - guessed: there was no CFI at this frame; its caller was found by a heuristic.
+ * - guessed: there was no CFI at this frame; its caller was found by what its code does, or by a
+ *   heuristic.
  *
  * Context: pure functions, any context. */
 #ifndef PENUMBRA_SIGSAFE_KEY_H

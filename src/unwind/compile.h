@@ -1,4 +1,4 @@
-/* Compiling an image's .eh_frame into a step table (table.h). Done once an image, in the collector,
+/* Compiling an image's .eh_frame, and code that it does not cover, into a step table (table.h). Done once an image, in the collector,
  * never in the program and never in a handler.
  *
  * Context: ordinary code, any thread. Input is hostile: every byte is checked.
