@@ -235,7 +235,7 @@ static enum step_outcome apply_code(struct step_state *s, const struct step_plac
     f->regs.r[UNWIND_RSP] = cfa;
     f->regs.r[UNWIND_RIP] = rip;
     f->regs.r[UNWIND_RBP] = rbp_known ? rbp : 0;
-    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
+    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (rbp_known ? 1u << UNWIND_RBP : 0);
     s->exact = false;
     result->cfa = cfa;
     result->guessed = true;
