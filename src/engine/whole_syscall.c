@@ -278,7 +278,9 @@ static enum engine_action call_prctl(struct engine_thread *t)
     uint64_t option = t->gpr[ENGINE_RDI];
     if (option == PR_SET_SECCOMP && t->gpr[ENGINE_RSI] == SECCOMP_MODE_FILTER)
         return filter(t, t->gpr[ENGINE_RDX]);
-    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+    bool forbids = (option == PR_SET_TSC && t->gpr[ENGINE_RSI] == PR_TSC_SIGSEGV) || /* the engine's clock */
+                   (option == PR_SET_SYSCALL_USER_DISPATCH && t->gpr[ENGINE_RSI] != PR_SYS_DISPATCH_OFF); /* where its calls are */
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS || forbids)
         return leave(t, STOP_SANDBOX);
     return ENGINE_RUN_SYSCALL;
 }

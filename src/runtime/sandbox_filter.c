@@ -8,6 +8,7 @@
 #include "runtime/carrier/handler.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
+#include "runtime/sandbox.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/filter.h"
@@ -125,13 +126,42 @@ static void silence_all(const struct rt_thread *self, struct sandbox_filter *f)
     handlers_await(self);
 }
 
+static void samples_end(struct sandbox_filter *f)
+{
+    struct rt_thread *self = thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
+    f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_RELAXED);
+    trigger_seek_stop_as();
+    trigger_pause_discovery_as();
+    silence(self, f);
+    if (f->all)
+        silence_all(self, f);
+    pending_drop();
+}
+
+static bool is_sampled(void)
+{
+    return rt.process && !rt_exact_as() && rt.process->mechanism != MECHANISM_CALLS &&
+           !__atomic_load_n(&blind, __ATOMIC_RELAXED) && !process_foreign_as();
+}
+
 /* ---- the program's call ---- */
+
+void sandbox_thread_comes(void)
+{
+    struct sandbox_filter f = {.all = false};
+    if (!is_sampled())
+        return;
+    sandbox_begins();
+    f.locked = lock_take();
+    samples_end(&f);
+    if (f.locked)
+        __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
 
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all};
-    if (!program || !rt.process || !rt_quiet_as() || rt_exact_as() || rt.process->mechanism == MECHANISM_CALLS ||
-        __atomic_load_n(&blind, __ATOMIC_RELAXED) || process_foreign_as())
+    if (!program || !rt_quiet_as() || !is_sampled())
         return f;
     f.looked = true;
     f.locked = lock_take();
@@ -140,15 +170,8 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
         f.lets_look = lets_look(count);
         return f;
     }
-    f.silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_RELAXED);
     f.lets_look = count && lets_look(count);
-    trigger_seek_stop_as();
-    trigger_pause_discovery_as();
-    struct rt_thread *self = thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
-    silence(self, &f);
-    if (all)
-        silence_all(self, &f);
-    pending_drop();
+    samples_end(&f);
     return f;
 }
 

@@ -30,6 +30,9 @@ struct sandbox_filter {
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
 /* The filter is there, or was refused. */
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
+/* The calling thread is about to ask for what makes any sample of it deadly, for as long as it lives: it is not sampled any more, as in
+ * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults; system calls from other places than it names do.) */
+void sandbox_thread_comes(void);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 #include "runtime/carrier/burst.h"
@@ -74,6 +75,9 @@ EXPORT int prctl(int option, ...)
     bool is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
         pending = sandbox_expect(is_filter && !argument[1]);
+    if ((option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV) ||
+        (option == PR_SET_SYSCALL_USER_DISPATCH && argument[0] != PR_SYS_DISPATCH_OFF))
+        sandbox_thread_comes();
     struct sandbox_filter filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
     int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
     sandbox_filter_came(&filter, result == 0);
@@ -96,6 +100,19 @@ long seccomp_by_number(long number, long operation, long flags, long filter)
     if (pending && result >= 0)
         sandbox_begins();
     return result < 0 ? call_failed(result) : result;
+}
+
+/* Whoever is traced stops for each signal, and waits for its parent. */
+EXPORT long ptrace(enum __ptrace_request request, ...)
+{
+    va_list list;
+    va_start(list, request);
+    pid_t pid = va_arg(list, pid_t);
+    void *address = va_arg(list, void *), *data = va_arg(list, void *);
+    va_end(list);
+    if (request == PTRACE_TRACEME)
+        sandbox_thread_comes();
+    return REAL(ptrace)(request, pid, address, data);
 }
 
 static bool hidden(int fd)

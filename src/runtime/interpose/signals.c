@@ -257,6 +257,30 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     return 0;
 }
 
+/* What interpose/syscall.S hands on. */
+long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted, struct kernel_sigaction *old, long size);
+long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted, struct kernel_sigaction *old, long size)
+{
+    enum { RESTORER = 0x04000000 };
+    struct sigaction given = {0}, before = {0};
+    if (!active() || signal != ours() || size != sizeof wanted->mask) {
+        long result = sys_call6_as(number, signal, (long)wanted, (long)old, size, 0, 0);
+        return result < 0 ? call_failed(result) : result;
+    }
+    if (wanted) {
+        given.sa_handler = wanted->handler;
+        given.sa_flags = (int)(wanted->flags & ~(unsigned long)RESTORER);
+        memcpy(&given.sa_mask, &wanted->mask, sizeof wanted->mask);
+    }
+    if (sigaction((int)signal, wanted ? &given : NULL, &before))
+        return -1;
+    if (old) {
+        *old = (struct kernel_sigaction){.handler = before.sa_handler, .flags = (unsigned)before.sa_flags};
+        memcpy(&old->mask, &before.sa_mask, sizeof old->mask);
+    }
+    return 0;
+}
+
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 
 /* Blocking our signal is remembered, not done. Where it is blocked nevertheless, by the mask of a

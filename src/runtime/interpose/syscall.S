@@ -1,5 +1,6 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
- * left pending for the new image; and for those that enter a sandbox (libseccomp): process.c. All others are made here, just as libc makes them, without a frame: the child of a
+ * left pending for the new image; for those that enter a sandbox (libseccomp): process.c; and for those that set a signal's action
+ * (Chromium, between fork and exec): signals.c. All others are made here, just as libc makes them, without a frame: the child of a
  * vfork returns into its caller's. */
 #include <sys/syscall.h>
 
@@ -9,6 +10,7 @@
         .hidden exec_by_number
         .hidden call_failed
         .hidden seccomp_by_number
+        .hidden sigaction_by_number
 syscall:
         .cfi_startproc
         endbr64
@@ -18,6 +20,8 @@ syscall:
         je exec_by_number
         cmpq $SYS_seccomp, %rdi
         je seccomp_by_number
+        cmpq $SYS_rt_sigaction, %rdi
+        je sigaction_by_number
         movq %rdi, %rax
         movq %rsi, %rdi
         movq %rdx, %rsi

@@ -456,6 +456,14 @@ def time_to_first_sample(file):
         recover(file)
 
 
+def forbids():
+    """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for by number is what is done."""
+    for what in ("traced", "clock", "calls", "actions"):
+        for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
+                        ("--exact", "--tool", "null")):
+            Recording([target("forbids"), what], options)
+
+
 def kills():
     """SIGKILL to the program, to the collector, or to both, at random moments from before the first
     sample to long after it: if the program had begun, there is a file, and it is readable."""
@@ -493,4 +501,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, traced, programs, kills)})

@@ -1,0 +1,78 @@
+/* Asks the kernel for what would make a sample deadly, then works:
+ *
+ *      forbids traced      its parent is to trace it: every signal stops it
+ *      forbids clock       rdtsc faults
+ *      forbids calls       system calls are signals, wherever they are made
+ *      forbids actions     children set every signal's action to the default by number, work, and execute true */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+};
+
+static volatile char selector; /* 1: blocked */
+static volatile int handled;
+
+static void call_comes(int signal)
+{
+    (void)signal;
+    selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+    handled++;
+}
+
+static void work(void)
+{
+    for (volatile unsigned i = 0; i < 50000000; i++)
+        ;
+}
+
+static int actions(void)
+{
+    int bad = 0, status;
+    for (int child = 0; child < 5; child++) {
+        pid_t pid = fork();
+        if (!pid) {
+            struct kernel_action set = {0}, old;
+            for (int s = 1; s < NSIG; s++)
+                syscall(SYS_rt_sigaction, s, &set, NULL, sizeof set.mask);
+            if (syscall(SYS_rt_sigaction, SIGTRAP, NULL, &old, sizeof old.mask) || old.handler != SIG_DFL)
+                _exit(1);
+            work();
+            execl("/bin/true", "true", (char *)NULL);
+            _exit(1);
+        }
+        bad += waitpid(pid, &status, 0) != pid || status;
+    }
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int failed = 0;
+    if (!strcmp(what, "traced")) {
+        failed = ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0;
+    } else if (!strcmp(what, "clock")) {
+        failed = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    } else if (!strcmp(what, "calls")) {
+        signal(SIGSYS, call_comes);
+        failed = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector);
+        selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+    } else {
+        failed = actions();
+    }
+    work();
+    selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+    printf("%s %d, %d\n", what, failed, handled);
+    return 0;
+}
