@@ -144,7 +144,7 @@ void engine_end_as(struct engine *e, enum stop_reason why);
 /* STOP_COUNT: it has not been ended. */
 enum stop_reason engine_ended_as(const struct engine *e);
 
-/* Before a thread or a process is made in a whole run, each of which takes much storage at once: waits until the collector has
+/* Before one more thread or process is made in a whole run, each of which takes much storage at once: waits until the collector has
  * made some, if that can be soon. Not under the engine's lock. */
 void engine_room_wait_as(struct engine *e);
 
