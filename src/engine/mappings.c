@@ -131,6 +131,8 @@ static bool search_as(long fd, uint64_t address, struct mapping *out)
     return out->hi != 0;
 }
 
+#define MAPS "/proc/self/maps"
+
 static long open_as(const char *name)
 {
     return sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
@@ -149,7 +151,7 @@ static bool all_of_as(const char *name, reading_function *read, mapping_function
 
 bool mappings_each_as(mapping_function *each, void *data)
 {
-    return all_of_as("/proc/self/maps", read_all_as, each, data);
+    return all_of_as(MAPS, read_all_as, each, data);
 }
 
 bool mappings_kept_each_as(mapping_function *each, void *data)
@@ -157,11 +159,19 @@ bool mappings_kept_each_as(mapping_function *each, void *data)
     return all_of_as("/proc/self/smaps", read_kept_as, each, data);
 }
 
+bool mappings_readable_as(void)
+{
+    long fd = open_as(MAPS);
+    if (fd >= 0)
+        sys_call3_as(SYS_close, fd, 0, 0);
+    return fd >= 0;
+}
+
 struct trust_range mappings_trust_as(uint64_t address)
 {
     struct mapping m;
     struct trust_range nothing = {address, address + 1, TRUST_NONE};
-    long fd = open_as("/proc/self/maps");
+    long fd = open_as(MAPS);
     if (fd < 0)
         return nothing;
     bool found = query_as(fd, address, &m) || search_as(fd, address, &m);

@@ -107,6 +107,10 @@ bool exact_begin(void)
     bool may = counts && !forbidden_shadow_stack_as();
     if (counts && !may)
         why = STOP_SHADOW_STACK;
+    if (may && !mappings_readable_as()) { /* every instruction would be stepped over */
+        why = STOP_NO_MAPS;
+        may = false;
+    }
     struct engine *e = may ? engine_make_as(&config, &why) : NULL;
     if (e && whole_begin(e, &events, translated_rseq_area_as()))
         return true;

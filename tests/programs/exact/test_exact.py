@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|code|calls|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|code|calls|start|programs
 """
 import os
 import shutil
@@ -53,6 +53,16 @@ def throng():
         stopped = [why for why, count in r["stopped"].items() if count]
         expect(not stopped, f"{tool}: the engine stopped: {stopped}")
         expect(len(r["threads"]) == 201, f"{tool}: {len(r['threads'])} threads")
+
+
+def no_maps():
+    """Where there is no /proc nobody knows what may be executed: natively, instead of one instruction at a time."""
+    command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none /proc && exec {target('crowd')}"]
+    if run(command).returncode != run([target("crowd")]).returncode:
+        print("SKIP: nothing can be mounted here")
+        sys.exit(77)
+    r = same(command).report
+    expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
 
 
 def code():
@@ -122,5 +132,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "code": code, "calls": calls, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "code": code, "calls": calls, "start": start,
           "programs": programs})

@@ -464,6 +464,17 @@ def forbids():
             Recording([target("forbids"), what], options)
 
 
+def closes():
+    """Descriptors of ours that the program finds in /proc can be closed as others can, as far as it knows."""
+    script = ("import os\nfailed = 0\nfor name in os.listdir('/proc/self/fd'):\n"
+              "    number = int(name)\n"
+              "    try:\n        os.fstat(number)\n    except OSError:\n        continue\n"
+              "    try:\n        number > 2 and os.close(number)\n    except OSError:\n        failed += 1\n"
+              "print(failed, sum(range(3000000)))\n")
+    r = Recording([sys.executable, "-c", script])
+    expect(r.samples() > 0, "nothing was sampled afterwards")
+
+
 def kills():
     """SIGKILL to the program, to the collector, or to both, at random moments from before the first
     sample to long after it: if the program had begun, there is a file, and it is readable."""
@@ -501,4 +512,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, closes, traced, programs, kills)})
