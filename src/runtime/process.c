@@ -213,7 +213,7 @@ void process_fork_child(void)
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what
  * is resumed at that moment is silenced again before this thread leaves it. */
-static void events_resume(struct rt_thread *t)
+void process_events_resume(struct rt_thread *t)
 {
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         return;
@@ -264,5 +264,5 @@ void process_after_failed_exec(struct signals_lent lent)
             if (t->records[i])
                 t->records[i]->end_ns = 0;
     }
-    events_resume(t);
+    process_events_resume(t);
 }

@@ -27,5 +27,7 @@ void process_fork_child(void);
 /* Around exec by the calling thread. */
 struct signals_lent process_before_exec(void);
 void process_after_failed_exec(struct signals_lent lent);
+/* The trigger of thread t (NULL: none) and what finds threads go on, unless it is being detached. */
+void process_events_resume(struct rt_thread *t);
 
 #endif

@@ -7,6 +7,7 @@
 #include "sigsafe/sys.h"
 
 enum { LOOKS = 2000, LOOK_NS = 1000000 };
+enum { QUIET_NOT, QUIET_MAYBE, QUIET }; /* rt.spool.quiet */
 
 static bool is_inside(const struct rt_thread *t)
 {
@@ -26,15 +27,52 @@ static bool somebody_inside(const struct rt_thread *self)
     return false;
 }
 
-void sandbox_begins(void)
+static void inside_await(void)
 {
     const struct timespec look = {0, LOOK_NS};
-    const struct rt_thread *self = rt.process ? self_get() : NULL;
-    if (__atomic_exchange_n(&rt.spool.quiet, 1, __ATOMIC_SEQ_CST) || !rt.process)
-        return;
-    __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    const struct rt_thread *self = self_get();
     for (int i = 0; i < LOOKS && somebody_inside(self); i++)
         sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
+}
+
+void sandbox_begins(void)
+{
+    if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt.process)
+        return;
+    __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    inside_await();
+}
+
+bool sandbox_may_begin(void)
+{
+    uint32_t not = QUIET_NOT;
+    if (!__atomic_compare_exchange_n(&rt.spool.quiet, &not, QUIET_MAYBE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        sandbox_begins();
+        return false;
+    }
+    inside_await();
+    return true;
+}
+
+void sandbox_granted_as(void)
+{
+    __atomic_store_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+}
+
+/* Threads and processes that were made meanwhile are not observed: their line in the report needs the word. */
+bool sandbox_refused(void)
+{
+    uint32_t maybe = QUIET_MAYBE;
+    if (__atomic_load_n(&rt.process->sandbox_threads, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&rt.process->sandbox_processes, __ATOMIC_RELAXED))
+        __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&rt.spool.quiet, &maybe, QUIET_NOT, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+bool sandbox_is_there_as(void)
+{
+    return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED) == QUIET;
 }
 
 void sandbox_left_out_as(uint32_t threads, uint32_t processes)

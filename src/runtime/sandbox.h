@@ -8,7 +8,7 @@
  *
  * Of both stores and loads that follow, at least one thread sees the other's (they are sequentially consistent).
  *
- * Context: sandbox_begins: ordinary code. The rest: any. */
+ * Context: _as functions: any. The rest: ordinary code. */
 #ifndef PENUMBRA_RUNTIME_SANDBOX_H
 #define PENUMBRA_RUNTIME_SANDBOX_H
 
@@ -17,6 +17,13 @@
 /* The calling thread, or one that we know, may be about to enter a sandbox. Returns when no thread of ours makes a system
  * call of its own any more; or after two seconds, as somebody may have stopped one there. */
 void sandbox_begins(void);
+/* The same before what is like a sandbox, but may be refused. True: it is the first one, and to be told what came of it; others may
+ * have begun one meanwhile, and only if none has, all is as it was (_refused: true). sandbox_granted_as makes no system calls. */
+bool sandbox_may_begin(void);
+void sandbox_granted_as(void);
+bool sandbox_refused(void);
+/* One has begun that was not refused. */
+bool sandbox_is_there_as(void);
 /* What is made in a sandbox is not observed, but counted. */
 void sandbox_left_out_as(uint32_t threads, uint32_t processes);
 

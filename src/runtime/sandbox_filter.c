@@ -87,10 +87,16 @@ static void pending_drop(void)
     }
 }
 
+/* Samples are calls of the program's, which no filter has anything against: they make no system calls there, and no signals. */
+static bool makes_calls(void)
+{
+    return rt.process->mechanism == MECHANISM_CALLS;
+}
+
 /* Its signals that were on their way arrive in the calling thread before this returns. */
 static void silence(struct rt_thread *t, struct sandbox_filter *f)
 {
-    if (!t || t->silenced || !trigger_is_armed_as(t))
+    if (!t || t->silenced || !(trigger_is_armed_as(t) || makes_calls()))
         return;
     t->silenced = f->silenced;
     trigger_silence_as(t);
@@ -140,28 +146,27 @@ static void samples_end(struct sandbox_filter *f)
 
 static bool is_sampled(void)
 {
-    return rt.process && !rt_exact_as() && rt.process->mechanism != MECHANISM_CALLS &&
-           !__atomic_load_n(&blind, __ATOMIC_RELAXED) && !process_foreign_as();
+    return rt.process && !rt_exact_as() && !__atomic_load_n(&blind, __ATOMIC_RELAXED) && !process_foreign_as();
 }
 
 /* ---- the program's call ---- */
 
-void sandbox_thread_comes(void)
+struct sandbox_filter sandbox_thread_comes(void)
 {
     struct sandbox_filter f = {.all = false};
     if (!is_sampled())
-        return;
-    sandbox_begins();
+        return f;
+    f.looked = f.lets_look = true;
+    f.first = sandbox_may_begin();
     f.locked = lock_take();
     samples_end(&f);
-    if (f.locked)
-        __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    return f;
 }
 
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all};
-    if (!program || !rt_quiet_as() || !is_sampled())
+    if (!program || !rt_quiet_as() || !is_sampled() || makes_calls())
         return f;
     f.looked = true;
     f.locked = lock_take();
@@ -197,6 +202,10 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
         return;
     if (is_there && !f->lets_look)
         __atomic_store_n(&blind, true, __ATOMIC_RELAXED);
+    if (is_there && f->first)
+        sandbox_granted_as();
+    if (!is_there && f->first && sandbox_refused())
+        process_events_resume(NULL);
     if (!is_there && f->silenced)
         triggers_resume(f);
     if (f->locked)

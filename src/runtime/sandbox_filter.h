@@ -7,6 +7,9 @@
  *     after it                               if it has failed, they begin again; discovery does not: nothing is armed any more
  *                                            where rt_quiet_as()
  *
+ * What else makes samples deadly goes the same way (sandbox_thread_comes); if it was refused, and no sandbox is there, all
+ * goes on as before.
+ *
  * Filters add up. A second one can be read and triggers be silenced only if all before it let the system calls through that
  * this takes. Otherwise it is not looked at, and samples go on.
  *
@@ -24,15 +27,16 @@ struct sandbox_filter {
     bool lets_look;     /* it lets through what looking at the next one takes */
     uint32_t silenced;  /* rt_thread.silenced of whom it has silenced; 0: nobody */
     bool locked;
+    bool first;         /* no sandbox had begun before it, and it is none: see sandbox_may_begin */
 };
 
 /* program: the struct sock_fprog in the program's memory; 0: there is none. */
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
-/* The filter is there, or was refused. */
-void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 /* The calling thread is about to ask for what makes any sample of it deadly, for as long as it lives: it is not sampled any more, as in
  * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults; system calls from other places than it names do.) */
-void sandbox_thread_comes(void);
+struct sandbox_filter sandbox_thread_comes(void);
+/* The filter, or what else was asked for, is there, or was refused. */
+void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

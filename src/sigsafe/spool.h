@@ -319,7 +319,7 @@ struct spool_string {
 struct spool {
     uint8_t *base;
     uint64_t mapped; /* bytes mapped at base; at most header->size */
-    uint32_t quiet;  /* atomic: no system calls may be made: the bell is not rung */
+    uint32_t quiet;  /* atomic, not 0: no system calls may be made: the bell is not rung */
 };
 
 static inline struct spool_header *spool_header(const struct spool *s)

@@ -309,13 +309,13 @@ static void barrier_signal(struct rt_thread *t, const siginfo_t *info, ucontext_
 SAMPLE_PATH
 void handler_as(int signal, siginfo_t *info, void *context)
 {
-    uint64_t ticks = sys_ticks_as();
     uint64_t value, overrun;
     bool late;
     if (!rt.process || !signal_ours(info, &value, &late, &overrun)) {
         signals_chain_as(signal, info, context);
-        return;
+        return; /* where reading the time stamp counter may fault */
     }
+    uint64_t ticks = sys_ticks_as();
     uint32_t slot = (uint32_t)value;
     bool barrier = slot != RT_SLOT_DISCOVERY && slot & BARRIER_SLOT;
     struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot & ~BARRIER_SLOT);

@@ -49,7 +49,7 @@ EXPORT void _Exit(int status)
  * memory begins at address 0. True: to be noted when it has succeeded. */
 static bool sandbox_expect(bool only_asks)
 {
-    if (rt_quiet_as() || process_foreign_as()) /* a second filter: under the first one that would be deadly to look at */
+    if (sandbox_is_there_as() || process_foreign_as()) /* a second filter: under the first one that would be deadly to look at */
         return false;
     if (!only_asks)
         sandbox_begins();
@@ -66,6 +66,7 @@ EXPORT int prctl(int option, ...)
 {
     va_list list;
     unsigned long argument[4];
+    struct sandbox_filter filter;
     bool pending = false;
     va_start(list, option);
     for (int i = 0; i < 4; i++)
@@ -76,8 +77,9 @@ EXPORT int prctl(int option, ...)
         pending = sandbox_expect(is_filter && !argument[1]);
     if ((option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV) ||
         (option == PR_SET_SYSCALL_USER_DISPATCH && argument[0] != PR_SYS_DISPATCH_OFF))
-        sandbox_thread_comes();
-    struct sandbox_filter filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
+        filter = sandbox_thread_comes();
+    else
+        filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
     int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
     sandbox_filter_came(&filter, result == 0);
     if (pending && result == 0)
@@ -109,9 +111,12 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     pid_t pid = va_arg(list, pid_t);
     void *address = va_arg(list, void *), *data = va_arg(list, void *);
     va_end(list);
-    if (request == PTRACE_TRACEME)
-        sandbox_thread_comes();
-    return REAL(ptrace)(request, pid, address, data);
+    if (request != PTRACE_TRACEME)
+        return REAL(ptrace)(request, pid, address, data);
+    struct sandbox_filter asked = sandbox_thread_comes();
+    long result = REAL(ptrace)(request, pid, address, data);
+    sandbox_filter_came(&asked, result == 0);
+    return result;
 }
 
 static bool hidden(int fd)

@@ -460,8 +460,21 @@ def forbids():
     """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for by number is what is done."""
     for what in ("traced", "clock", "calls", "actions"):
         for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
-                        ("--exact", "--tool", "null")):
+                        ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("-e", "write=1"), ("-e", "lock-wait=1")):
             Recording([target("forbids"), what], options)
+
+
+def refused():
+    """What the kernel has refused does not end samples: not of that thread, nor of threads and children that are made later."""
+    for options in (("-F", "9973"), ("-e", "wall", "-F", "9973")):
+        r = Recording([target("forbids"), "refused"], options, around=[target("refuses")])
+        processes, threads = r.report["processes"], r.report["threads"]
+        expect(len(processes) == 2 and len(threads) == 3, f"{processes} {threads}")
+        expect(not any("sandbox" in p for p in processes), f"{processes}")
+        expect(all(t["samples"] > 30 for t in threads), f"{threads}")
+    r = Recording([target("forbids"), "refused", "privileges"], ("-F", "9973"), around=[target("refuses")])
+    expect(r.report["processes"][0]["sandbox"] == {"threads": 1, "processes": 1}, f"{r.report['processes']}")
+    expect(r.samples() > 30, f"{r.samples()} samples")
 
 
 def closes():
@@ -512,4 +525,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, closes, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, refused, closes, traced, programs, kills)})

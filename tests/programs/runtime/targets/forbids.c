@@ -3,8 +3,12 @@
  *      forbids traced      its parent is to trace it: every signal stops it
  *      forbids clock       rdtsc faults
  *      forbids calls       system calls are signals, wherever they are made
+ *      forbids refused [privileges]  all of the above, which the kernel is to refuse; then works in a thread and in a child, too.
+ *                             Before that it may give up new privileges, as one does before a sandbox
  *      forbids actions     children set every signal's action to the default by number, work, and execute true */
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -56,6 +60,33 @@ static int actions(void)
     return bad;
 }
 
+static void *work_too(void *argument)
+{
+    work();
+    return argument;
+}
+
+static int refused(bool gives_up)
+{
+    pthread_t thread;
+    int status;
+    if (gives_up && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return 1;
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0) /* not refused: natively */
+        return 0;
+    if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 ||
+        prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector) == 0)
+        return 1;
+    if (pthread_create(&thread, NULL, work_too, NULL) || pthread_join(thread, NULL))
+        return 1;
+    pid_t pid = fork();
+    if (!pid) {
+        work();
+        _exit(0);
+    }
+    return waitpid(pid, &status, 0) != pid || status;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -68,6 +99,8 @@ int main(int argc, char **argv)
         signal(SIGSYS, call_comes);
         failed = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector);
         selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+    } else if (!strcmp(what, "refused")) {
+        failed = refused(argc > 2);
     } else {
         failed = actions();
     }
