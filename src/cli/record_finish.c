@@ -29,7 +29,7 @@ static void put_size(struct buf *b, const char *path)
 static uint32_t first_arm_error(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->process_count; i++)
-        if (p->processes[i].arm_error)
+        if (p->processes[i].arm_error && p->processes[i].arm_error != ARM_ERROR_STOPS)
             return p->processes[i].arm_error;
     return 0;
 }
@@ -45,19 +45,31 @@ static const char *arm_error_text(uint32_t error)
     return strerror((int)error);
 }
 
-static uint64_t unarmed(const struct profile *p)
+/* Threads whose trigger was ended since they are traced, or those in which it could not be set. */
+static uint64_t unarmed(const struct profile *p, bool stops)
 {
     uint64_t threads = 0;
     for (uint32_t i = 0; i < p->process_count; i++)
-        threads += p->processes[i].unarmed;
+        if ((p->processes[i].arm_error == ARM_ERROR_STOPS) == stops)
+            threads += p->processes[i].unarmed;
     return threads;
+}
+
+static void put_stops(struct buf *b, const struct profile *p, const char *before)
+{
+    uint64_t threads = unarmed(p, true);
+    if (!threads)
+        return;
+    buf_printf(b, "%ssamples ended in ", before);
+    put_count(b, threads, "thread", "threads");
+    buf_printf(b, " when a debugger or tracer came: each of its stops is an event for -e %s, and so would make the next one\n", p->trigger);
 }
 
 /* Threads of which nothing is known, and why. */
 static void put_unarmed(struct buf *b, const struct profile *p, const char *before)
 {
     uint32_t error = first_arm_error(p);
-    uint64_t threads = unarmed(p);
+    uint64_t threads = unarmed(p, false);
     bool in_kernel = !strcmp(p->trigger, "wall") || !strcmp(p->trigger, "context-switches");
     if (!error)
         return;
@@ -234,8 +246,9 @@ static void say(const struct record_result *r, const struct profile *p)
     profile_totals(p, &t);
     if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts)))
         put_reason(&b, p, &t);
-    else if (unarmed(p))
+    else if (unarmed(p, false))
         put_unarmed(&b, p, "penumbra: ");
+    put_stops(&b, p, "penumbra: ");
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
@@ -303,6 +316,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     if (s->full && t.drops[DROP_SPOOL_FULL])
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     put_unarmed(&b, p, "");
+    put_stops(&b, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s);
     put_places(&b, p, "");

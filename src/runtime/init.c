@@ -18,6 +18,7 @@
 #include "runtime/runtime.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/traced.h"
 #include "sigsafe/sys.h"
 
 struct rt rt = {.lifeline = -1};
@@ -109,16 +110,6 @@ static bool file_read(const char *path, char *text, size_t size)
     return n > 0;
 }
 
-/* A debugger or strace stops at every signal of its tracee, and reports it. */
-static bool traced(void)
-{
-    char status[2048];
-    if (!file_read("/proc/self/status", status, sizeof status))
-        return false;
-    const char *tracer = strstr(status, "TracerPid:\t");
-    return tracer && tracer[strlen("TracerPid:\t")] != '0';
-}
-
 /* valgrind runs the program on a stack of its own making, and dies of a SIGTRAP that its program
  * did not cause. The kernel knows another start of the stack. It lies at argc, which the loader,
  * when it is started as a command, moves a little. */
@@ -146,7 +137,7 @@ static bool begin(int argc, char **argv, bool is_translated)
     if (!process_begin(argc, argv))
         return false;
     forbidden_init();
-    if (rt.config->mechanism != MECHANISM_CALLS && traced())
+    if (rt.config->mechanism != MECHANISM_CALLS && traced_as())
         rt.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
         rt.process->arm_error = ARM_ERROR_TRANSLATED;

@@ -110,6 +110,8 @@ struct rt_thread {
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t look_ticks;    /* of this sample, in which it looked at the thread's clock */
     uint64_t last_pc, last_sp; /* where it interrupted the thread */
+    uint32_t stops;         /* samples in a row that came there while the one before was taken (carrier/handler.c) */
+    bool stopped;           /* its samples have ended: it is traced */
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */
     uint64_t multiple;      /* mean period now = config.period * multiple */

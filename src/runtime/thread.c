@@ -86,6 +86,8 @@ struct rt_thread *thread_make_as(void)
     t->next_free = NULL;
     t->stack_short = false;
     t->silenced = 0;
+    t->stops = 0;
+    t->stopped = false;
     return t;
 }
 

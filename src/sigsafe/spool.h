@@ -189,8 +189,8 @@ struct spool_header {
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
 
 /* spool_process.arm_error where no errno fits: a tracer would be shown every sample's signal, valgrind
- * would die of it. */
-enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED, ARM_ERROR_OWN_ALLOCATOR };
+ * would die of it. ARM_ERROR_STOPS: it was set, but a tracer came whose stops would have been all that happens. */
+enum { ARM_ERROR_TRACED = 10000, ARM_ERROR_TRANSLATED, ARM_ERROR_OWN_ALLOCATOR, ARM_ERROR_STOPS };
 
 enum spool_process_state {
     PROCESS_RUNNING = 1,

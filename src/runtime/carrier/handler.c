@@ -14,6 +14,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/sandbox.h"
 #include "runtime/thread.h"
+#include "runtime/traced.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
@@ -240,6 +241,32 @@ static enum drop_reason late_reason(const struct rt_thread *t, const struct unwi
     return !rt.attached && signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;
 }
 
+/* A thread that is traced stops at each signal, and, with strace, where the handler returns. To the wall trigger that is an event,
+ * whose signal comes before the program has executed anything: it would be all that happens. One that came while the handler
+ * ran is one that had to wait; that happens in a row, at one place, to hardly anybody else. */
+static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool late)
+{
+    enum { LEAST = 8 };
+    if (t->switch_fd < 0)
+        return false;
+    if (r->r[UNWIND_RIP] != t->last_pc || r->r[UNWIND_RSP] != t->last_sp) {
+        t->stops = 0;
+        return false;
+    }
+    t->stops += late;
+    return late && t->stops >= LEAST && !(t->stops & (t->stops - 1)) && !rt_quiet_as() && traced_as();
+}
+
+static void samples_end(struct rt_thread *t)
+{
+    trigger_silence_as(t);
+    if (!t->stopped)
+        __atomic_fetch_add(&rt.process->unarmed, 1, __ATOMIC_RELAXED);
+    t->stopped = true;
+    if (!rt.process->arm_error)
+        rt.process->arm_error = ARM_ERROR_STOPS;
+}
+
 /* True if a burst or a shadow is to begin. */
 static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
@@ -250,7 +277,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     registers_read(&regs, u);
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
     struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
-    bool taken = false;
+    bool taken = false, stopping = stack_left(t, u) >= STACK_WALK && is_stopping(t, &regs, late);
     if (drop != DROP_COUNT) {
         t->record->drops[drop] += charge.weight;
     } else if (stack_left(t, u) < STACK_WALK) {
@@ -263,6 +290,8 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     t->last_pc = regs.r[UNWIND_RIP];
     t->last_sp = regs.r[UNWIND_RSP];
     trigger_finish_as(t, ticks);
+    if (stopping)
+        samples_end(t);
     t->busy = 0;
     return taken;
 }

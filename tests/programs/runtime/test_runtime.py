@@ -342,9 +342,43 @@ def traced():
         done = run(["strace", "-qq", "-f", "-e", "trace=clone", "-o", said, PENUMBRA, "record", "-q", "-o",
                     os.path.join(folder, "traced.pnb"), "--", "true"])
         expect(done.returncode == 0, f"{done.stderr}")
+        text = run([PENUMBRA, "report", os.path.join(folder, "traced.pnb")]).stdout.decode()
+        expect("note      the trigger could not be set" in text and "tracer" in text, text)
         with open(said) as f:
             signals = f.read().count("--- SIGTRAP")
         expect(0 < signals <= 300, f"{signals} signals")
+
+
+def stops():
+    """Stops for a tracer are context switches: each would make the next sample, for ever."""
+    if not shutil.which("strace"):
+        sys.exit(77)
+    for tracer in (["strace", "-o", "/dev/null"], ["strace", "-f", "-o", "/dev/null"]):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.pnb")
+            done = run(["timeout", "-k", "1", "60", PENUMBRA, "record", "-e", "wall", "-o", file, "--", *tracer, "sh", "-c", "exit 3"])
+            expect(done.returncode == 3, f"{tracer}: {done.returncode}")
+            notes = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)["notes"]
+        expect(b"samples ended in 1 thread when a debugger or tracer came" in done.stderr, done.stderr.decode())
+        expect(any("samples ended in 1 thread" in note for note in notes), f"{notes}")
+    stops_late()
+    r = Recording(["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"], ("-e", "wall"))
+    expect(not r.report["notes"], f"{r.report['notes']}")
+
+
+def stops_late():
+    """A tracer that comes while the program works."""
+    script = ("import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\n"
+              "for i in range(20000):\n    f = open('/proc/self/stat')\n    f.read()\n    f.close()\nprint('done')\n")
+    with tempfile.TemporaryDirectory() as folder:
+        p = subprocess.Popen(["timeout", "-k", "1", "60", PENUMBRA, "record", "-q", "-e", "wall", "-o", os.path.join(folder, "out.pnb"),
+                              "--", sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        tracer = subprocess.Popen(["strace", "-e", "trace=none", "-o", "/dev/null", "-p", p.stdout.readline().decode().strip()],
+                                  stderr=subprocess.PIPE)
+        tracer.stderr.readline() # attached
+        output, _ = p.communicate(b"", timeout=PATIENCE)
+        tracer.communicate(timeout=PATIENCE)
+    expect(output == b"done\n" and p.returncode == 0, f"{output} {p.returncode}")
 
 
 PROGRAMS = {
@@ -525,4 +559,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, refused, closes, traced, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, refused, closes, traced, stops, programs, kills)})
