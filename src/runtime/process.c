@@ -20,6 +20,8 @@
 
 enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16 };
 
+static uint32_t held; /* atomic: process_samples_hold */
+
 /* argv as one string with a NUL after each argument. */
 static spool_ref command_store(int argc, char **argv)
 {
@@ -169,7 +171,7 @@ void process_fork_parent(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
-    rt.inside = 0; /* of threads that are not here */
+    rt.inside = held = 0; /* of threads that are not here */
     sandbox_filter_fork_child();
     environment_fork_child();
     trampoline_fork_child(t);
@@ -211,6 +213,18 @@ void process_fork_child(void)
     trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
 }
 
+/* It comes to every thread: also to one whose alternate stack is too small for a signal. */
+static void discovery_resume(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        if (t && t->stack_short)
+            return;
+    }
+    trigger_resume_discovery_as();
+}
+
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what
  * is resumed at that moment is silenced again before this thread leaves it. */
 void process_events_resume(struct rt_thread *t)
@@ -219,7 +233,33 @@ void process_events_resume(struct rt_thread *t)
         return;
     if (t)
         trigger_resume_as(t);
-    trigger_resume_discovery_as();
+    discovery_resume();
+    trigger_seek_start();
+    if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
+        trigger_stop_all_as();
+}
+
+bool process_samples_hold(void)
+{
+    if (!rt_running_as() || rt_exact_as() || rt_quiet_as() || process_foreign_as())
+        return false;
+    __atomic_fetch_add(&held, 1, __ATOMIC_SEQ_CST);
+    trigger_stop_all_as();
+    sandbox_await_handlers();
+    return true;
+}
+
+void process_samples_release(void)
+{
+    if (__atomic_sub_fetch(&held, 1, __ATOMIC_SEQ_CST) || rt_quiet_as() || __atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
+        return;
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t && !t->stack_short && !t->silenced && !t->stopped)
+            trigger_resume_as(t);
+    }
+    discovery_resume();
     trigger_seek_start();
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         trigger_stop_all_as();

@@ -29,5 +29,9 @@ struct signals_lent process_before_exec(void);
 void process_after_failed_exec(struct signals_lent lent);
 /* The trigger of thread t (NULL: none) and what finds threads go on, unless it is being detached. */
 void process_events_resume(struct rt_thread *t);
+/* From when _hold returns until _release no thread is sampled, and no other one is in a handler or a burst. Nests. False: there is
+ * nothing to release. */
+bool process_samples_hold(void);
+void process_samples_release(void);
 
 #endif

@@ -14,9 +14,9 @@ static bool is_inside(const struct rt_thread *t)
     return __atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) || __atomic_load_n(&t->burst.active, __ATOMIC_RELAXED);
 }
 
-static bool somebody_inside(const struct rt_thread *self)
+static bool somebody_inside(const struct rt_thread *self, bool in_handlers)
 {
-    if (__atomic_load_n(&rt.inside, __ATOMIC_SEQ_CST))
+    if (!in_handlers && __atomic_load_n(&rt.inside, __ATOMIC_SEQ_CST))
         return true;
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
@@ -27,12 +27,17 @@ static bool somebody_inside(const struct rt_thread *self)
     return false;
 }
 
-static void inside_await(void)
+static void inside_await(bool in_handlers)
 {
     const struct timespec look = {0, LOOK_NS};
     const struct rt_thread *self = self_get();
-    for (int i = 0; i < LOOKS && somebody_inside(self); i++)
+    for (int i = 0; i < LOOKS && somebody_inside(self, in_handlers); i++)
         sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
+}
+
+void sandbox_await_handlers(void)
+{
+    inside_await(true);
 }
 
 void sandbox_begins(void)
@@ -40,7 +45,7 @@ void sandbox_begins(void)
     if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt.process)
         return;
     __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
-    inside_await();
+    inside_await(false);
 }
 
 bool sandbox_may_begin(void)
@@ -50,7 +55,7 @@ bool sandbox_may_begin(void)
         sandbox_begins();
         return false;
     }
-    inside_await();
+    inside_await(false);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* usage: target env|spin|report|leak|load
+/* usage: target env|spin|report|leak|search|load
  *        target exec|vfork|spawn|raw|system|fork PROGRAM [ARGUMENTS]
  * Compiled with a sanitizer by the test, which compares what the world sees. */
 #include <dlfcn.h>
@@ -56,6 +56,26 @@ static __attribute__((noinline)) int spin(void)
     return 9;
 }
 
+static void *spin_too(void *argument)
+{
+    spin();
+    return argument;
+}
+
+/* Searches by itself, while another thread works, and goes on working. */
+static int search(void)
+{
+    int (*look)(void);
+    pthread_t thread;
+    *(void **)&look = dlsym(RTLD_DEFAULT, "__lsan_do_recoverable_leak_check");
+    forget();
+    pthread_create(&thread, NULL, spin_too, NULL);
+    for (int i = 0; i < 20; i++)
+        printf("%d\n", look ? look() : -1);
+    pthread_join(thread, NULL);
+    return spin();
+}
+
 static int load(void)
 {
     void *library = dlopen("libm.so.6", RTLD_NOW);
@@ -99,6 +119,8 @@ int main(int argc, char **argv)
         return spin();
     if (strcmp(way, "report") == 0)
         return report();
+    if (strcmp(way, "search") == 0)
+        return search();
     if (strcmp(way, "load") == 0)
         return load();
     if (strcmp(way, "leak") == 0)
