@@ -183,6 +183,7 @@ void process_fork_child(void)
         return; /* the engine has seen it */
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);
+        signals_fork_child();
         rt.process = NULL; /* without a trigger nothing will come */
         return;
     }
@@ -268,10 +269,10 @@ void process_samples_release(void)
 struct signals_lent process_before_exec(void)
 {
     if (!rt.process || process_foreign_as())
-        return signals_lend();
+        return signals_lend(true);
     if (rt_quiet_as()) { /* or a sample would end the new image */
         trigger_abandon_as(self_get());
-        return signals_lend();
+        return signals_lend(true);
     }
     trigger_seek_stop_as(); /* its first tick makes a trigger, which the next line must find */
     struct rt_thread *t = self_get();
@@ -287,7 +288,7 @@ struct signals_lent process_before_exec(void)
     shadow_program_ends_as();
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
-    return signals_lend();
+    return signals_lend(true);
 }
 
 void process_after_failed_exec(struct signals_lent lent)

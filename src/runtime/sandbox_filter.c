@@ -22,6 +22,7 @@ static struct sock_filter code[BPF_MAXINSNS];
 static struct filter_state states[BPF_MAXINSNS];
 static uint32_t filters_seen; /* atomic: those that do not let rt_sigreturn through; a number for each */
 static bool blind;            /* atomic: a filter is there under which no other one can be looked at */
+static bool no_actions;       /* atomic: one is there that does not let rt_sigaction through */
 
 static void wait_a_little(void)
 {
@@ -156,7 +157,7 @@ struct sandbox_filter sandbox_thread_comes(void)
     struct sandbox_filter f = {.all = false};
     if (!is_sampled())
         return f;
-    f.looked = f.lets_look = true;
+    f.looked = f.lets_look = f.lets_actions = true;
     f.first = sandbox_may_begin();
     f.locked = lock_take();
     samples_end(&f);
@@ -171,6 +172,7 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
     f.looked = true;
     f.locked = lock_take();
     uint32_t count = f.locked ? filter_read(program) : 0;
+    f.lets_actions = count && filter_lets_as(code, count, SYS_rt_sigaction, states);
     if (count && filter_lets_as(code, count, SYS_rt_sigreturn, states)) {
         f.lets_look = lets_look(count);
         return f;
@@ -202,6 +204,8 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
         return;
     if (is_there && !f->lets_look)
         __atomic_store_n(&blind, true, __ATOMIC_RELAXED);
+    if (is_there && !f->lets_actions)
+        __atomic_store_n(&no_actions, true, __ATOMIC_RELAXED);
     if (is_there && f->first)
         sandbox_granted_as();
     if (!is_there && f->first && sandbox_refused())
@@ -210,6 +214,12 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
         triggers_resume(f);
     if (f->locked)
         __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Under the one that cannot be looked at there may be others. */
+bool sandbox_lets_actions(void)
+{
+    return !__atomic_load_n(&no_actions, __ATOMIC_RELAXED) && !__atomic_load_n(&blind, __ATOMIC_RELAXED);
 }
 
 void sandbox_filter_fork_child(void)

@@ -25,6 +25,7 @@ struct sandbox_filter {
     bool looked;        /* begun */
     bool all;           /* it is for all threads */
     bool lets_look;     /* it lets through what looking at the next one takes */
+    bool lets_actions;  /* rt_sigaction */
     uint32_t silenced;  /* rt_thread.silenced of whom it has silenced; 0: nobody */
     bool locked;
     bool first;         /* no sandbox had begun before it, and it is none: see sandbox_may_begin */
@@ -37,6 +38,8 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
 struct sandbox_filter sandbox_thread_comes(void);
 /* The filter, or what else was asked for, is there, or was refused. */
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
+/* The calls of rt_sigaction that our handler's absence asks for may still be made. */
+bool sandbox_lets_actions(void);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

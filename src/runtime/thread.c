@@ -252,6 +252,14 @@ void thread_end_as(struct rt_thread *t)
     thread_free_as(t);
 }
 
+bool thread_others_as(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE), seen = 0;
+    for (uint32_t i = 0; i < used; i++)
+        seen += thread_at_as(i) != NULL;
+    return seen > 1;
+}
+
 void thread_unarmed_as(void)
 {
     if (!rt_quiet_as()) /* a sandbox counts its own */

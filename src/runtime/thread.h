@@ -21,6 +21,8 @@ void thread_settle_as(struct rt_thread *t);
  * back. */
 void thread_end_as(struct rt_thread *t);
 
+/* More threads than one have been observed, and have not ended so that we have seen it. */
+bool thread_others_as(void);
 /* Counts a thread that is not observed, since its trigger could not be set. */
 void thread_unarmed_as(void);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */

@@ -144,7 +144,7 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        char *const envp[restrict])
 {
     char **with = FOLLOWED(path, false, envp);
-    struct signals_lent lent = signals_lend();
+    struct signals_lent lent = signals_lend(false);
     int result = REAL(posix_spawn)(pid, path, actions, attributes, argv, with);
     signals_return(lent);
     return result;
@@ -156,7 +156,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         char *const envp[restrict])
 {
     char **with = FOLLOWED(file, true, envp);
-    struct signals_lent lent = signals_lend();
+    struct signals_lent lent = signals_lend(false);
     int result = REAL(posix_spawnp)(pid, file, actions, attributes, argv, with);
     signals_return(lent);
     return result;
@@ -170,7 +170,7 @@ struct shell {
 
 static struct shell shell_begin(void)
 {
-    return (struct shell){.environment = environment_lend(), .signals = signals_lend()};
+    return (struct shell){.environment = environment_lend(), .signals = signals_lend(false)};
 }
 
 static void shell_end(void *state)

@@ -12,6 +12,8 @@
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
+#include "runtime/sandbox_filter.h"
+#include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
 enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
@@ -119,14 +121,32 @@ void signals_leave(void)
         REAL(sigaction)(ours(), &program_action, NULL);
 }
 
-void signals_ignore(bool on)
+static bool ignore_set(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
+    return REAL(sigaction)(ours(), &ignore, NULL) == 0;
+}
+
+void signals_ignore(bool on)
+{
     bool unhandled = program_action.sa_handler == SIG_DFL || program_action.sa_handler == SIG_IGN;
     if (on && unhandled)
-        ignored = REAL(sigaction)(ours(), &ignore, NULL) == 0;
+        ignored = ignore_set();
     else if (ignored)
         ignored = !handler_install(NULL);
+}
+
+/* Undoes it without our handler. There is no thread that it was for: in a fork child, and in a vfork child, whose actions are its
+ * own; before an exec for a moment, in which it would have to wake up for the first time since then. While another program is started
+ * that is too long: only if there is no other thread. */
+static bool ignored_give(void)
+{
+    return ignored && sandbox_lets_actions() && REAL(sigaction)(ours(), &program_action, NULL) == 0;
+}
+
+void signals_fork_child(void)
+{
+    ignored = ignored && !ignored_give();
 }
 
 bool signals_believed_blocked(void)
@@ -324,14 +344,14 @@ EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *rest
 
 static bool ignore_real(void)
 {
-    struct sigaction now, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction now;
     return program_action.sa_handler == SIG_IGN && REAL(sigaction)(ours(), NULL, &now) == 0 &&
-           now.sa_sigaction == handler_as && REAL(sigaction)(ours(), &ignore, NULL) == 0;
+           now.sa_sigaction == handler_as && ignore_set();
 }
 
-struct signals_lent signals_lend(void)
+struct signals_lent signals_lend(bool is_exec)
 {
-    struct signals_lent lent = {false, false};
+    struct signals_lent lent = {.given = active() && (is_exec || !thread_others_as()) && ignored_give()};
     if (!active() || rt_quiet_as())
         return lent;
     lent.ignored = ignore_real();
@@ -345,4 +365,6 @@ void signals_return(struct signals_lent lent)
         mask_real(SIG_UNBLOCK);
     if (lent.ignored)
         handler_install(NULL);
+    if (lent.given)
+        ignore_set();
 }

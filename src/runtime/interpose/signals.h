@@ -21,6 +21,8 @@ void signals_leave(void);
 /* All threads are about to enter a sandbox in which no handler can return: unless the program has a handler for our signal, it
  * is ignored from now on, or until the program sets one. False: not any more. */
 void signals_ignore(bool on);
+/* In a fork child of one that ignores it: it is the program's. */
+void signals_fork_child(void);
 /* A signal with our number that is not ours: does what would have happened without us. */
 void signals_chain_as(int signal, siginfo_t *info, void *context);
 
@@ -37,8 +39,9 @@ bool signals_ours(int number);
  * ours. */
 struct signals_lent {
     bool ignored, blocked;
+    bool given; /* signals_ignore, undone */
 };
-struct signals_lent signals_lend(void);
+struct signals_lent signals_lend(bool is_exec);
 void signals_return(struct signals_lent lent);
 
 #endif

@@ -319,6 +319,8 @@ def sandbox_return():
         for _ in range(5):
             r = Recording([target("sandbox_return"), "kill", "threads"], options)
             expect(r.report["processes"][0]["sandbox"]["silenced"] == 4, f"threads: {r.report['processes']}")
+    for what in ("kill", "errno", "caller", "allow"): # what is executed ignores what it would natively
+        Recording([target("sandbox_return"), what, "exec"], ("-F", "5000"))
     for how in ("prctl", "threads", "blocked"): # a timer's signals
         Recording([target("sandbox_return"), "kill", how], ("-F", "1000"), around=[target("noperf")])
     # Samples go on where they may, and where there is no filter in the end.

@@ -1,18 +1,22 @@
 /* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such a sandbox kills.
  * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow), and how it is
  * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways; second: under one that allows
- * everything; blocked: while all signals are blocked). */
+ * everything; blocked: while all signals are blocked; exec: as threads, and then programs are executed in all ways, that say which
+ * signals they ignore). */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -112,6 +116,27 @@ static int second(const struct sock_fprog *program)
     return wrong | prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
 }
 
+static int executes(const struct sock_fprog *program)
+{
+    char *const says[] = {(char *)"grep", (char *)"SigIgn", (char *)"/proc/self/status", NULL};
+    int status = 0, wrong = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || install(program, SECCOMP_FILTER_FLAG_TSYNC);
+    pid_t pid = fork();
+    if (!pid)
+        _exit(execvp(says[0], says));
+    wrong |= waitpid(pid, &status, 0) != pid || status;
+    pid = vfork();
+    if (!pid) {
+        execvp("/no such", says);
+        execvp(says[0], says);
+        _exit(1);
+    }
+    wrong |= waitpid(pid, &status, 0) != pid || status;
+    wrong |= posix_spawnp(&pid, says[0], NULL, NULL, says, environ) || waitpid(pid, &status, 0) != pid || status;
+    wrong |= system("exec grep SigIgn /proc/self/status");
+    execvp("/no such", says);
+    return wrong || execvp(says[0], says);
+}
+
 /* By the system call itself: what libc is asked for, the profiler may see. */
 static void mask_set(unsigned long mask)
 {
@@ -127,12 +152,14 @@ int main(int argc, char **argv)
 {
     struct sock_fprog program = {filter_make(argc > 1 ? argv[1] : "kill"), code};
     const char *how = argc > 2 ? argv[2] : "prctl";
-    int wrong = strcmp(how, "threads") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
+    int wrong = strcmp(how, "threads") && strcmp(how, "exec") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
     if (!strcmp(how, "blocked"))
         mask_set(~0ul);
     results[0] = spin(LONG / 8);
     if (!strcmp(how, "threads"))
         wrong |= threads(&program);
+    else if (!strcmp(how, "exec"))
+        wrong |= executes(&program);
     else if (!strcmp(how, "fails"))
         wrong |= fails(program);
     else if (!strcmp(how, "second"))
