@@ -184,6 +184,8 @@ void process_fork_child(void)
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);
         signals_fork_child();
+        if (sandbox_lets_close())
+            trigger_abandon_all_as();
         rt.process = NULL; /* without a trigger nothing will come */
         return;
     }

@@ -101,6 +101,7 @@ struct rt_thread {
     int32_t timer;      /* POSIX timer, or -1 */
     uint32_t busy;      /* the handler is running in this thread */
     uint32_t inside;    /* atomic (sandbox.h) */
+    uint32_t denied;    /* atomic: calls that a filter of its does not let through (sandbox_filter.c) */
     uint32_t silenced;  /* before the filter of this number (sandbox_filter.h); 0: not */
 
     /* The sampling clock (trigger/clock.h). */

@@ -1,6 +1,8 @@
 #include "runtime/sandbox_filter.h"
 
+#include <asm-generic/errno-base.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -9,6 +11,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
+#include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/filter.h"
@@ -20,14 +23,68 @@ enum { LOOKS = 2000, LOOK_NS = 1000000 };
 static uint32_t lock;
 static struct sock_filter code[BPF_MAXINSNS];
 static struct filter_state states[BPF_MAXINSNS];
-static uint32_t filters_seen; /* atomic: those that do not let rt_sigreturn through; a number for each */
-static bool blind;            /* atomic: a filter is there under which no other one can be looked at */
-static bool no_actions;       /* atomic: one is there that does not let rt_sigaction through */
+static uint32_t filters_seen; /* atomic: those that samples have ended before; a number for each */
+static uint32_t denied;       /* atomic: rt_thread.denied of all threads, also of those that are not observed */
+
+/* All that this file and what it calls asks the kernel for. */
+enum call { CALL_READ, CALL_PROBE, CALL_PID, CALL_TID, CALL_CONTROL, CALL_CLOSE, CALL_TIMER, CALL_WAIT, CALL_QUEUE, CALL_ACTION,
+            CALL_OPEN, CALL_READ_FILE, CALL_SLEEP, CALL_PRCTL, CALL_COUNT };
+static const uint16_t calls[CALL_COUNT] = {
+    SYS_process_vm_readv, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid, SYS_ioctl, SYS_close, SYS_timer_settime,
+    SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_nanosleep, SYS_prctl};
+enum { DENIED_ALL = (1 << CALL_COUNT) - 1 };
+
+static uint32_t bit(enum call call)
+{
+    return UINT32_C(1) << call;
+}
+
+/* Of the calling thread. Who is not observed may have inherited any thread's filters. */
+static uint32_t denied_here(void)
+{
+    const struct rt_thread *t = self_get();
+    return t ? __atomic_load_n(&t->denied, __ATOMIC_RELAXED) : __atomic_load_n(&denied, __ATOMIC_RELAXED);
+}
+
+static bool lets(enum call call)
+{
+    return !(denied_here() & bit(call));
+}
+
+/* Ways to end samples, the first best. By prctl: all events that the thread has made, which are all that there are where it is the only
+ * thread; the program's own too. */
+enum way { WAY_CONTROL, WAY_CLOSE, WAY_PRCTL, WAY_NONE };
+static enum way way_without(uint32_t without)
+{
+    const struct rt_thread *self = self_get();
+    if (rt.process->mechanism == MECHANISM_TIMER)
+        return without & bit(CALL_TIMER) ? WAY_NONE : WAY_CONTROL;
+    if (!(without & bit(CALL_CONTROL)))
+        return WAY_CONTROL;
+    if (!(without & bit(CALL_CLOSE)))
+        return WAY_CLOSE;
+    return without & bit(CALL_PRCTL) || !self || self->tid != rt.pid || thread_others_as() ? WAY_NONE : WAY_PRCTL;
+}
+
+/* Whether a filter can be read and samples be ended where these are denied. */
+static bool can_look(uint32_t without)
+{
+    return (!(without & bit(CALL_READ)) || !(without & bit(CALL_PROBE))) && way_without(without) != WAY_NONE;
+}
+
+static struct rt_thread *self_find(void)
+{
+    return lets(CALL_TID) ? thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)) : self_get();
+}
 
 static void wait_a_little(void)
 {
     const struct timespec look = {0, LOOK_NS};
-    sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
+    if (lets(CALL_SLEEP))
+        sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
+    else
+        for (unsigned i = 0; i < LOOK_NS / 100; i++)
+            __builtin_ia32_pause();
 }
 
 static bool lock_take(void)
@@ -42,10 +99,25 @@ static bool lock_take(void)
 
 /* ---- looking ---- */
 
+/* A call that fails in any case: before it looks at what is wrong with it, the kernel reads 8 bytes from the page. */
+static bool page_is_there(uint64_t page)
+{
+    enum { NOT_HOW = 99 };
+    return sys_call6_as(SYS_rt_sigprocmask, NOT_HOW, (long)page, 0, 8, 0, 0) == -EINVAL;
+}
+
 static bool memory_read(void *to, uint64_t from, uint64_t size)
 {
+    enum { PAGE = 4096 };
     struct iovec local = {to, size}, remote = {(void *)from, size};
-    return sys_call6_as(SYS_process_vm_readv, rt.pid, (long)&local, 1, (long)&remote, 1, 0) == (long)size;
+    if (lets(CALL_READ))
+        return sys_call6_as(SYS_process_vm_readv, rt.pid, (long)&local, 1, (long)&remote, 1, 0) == (long)size;
+    for (uint64_t page = from / PAGE * PAGE; page < from + size; page += PAGE)
+        if (!page_is_there(page))
+            return false;
+    for (uint64_t i = 0; i < size; i++)
+        ((uint8_t *)to)[i] = ((const volatile uint8_t *)from)[i];
+    return true;
 }
 
 /* How many instructions there are in `code` now; 0: the filter cannot be read, or is none. */
@@ -58,16 +130,20 @@ static uint32_t filter_read(uint64_t program)
     return f.len;
 }
 
-/* All that this file and what it calls asks the kernel for. */
-static bool lets_look(uint32_t count)
+static uint32_t denied_by(uint32_t count)
 {
-    static const uint16_t calls[] = {
-        SYS_process_vm_readv, SYS_getpid,           SYS_gettid, SYS_ioctl, SYS_timer_settime, SYS_rt_sigtimedwait,
-        SYS_rt_sigaction,     SYS_rt_tgsigqueueinfo, SYS_openat, SYS_read,  SYS_close,         SYS_nanosleep};
-    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (!filter_lets_as(code, count, calls[i], states))
-            return false;
-    return true;
+    uint32_t result = 0;
+    for (unsigned i = 0; i < CALL_COUNT; i++)
+        if (!count || !filter_lets_as(code, count, calls[i], states))
+            result |= bit(i);
+    return result;
+}
+
+/* Whether another filter may come behind this one. */
+static bool may_another(uint32_t count)
+{
+    const uint32_t option = PR_SET_SECCOMP;
+    return filter_may_as(code, count, SYS_seccomp, NULL, states) || filter_may_as(code, count, SYS_prctl, &option, states);
 }
 
 /* ---- silencing ---- */
@@ -79,6 +155,8 @@ static void pending_drop(void)
     const struct timespec now = {0, 0};
     uint64_t set = UINT64_C(1) << (rt.config->signal - 1);
     siginfo_t info;
+    if (!lets(CALL_WAIT) || !lets(CALL_QUEUE) || !lets(CALL_TID))
+        return;
     while (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0, 0) > 0) {
         if (handler_is_ours(&info))
             continue;
@@ -100,7 +178,11 @@ static void silence(struct rt_thread *t, struct sandbox_filter *f)
     if (!t || t->silenced || !(trigger_is_armed_as(t) || makes_calls()))
         return;
     t->silenced = f->silenced;
-    trigger_silence_as(t);
+    switch (way_without(denied_here())) {
+    case WAY_CONTROL: trigger_silence_as(t); break;
+    case WAY_CLOSE: trigger_abandon_as(t); break;
+    default: sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
+    }
     __atomic_fetch_add(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
@@ -109,7 +191,9 @@ static void silence(struct rt_thread *t, struct sandbox_filter *f)
 static bool in_handler(const struct rt_thread *t)
 {
     enum { SETXID = 33 };
-    return barrier_blocks_as(t->tid, SETXID);
+    if (lets(CALL_OPEN) && lets(CALL_READ_FILE) && lets(CALL_CLOSE))
+        return barrier_blocks_as(t->tid, SETXID);
+    return __atomic_load_n(&t->inside, __ATOMIC_SEQ_CST);
 }
 
 static void handlers_await(const struct rt_thread *self)
@@ -129,35 +213,46 @@ static void silence_all(const struct rt_thread *self, struct sandbox_filter *f)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++)
         silence(thread_at_as(i), f);
-    signals_ignore(true);
+    if (lets(CALL_ACTION))
+        signals_ignore(true);
     handlers_await(self);
+}
+
+static void discovery_end(void)
+{
+    enum way way = way_without(denied_here());
+    if (way == WAY_CLOSE)
+        trigger_abandon_as(NULL);
+    if (way != WAY_CONTROL || !lets(CALL_CONTROL)) /* a timer's process has none */
+        return;
+    trigger_seek_stop_as();
+    trigger_pause_discovery_as();
 }
 
 static void samples_end(struct sandbox_filter *f)
 {
-    struct rt_thread *self = thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
     f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_RELAXED);
-    trigger_seek_stop_as();
-    trigger_pause_discovery_as();
-    silence(self, f);
+    discovery_end();
+    silence(f->self, f);
     if (f->all)
-        silence_all(self, f);
+        silence_all(f->self, f);
     pending_drop();
 }
 
 static bool is_sampled(void)
 {
-    return rt.process && !rt_exact_as() && !__atomic_load_n(&blind, __ATOMIC_RELAXED) && !process_foreign_as();
+    return rt.process && !rt_exact_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
 }
 
 /* ---- the program's call ---- */
 
-struct sandbox_filter sandbox_thread_comes(void)
+struct sandbox_filter sandbox_thread_comes(bool no_calls)
 {
-    struct sandbox_filter f = {.all = false};
+    struct sandbox_filter f = {.denies = no_calls ? DENIED_ALL : 0};
     if (!is_sampled())
         return f;
-    f.looked = f.lets_look = f.lets_actions = true;
+    f.looked = true;
+    f.self = self_find();
     f.first = sandbox_may_begin();
     f.locked = lock_take();
     samples_end(&f);
@@ -170,15 +265,13 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
     if (!program || !rt_quiet_as() || !is_sampled() || makes_calls())
         return f;
     f.looked = true;
+    f.self = self_find();
     f.locked = lock_take();
     uint32_t count = f.locked ? filter_read(program) : 0;
-    f.lets_actions = count && filter_lets_as(code, count, SYS_rt_sigaction, states);
-    if (count && filter_lets_as(code, count, SYS_rt_sigreturn, states)) {
-        f.lets_look = lets_look(count);
-        return f;
-    }
-    f.lets_look = count && lets_look(count);
-    samples_end(&f);
+    f.denies = denied_by(count);
+    bool returns = count && filter_lets_as(code, count, SYS_rt_sigreturn, states);
+    if (!returns || (!can_look(denied_here() | f.denies) && may_another(count)))
+        samples_end(&f);
     return f;
 }
 
@@ -187,6 +280,8 @@ static void triggers_resume(const struct sandbox_filter *f)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     if (f->all)
         signals_ignore(false);
+    if (!makes_calls() && way_without(denied_here()) != WAY_CONTROL)
+        return; /* closed, or to be begun by what is denied */
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
         if (!t || t->silenced != f->silenced)
@@ -198,14 +293,25 @@ static void triggers_resume(const struct sandbox_filter *f)
     }
 }
 
+static void denials_note(const struct sandbox_filter *f)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    __atomic_fetch_or(&denied, f->denies, __ATOMIC_RELAXED);
+    if (f->self)
+        __atomic_fetch_or(&f->self->denied, f->denies, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; f->all && i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t)
+            __atomic_fetch_or(&t->denied, f->denies, __ATOMIC_RELAXED);
+    }
+}
+
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
 {
     if (!f->looked)
         return;
-    if (is_there && !f->lets_look)
-        __atomic_store_n(&blind, true, __ATOMIC_RELAXED);
-    if (is_there && !f->lets_actions)
-        __atomic_store_n(&no_actions, true, __ATOMIC_RELAXED);
+    if (is_there)
+        denials_note(f);
     if (is_there && f->first)
         sandbox_granted_as();
     if (!is_there && f->first && sandbox_refused())
@@ -216,10 +322,14 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
         __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Under the one that cannot be looked at there may be others. */
 bool sandbox_lets_actions(void)
 {
-    return !__atomic_load_n(&no_actions, __ATOMIC_RELAXED) && !__atomic_load_n(&blind, __ATOMIC_RELAXED);
+    return lets(CALL_ACTION);
+}
+
+bool sandbox_lets_close(void)
+{
+    return lets(CALL_CLOSE);
 }
 
 void sandbox_filter_fork_child(void)

@@ -10,8 +10,8 @@
  * What else makes samples deadly goes the same way (sandbox_thread_comes); if it was refused, and no sandbox is there, all
  * goes on as before.
  *
- * Filters add up. A second one can be read and triggers be silenced only if all before it let the system calls through that
- * this takes. Otherwise it is not looked at, and samples go on.
+ * Filters add up. To look at a second one, and to end samples before it, takes few system calls, one of several each (`can_look`).
+ * Where the first one does not let them through, and may let another one come, samples end before the first one.
  *
  * Context: ordinary code, after sandbox_begins().
  * Ownership: none. */
@@ -24,8 +24,8 @@
 struct sandbox_filter {
     bool looked;        /* begun */
     bool all;           /* it is for all threads */
-    bool lets_look;     /* it lets through what looking at the next one takes */
-    bool lets_actions;  /* rt_sigaction */
+    uint32_t denies;    /* of what looking at the next one, and ending samples, may take: what it does not let through */
+    struct rt_thread *self; /* NULL: not observed */
     uint32_t silenced;  /* rt_thread.silenced of whom it has silenced; 0: nobody */
     bool locked;
     bool first;         /* no sandbox had begun before it, and it is none: see sandbox_may_begin */
@@ -34,12 +34,14 @@ struct sandbox_filter {
 /* program: the struct sock_fprog in the program's memory; 0: there is none. */
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
 /* The calling thread is about to ask for what makes any sample of it deadly, for as long as it lives: it is not sampled any more, as in
- * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults; system calls from other places than it names do.) */
-struct sandbox_filter sandbox_thread_comes(void);
+ * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults; system calls from other places than it names do, and so there are to be no_calls.) */
+struct sandbox_filter sandbox_thread_comes(bool no_calls);
 /* The filter, or what else was asked for, is there, or was refused. */
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 /* The calls of rt_sigaction that our handler's absence asks for may still be made. */
 bool sandbox_lets_actions(void);
+/* close may still be called. */
+bool sandbox_lets_close(void);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

@@ -85,7 +85,7 @@ struct rt_thread *thread_make_as(void)
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
     t->stack_short = false;
-    t->silenced = 0;
+    t->silenced = t->denied = 0;
     t->stops = 0;
     t->stopped = false;
     return t;

@@ -7,6 +7,7 @@
 struct run {
     const struct sock_filter *code;
     uint32_t count, number;
+    const uint32_t *first; /* lower half of the first argument; NULL: not known */
     struct filter_state *states;
 };
 
@@ -29,6 +30,19 @@ static bool lets(uint32_t value)
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
 }
 
+/* Whoever is asked then, a tracer or another process, may let it through. */
+static bool denies(uint32_t value)
+{
+    uint32_t action = value & SECCOMP_RET_ACTION_FULL;
+    return action == SECCOMP_RET_ERRNO || action == SECCOMP_RET_TRAP || action == SECCOMP_RET_KILL_THREAD ||
+           action == SECCOMP_RET_KILL_PROCESS;
+}
+
+static bool loads(const struct sock_filter *i, uint64_t field)
+{
+    return BPF_MODE(i->code) == BPF_ABS && i->k == field;
+}
+
 static void load(const struct run *r, const struct sock_filter *i, struct filter_state *s)
 {
     s->known = true;
@@ -36,10 +50,14 @@ static void load(const struct run *r, const struct sock_filter *i, struct filter
         s->accumulator = i->k;
     else if (BPF_MODE(i->code) == BPF_LEN)
         s->accumulator = sizeof(struct seccomp_data);
-    else if (BPF_MODE(i->code) == BPF_ABS && i->k == offsetof(struct seccomp_data, nr))
+    else if (loads(i, offsetof(struct seccomp_data, nr)))
         s->accumulator = r->number;
-    else if (BPF_MODE(i->code) == BPF_ABS && i->k == offsetof(struct seccomp_data, arch))
+    else if (loads(i, offsetof(struct seccomp_data, arch)))
         s->accumulator = AUDIT_ARCH_X86_64;
+    else if (r->first && loads(i, offsetof(struct seccomp_data, args)))
+        s->accumulator = *r->first;
+    else if (r->first && loads(i, offsetof(struct seccomp_data, args) + sizeof *r->first))
+        s->accumulator = 0;
     else
         s->known = false;
 }
@@ -77,7 +95,14 @@ static bool jump(const struct run *r, uint64_t at, struct filter_state s)
     return (known && !taken ? true : reach(r, at + 1 + i->jt, s)) && (known && taken ? true : reach(r, at + 1 + i->jf, s));
 }
 
-/* False: on this path it ends otherwise. */
+/* What the path ends with, which ends there. *known: as far as that can be told. */
+static uint32_t end(const struct sock_filter *i, const struct filter_state *s, bool *known)
+{
+    *known = BPF_RVAL(i->code) == BPF_K || s->known;
+    return BPF_RVAL(i->code) == BPF_K ? i->k : s->accumulator;
+}
+
+/* False: it leads out of the program, or cannot be followed. */
 static bool step(const struct run *r, uint64_t at)
 {
     const struct sock_filter *i = &r->code[at];
@@ -86,22 +111,48 @@ static bool step(const struct run *r, uint64_t at)
     case BPF_LD: load(r, i, &s); break;
     case BPF_ALU: calculate(i, &s); break;
     case BPF_JMP: return jump(r, at, s);
-    case BPF_RET: return BPF_RVAL(i->code) == BPF_K ? lets(i->k) : s.known && lets(s.accumulator);
     case BPF_MISC: s.known = s.known && BPF_MISCOP(i->code) == BPF_TAX; break;
     default: break; /* the index register and the memory */
     }
     return reach(r, at + 1, s);
 }
 
+static bool begin(const struct run *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        r->states[i].reached = false;
+    return reach(r, 0, (struct filter_state){true, true, 0});
+}
+
 bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states)
 {
-    const struct run r = {code, count, number, states};
-    for (uint32_t i = 0; i < count; i++)
-        states[i].reached = false;
-    if (!reach(&r, 0, (struct filter_state){true, true, 0}))
+    const struct run r = {code, count, number, NULL, states};
+    bool known;
+    if (!begin(&r))
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (states[i].reached && !step(&r, i))
+    for (uint32_t i = 0; i < count; i++) {
+        if (!states[i].reached)
+            continue;
+        bool ends = BPF_CLASS(code[i].code) == BPF_RET;
+        if (ends ? !lets(end(&code[i], &states[i], &known)) || !known : !step(&r, i))
             return false;
+    }
     return true;
+}
+
+bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
+                   struct filter_state *states)
+{
+    const struct run r = {code, count, number, first, states};
+    bool known;
+    if (!begin(&r))
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!states[i].reached)
+            continue;
+        bool ends = BPF_CLASS(code[i].code) == BPF_RET;
+        if (ends ? !denies(end(&code[i], &states[i], &known)) || !known : !step(&r, i))
+            return true;
+    }
+    return false;
 }

@@ -24,4 +24,9 @@ struct filter_state {
  * take the program. `states` has room for `count` and needs no initialization. */
 bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states);
 
+/* False if it is certainly not made, wherever from and whatever its arguments, the lower half of the first of which is `first` if that
+ * is not NULL (the upper one is 0). */
+bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
+                   struct filter_state *states);
+
 #endif

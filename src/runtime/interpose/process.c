@@ -77,7 +77,7 @@ EXPORT int prctl(int option, ...)
         pending = sandbox_expect(is_filter && !argument[1]);
     if ((option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV) ||
         (option == PR_SET_SYSCALL_USER_DISPATCH && argument[0] != PR_SYS_DISPATCH_OFF))
-        filter = sandbox_thread_comes();
+        filter = sandbox_thread_comes(option == PR_SET_SYSCALL_USER_DISPATCH);
     else
         filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
     int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
@@ -113,7 +113,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     va_end(list);
     if (request != PTRACE_TRACEME)
         return REAL(ptrace)(request, pid, address, data);
-    struct sandbox_filter asked = sandbox_thread_comes();
+    struct sandbox_filter asked = sandbox_thread_comes(false);
     long result = REAL(ptrace)(request, pid, address, data);
     sandbox_filter_came(&asked, result == 0);
     return result;

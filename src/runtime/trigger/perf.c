@@ -257,6 +257,12 @@ void trigger_abandon_as(struct rt_thread *t)
     close_plainly(&discovery_fd);
 }
 
+void trigger_abandon_all_as(void)
+{
+    for (uint32_t i = 0; i < rt.slots_used; i++)
+        trigger_abandon_as(thread_at_as(i));
+}
+
 static void event_control(const struct rt_thread *t, unsigned long request)
 {
     if (t->fd >= 0)

@@ -24,7 +24,7 @@ bool trigger_arm_as(struct rt_thread *t);
 bool trigger_allowed_as(void);
 /* Stops it for good and gives its descriptors back. */
 void trigger_disarm_as(struct rt_thread *t);
-/* In a sandbox, before an exec: no event of the calling thread (t, or NULL: it has none) or of the process's
+/* In a sandbox: no event of the calling thread (t, or NULL: it has none) or of the process's
  * discovery fires any more. Makes no system call but close, which hardly a sandbox forbids. */
 void trigger_abandon_as(struct rt_thread *t);
 bool trigger_is_armed_as(const struct rt_thread *t);
@@ -54,6 +54,8 @@ void trigger_stop_all_as(void);
 void trigger_close_all_as(void);
 /* Moves a descriptor out of the program's range. Negative errno on failure; then fd is closed. */
 int trigger_raise_fd_as(int fd);
+/* In a fork child in a sandbox: closes them as trigger_abandon_as does, or who closes them in the parent would end nothing. */
+void trigger_abandon_all_as(void);
 /* In a fork child: closes the descriptors inherited from the parent's threads. */
 void trigger_fork_child_as(void);
 /* Ours, and so not the program's to close. */

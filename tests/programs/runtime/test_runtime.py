@@ -319,6 +319,7 @@ def sandbox_return():
         for _ in range(5):
             r = Recording([target("sandbox_return"), "kill", "threads"], options)
             expect(r.report["processes"][0]["sandbox"]["silenced"] == 4, f"threads: {r.report['processes']}")
+    narrow()
     for what in ("kill", "errno", "caller", "allow"): # what is executed ignores what it would natively
         Recording([target("sandbox_return"), what, "exec"], ("-F", "5000"))
     for how in ("prctl", "threads", "blocked"): # a timer's signals
@@ -329,6 +330,21 @@ def sandbox_return():
         expect("silenced" not in r.report["processes"][0]["sandbox"], f"{what} {how}: {r.report['processes']}")
         ended = Recording([target("sandbox_return"), "kill", "prctl"], ("-F", "1000")).samples()
         expect(r.samples() > 2 * ended and r.samples() > 100, f"{what} {how}: {r.samples()} samples, ended: {ended}")
+
+
+def narrow():
+    """The second filter is seen where the first one lets through as much as that takes; else samples end before the first one, if another
+    one may come."""
+    for around in ((), [target("noperf")]):
+        for how in ("narrow", "narrow1", "narrower"):
+            for options in (("-F", "1000"), ("--tool", "values", "-F", "1000"))[:1 if around else 2]:
+                r = Recording([target("sandbox_return"), "kill", how], options, around=around)
+                expect(r.report["processes"][0]["sandbox"]["silenced"] == 1, f"{how}: {r.report['processes']}")
+        r = Recording([target("sandbox_return"), "kill", "last"], ("-F", "1000"), around=around)
+        expect("silenced" not in r.report["processes"][0]["sandbox"], f"last: {r.report['processes']}")
+    early, late, later, last = (Recording([target("sandbox_return"), "kill", how], ("-F", "5000")).samples()
+                                for how in ("narrower", "narrow", "narrow1", "last"))
+    expect(1.5 * early < min(late, later) and 1.5 * max(late, later) < last, f"{early}, {late}, {later}, {last} samples")
 
 
 def traced():

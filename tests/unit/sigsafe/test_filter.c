@@ -116,6 +116,38 @@ static void arithmetic(void **state)
     assert_false(LETS(LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0), ALLOW, KILL));
 }
 
+#define MAY(number, first, ...)                                                                                               \
+    may((const struct sock_filter[]){__VA_ARGS__}, sizeof((const struct sock_filter[]){__VA_ARGS__}) / sizeof(struct sock_filter), \
+        number, first)
+
+static bool may(const struct sock_filter *code, size_t count, uint32_t number, const uint32_t *first)
+{
+    static struct filter_state states[BPF_MAXINSNS];
+    memset(states, 0xa5, sizeof states);
+    return filter_may_as(code, (uint32_t)count, number, first, states);
+}
+
+/* Calls that may be let through, by somebody, with some arguments. */
+static void perhaps(void **state)
+{
+    (void)state;
+    const uint32_t seccomp = 22, name = 15;
+#define OPTIONS LOAD(nr), IF(JEQ, SYS_prctl, 0, 4), LOAD(args[0]), IF(JEQ, 15, 0, 2), \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 4), IF(JEQ, 0, 1, 0), KILL, ALLOW
+    assert_true(MAY(SYS_prctl, NULL, OPTIONS));
+    assert_true(MAY(SYS_prctl, &name, OPTIONS));
+    assert_false(MAY(SYS_prctl, &seccomp, OPTIONS));
+    assert_false(MAY(SYS_seccomp, NULL, OPTIONS));
+    assert_true(MAY(SYS_seccomp, NULL, RETURN(SECCOMP_RET_TRACE)));
+    assert_true(MAY(SYS_seccomp, NULL, RETURN(SECCOMP_RET_USER_NOTIF)));
+    assert_false(MAY(SYS_seccomp, NULL, RETURN(SECCOMP_RET_ERRNO)));
+    assert_false(MAY(SYS_seccomp, NULL, RETURN(SECCOMP_RET_TRAP)));
+    assert_false(MAY(SYS_seccomp, NULL, LOAD(args[0]), IF(JEQ, 1, 1, 0), KILL, RETURN(SECCOMP_RET_KILL_THREAD)));
+    assert_true(MAY(SYS_seccomp, NULL, LOAD(args[0]), IF(JEQ, 1, 1, 0), KILL, ALLOW));
+    assert_true(MAY(SYS_seccomp, NULL, LOAD(args[0]), BPF_STMT(BPF_RET | BPF_A, 0)));
+    assert_true(MAY(SYS_seccomp, NULL, LOAD(nr))); /* the kernel refuses it: then it denies nothing */
+}
+
 /* What the kernel refuses is not let through. */
 static void refused(void **state)
 {
@@ -139,6 +171,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(actions),    cmocka_unit_test(lists),   cmocka_unit_test(trees),
-                                       cmocka_unit_test(unknown), cmocka_unit_test(arithmetic), cmocka_unit_test(refused)};
+                                       cmocka_unit_test(unknown), cmocka_unit_test(arithmetic), cmocka_unit_test(refused),
+                                       cmocka_unit_test(perhaps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such a sandbox kills.
  * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow), and how it is
  * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways; second: under one that allows
- * everything; blocked: while all signals are blocked; exec: as threads, and then programs are executed in all ways, that say which
+ * everything; blocked: while all signals are blocked; narrow: under one
+ * that lets through little beyond what libc needs; narrow1, narrower: one and two calls less; last: none comes after that one; exec: as threads, and then programs are executed in all ways, that say which
  * signals they ignore). */
 #include <errno.h>
 #include <linux/audit.h>
@@ -137,6 +138,26 @@ static int executes(const struct sock_fprog *program)
     return wrong || execvp(says[0], says);
 }
 
+/* The first filter knows these, but for the last ones; then the second one comes. */
+static int narrow(const struct sock_fprog *program, const char *how)
+{
+    static const unsigned short known[] = {SYS_write,   SYS_exit_group, SYS_rt_sigreturn,   SYS_seccomp,
+                                           SYS_prctl, SYS_rt_sigprocmask, SYS_close};
+    enum { KNOWN = sizeof known / sizeof *known };
+    unsigned left_out = !strcmp(how, "narrow") ? 0 : !strcmp(how, "narrow1") ? 1 : !strcmp(how, "narrower") ? 2 : 4;
+    struct sock_filter list[2 * KNOWN + 2] = {LOAD(nr)};
+    unsigned short n = 1;
+    for (unsigned i = 0; i < KNOWN - left_out; i++) {
+        list[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, known[i], 0, 1);
+        list[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+    }
+    list[n++] = (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS);
+    struct sock_fprog first = {n, list};
+    int wrong = install(&first, 0);
+    results[0] = spin(LONG / 4);
+    return wrong || (left_out < 4 && install(program, 0));
+}
+
 /* By the system call itself: what libc is asked for, the profiler may see. */
 static void mask_set(unsigned long mask)
 {
@@ -153,11 +174,15 @@ int main(int argc, char **argv)
     struct sock_fprog program = {filter_make(argc > 1 ? argv[1] : "kill"), code};
     const char *how = argc > 2 ? argv[2] : "prctl";
     int wrong = strcmp(how, "threads") && strcmp(how, "exec") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
+    static char buffer[BUFSIZ];
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
     if (!strcmp(how, "blocked"))
         mask_set(~0ul);
     results[0] = spin(LONG / 8);
     if (!strcmp(how, "threads"))
         wrong |= threads(&program);
+    else if (!strncmp(how, "narrow", 6) || !strcmp(how, "last"))
+        wrong |= narrow(&program, how);
     else if (!strcmp(how, "exec"))
         wrong |= executes(&program);
     else if (!strcmp(how, "fails"))
