@@ -102,7 +102,7 @@ static void put_sandbox(struct buf *b, const struct profile *p)
     if (out.silenced) {
         buf_puts(b, "; ");
         put_count(b, out.silenced, "thread is", "threads are");
-        buf_puts(b, " not sampled in it, as the filter does not let rt_sigreturn through");
+        buf_puts(b, " not sampled in it, as a sample could end or stop the program there");
     }
     buf_puts(b, "\n");
 }

@@ -249,8 +249,8 @@ static void write_sandboxes(FILE *out, const struct profile *p, const struct rep
     fprintf(out, "entered by %s process%s (seccomp, no_new_privs): threads that were there before are sampled in it, but "
                  "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
     if (left.silenced)
-        fprintf(out, "%-10s%s thread%s sampled only until %s entered: the filter does not let rt_sigreturn through, by which "
-                     "a sample ends\n", "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",
+        fprintf(out, "%-10s%s thread%s sampled only until %s entered: a sample could end or stop the program there (the filter forbids "
+                     "rt_sigreturn, or it is traced)\n", "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",
                 left.silenced == 1 ? "it" : "they");
     if (left.threads || left.processes)
         fprintf(out, "%-10s%s thread%s and %s process%s that were made there are not in this profile\n", "",
