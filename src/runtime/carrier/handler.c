@@ -229,14 +229,18 @@ static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
     return charge.weight != 0;
 }
 
+static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
+{
+    return r->r[UNWIND_RIP] == t->last_pc && r->r[UNWIND_RSP] == t->last_sp;
+}
+
 /* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
  * after it, our own handler had blocked it, and the period may still be the program's: it expired in the kernel after the
  * last one. libc blocks it in the function that unblocks it: it belongs there. Where we are attached the program may
  * have blocked it so, for any time. */
 static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
 {
-    bool same = r->r[UNWIND_RIP] == t->last_pc && r->r[UNWIND_RSP] == t->last_sp;
-    if (same && trigger_was_just_now_as(t, ticks))
+    if (same_place(t, r) && trigger_was_just_now_as(t, ticks))
         return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
     return !rt.attached && signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;
 }
@@ -275,6 +279,11 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     t->busy = 1;
     t->record->deliveries++;
     registers_read(&regs, u);
+    if (late && same_place(t, &regs) && trigger_is_again_as(t, ticks)) {
+        trigger_finish_as(t, ticks);
+        t->busy = 0;
+        return false;
+    }
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
     struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
     bool taken = false, stopping = stack_left(t, u) >= STACK_WALK && is_stopping(t, &regs, late);

@@ -10,7 +10,8 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, BURST_US = 200, SLOW_SAMPLES = 4 };
+enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, BURST_US = 200, SLOW_SAMPLES = 4,
+       FIXED = 3 };
 
 static bool counts_time(void)
 {
@@ -67,18 +68,25 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
  * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
- * The very first is half as long: a thread begins anywhere within a period, and so would lose half
- * of one; but it is not so short that it ends while the thread still starts, with signals blocked. */
+ * The very first ends anywhere within a period, because a thread begins anywhere within one; the next few are of the
+ * mean length: so a thread of up to FIXED periods gets as many samples as its time is worth on average, however short. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
     uint64_t mean = rt.config->period * t->multiple;
     uint64_t mirrored = 2 * mean - t->period;
     if (!t->group) {
         t->group = t->group_left = 1;
+        t->first = true;
         t->period = mean;
         if (rt.config->randomize && mean >= 8)
-            t->period = mean / 4 + clock_random_as(t) % (mean / 2);
+            t->period = 1 + clock_random_as(t) % mean;
         return t->period;
+    }
+    bool second = t->first;
+    t->first = false;
+    if (second && t->multiple == 1) {
+        t->group_left = FIXED;
+        return t->period = mean;
     }
     t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
     if (!rt.config->randomize || mean < 8)
@@ -200,6 +208,14 @@ uint64_t trigger_rest_as(struct rt_thread *t)
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 {
     return ticks_to_ns(ticks - t->last_ticks - t->last_cost) < 1000 * PREEMPTED_US;
+}
+
+bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
+{
+    t->premature = t->group == 1 && t->group_left == FIXED;
+    if (t->premature)
+        t->last_ticks = ticks;
+    return t->premature;
 }
 
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)

@@ -77,6 +77,9 @@ bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks);
 /* True if less than half of a period of CPU time has passed since the last sample, at whose end the
  * one at hand was pending: most of its period had passed before. */
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks);
+/* For a signal that our own handler had blocked: true, and it is no sample, if the thread's first period, which can be very
+ * short, expired again while its only sample was taken. */
+bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks);
 /* overrun: expirations that the kernel merged into this signal (timers); ticks: the time stamp
  * counter at the handler's entry. */
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun);

@@ -18,6 +18,14 @@ def brief():
     expect(error < 4, f"counts are off by {error:.1f} samples of 20")
 
 
+def shortly():
+    """Processes that end within their first period get the samples of their time: on average, 0.2 of one each."""
+    r = Recording([target("shortly")], ("-F", "997"))
+    due = 1000 * 0.2e6 / r.report["period"]
+    got = total(r.report["tree"], "work")
+    expect(abs(got - due) < 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
+
+
 def valgrind():
     """valgrind dies of a SIGTRAP that its program did not cause: what it runs is left alone."""
     if not shutil.which("valgrind"):
@@ -46,5 +54,12 @@ def shares():
     expect(not lost or f"({share:.2f}%" in line, f"{line}: not {share:.2f}%")
 
 
+def total(node, name):
+    """Samples of the outermost frames with this name."""
+    if node["name"] == name:
+        return node["total"]
+    return sum(total(child, name) for child in node.get("children", ()))
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, valgrind, warnings, shares)})
+    main({f.__name__: f for f in (brief, shortly, valgrind, warnings, shares)})
