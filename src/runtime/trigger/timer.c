@@ -15,6 +15,11 @@ struct kernel_sigevent {
 };
 _Static_assert(sizeof(struct kernel_sigevent) == 64, "the kernel's size");
 
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 bool timer_arm_as(struct rt_thread *t)
 {
     struct kernel_sigevent event = {.value = signal_value(t->slot),
@@ -29,6 +34,7 @@ bool timer_arm_as(struct rt_thread *t)
         return false;
     }
     t->timer = timer;
+    t->group = 0; /* perf may have drawn one already */
     clock_draw_as(t);
     clock_start_as(t);
     timer_set_period_as(t, t->period);
@@ -37,7 +43,8 @@ bool timer_arm_as(struct rt_thread *t)
 
 void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
-    struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
-    struct itimerspec spec = {every, every};
+    /* Expirations that are merged are counted in what follows the first one, which may be very short. */
+    uint64_t following = period && t->first ? rt.config->period : period;
+    struct itimerspec spec = {timespec_of(following), timespec_of(period)};
     sys_call6_as(SYS_timer_settime, t->timer, 0, (long)&spec, 0, 0, 0);
 }

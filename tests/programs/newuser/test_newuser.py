@@ -18,6 +18,16 @@ def brief():
     expect(error < 4, f"counts are off by {error:.1f} samples of 20")
 
 
+def brief_timer():
+    """The same where a timer stands in for perf events: what its first expiration stands for is what it was set to, and what
+    later ones stand for is a period each."""
+    r = Recording([target("brief")], around=[target("noperf")])
+    due = sum(t["cpu_ns"] for t in r.report["threads"] if t["cpu_ns"] > 5e6) / r.report["period"]
+    got = sum(t["samples"] for t in r.report["threads"] if t["cpu_ns"] > 5e6)
+    most = max(t["samples"] - t["cpu_ns"] / r.report["period"] for t in r.report["threads"])
+    expect(0.75 * due < got < 1.15 * due and most < 10, f"{got} samples of {due:.0f}, up to {most:.1f} too many in a process")
+
+
 def shortly():
     """Processes that end within their first period get the samples of their time: on average, 0.2 of one each."""
     r = Recording([target("shortly")], ("-F", "997"))
@@ -62,4 +72,4 @@ def total(node, name):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, shortly, valgrind, warnings, shares)})
+    main({f.__name__: f for f in (brief, brief_timer, shortly, valgrind, warnings, shares)})
