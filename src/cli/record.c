@@ -332,6 +332,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .notes = (const char *)r->notes.data,
                                    .exit_status = r->child.ended && !r->options.pid ? r->child.status : -1,
                                    .duration_ns = elapsed,
+                                   .cpu_ns = r->options.pid ? 0 : r->child.cpu_ns,
                                    .left_behind = r->child.ended && !r->options.pid &&
                                                   descendants_run(&r->spool.spool),
                                    .quiet = r->options.quiet};

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "cli/describe.h"
 #include "cli/live_line.h"
+#include "profile/coverage.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
 #include "sigsafe/shadow_place.h"
@@ -239,6 +240,17 @@ static bool engine_began(const struct profile_counts *c)
     return c->bursts || c->translated || profile_latency_count(&c->latencies[LATENCY_TRANSLATION]);
 }
 
+/* Nothing is said where hardly anything could have been sampled. */
+static void put_coverage(struct buf *b, const struct profile *p, const struct profile_totals *t)
+{
+    enum { WORTH_SAYING = 70 };
+    struct profile_coverage c;
+    if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > WORTH_SAYING * c.all_ns)
+        return;
+    buf_printf(b, "penumbra: samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
+                  "(covered)\n", 100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);
+}
+
 static void say(const struct record_result *r, const struct profile *p)
 {
     struct profile_totals t;
@@ -253,6 +265,7 @@ static void say(const struct record_result *r, const struct profile *p)
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
     put_left_behind(&b, r, "penumbra: ");
+    put_coverage(&b, p, &t);
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
@@ -343,6 +356,7 @@ static bool describe(const struct record_result *r, const struct record_spool *s
     free(notes);
     p->exit_status = r->exit_status;
     p->duration_ns = r->duration_ns;
+    p->kernel_cpu_ns = r->cpu_ns;
     describe_jit(p);
     return ok;
 }

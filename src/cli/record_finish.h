@@ -18,6 +18,7 @@ struct record_result {
     const char *notes;  /* lines */
     int exit_status;    /* as waitpid gives it; -1 while it runs */
     uint64_t duration_ns;
+    uint64_t cpu_ns;    /* as in struct record_child; 0: not known */
     bool left_behind;   /* the program has ended, and not all processes that it made */
     bool quiet;
 };

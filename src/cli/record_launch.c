@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,10 +186,16 @@ static bool is_terminal_stop(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
+static uint64_t timeval_ns(const struct timeval *t)
+{
+    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
 void record_child_poll(struct record_child *c, uint64_t now_ns)
 {
     int status;
-    while (!c->ended && waitpid(c->pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == c->pid) {
+    struct rusage used;
+    while (!c->ended && wait4(c->pid, &status, WNOHANG | WUNTRACED | WCONTINUED, &used) == c->pid) {
         if (WIFSTOPPED(status)) {
             c->stopped = is_terminal_stop(WSTOPSIG(status));
             c->stopped_ns = now_ns;
@@ -198,6 +205,7 @@ void record_child_poll(struct record_child *c, uint64_t now_ns)
             c->ended = true;
             c->stopped = false;
             c->status = status;
+            c->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);
         }
     }
     bool continued = record_signals_continued();

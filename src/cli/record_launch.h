@@ -16,6 +16,7 @@ struct record_child {
     pid_t pid;
     bool ended;
     int status;           /* as waitpid gives it, once ended */
+    uint64_t cpu_ns;      /* once ended: of it, and of all that it and they have waited for */
     bool stopped;         /* by a terminal's stop signal */
     bool mirrored;        /* the collector has stopped itself because the program had */
     uint64_t stopped_ns;  /* CLOCK_MONOTONIC */

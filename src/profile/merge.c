@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+
 static bool out_of_memory(struct err *e)
 {
     return err_set(e, ERR_INTERNAL, "out of memory while profiles were merged");
@@ -227,6 +229,8 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
         profile_shadows_add(into->shadows, from->shadows);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         into->drops[i] += from->drops[i];
+    bool known = into->kernel_cpu_ns && from->kernel_cpu_ns;
+    into->kernel_cpu_ns = known ? add_saturated(into->kernel_cpu_ns, from->kernel_cpu_ns) : 0;
     merge_times(into, from, first_process, first_thread);
     into->recovered |= from->recovered;
     return true;

@@ -76,6 +76,7 @@ bool profile_keep_phase(struct profile *p, const char *name, struct err *e)
     if (!any)
         return no_such_phase(p, name, e);
     p->thread_count = count;
+    p->kernel_cpu_ns = 0; /* not known of a phase */
     return true;
 }
 

@@ -74,6 +74,7 @@ struct profile_process {
     bool sandboxed;             /* it may have entered a sandbox: its CPU time is not known from then on */
     uint64_t sandbox_threads, sandbox_processes; /* made in it, and not observed */
     uint64_t sandbox_silenced;  /* threads that are not sampled from when they entered it on */
+    uint64_t early_cpu_ns;      /* CPU time before its trigger was set */
 };
 
 /* A phase that the program named. */
@@ -129,6 +130,7 @@ struct profile {
     uint32_t cpus;
     uint32_t recovered; /* 1: written by recovery, not by the collector that recorded it */
     int32_t exit_status; /* of the program, as waitpid gives it; -1: not known */
+    uint64_t kernel_cpu_ns; /* CPU time of the program and what it has waited for; 0: not known */
     char *notes;        /* what the user should know (fallbacks taken), lines; may be empty */
     uint64_t drops[DROP_COUNT]; /* that belong to no thread and no process */
 

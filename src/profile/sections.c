@@ -156,3 +156,36 @@ bool section_sandboxes_get(struct decoder *d)
     }
     return decode_close(&c);
 }
+
+/* ---- CPU time ---- */
+
+bool section_cpu_time_needed(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].early_cpu_ns)
+            return true;
+    return p->kernel_cpu_ns != 0;
+}
+
+void section_cpu_time_put(struct section_out *out, const struct profile *p)
+{
+    out->type = SECTION_CPU_TIME;
+    out->optional = true;
+    buf_put_uleb(&out->raw, p->kernel_cpu_ns);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        buf_put_uleb(&out->raw, p->processes[i].early_cpu_ns);
+}
+
+bool section_cpu_time_get(struct decoder *d)
+{
+    struct profile *p = d->p;
+    struct cursor c;
+    if (!is_there(d, SECTION_CPU_TIME))
+        return true;
+    if (!decode_open(d, SECTION_CPU_TIME, &c))
+        return false;
+    p->kernel_cpu_ns = get(&c, "the CPU time that the kernel accounts");
+    for (uint32_t i = 0; i < p->process_count; i++)
+        p->processes[i].early_cpu_ns = get(&c, "the CPU time before the first sample could come");
+    return decode_close(&c);
+}

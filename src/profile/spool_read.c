@@ -364,6 +364,69 @@ static bool get_values(struct reader *r, const struct record_list *list)
     return ok;
 }
 
+/* ---- CPU time across exec ---- */
+
+struct image_start {
+    uint32_t process;
+    int32_t pid;
+    uint64_t start_ns;
+    uint64_t former_ns; /* what its first thread had used when it executed this program */
+    struct profile_thread *first;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct image_start *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct image_start *x = a, *y = b;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+static void find_first_threads(struct profile *p, struct image_start *by_process)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        struct profile_thread *t = &p->threads[i], **first = &by_process[t->process].first;
+        if (t->tid == p->processes[t->process].pid && (!*first || t->start_ns < (*first)->start_ns))
+            *first = t;
+    }
+}
+
+/* A thread's clock goes on when it executes another program: what it had used is the former one's. */
+static bool divide_cpu_time(struct reader *r, const struct record_list *list)
+{
+    struct image_start *starts = calloc((size_t)list->count + 1, sizeof *starts);
+    if (!starts)
+        return false;
+    const struct profile_process *p = r->p->processes;
+    for (uint32_t i = 0; i < list->count; i++)
+        starts[i] = (struct image_start){.process = i, .pid = p[i].pid, .start_ns = p[i].start_ns};
+    qsort(starts, list->count, sizeof *starts, compare_starts);
+    for (uint32_t i = 1; i < list->count; i++) {
+        uint32_t before = starts[i - 1].process;
+        const struct spool_process *record = list->records[before];
+        if (starts[i - 1].pid == starts[i].pid && p[before].end == PROFILE_END_EXEC)
+            starts[i].former_ns = load(&record->exec_cpu_ns);
+    }
+    qsort(starts, list->count, sizeof *starts, compare_places);
+    find_first_threads(r->p, starts);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct spool_process *record = list->records[i];
+        uint64_t former = starts[i].former_ns, armed = load(&record->armed_cpu_ns);
+        struct profile_thread *t = starts[i].first;
+        if (t)
+            t->cpu_ns -= t->cpu_ns < former ? t->cpu_ns : former;
+        r->p->processes[i].early_cpu_ns = armed > former ? armed - former : 0;
+    }
+    free(starts);
+    return true;
+}
+
 static bool get_processes(struct reader *r)
 {
     struct record_list list;
@@ -373,7 +436,7 @@ static bool get_processes(struct reader *r)
     ok = ok && r->p->processes;
     for (uint32_t i = 0; ok && i < list.count; i++)
         ok = get_process(r, list.records[i], &r->p->processes[i]);
-    ok = ok && get_values(r, &list);
+    ok = ok && divide_cpu_time(r, &list) && get_values(r, &list);
     free(list.records);
     return ok;
 }

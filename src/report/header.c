@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/saturate.h"
+#include "profile/coverage.h"
 #include "profile/phases.h"
 #include "report/counted.h"
 #include "report/paths.h"
@@ -117,6 +118,24 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
                     text_share(v->samples, v->samples_all));
         fputc('\n', out);
     }
+}
+
+static void write_coverage(FILE *out, const struct profile *p, const struct profile_totals *t,
+                           const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+    struct profile_coverage c;
+    if (!profile_coverage(p, t, &c))
+        return;
+    field(out, style, "covered");
+    fprintf(out, "%.1f%% of %s, the CPU time that the kernel accounts to the program and to what it waited for\n",
+            100 * c.sampled_ns / c.all_ns, text_duration(a, c.all_ns));
+    if (c.lacking && c.early_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s were used before sampling could begin in %s process%s: exec, the loader, Penumbra's own beginning\n",
+                "", text_duration(a, c.early_ns), text_count(b, p->process_count), p->process_count == 1 ? "" : "es");
+    if (c.lacking && c.beyond_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
+                text_duration(a, c.beyond_ns));
 }
 
 static void write_reason(FILE *out, uint64_t count, const char *name, const char *sentence)
@@ -287,6 +306,7 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
         shadowed_header(out, v, style);
     if (!counts || (totals.taken && !counts->block_count))
         write_samples(out, v, &totals, style);
+    write_coverage(out, v->profile, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);
     write_phases(out, v->profile, &totals, style);

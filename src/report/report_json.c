@@ -6,6 +6,7 @@
 
 #include "report/calls.h"
 #include "report/ci.h"
+#include "profile/coverage.h"
 #include "profile/phases.h"
 #include "report/annotate.h"
 #include "report/counted.h"
@@ -58,6 +59,22 @@ static void write_recording(struct json *j, const struct view *v)
     json_key_u64(j, "cpus", p->cpus);
 }
 
+static void write_coverage(struct json *j, const struct profile *p, const struct profile_totals *t)
+{
+    struct profile_coverage c;
+    if (!profile_coverage(p, t, &c))
+        return;
+    json_key(j, "coverage");
+    json_open(j, '{');
+    json_key_u64(j, "cpu_ns", (uint64_t)c.all_ns);
+    json_key_u64(j, "early_ns", (uint64_t)c.early_ns);
+    json_key_u64(j, "beyond_ns", (uint64_t)c.beyond_ns);
+    json_key_double(j, "percent", 100 * c.sampled_ns / c.all_ns);
+    json_key(j, "lacking");
+    json_bool(j, c.lacking);
+    json_close(j, '}');
+}
+
 static void write_losses(struct json *j, const struct view *v)
 {
     const struct profile *p = v->profile;
@@ -77,6 +94,7 @@ static void write_losses(struct json *j, const struct view *v)
     json_close(j, '}');
     json_key_u64(j, "guessed", t.guessed);
     json_key_u64(j, "cpu_ns", t.cpu_ns);
+    write_coverage(j, p, &t);
     json_key(j, "overhead");
     json_open(j, '{');
     json_key_u64(j, "handler_ns", t.cost_ns);

@@ -138,7 +138,8 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
         trigger_discover_as();
     if (sync_family)
         sync_family->begin();
-    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
+    rt.process->armed_cpu_ns = thread_cpu_ns_as();
+    trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 bool process_copy_as(void)
@@ -213,7 +214,8 @@ void process_fork_child(void)
         trigger_pause_as(t);
     if (rt.process->mechanism == MECHANISM_PERF)
         trigger_discover_as();
-    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
+    rt.process->armed_cpu_ns = thread_cpu_ns_as();
+    trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 /* It comes to every thread: also to one whose alternate stack is too small for a signal. */
@@ -289,6 +291,7 @@ struct signals_lent process_before_exec(void)
     trigger_pause_discovery_as();
     shadow_program_ends_as();
     rt.process->end_ns = thread_monotonic_ns_as();
+    rt.process->exec_cpu_ns = thread_cpu_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
     return signals_lend(true);
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
 enum { LOOKS = 2000, LOOK_NS = 1000000 };
@@ -40,12 +41,22 @@ void sandbox_await_handlers(void)
     inside_await(true);
 }
 
+/* Nobody is inside: from now on periods are not drawn. */
+static void still(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    inside_await(false);
+    for (uint32_t i = 0; i < used; i++)
+        if (thread_at_as(i))
+            trigger_fix_as(thread_at_as(i));
+}
+
 void sandbox_begins(void)
 {
     if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt.process)
         return;
     __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
-    inside_await(false);
+    still();
 }
 
 bool sandbox_may_begin(void)
@@ -55,7 +66,7 @@ bool sandbox_may_begin(void)
         sandbox_begins();
         return false;
     }
-    inside_await(false);
+    still();
     return true;
 }
 

@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 17u
+#define SPOOL_VERSION 18u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -223,6 +223,8 @@ struct spool_process {
     uint32_t state;     /* atomic enum spool_process_state */
     uint64_t start_ns;  /* CLOCK_MONOTONIC */
     uint64_t end_ns;    /* 0 while running or if it never said goodbye */
+    /* CPU time of the first thread, when its trigger was set, and of the one that called exec, then: the clock goes on. */
+    uint64_t armed_cpu_ns, exec_cpu_ns;
     uint32_t threads;   /* atomic spool_ref, newest first */
     uint32_t maps;      /* atomic spool_ref, newest first */
     uint32_t epoch;     /* atomic: number of dlopen/dlclose epochs begun, from 1 */

@@ -149,6 +149,13 @@ static uint64_t return_address(const struct walk *w, const struct step_place *pl
                : 0;
 }
 
+/* True of the loader's entry, whose code has no unwind information: what lies above is the program's arguments. */
+static bool at_beginning(const struct unwind_thread *thread, uint64_t rsp)
+{
+    enum { NEAR = 64 };
+    return rsp < thread->stack_hi && thread->stack_hi - rsp <= NEAR;
+}
+
 static enum walk_next walk_careful(struct walk *w)
 {
     struct step_place place;
@@ -166,6 +173,7 @@ static enum walk_next walk_careful(struct walk *w)
     bool leaving = !hidden && w->thread->marks.leaving_as && w->thread->marks.leaving_as(key);
     w->result.leaving |= leaving;
     cache_fill(w, &place, key, (hidden ? ENTRY_HIDDEN : 0) | (leaving ? ENTRY_LEAVING : 0));
+    uint64_t rsp = w->state.frame.regs.r[UNWIND_RSP];
     enum step_outcome outcome = step_apply_as(&w->state, &place, &step);
     if (outcome == STEP_RESTART)
         return WALK_RESTART;
@@ -181,7 +189,8 @@ static enum walk_next walk_careful(struct walk *w)
     }
     if (outcome == STEP_OK)
         return WALK_ON;
-    return walk_end(w, outcome == STEP_ROOT ? TRUNC_NONE : step.truncation);
+    bool root = outcome == STEP_ROOT || (step.truncation == TRUNC_NO_CFI && at_beginning(w->thread, rsp));
+    return walk_end(w, root ? TRUNC_NONE : step.truncation);
 }
 
 static void walk_begin(struct walk *w, const struct unwind_regs *start, bool full)

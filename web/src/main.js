@@ -77,6 +77,23 @@ function showEngine(data) {
   return data.carrier === "exact";
 }
 
+function showCoverage(coverage) {
+  const share = format.percent(coverage.percent, 100);
+  const all = format.duration(coverage.cpu_ns);
+  addFact("Covered", share, `Of ${all}, the CPU time that the kernel accounts to the program and to what it waited for`);
+  if (!coverage.lacking) return;
+  const parts = [];
+  if (coverage.early_ns > coverage.cpu_ns / 50)
+    parts.push(
+      `${format.duration(coverage.early_ns)} were used before sampling could begin: exec, the loader, Penumbra's own beginning`,
+    );
+  if (coverage.beyond_ns > coverage.cpu_ns / 50)
+    parts.push(
+      `${format.duration(coverage.beyond_ns)} are in no thread's account: the ends of processes, and programs that are not recorded`,
+    );
+  addWarning(`Samples stand for ${share} of the CPU time, ${all}${parts.length ? `: ${parts.join("; ")}` : ""}.`);
+}
+
 function showHeader(data) {
   const weight = data.samples || 0;
   const samples = data.taken ?? weight;
@@ -105,6 +122,7 @@ function showHeader(data) {
       "Under the frame [truncated]",
     );
   }
+  if (data.coverage) showCoverage(data.coverage);
   if (dropped > WORTH_A_WARNING * (weight + dropped))
     addWarning(
       `${format.percent(dropped, weight + dropped)} of the samples were dropped` +

@@ -276,6 +276,14 @@ static void budget_look(struct rt_thread *t)
         t->multiple /= 2;
 }
 
+static void period_set_as(struct rt_thread *t, uint64_t period)
+{
+    if (t->timer >= 0)
+        timer_set_period_as(t, period);
+    else
+        perf_set_period_as(t, period);
+}
+
 static void period_renew(struct rt_thread *t)
 {
     uint64_t old = t->period;
@@ -291,16 +299,23 @@ static void period_renew(struct rt_thread *t)
     uint64_t period = clock_draw_as(t);
     if (period == old)
         return;
-    if (t->timer >= 0)
-        timer_set_period_as(t, period);
-    else
-        perf_set_period_as(t, period);
+    period_set_as(t, period);
     if (rt.config->trigger == TRIGGER_WALL)
         return;
     uint64_t now = clock_now_as(t);
     if (!counts_time() && now > t->base)
         t->owed += now - t->base; /* of the period that the kernel has just forgotten */
     t->base = now;
+}
+
+void trigger_fix_as(struct rt_thread *t)
+{
+    uint64_t mean = rt.config->period * t->multiple;
+    if (!trigger_is_armed_as(t) || t->period == mean)
+        return;
+    t->first = false;
+    t->period = mean;
+    period_set_as(t, mean);
 }
 
 /* What the sample cost by the time stamp counter. A long time may be the handler's or, if it was

@@ -91,6 +91,8 @@ uint64_t trigger_rest_as(struct rt_thread *t);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
+void trigger_fix_as(struct rt_thread *t);
 /* A burst that is all cost to the program, being so short, took so many ticks besides. In nanoseconds, as far as that is credible. */
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
 /* So much of its CPU time went to the beginning: of its process's record, of bursts. It is nothing that fewer samples would

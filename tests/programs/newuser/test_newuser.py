@@ -36,6 +36,33 @@ def shortly():
     expect(abs(got - due) < 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
 
 
+def covered():
+    """What samples stand for is said with the CPU time that the kernel accounts, and why much of it is missing."""
+    r = Recording([target("brief")])
+    coverage = r.report["coverage"]
+    expect(0.8e9 < coverage["cpu_ns"] < 1.2e9 and 85 < coverage["percent"] < 105, f"{coverage}")
+    loop = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
+    r = Recording(["sh", "-c", loop])
+    coverage = r.report["coverage"]
+    expect(r.report["truncated"] == 0, f"{r.report['truncated_by_reason']}, though the loader's stack begins at its entry")
+    expect(coverage["lacking"] and coverage["percent"] < 50 and coverage["early_ns"] > coverage["cpu_ns"] / 3, f"{coverage}")
+    text = run([PENUMBRA, "report", "--quick", "--limit", "1", r.file]).stdout.decode()
+    line = next((line for line in text.splitlines() if line.startswith("covered")), "")
+    expect(f"{coverage['percent']:.1f}% of" in line and "before sampling could begin in 301 processes" in text, text)
+    said = run([PENUMBRA, "record", "-o", r.file, "sh", "-c", loop]).stderr.decode()
+    expect("of the CPU time only" in said, said)
+
+
+def executed():
+    """A thread's clock goes on when it executes another program: its time is counted once."""
+    work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; "
+    r = Recording(["sh", "-c", work + "exec sh -c 'exec sh -c true'"])
+    times = [t["cpu_ns"] for t in r.report["threads"]]
+    expect(len(times) == 3 and sum(times) < 1.2 * max(times), f"{times}")
+    coverage = r.report["coverage"]
+    expect(coverage["cpu_ns"] < 1.2 * max(times) and coverage["early_ns"] < 0.2 * max(times), f"{coverage}, {times}")
+
+
 def valgrind():
     """valgrind dies of a SIGTRAP that its program did not cause: what it runs is left alone."""
     if not shutil.which("valgrind"):
@@ -72,4 +99,4 @@ def total(node, name):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, brief_timer, shortly, valgrind, warnings, shares)})
+    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, valgrind, warnings, shares)})

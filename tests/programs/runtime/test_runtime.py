@@ -347,6 +347,14 @@ def narrow():
     expect(1.5 * early < min(late, later) and 1.5 * max(late, later) < last, f"{early}, {late}, {later}, {last} samples")
 
 
+def sandbox_rate():
+    """What a sample stands for in a sandbox is what its threads' periods are set to before it, once for all."""
+    for _ in range(8):
+        r = Recording([target("sandbox_return"), "allow", "prctl"], ("-F", "1000"))
+        coverage = r.report["coverage"]
+        expect(80 < coverage["percent"] < 120, f"{coverage}")
+
+
 def traced():
     """strace would print every sample's signal: what it traces runs without us."""
     if not shutil.which("strace"):
@@ -577,4 +585,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, forbids, refused, closes, traced, stops, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})

@@ -212,6 +212,10 @@ int main(int argc, char **argv)
         printf("sandbox\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
                p->processes[i].sandboxed ? 1 + p->processes[i].sandbox_silenced : 0, p->processes[i].sandbox_threads,
                p->processes[i].sandbox_processes);
+    printf("cpu time\t%" PRIu64, p->kernel_cpu_ns);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("\t%" PRIu64, p->processes[i].early_cpu_ns);
+    printf("\n");
     printf("ranks");
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].rank);

@@ -10,7 +10,7 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 19: "sandboxes", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
+         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
          32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams"}
 MASK = (1 << 64) - 1
 
@@ -195,6 +195,11 @@ def read_phases(c, threads, processes):
     c.end()
 
 
+def read_cpu_time(c, processes):
+    show("cpu time", *c.us(1 + processes))
+    c.end()
+
+
 def read_sandboxes(c, processes):
     for _ in range(processes):
         show("sandbox", *c.us(3))
@@ -339,6 +344,7 @@ def main():
     read_images(sections[3])
     processes = read_processes(sections[4], d)
     read_sandboxes(sections[19], processes)
+    read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
     threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_phases(sections[16], threads, processes)

@@ -59,7 +59,8 @@ static void sample_one_process(struct profile_process *r, uint32_t index, uint64
                                   .phases_refused = index, .rank = index * 1000,
                                   .sandboxed = index & 1, .sandbox_threads = index * 5,
                                   .sandbox_processes = index * 300,
-                                  .sandbox_silenced = index & 1 ? index * 2 : 0};
+                                  .sandbox_silenced = index & 1 ? index * 2 : 0,
+                                  .early_cpu_ns = index * 1000003};
     r->end_ns = r->start_ns * 2;
     r->name = text("name", index);
     r->command = text("command 'with blanks'", index);
@@ -237,6 +238,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->delivery_ns = 1300;
     p->start_realtime_ns = UINT64_C(1700000000000000000);
     p->duration_ns = UINT64_C(12345678901);
+    p->kernel_cpu_ns = UINT64_C(9876543210);
     p->cpus = 8;
     p->recovered = 1;
     p->exit_status = -1;
@@ -316,6 +318,7 @@ static const char *process_difference(const struct profile_process *a,
     SAME(sandbox_threads);
     SAME(sandbox_silenced);
     SAME(sandbox_processes);
+    SAME(early_cpu_ns);
     SAME(map_count);
     SAME(jit_count);
     SAME_ARRAY(drops);
@@ -379,6 +382,7 @@ static const char *head_difference(const struct profile *a, const struct profile
     SAME(delivery_ns);
     SAME(start_realtime_ns);
     SAME(duration_ns);
+    SAME(kernel_cpu_ns);
     SAME_STRING(kernel);
     SAME_STRING(cpu);
     SAME(cpus);
