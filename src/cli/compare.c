@@ -10,6 +10,7 @@
 #include "cli/open_profile.h"
 #include "cli/suggest.h"
 #include "report/compare.h"
+#include "report/from_edges.h"
 
 struct arguments {
     const char *inputs[2]; /* perfect, sampled */
@@ -147,7 +148,8 @@ int command_compare(int argc, char **argv)
     bool ok = true;
     for (unsigned i = 0; ok && i < 2; i++) {
         profiles[i] = open_profile(a.inputs[i], &e);
-        symbols[i] = profiles[i] ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;
+        ok = profiles[i] && blocks_from_edges(profiles[i], &a.symbols, &e);
+        symbols[i] = ok ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;
         views[i] = symbols[i] ? view_build(profiles[i], symbols[i], &whole, &e) : NULL;
         ok = views[i] != NULL;
     }

@@ -10,7 +10,9 @@
 
 #include "cli/open_profile.h"
 #include "export/export.h"
+#include "profile/block_tree.h"
 #include "profile/phases.h"
+#include "report/from_edges.h"
 
 struct format {
     const char *name;
@@ -162,6 +164,9 @@ static bool export_profile(const struct arguments *a, const struct profile *p,
         fprintf(stderr, "penumbra export: %" PRIu64 " stacks are deeper than %" PRIu32 " frames; "
                 "their middles were left out (--max-depth)\n", result.shortened,
                 a->options.max_depth);
+    if (!result.samples)
+        fprintf(stderr, "penumbra export: %s has no samples%s: what was written is empty\n", a->input,
+                p->counts ? ", calls or blocks (record --tool calls, blocks or edges counts some)" : "");
     if (path && !a->output)
         fprintf(stderr, "penumbra export: wrote %s\n", path);
     return true;
@@ -182,8 +187,10 @@ int command_export(int argc, char **argv)
         profile_free(p);
         p = NULL;
     }
-    struct symbols *s = p ? symbols_load(p, a.quick, &e) : NULL;
-    bool ok = s && export_profile(&a, p, s, &e);
+    const struct symbols_options names = {.detail = a.quick ? SYMBOLS_QUICK : SYMBOLS_LINES};
+    bool ok = p && blocks_from_edges(p, &names, &e) && profile_blocks_as_samples(p, &e);
+    struct symbols *s = ok ? symbols_load_with(p, &names, &e) : NULL;
+    ok = s && export_profile(&a, p, s, &e);
     if (s)
         symbols_free(s);
     if (p)

@@ -256,6 +256,8 @@ static void put_header(const struct callgrind *w, struct buf *out)
 {
     const struct profile *p = w->profile;
     struct profile_totals totals;
+    /* profile_blocks_as_samples */
+    bool of_blocks = p->counts && p->counts->block_count && p->period == 1 && !strcmp(p->trigger, "instructions");
     profile_totals(p, &totals);
     buf_puts(out, "# callgrind format\nversion: 1\ncreator: penumbra\n");
     if (p->process_count == 1)
@@ -265,8 +267,10 @@ static void put_header(const struct callgrind *w, struct buf *out)
     buf_printf(out, "desc: Period: %" PRIu64 " %s\n", p->period, p->unit);
     buf_printf(out, "desc: Samples dropped: %" PRIu64 "\n", totals.dropped_all);
     buf_printf(out, "desc: Stacks incomplete: %" PRIu64 "\n", totals.truncated_all);
-    buf_puts(out, "positions: line\nevent: Samples : Samples taken\n");
-    if (export_is_time(p))
+    buf_printf(out, "positions: line\nevent: %s\n", of_blocks ? "Ir : Instructions executed" : "Samples : Samples taken");
+    if (of_blocks)
+        buf_puts(out, "events: Ir\n");
+    else if (export_is_time(p))
         buf_puts(out, "event: Ns : Nanoseconds (samples times period)\nevents: Samples Ns\n");
     else
         buf_puts(out, "events: Samples\n");

@@ -5,6 +5,7 @@
 
 #include "report/refine.h"
 #include "base/saturate.h"
+#include "profile/block_tree.h"
 #include "report/totals.h"
 
 /* Open addressing from a key to an index + 1; the keys themselves are where the indexes point. */
@@ -267,27 +268,6 @@ static bool blocks_add(struct builder *b)
     return true;
 }
 
-static bool has_contexts(const struct profile_thread *t)
-{
-    for (uint32_t i = 0; t->weight && i < t->node_count; i++)
-        if (t->nodes[i].self &&
-            (t->nodes[i].image != PROFILE_IMAGE_PSEUDO || t->nodes[i].offset != KEY_UNATTRIBUTED))
-            return true;
-    return false;
-}
-
-/* Only where there are no calling contexts: instructions and samples do not add up. What was charged to no
- * context, as merged periods are under every carrier, makes none. */
-static bool view_is_of_blocks(const struct profile *p)
-{
-    if (!p->counts || !p->counts->block_count)
-        return false;
-    for (uint32_t t = 0; t < p->thread_count; t++)
-        if (has_contexts(&p->threads[t]))
-            return false;
-    return true;
-}
-
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e)
 {
@@ -306,7 +286,7 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     }
     struct builder b = { .view = v, .options = options };
     bool ok = refine_threads(v, options, e);
-    v->of_blocks = view_is_of_blocks(p);
+    v->of_blocks = profile_is_of_blocks(p);
     if (ok && v->of_blocks && (options->thread || options->process))
         ok = err_set(e, ERR_USAGE, "blocks are counted for all threads and processes together, so "
                      "there is no view of some of them");

@@ -1,7 +1,8 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|code|calls|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|code|calls|from_edges|start|programs
 """
+import json
 import os
 import shutil
 import sys
@@ -93,6 +94,27 @@ def calls():
     same([target("family")], "calls")
 
 
+def from_edges():
+    """Edges of whole runs say how often blocks ran: also where profiles are compared, or written in other formats."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {tool: os.path.join(folder, tool) for tool in ("blocks", "edges")}
+        for tool, file in files.items():
+            expect(run([PENUMBRA, "record", "-q", "-o", file, "--exact", "--tool", tool, "--", "setarch", "-R", "env", "-i",
+                        "grep", "-c", "a", "/etc/services"]).returncode == 0, tool)
+        for by in ("block", "function"):
+            done = run([PENUMBRA, "compare", "--json", "--by", by, files["blocks"], files["edges"]])
+            expect(done.returncode == 0 and json.loads(done.stdout)["overlap"] > 0.97, f"by {by}: {done}")
+        for tool, file in files.items():
+            report = json.loads(run([PENUMBRA, "report", "--json", "--quick", file]).stdout)
+            lines = run([PENUMBRA, "export", "--quick", "-f", "folded", file]).stdout.decode().splitlines()
+            executed = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+            expect(executed == report["samples"] > 100000, f"{tool}: {executed} of {report['samples']} instructions")
+            expect(f"events: Ir\nsummary: {executed}\n" in
+                   run([PENUMBRA, "export", "--quick", "-f", "callgrind", file]).stdout.decode(), tool)
+        run([PENUMBRA, "record", "-q", "-o", file, "--exact", "--tool", "null", "true"])
+        expect("what was written is empty" in run([PENUMBRA, "export", "-f", "folded", file]).stderr.decode(), "not said")
+
+
 def start():
     """What a short program waits for besides itself: one profile that reaches the disk, no unwind tables, little storage."""
     if not shutil.which("strace"):
@@ -132,5 +154,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "code": code, "calls": calls, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
           "programs": programs})
