@@ -139,7 +139,7 @@ static bool check_mechanism(const struct recording *r, struct err *e)
 
 static bool prepare(struct recording *r, struct err *e)
 {
-    if (!check_subject(r, e) ||
+    if (!record_check_proc(e) || !check_subject(r, e) ||
         !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
         !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
                              record_options_family(&r->options), e) ||

@@ -27,6 +27,9 @@ bool record_check_program(const char *name, struct record_program *out, struct e
  * permission.) */
 bool record_check_output(const char *output, char *path, struct err *e);
 
+/* That there is a /proc, and that it is this process's. */
+bool record_check_proc(struct err *e);
+
 /* libpenumbra-rt.so: $PENUMBRA_RUNTIME, or beside the penumbra command, or where it is installed.
  * family: NULL, or of the interposed functions it must have (events.h). */
 bool record_find_runtime(char *path, unsigned size, const char *family, struct err *e);

@@ -119,6 +119,15 @@ static bool add_family(char *path, unsigned size, const char *family, struct err
                                     "belongs beside \"%s\"", path, plain);
 }
 
+bool record_check_proc(struct err *e)
+{
+    if (!access("/proc/self/stat", R_OK))
+        return true;
+    return err_set_errno(e, ERR_INTERNAL, errno, "/proc is not mounted here, or is that of other processes: without it penumbra "
+                         "finds neither its own files nor the program's; mount it (mount -t proc proc /proc; for a chroot, "
+                         "mount -t proc proc ROOT/proc)");
+}
+
 bool record_find_runtime(char *path, unsigned size, const char *family, struct err *e)
 {
     const char *set = getenv("PENUMBRA_RUNTIME");

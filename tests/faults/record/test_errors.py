@@ -198,6 +198,19 @@ class Programs(Case):
         self.check("true", 125, "PENUMBRA_RUNTIME", env=dict(os.environ, PENUMBRA_RUNTIME="/no/such"))
 
 
+    def test_proc_missing(self):
+        """Without /proc nothing could be found, and what says so is that, not what was looked for."""
+        hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        if subprocess.run([*hidden, "true"], capture_output=True, timeout=PATIENCE).returncode:
+            self.skipTest("nothing can be mounted here")
+        for what in (["--", "true"], ["-p", str(os.getpid())]):
+            done = subprocess.run([*hidden, PENUMBRA, "record", "-o", self.output, *what], capture_output=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 125, done.stderr)
+            self.assertIn("/proc is not mounted", done.stderr.decode())
+            self.assertIn("mount -t proc", done.stderr.decode())
+            self.assert_nothing_left()
+
+
 class Output(Case):
     def check(self, output, message, **options):
         done = subprocess.run(self.command("true", output=output), capture_output=True, timeout=PATIENCE,
