@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/open_profile.h"
 #include "cli/style.h"
@@ -19,9 +20,9 @@ struct arguments {
 };
 
 static const char usage[] =
-    "Usage: penumbra annotate [options] FILE FUNCTION\n"
+    "Usage: penumbra annotate [options] [FILE] FUNCTION\n"
     "Shows the instructions of FUNCTION beside their source lines, each with its samples, or with its\n"
-    "executions if FILE has exact counts.\n"
+    "executions if FILE (penumbra.pnb by default) has exact counts.\n"
     "\n"
     "FUNCTION is a name, with or without parameters, a regular expression that only one function\n"
     "matches, or a place in it: IMAGE+0xOFFSET. A function's name means itself, not its clones.\n"
@@ -64,11 +65,13 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         case 'h': a->help = true; return true;
         default: return bad_option(option, argv, e);
         }
-    if (argc - optind != 2)
-        return err_set(e, ERR_USAGE, "a profile and a function are needed: penumbra annotate FILE "
+    int count = argc - optind;
+    bool only_file = count == 1 && access(argv[optind], F_OK) == 0;
+    if ((count != 1 && count != 2) || only_file)
+        return err_set(e, ERR_USAGE, "a function is needed, and a profile if it is not penumbra.pnb: penumbra annotate [FILE] "
                        "FUNCTION; see penumbra annotate --help");
-    a->input = argv[optind];
-    a->function = argv[optind + 1];
+    a->input = count == 2 ? argv[optind] : "penumbra.pnb";
+    a->function = argv[argc - 1];
     return true;
 }
 

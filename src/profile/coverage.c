@@ -18,7 +18,8 @@ bool profile_coverage(const struct profile *p, const struct profile_totals *t, s
     double missing = out->all_ns - out->sampled_ns - (double)t->drops[DROP_PAUSED] * period;
     /* Chance: what is missing is past three standard deviations of as many samples, if it is past (missing / 3)^2. */
     double periods = missing / period;
+    bool known = out->early_ns + out->beyond_ns > out->all_ns * LACKING_PERCENT / 100;
     out->lacking = missing > out->all_ns * LACKING_PERCENT / 100 && periods > CHANCE_PERIODS &&
-                   periods * periods > 9 * (out->all_ns / period);
+                   (known || periods * periods > 9 * (out->all_ns / period));
     return true;
 }

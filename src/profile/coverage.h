@@ -12,7 +12,7 @@ struct profile_coverage {
     double sampled_ns; /* that samples stand for */
     double early_ns;   /* before the trigger was set: exec, loader, the runtime's own beginning */
     double beyond_ns;  /* in no thread's account: ends of processes, and what is not recorded */
-    bool lacking;      /* much more is missing than chance and samples that were dropped explain */
+    bool lacking;      /* much is missing, and more than chance explains */
 };
 
 /* False if it is not known, or no samples of CPU time were taken. */

@@ -304,13 +304,32 @@ static bool disassemble(struct annotation *a, struct code *code, const struct co
     return true;
 }
 
+/* As reports have it. */
+static char *function_name(const struct code_function *f, const char *image)
+{
+    char *name;
+    if (f->name[0])
+        return strdup(f->name);
+    return asprintf(&name, "[%s+0x%" PRIx64 "]", image, f->start) < 0 ? NULL : name;
+}
+
+/* What a sample finds behind a system call is that the thread has been in the kernel. */
+static void find_kernel(struct annotation *a)
+{
+    for (uint32_t i = 1; !a->executions && i < a->line_count; i++) {
+        bool behind = a->lines[i].count && !strcmp(a->lines[i - 1].text, "syscall");
+        a->lines[i].kernel = behind;
+        a->any_kernel |= behind;
+    }
+}
+
 static bool fill(struct annotation *a, const struct view *v, uint32_t image, struct code *code,
                  const struct code_function *f, struct err *e)
 {
     const struct profile_counts *c = v->profile->counts;
     uint64_t *counts = calloc((size_t)(f->end - f->start) + 1, sizeof *counts);
-    a->function = strdup(f->name[0] ? f->name : "[no symbol]");
     a->image = strdup(symbols_image_name(v->symbols, image));
+    a->function = a->image ? function_name(f, a->image) : NULL;
     a->sources = sources_new();
     a->start = f->start;
     a->end = f->end;
@@ -325,6 +344,7 @@ static bool fill(struct annotation *a, const struct view *v, uint32_t image, str
         else
             count_samples(v->profile, image, f, counts);
         take_counts(a, counts);
+        find_kernel(a);
         if (c)
             take_edges(a, c, image);
     }

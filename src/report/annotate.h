@@ -23,6 +23,7 @@ struct annotation_line {
     const char *file; /* "" if the source line is not known */
     uint32_t line;
     const char *source; /* its text, "" if it cannot be read */
+    bool kernel;      /* samples behind a system call: of time in it */
     bool is_branch;   /* edges leave it */
     uint64_t left, taken; /* times the edges leave it at all, and other than to the next instruction */
 };
@@ -32,6 +33,7 @@ struct annotation {
     char *others; /* functions that the pattern names, too; NULL: none */
     uint64_t start, end;
     bool executions; /* counts are executions, not samples */
+    bool any_kernel; /* of its lines */
     bool cut;        /* at ANNOTATION_BYTES_MAX */
     uint64_t total;  /* sum of the counts */
     struct annotation_line *lines;

@@ -68,6 +68,8 @@ static void write_line(FILE *out, const struct annotation *a, uint32_t i, uint64
     n = n < 0 ? 0 : n >= (int)sizeof text - 32 ? (int)sizeof text - 33 : n;
     if (l->is_branch && l->left)
         snprintf(text + n, 32, "  [%.1f%% taken]", text_share(l->taken, l->left));
+    if (l->kernel)
+        snprintf(text + n, 32, "  [kernel]");
     size_t used = text_name(out, text, style->width ? CODE : 0);
     if (new_source(a, i) && (!style->width || source)) {
         fprintf(out, "%*s  ", used < CODE ? (int)(CODE - used) : 0, "");
@@ -108,6 +110,8 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
     fputc('\n', out);
     for (uint32_t i = 0; i < a->line_count; i++)
         write_line(out, a, i, all, style, source);
+    if (a->any_kernel)
+        fputs("\n[kernel]: a sample at the instruction behind a system call is of time in the kernel, not of the instruction\n", out);
 }
 
 void annotation_json(struct json *j, const struct annotation *a)
@@ -130,6 +134,10 @@ void annotation_json(struct json *j, const struct annotation *a)
         json_key_u64(j, "bytes", l->bytes);
         json_key_string(j, "text", l->text);
         json_key_u64(j, "count", l->count);
+        if (l->kernel) {
+            json_key(j, "kernel");
+            json_bool(j, true);
+        }
         if (l->file[0]) {
             json_key_string(j, "file", l->file);
             json_key_u64(j, "line", l->line);

@@ -42,7 +42,10 @@ function table(annotated) {
     counted(row, line, all);
     cell(row, "", "step");
     cell(row, line.offset, "address");
-    cell(row, line.text + taken, "code");
+    const kernel = line.kernel ? "  [kernel]" : "";
+    cell(row, line.text + taken + kernel, "code").title = line.kernel
+      ? "A sample at the instruction behind a system call is of time in the kernel, not of the instruction"
+      : "";
     if (observed) fillValues(row.insertCell(), line.values);
     cell(row, place && place !== before ? place : "", "place").title = line.file || "";
     cell(row, place && place !== before ? line.source || "" : "", "source");

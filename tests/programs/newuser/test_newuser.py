@@ -1,11 +1,14 @@
 """What somebody meets who tries Penumbra on what is installed: tests/programs/runtime has the harness."""
+import json
 import math
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "runtime"))
-from harness import PENUMBRA, Recording, expect, main, run, target
+from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target
 
 
 def brief():
@@ -63,6 +66,26 @@ def executed():
     expect(coverage["cpu_ns"] < 1.2 * max(times) and coverage["early_ns"] < 0.2 * max(times), f"{coverage}, {times}")
 
 
+def annotated():
+    """The function that the report names is annotated under that name, by default of the profile that record wrote by
+    default; and time in the kernel is not taken for that of the instruction behind the system call."""
+    with tempfile.TemporaryDirectory() as folder:
+        def penumbra(*command):
+            return subprocess.run([PENUMBRA, *command], cwd=folder, capture_output=True, timeout=PATIENCE)
+        penumbra("record", "-q", "dd", "if=/dev/zero", "of=/dev/null", "bs=16M", "count=300")
+        functions = json.loads(penumbra("report", "--json", "--quick").stdout)["functions"]
+        text = penumbra("annotate", "read").stdout.decode()
+        behind = [line for line in text.splitlines() if line.rstrip().endswith("  [kernel]") or "  [kernel]  " in line]
+        expect(len(behind) == 1 and "behind a system call" in text, text)
+        lines = json.loads(penumbra("annotate", "--json", "read").stdout)["instructions"]
+        most = max(lines, key=lambda line: line["count"])
+        expect(most.get("kernel") and not any(line.get("kernel") for line in lines if line["count"] == 0), f"{most}")
+        nameless = next((f["name"] for f in functions if f["name"].startswith("[dd+")), None)
+        if nameless:
+            head = penumbra("annotate", nameless).stdout.decode().split(",")[0]
+            expect(head == nameless, f"{nameless} is {head}")
+
+
 def valgrind():
     """valgrind dies of a SIGTRAP that its program did not cause: what it runs is left alone."""
     if not shutil.which("valgrind"):
@@ -99,4 +122,4 @@ def total(node, name):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, valgrind, warnings, shares)})
+    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, annotated, valgrind, warnings, shares)})
