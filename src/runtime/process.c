@@ -120,6 +120,17 @@ void process_end_as(void)
     __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
 }
 
+/* Opening the event of discovery takes longer than all that is left to do once the trigger is set, and so comes before it. */
+static bool arm_as(struct rt_thread *t)
+{
+    if (rt.process->mechanism == MECHANISM_PERF)
+        trigger_discover_as();
+    bool armed = trigger_arm_as(t);
+    if (!armed || rt.process->mechanism != MECHANISM_PERF)
+        trigger_abandon_as(NULL);
+    return armed;
+}
+
 void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns)
 {
     struct rt_thread *t = thread_make_as();
@@ -128,14 +139,12 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     thread_stack_as(t, stack_top, stack_size);
     if (!thread_begin_as(t))
         return;
-    if (!trigger_arm_as(t)) {
+    if (!arm_as(t)) {
         thread_unarmed_as();
         thread_end_as(t);
         return;
     }
     self_set(t);
-    if (rt.process->mechanism == MECHANISM_PERF)
-        trigger_discover_as();
     if (sync_family)
         sync_family->begin();
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
@@ -206,14 +215,12 @@ void process_fork_child(void)
     }
     if (!t || !thread_fork_child_as(t))
         return;
-    if (!trigger_arm_as(t)) {
+    if (!arm_as(t)) {
         thread_unarmed_as();
         return;
     }
     if (t->stack_short)
         trigger_pause_as(t);
-    if (rt.process->mechanism == MECHANISM_PERF)
-        trigger_discover_as();
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }

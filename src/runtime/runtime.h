@@ -122,7 +122,7 @@ struct rt_thread {
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
     bool premature;         /* this signal is no sample (trigger/clock.c) */
     bool mirror;            /* the next draw mirrors this one */
-    bool first;             /* the period is the thread's first */
+    enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
 
     /* Self-measurement over the current window (trigger/budget.h). */
     uint64_t window_cpu_ns, window_cost_ticks, window_deliveries;

@@ -76,14 +76,14 @@ uint64_t clock_draw_as(struct rt_thread *t)
     uint64_t mirrored = 2 * mean - t->period;
     if (!t->group) {
         t->group = t->group_left = 1;
-        t->first = true;
+        t->age = RT_NEW;
         t->period = mean;
         if (rt.config->randomize && mean >= 8)
             t->period = 1 + clock_random_as(t) % mean;
         return t->period;
     }
-    bool second = t->first;
-    t->first = false;
+    bool second = t->age == RT_NEW;
+    t->age = second ? RT_SAMPLED : RT_OLD;
     if (second && t->multiple == 1) {
         t->group_left = FIXED;
         return t->period = mean;
@@ -212,7 +212,7 @@ bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
 {
-    t->premature = t->group == 1 && t->group_left == FIXED;
+    t->premature = t->age == RT_SAMPLED;
     if (t->premature)
         t->last_ticks = ticks;
     return t->premature;
@@ -229,6 +229,8 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     uint64_t passed = ticks - t->last_ticks;
     struct trigger_charge charge = {t->multiple, 0};
     t->last_ticks = ticks;
+    if (t->age == RT_SAMPLED)
+        t->age = RT_OLD;
     if (rt_quiet_as())
         return charge;
     if (t->timer >= 0)
@@ -313,7 +315,7 @@ void trigger_fix_as(struct rt_thread *t)
     uint64_t mean = rt.config->period * t->multiple;
     if (!trigger_is_armed_as(t) || t->period == mean)
         return;
-    t->first = false;
+    t->age = RT_OLD;
     t->period = mean;
     period_set_as(t, mean);
 }

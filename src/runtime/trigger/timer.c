@@ -44,7 +44,7 @@ bool timer_arm_as(struct rt_thread *t)
 void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
     /* Expirations that are merged are counted in what follows the first one, which may be very short. */
-    uint64_t following = period && t->first ? rt.config->period : period;
+    uint64_t following = period && t->age == RT_NEW ? rt.config->period : period;
     struct itimerspec spec = {timespec_of(following), timespec_of(period)};
     sys_call6_as(SYS_timer_settime, t->timer, 0, (long)&spec, 0, 0, 0);
 }
