@@ -44,8 +44,8 @@ void sandbox_await_handlers(void)
 /* Nobody is inside: from now on periods are not drawn. */
 static void still(void)
 {
-    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     inside_await(false);
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++)
         if (thread_at_as(i))
             trigger_fix_as(thread_at_as(i));
