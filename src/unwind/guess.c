@@ -56,6 +56,13 @@ bool step_is_called_as(struct step_state *s, uint64_t return_address)
            plausible(s, return_address, true);
 }
 
+bool step_is_planted_as(struct step_state *s, const struct unwind_image *image)
+{
+    uint64_t before, rip = s->frame.regs.r[UNWIND_RIP];
+    return !s->exact && rip - 8 >= image->lo && unwind_memory_read_as(&s->memory, rip - 8, &before) &&
+           !unwind_follows_call(before);
+}
+
 static enum step_outcome guessed(struct step_state *s, struct step_result *result, uint64_t rip,
                                  uint64_t cfa)
 {

@@ -209,9 +209,14 @@ static enum step_outcome apply_none(struct step_state *s, const struct step_plac
     if (step_is_restorer_as(s, rip))
         return apply_signal(s, result);
     enum step_outcome outcome = step_guess_as(s, place->image, result);
-    if (outcome == STEP_FAILED && place->interpreter == CFI_BAD)
+    if (outcome != STEP_FAILED)
+        return outcome;
+    if (place->interpreter == CFI_BAD) {
         result->truncation = TRUNC_BAD_CFI;
-    return outcome;
+        return outcome;
+    }
+    result->planted = place->image && step_is_planted_as(s, place->image);
+    return result->planted ? STEP_ROOT : outcome;
 }
 
 /* By what the code does. It may be wrong where code comes into a function otherwise than is understood, so
@@ -249,7 +254,7 @@ enum step_outcome step_apply_as(struct step_state *s, const struct step_place *p
     enum step_outcome outcome;
     result->cfa = 0;
     result->truncation = TRUNC_NONE;
-    result->guessed = false;
+    result->guessed = result->planted = false;
     switch (rule_kind(place->rule)) {
     case RULE_RSP:
     case RULE_RBP:

@@ -51,6 +51,7 @@ struct step_result {
     uint64_t cfa; /* 0: not known */
     enum truncation truncation; /* if STEP_FAILED */
     bool guessed; /* the caller was found by a heuristic */
+    bool planted; /* if STEP_ROOT: execution would come here by a return, but never was here before */
 };
 
 /* Finds the image and the rule of s's address. */
@@ -68,6 +69,10 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
 /* Whether a return address follows a call in a known image, or is a trampoline's, which stands for one
  * that did. */
 bool step_is_called_as(struct step_state *s, uint64_t return_address);
+
+/* Whether s's address, in code of the image without unwind information, is a return address behind no call: of a
+ * stack that makecontext and its like have made (__start_context, boost's make_fcontext), the first word. */
+bool step_is_planted_as(struct step_state *s, const struct unwind_image *image);
 
 /* Whether the code at pc is mov $SYS_rt_sigreturn, %rax; syscall. */
 bool step_is_restorer_as(struct step_state *s, uint64_t pc);

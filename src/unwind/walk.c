@@ -181,6 +181,7 @@ static enum walk_next walk_careful(struct walk *w)
         key |= KEY_GUESSED;
         w->result.guessed = true;
     }
+    key += step.planted; /* the address itself: no call is before it */
     if (!hidden) {
         w->frames[w->written].key = key;
         w->frames[w->written].cfa = step.cfa;

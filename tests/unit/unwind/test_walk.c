@@ -332,6 +332,28 @@ static void guess_by_frame_pointers(void **state)
     munmap(jit, 4096);
 }
 
+/* What makecontext and its like make: a function that returns to where nobody has called it. */
+static void planted_return_address_is_a_root(void **state)
+{
+    (void)state;
+    uint64_t start = in(UNCOVERED);
+    stack[1] = start;
+    struct unwind_regs regs = at(in(PLAIN), stack);
+    struct unwind_result r = walk(&regs);
+    check(r, 2, TRUNC_NONE);
+    assert_true(!r.guessed && frames[1].key == key(start) && frames[1].ra == 0);
+    memcpy((uint8_t *)start - 2, "\xff\xd0", 2); /* it has been called: its own caller is not known */
+    check(walk(&regs), 2, TRUNC_NO_CFI);
+    assert_true(frames[1].key == key(start - 1));
+    stack[1] = (uint64_t)&stack[20]; /* in no image: generated code, where anything may be a call */
+    check(walk(&regs), 2, TRUNC_NO_CFI);
+    stack[1] = in(BROKEN); /* information that is wrong is not none */
+    check(walk(&regs), 2, TRUNC_BAD_CFI);
+    memset((uint8_t *)start - 2, 0x90, 2);
+    regs = at(start, stack); /* interrupted there: not a return address */
+    check(walk(&regs), 1, TRUNC_NO_CFI);
+}
+
 /* A restorer that is known by its instructions only, right behind a function that has an FDE. */
 static void restorer_without_information(void **state)
 {
@@ -454,6 +476,7 @@ int main(void)
         cmocka_unit_test_setup(bad_information, prepare),
         cmocka_unit_test_setup(guess_by_the_top_of_the_stack, prepare),
         cmocka_unit_test_setup(guess_by_frame_pointers, prepare),
+        cmocka_unit_test_setup(planted_return_address_is_a_root, prepare),
         cmocka_unit_test_setup(restorer_without_information, prepare),
         cmocka_unit_test_setup(vsyscall, prepare),
         cmocka_unit_test(finding_images),
