@@ -1,6 +1,7 @@
 #include "runtime/process.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
@@ -18,7 +19,23 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
-enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16 };
+enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16, PAGE = 4096 };
+
+/* 1 in the process that has put it there, 0 in every copy of its memory: the kernel clears the page. NULL: it cannot. */
+static uint32_t *ours;
+
+static void ours_make(void)
+{
+    long at = sys_call6_as(SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0 && at > -PAGE)
+        return;
+    if (sys_call3_as(SYS_madvise, at, PAGE, MADV_WIPEONFORK) != 0) {
+        sys_call3_as(SYS_munmap, at, PAGE, 0);
+        return;
+    }
+    ours = (uint32_t *)at;
+    *ours = 1;
+}
 
 static uint32_t held; /* atomic: process_samples_hold */
 
@@ -67,6 +84,7 @@ bool process_begin(int argc, char **argv)
         return false;
     p->command = command_store(argc, argv);
     record_publish(p);
+    ours_make();
     return true;
 }
 
@@ -181,6 +199,8 @@ void process_fork_parent(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
+    if (ours)
+        *ours = 1;
     rt.inside = held = 0; /* of threads that are not here */
     sandbox_filter_fork_child();
     environment_fork_child();
@@ -235,6 +255,12 @@ static void discovery_resume(void)
             return;
     }
     trigger_resume_discovery_as();
+}
+
+void process_adopt(void)
+{
+    if (ours && !*ours && rt.process && !rt_exact_as() && !rt_quiet_as())
+        process_fork_child();
 }
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what

@@ -24,6 +24,9 @@ bool process_copy_as(void);
 void process_fork_prepare(void);
 void process_fork_parent(void);
 void process_fork_child(void);
+/* In a copy of the process that a raw clone has made (Chromium's renderers): it is a forked child from now on. Called where such a
+ * copy would else be taken for the process itself: it makes a thread, or enters a sandbox, which must be noted. */
+void process_adopt(void);
 /* Around exec by the calling thread. */
 struct signals_lent process_before_exec(void);
 void process_after_failed_exec(struct signals_lent lent);

@@ -49,7 +49,10 @@ EXPORT void _Exit(int status)
  * memory begins at address 0. True: to be noted when it has succeeded. */
 static bool sandbox_expect(bool only_asks)
 {
-    if (sandbox_is_there_as() || process_foreign_as()) /* a second filter: under the first one that would be deadly to look at */
+    if (sandbox_is_there_as()) /* a second filter: under the first one that would be deadly to look at */
+        return false;
+    process_adopt();
+    if (process_foreign_as())
         return false;
     if (!only_asks)
         sandbox_begins();

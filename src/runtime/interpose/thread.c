@@ -6,6 +6,7 @@
 
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/trigger/trigger.h"
@@ -56,6 +57,7 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
 {
     pthread_attr_t defaults;
     size_t size = 0;
+    process_adopt();
     if (!rt_running_as() || rt_exact_as())
         return NULL;
     if (rt_quiet_as()) {

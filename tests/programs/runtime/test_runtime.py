@@ -303,6 +303,25 @@ def sandbox():
     expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000, f"whole: {whole['instructions']}")
 
 
+def stray():
+    """A process made by a raw clone that makes threads and enters a sandbox (Chromium's) is a child like those of fork from then on."""
+    for options in ((), ("-F", "20000"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--load", "2"),
+                    ("--carrier", "auto"), ("--exact", "--tool", "blocks")):
+        for when in ("in", "before"):
+            recording = Recording([target("stray"), when], options)
+            expect(recording.native.stdout == b"7 0\n", f"{when}: natively {recording.native.stdout}")
+            report = recording.report
+            children = [p for p in report["processes"] if "sandbox" in p]
+            expect(len(report["processes"]) == 2 and len(children) == 1, f"{options} {when}: {report['processes']}")
+            made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
+            expect("--exact" in options or len(made) == 1 + (when == "before"), f"{options} {when}: {report['threads']}")
+            expect("--exact" in options or children[0]["sandbox"]["threads"] == (when == "in"), f"{options} {when}: {children}")
+    for when in ("in", "before"): # a timer's signals
+        Recording([target("stray"), when], ("-F", "1000"), around=[target("noperf")])
+    r = Recording([target("stray"), "before"], ("-F", "1000"))
+    expect(r.total("stray_worker") > 20, f"stray_worker: {r.total('stray_worker')} of {r.samples()}")
+
+
 def sandbox_return():
     """A filter that does not know what a sample ends with (sshd's): samples end before it, and the report says so."""
     for options in ((), ("-F", "10000"), ("-e", "wall"), ("--no-trampoline",), ("--tool", "values"), ("-e", "malloc=1"),
@@ -585,4 +604,4 @@ if __name__ == "__main__":
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
+                                  unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
