@@ -56,7 +56,8 @@
     X(UNFOLLOWED_USER, "user", "run as another user, who may not write the counters")            \
     X(UNFOLLOWED_SETUID, "setuid", "setuid or setgid")                                              \
     X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
-    X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")
+    X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")                    \
+    X(UNFOLLOWED_AWAY, "away", "started where Penumbra's library is not (a chroot or container)")
 
 /* How a shadow ended (docs/shadow.md). */
 #define END_REASONS(X)                                                                             \

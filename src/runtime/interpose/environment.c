@@ -76,6 +76,13 @@ static bool is_other_user(void)
     return sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)path, W_OK, AT_EACCESS, 0, 0) == -EACCES;
 }
 
+/* After a chroot: the loader would complain on the program's standard error, and our variables would stay in its environment. */
+static bool is_away(void)
+{
+    long result = sys_call6_as(SYS_faccessat, AT_FDCWD, (long)rt.config->runtime_path, F_OK, 0, 0, 0);
+    return result == -ENOENT || result == -ENOTDIR;
+}
+
 /* Why what is executed as `path` will not be recorded; UNFOLLOWED_COUNT: it will be, or will fail. */
 static enum unfollowed unfollowed_why(const char *path, struct environment_image *image)
 {
@@ -96,6 +103,7 @@ static enum unfollowed unfollowed_why(const char *path, struct environment_image
             memcpy(image->first, probe.first, sizeof image->first);
             return is_setuid(path)   ? UNFOLLOWED_SETUID
                    : is_other_user() ? UNFOLLOWED_USER
+                   : is_away()       ? UNFOLLOWED_AWAY
                                      : UNFOLLOWED_COUNT;
         }
     }

@@ -187,6 +187,21 @@ def users():
     expect("setuid" not in notes, f"root is nobody else: {notes}")
 
 
+def chroots():
+    """Where the library is not, the loader would complain of it on the program's standard error."""
+    if os.geteuid() != 0:
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as root:
+        mapped = [line.split() for line in run(["ldd", "/usr/bin/env"]).stdout.decode().splitlines()]
+        for path in ["/usr/bin/env"] + [word for words in mapped for word in words if word.startswith("/")]:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+        program = ["/usr/sbin/chroot", root, "/usr/bin/env", "A=b", "/usr/bin/env"]
+        for options in ((), ("--exact", "--tool", "null")):
+            notes = " ".join(Recording(program, options).report["notes"])
+            expect("not recorded, of programs that were executed: 1, started where Penumbra's library is not" in notes, notes)
+
+
 def brink():
     """At the end of a stack there is no room for a walk: such samples are dropped."""
     r = Recording([target("brink")], ("-F", "2000"))
@@ -602,6 +617,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
                                   loader, upgraded, signals, starved, eintr, interrupts,
-                                  altstack, locked, held, own_malloc, inherits, shells, execs, users, brink, page_faults, huge_pages,
+                                  altstack, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
                                   unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
