@@ -212,7 +212,7 @@ static bool descendants_run(const struct spool *s)
         const struct spool_process *p = spool_at(s, ref, sizeof *p);
         if (!p)
             return false;
-        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != PROCESS_EXITED && process_runs(p->pid))
+        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != PROCESS_EXITED && process_runs_younger(p->pid))
             return true;
         ref = p->next;
     }

@@ -161,6 +161,19 @@ class Duration(Case):
         # A busy machine may need the shortest one to get the program started.
         self.assertTrue(any(self.recorded_for(duration) > 10 for duration in (0.3, 1, 5, 30)))
 
+    def test_numbers_of_another_namespace(self):
+        """A process that was killed in a pid namespace of its own has a number there that is another process's here."""
+        unshare = ["unshare", *(["-r"] if os.geteuid() else []), "-fp"]
+        if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no namespaces here")
+        process = self.start("--wait-all", *unshare, "perl", "-e", "kill 9, $$ if !fork; wait", stderr=subprocess.PIPE)
+        try:
+            said = process.communicate(timeout=20)[1].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.fail("it waits for ever")
+        self.assertNotIn("left behind", said)
+
     def test_wait_all(self):
         """The shell ends at once; its child spins, waits to be told, and leaves a mark."""
         work = ("import os, sys, time\n"
