@@ -253,7 +253,7 @@ static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool l
     enum { LEAST = 8 };
     if (t->switch_fd < 0)
         return false;
-    if (r->r[UNWIND_RIP] != t->last_pc || r->r[UNWIND_RSP] != t->last_sp) {
+    if (!same_place(t, r)) {
         t->stops = 0;
         return false;
     }

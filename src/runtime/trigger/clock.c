@@ -213,8 +213,10 @@ bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
 {
     t->premature = t->age == RT_SAMPLED;
-    if (t->premature)
+    if (t->premature) {
+        t->age = RT_OLD;
         t->last_ticks = ticks;
+    }
     return t->premature;
 }
 
