@@ -7,6 +7,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 enum { HUGE = 2 << 20, STEP = 64 << 10 };
 
@@ -29,15 +32,19 @@ bool area_map_as(struct area *a, uint64_t size, unsigned how)
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
                  (how & AREA_LOW ? MAP_32BIT : 0);
-    if (how & (AREA_HUGE | AREA_GROWS))
+    bool huge = how & (AREA_HUGE | AREA_GROWS);
+    if (huge)
         size += HUGE;
     long base = sys_call6_as(SYS_mmap, 0, (long)size, prot, flags, -1, 0);
     if (base < 0 && base > -4096)
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size };
-    if (how & (AREA_HUGE | AREA_GROWS))
+    if (huge)
         align_huge_as(a, how & AREA_GROWS ? HUGE : 0);
-    return true;
+    /* Shared memory is in huge pages where they begin with those of the file that it is. */
+    if (huge && how & AREA_SHARED)
+        base = sys_call6_as(SYS_mmap, (long)a->base, (long)a->size, prot, flags | MAP_FIXED, -1, 0);
+    return base >= 0 || base <= -4096;
 }
 
 void area_unmap_as(struct area *a)
@@ -53,6 +60,12 @@ void area_populate_as(const struct area *a, uint64_t from, uint64_t to)
     to = (to + 4095) & ~UINT64_C(4095);
     if (from < to)
         sys_call3_as(SYS_madvise, (long)(a->base + from), (long)(to - from), MADV_POPULATE_WRITE);
+}
+
+bool area_collapse_as(const struct area *a, uint64_t from, uint64_t bytes)
+{
+    area_populate_as(a, from, from + 1); /* of nothing none are made */
+    return !sys_call3_as(SYS_madvise, (long)(a->base + from), (long)bytes, MADV_COLLAPSE);
 }
 
 bool area_grow_as(struct area *a, uint64_t to)

@@ -9,6 +9,7 @@ bool cache_map_as(struct cache *c, uint64_t size, unsigned how)
         return false;
     c->cold = CACHE_SEGMENT;
     c->cold_ready = CACHE_SEGMENT;
+    c->shared = how & AREA_SHARED;
     return true;
 }
 
@@ -17,8 +18,22 @@ void cache_unmap_as(struct cache *c)
     area_unmap_as(&c->area);
 }
 
+/* What several processes run in turns is to be in huge pages, as what one runs is: a segment becomes one. The first is made
+ * where the program waits, so it begins with small ones. */
+static bool collapse_as(struct cache *c)
+{
+    uint32_t begin = (c->cold - 1) & ~(uint32_t)(CACHE_SEGMENT - 1);
+    c->shared = area_collapse_as(&c->area, begin, CACHE_SEGMENT);
+    if (c->shared)
+        c->hot_ready = c->cold_ready;
+    return c->shared;
+}
+
 static void populate_as(struct cache *c)
 {
+    bool more = c->hot + MARGIN > c->hot_ready || c->cold < c->cold_ready + MARGIN;
+    if (c->shared && more && c->hot_ready && c->hot_ready < c->cold_ready && collapse_as(c))
+        return;
     if (c->hot + MARGIN > c->hot_ready && c->hot_ready < c->cold_ready) {
         uint32_t to = c->hot_ready + POPULATE_HOT;
         if (to > c->cold_ready)

@@ -23,6 +23,7 @@ struct cache {
     uint32_t hot;        /* next free byte, growing up */
     uint32_t cold;       /* last used byte, growing down */
     uint32_t hot_ready, cold_ready; /* populated: up to, down to */
+    bool shared;         /* between processes; and the kernel gives huge pages for it */
 };
 
 /* how: AREA_SHARED, or AREA_PLAIN. */

@@ -7,7 +7,7 @@
 #include "sigsafe/sys.h"
 
 enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL,
-                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD };
+                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD, HOOK_GATE };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -123,6 +123,14 @@ bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
         h->hooks[h->count - 1].kind = HOOK_LEAD;
         h->hooks[h->count - 1].size = 0; /* the line's entry */
     }
+    return added;
+}
+
+bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument)
+{
+    bool added = hook_call_as(h, HOOK_ENTRY, 0, function, argument);
+    if (added)
+        h->hooks[h->count - 1].kind = HOOK_GATE;
     return added;
 }
 
@@ -304,6 +312,12 @@ uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)
     return id;
 }
 
+static bool gate_possible(const struct translation *x)
+{
+    const struct engine_config *c = &x->e->config;
+    return c->budget && c->shared && !c->late && !x->tail && x->range.trust == TRUST_FIXED;
+}
+
 bool hooks_ask_as(struct translation *x)
 {
     struct engine *e = x->e;
@@ -316,7 +330,7 @@ bool hooks_ask_as(struct translation *x)
         h->first[i] = h->last[i] = 0;
     struct hook_block block = {
         .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
-        .number = e->blocks.used, .insns = e->insns, .code = e->code,
+        .number = e->blocks.used, .gate = gate_possible(x), .insns = e->insns, .code = e->code,
     };
     x->looks = e->rings && ring_needs_look(&block);
     e->config.tool->block(e->config.tool_data, &block, h);
@@ -454,6 +468,8 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
             hook_target_emit_as(x, hook);
         else if (hook->kind == HOOK_LEAD)
             hook_lead_emit_as(x, hook, live);
+        else if (hook->kind == HOOK_GATE)
+            hook_gate_emit_as(x, hook, live);
         else
             hook = emit_appends(&x->hot, h, hook);
     }

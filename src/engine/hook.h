@@ -8,6 +8,7 @@
  *     count    an inlined addition to one of the thread's counters (the window behind the thread area)
  *     append   an inlined store at r15, the thread's ring (ring.h): the tool set steals r15
  *     lead     an inlined look whether the C function has to be called (lead.c)
+ *     gate     an inlined look whether this execution of the block is to be observed (gate.c)
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
  *     time     two time stamps, right before and right behind one instruction
@@ -53,6 +54,7 @@ struct hook_block {
     uint32_t count;   /* instructions, the last one included; 0 only with END_STOP */
     enum block_end end;
     uint32_t number;  /* of the block: dense, from 1 */
+    bool gate;        /* it can have one (hook_gate_as): a run that may see only a part, of code that stays as it is */
     const struct x86_insn *insns;
     const uint8_t *const *code; /* the bytes of each, not where the program has them */
 };
@@ -105,6 +107,11 @@ static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t wi
 {
     return id | (uint64_t)reg << HOOK_LEAD_REGISTER | (uint64_t)width << HOOK_LEAD_WIDTH;
 }
+/* For tools with TOOL_LEADS, as the last hook at HOOK_ENTRY of a block that can have it: one is taken off `left` of the
+ * thread's gate (struct counts_gate) of the id that the argument begins with; if it is not below 0 then, the block is
+ * executed without any other hook. Else one is added to `asked`, and if that was 255, the function is called, which sets it
+ * anew. */
+bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument);
 /* At an indirect end, for tools with TOOL_TARGETS: adds to the counter that the thread remembers for this end and
  * target. Where it remembers none, `miss` is called as by hook_call_as, which counts this time itself and may say
  * by hook_target_remember_as what the counter is. */
@@ -229,10 +236,14 @@ static inline uint64_t *hook_counter(struct engine_thread *t, uint32_t counter)
 {
     return (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + counter;
 }
-/* Of tools with TOOL_LEADS. */
+/* Of tools with TOOL_LEADS; of one id, the one or the other. */
 static inline struct counts_lead *hook_lead(struct engine_thread *t, uint32_t id)
 {
     return (struct counts_lead *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + id;
+}
+static inline struct counts_gate *hook_gate(struct engine_thread *t, uint32_t id)
+{
+    return (struct counts_gate *)(void *)hook_lead(t, id);
 }
 
 #endif

@@ -32,6 +32,9 @@ void hook_lead_emit_as(struct translation *x, const struct hook *hook, struct li
 /* Is the call of such a hook made through the tool's own code? */
 bool hook_lead_in_line(const struct engine *e, const struct hook *hook);
 
+/* gate.c: the look whether the block is observed. */
+void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct live live);
+
 /* Around instruction `index`, if it is timed: the code before it and behind it. */
 void hook_time_begin_as(struct translation *x, uint32_t index);
 void hook_time_end_as(struct translation *x, uint32_t index);

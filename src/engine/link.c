@@ -60,16 +60,17 @@ static void align_link(struct emit *to, unsigned opcode)
         emit_nop(to, 8 - at);
 }
 
-uint32_t link_tail(const struct engine *e, uint32_t block)
+uint32_t link_tail(const struct engine *e, uint32_t exit)
 {
-    return block_at(&e->blocks, block)->tail == BLOCK_LATE ? BLOCK_LATE : 0;
+    const struct exit *x = exit_at(&e->blocks, exit);
+    bool late = block_at(&e->blocks, x->block)->tail == BLOCK_LATE;
+    return x->kind == EXIT_PLAIN ? BLOCK_PLAIN : late ? BLOCK_LATE : 0;
 }
 
-uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
-                      uint64_t target)
+/* The jump of a new exit. */
+static uint32_t jump_emit_as(struct engine *e, struct emit *to, uint32_t exit, unsigned condition)
 {
-    uint32_t exit = exit_make_as(e, block, EXIT_LINK, target);
-    struct block *there = block_find_as(&e->blocks, target, link_tail(e, block));
+    struct block *there = block_find_as(&e->blocks, exit_at(&e->blocks, exit)->target, link_tail(e, exit));
     if (there)
         link_set_as(e, exit, there);
     uint32_t place = there ? there->body : exit_stub_as(e, exit);
@@ -81,6 +82,18 @@ uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigne
         emit_jcc(to, condition, destination);
     exit_at(&e->blocks, exit)->patch = cache_offset(&e->cache, to->at) - 4;
     return exit;
+}
+
+uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
+                      uint64_t target)
+{
+    return jump_emit_as(e, to, exit_make_as(e, block, EXIT_LINK, target), condition);
+}
+
+uint32_t link_plain_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition)
+{
+    uint64_t pc = block_at(&e->blocks, block)->pc;
+    return jump_emit_as(e, to, exit_make_as(e, block, EXIT_PLAIN, pc), condition);
 }
 
 static void unlink_one_as(struct engine *e, uint32_t number)

@@ -26,8 +26,11 @@ enum { LINK_ALWAYS = 16 };
 uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
                       uint64_t target);
 
-/* Which blocks the exits of that block lead to: BLOCK_LATE for one that is late, else 0. */
-uint32_t link_tail(const struct engine *e, uint32_t block);
+/* The same through the block's gate, to the plain block at its own place. */
+uint32_t link_plain_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition);
+
+/* Which blocks the exit leads to (block_find_as): BLOCK_PLAIN through a gate, BLOCK_LATE from a block that is late, else 0. */
+uint32_t link_tail(const struct engine *e, uint32_t exit);
 
 /* Points the exit at the block: the record, and the code where it has any. */
 void link_set_as(struct engine *e, uint32_t exit, struct block *to);

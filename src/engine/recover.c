@@ -173,7 +173,8 @@ bool engine_progress_as(struct engine_thread *t, const greg_t *gregs, struct eng
         return false;
     if (e->steals)
         stolen_arrive(t, (uint64_t)gregs[REG_R15]);
-    out->total = block->tail == BLOCK_LATE ? 1 : block->tail ? 0 : block->count;
+    bool whole = !block->tail || block->tail == BLOCK_PLAIN;
+    out->total = block->tail == BLOCK_LATE ? 1 : whole ? block->count : 0;
     out->done = block->tail == BLOCK_LATE
                     ? 0
                     : instructions(block->pc, pc + (span->kind == SPAN_COPY ? into : 0));

@@ -1,5 +1,6 @@
 #include "profile/spool_counts.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/saturate.h"
@@ -28,6 +29,7 @@ struct reader {
     uint32_t ids;       /* room in it */
     struct record_list results;    /* of the tool `results`: the records of the threads' rows */
     struct spool_rows_table *rows; /* of the window that is read; NULL: there are no results */
+    uint64_t gated; /* executions of the block that is read, if its gate has passed some over; else 0 */
 };
 
 static uint64_t load(const uint64_t *at)
@@ -371,13 +373,20 @@ static bool get_result(struct reader *q, uint32_t id, const struct spool_thing *
     const uint8_t *chunk = id / ROWS_CHUNK < ROWS_CHUNKS ? q->rows->chunks[id / ROWS_CHUNK] : NULL;
     const struct result_front *front = chunk ? (const void *)(chunk + id % ROWS_CHUNK * sizeof *front) : &no_front;
     const struct spool_result *row = chunk ? (const void *)(chunk + rows_offset(RESULT_LAYOUT, id)) : &none;
-    if (result_copy(&result, lead, front, row) && result.list.observed <= COUNTER_MAX)
+    bool ok = result_copy(&result, lead, front, row);
+    if (ok && result.list.observed)
+        result.list.observed = q->gated > result.list.observed ? q->gated : result.list.observed;
+    if (ok && result.list.observed <= COUNTER_MAX)
         return !result.list.observed || add_results(q, t, &result.list);
     q->r->view->damage++;
     return true;
 }
 
 /* ---- windows ---- */
+
+/* Where in a gate's second word its steps are. */
+enum { GATE_STEPS = 48 };
+_Static_assert(offsetof(struct counts_gate, steps) == sizeof(uint64_t) + GATE_STEPS / 8, "the highest");
 
 /* counter: of one or two words, with those of the ids from `first` on before it. */
 static bool add_count(struct reader *q, uint32_t first, uint32_t id, const uint64_t *counter, uint32_t words)
@@ -386,6 +395,8 @@ static bool add_count(struct reader *q, uint32_t first, uint32_t id, const uint6
     struct spool_thing thing;
     bool known = get_thing(q, id, &thing);
     bool block = known && thing.kind == THING_BLOCK;
+    if (block)
+        q->gated = words > 1 && load(counter + 1) >> GATE_STEPS ? count : 0;
     if (known && q->rows && thing.kind == THING_RESULT) {
         uint32_t own = result_is_copy(thing.to, id) && thing.to >= first ? (uint32_t)thing.to : id;
         const uint64_t *lead = counter - (uint64_t)(id - own) * words;
@@ -418,6 +429,7 @@ static bool get_piece(struct reader *q, const struct spool_piece *piece)
         return true;
     }
     q->r->counters -= all;
+    q->gated = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t *counter = &counters[(uint64_t)i * words];
         if ((load(counter) || q->rows) && !add_count(q, first, first + i, counter, words))

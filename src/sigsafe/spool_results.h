@@ -17,6 +17,16 @@
  * the thread is killed. The results of one instruction do not enter its sample in the order of execution, but each
  * enters once, and with the same probability whatever it is.
  *
+ * In runs that are samples anyway a block that is executed often is observed now and then only, by its gate (engine/hook.h):
+ *
+ *      gate   count | left | asked | steps     the block's counter
+ *
+ *      executions so far     |--- observed, all ---|-- passed --|o|-- passed --|o|--- ...
+ *                             p is 1                p is (15/16)^steps, less when there are too many again
+ *
+ * Where p becomes less, the values that all rows of the block have kept are thinned, and it is what each row's own p begins
+ * with (spool_result.base). So each execution counts the same, whenever it was.
+ *
  * Context: the owning thread, general registers only; result_copy: any.
  * Ownership: the spool's. */
 #ifndef PENUMBRA_SIGSAFE_SPOOL_RESULTS_H
@@ -48,6 +58,8 @@ _Static_assert(sizeof(struct result_front) == 128, "two cache lines");
 struct spool_result {
     uint64_t seen;
     uint64_t gap;   /* where lead.left began */
+    uint32_t base;  /* steps of p that are the gate's: it is 1 here while the list has no more */
+    uint32_t reserved;
     struct hotlist list; /* but for `observed`; one more entry than are kept, the more frequent ones rather first */
 };
 
@@ -86,6 +98,17 @@ enum { RESULT_LEAST = 128, RESULT_SHARE = 32, RESULT_SAMPLED_MOST = 1024 };
  * than may be are kept (RESULT_ALL: there is no limit), too. */
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     uint64_t most, struct hotlist_random *r);
+
+/* Of the block's counter. p is (15/16)^steps; 1 until the block was executed so often: */
+enum { RESULT_GATE_LEAST = 1024, RESULT_GATE_STEPS = 215 /* p is a millionth */ };
+
+/* An execution is about to be observed, and counted, and the gate is asked. True: rows are to be thinned to gate->steps
+ * (result_thin), before anything else. */
+bool result_gate_as(struct counts_gate *gate, struct hotlist_random *r);
+
+/* The row of a result of a block whose gate has so many steps now. */
+void result_thin(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint32_t steps,
+                 struct hotlist_random *r);
 
 /* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
 union result_list {

@@ -83,10 +83,10 @@ bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns);
 /* In the shadow: it has done its work, and takes no part in the load any more; it ends when the next one runs. */
 void shadow_ripen_as(struct spool_header *h, struct spool_seat *seat, uint64_t now_ns);
 
-/* Instructions to pass over, on average, behind a stretch of so many that were observed: SHADOW_PASSED, or, where observing takes
- * longer than that, as many as take as long. By what both have cost in all shadows of the process so far: if it was by what
- * this stretch has, slow code would be observed less. */
-enum { SHADOW_PASSED = 18000000 };
+/* Instructions to pass over, on average, behind a stretch of so many that were observed: the one, or the other where observing takes
+ * much longer than that. By what both have cost in all shadows of the process so far: if it was by what this stretch has, slow code
+ * would be observed less; and if it followed what observing costs, which becomes less, the beginning of a process would. */
+enum { SHADOW_PASSED = 18000000, SHADOW_PASSED_MORE = 4 * SHADOW_PASSED };
 uint64_t shadow_pass_length(const struct spool_shadows *r, uint64_t stretch);
 
 /* The shadow in the seat is gone. False: somebody else has seen to it. */

@@ -3,7 +3,9 @@
  * excepted where push, pop, call and return move it. Of others, the first, in words of 8 bytes. What ends a block by transferring
  * control is not observed (system calls, loop); that is counted, as is what else is not.
  *
- *      block entry            counter + 1; by reason: + so many instructions with a register that is not observed
+ *      block entry            counter + 1; gate (engine/hook.h): is this execution observed? Where not all have to be, p of
+ *                             blocks that are executed often becomes less (sigsafe/spool_results.h)
+ *                             by reason: + so many instructions with a register that is not observed
  *      behind an instruction  lead (engine/hook.h): passed over, or the same as before?
  *                             else results_line.S: one of the most frequent? else drawn_as
  *                        none, where a register is copied whose value the block has observed
@@ -80,6 +82,9 @@ static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     t->gpr[reg] = bits;
 }
 
+/* In a gate's argument. */
+enum { GATE_RESULTS = 32 };
+
 /* Words that are not looked at in line: those of consecutive ids. */
 enum { WIDE_NUMBER = 32, WIDE_WORD = 40, WIDE_COUNT = 44, WIDE_WIDTH = 48 };
 
@@ -143,13 +148,30 @@ struct asked {
     struct hooks *hooks;
     struct observed of[16];
     uint32_t unobserved[UNOBSERVED_COUNT]; /* instructions */
+    uint32_t last; /* id that was made for a result */
 };
 
 static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what, uint32_t same)
 {
     struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT, .bytes = (uint16_t)bytes,
                                  .instructions = (uint16_t)what, .to = same };
-    return hook_counter_make_as(a->hooks, &thing);
+    return a->last = hook_counter_make_as(a->hooks, &thing);
+}
+
+/* Before an execution of the block is observed; the argument: its id, and how many ids behind it have results. */
+static void gate_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct results *s = t->tool;
+    uint32_t block = (uint32_t)argument, last = block + (uint32_t)(argument >> GATE_RESULTS);
+    struct counts_gate *gate = hook_gate(t, block);
+    (void)value;
+    if (!s || !s->store.record || !result_gate_as(gate, &s->random))
+        return;
+    for (uint32_t id = block + 1; id <= last; id++) {
+        struct spool_result *row = rows_find_as(t, &s->store, id);
+        if (row)
+            result_thin(hook_lead(t, id), result_front_at(rows_chunk(&s->store, id), id), row, gate->steps, &s->random);
+    }
 }
 
 /* Where the instruction's results are there: the last one's on the way to the next block. */
@@ -287,12 +309,21 @@ static bool unobserved_as(struct asked *a)
     return true;
 }
 
+/* Behind all else that every execution is asked about. Of results in another piece of a window it is not known whose they are. */
+static bool gate_hook_as(struct asked *a, uint32_t block)
+{
+    uint64_t count = a->last - block;
+    if (!a->block->gate || !count || a->last / COUNTS_PIECE != block / COUNTS_PIECE)
+        return true;
+    return hook_gate_as(a->hooks, gate_as, block | count << GATE_RESULTS);
+}
+
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
 {
     (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     struct asked a = { .block = block, .hooks = h };
-    uint32_t id = hook_counter_make_as(h, &thing);
+    uint32_t id = a.last = hook_counter_make_as(h, &thing);
     uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
     uint64_t pc = block->pc;
     bool ok = id < COUNTS_IDS_MAX && hook_count_as(h, HOOK_ENTRY, 0, id, 1);
@@ -302,7 +333,7 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
     }
     if (observed < block->count)
         end_note(&a, observed);
-    if (!ok || !unobserved_as(&a))
+    if (!ok || !unobserved_as(&a) || !gate_hook_as(&a, id))
         hook_refuse_as(h);
 }
 

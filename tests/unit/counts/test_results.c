@@ -347,6 +347,80 @@ static void test_killed_anywhere(void **state)
     assert_int_equal(killed.lost, 0);
 }
 
+/* As translated code executes a block with a gate that has one result (src/engine/gate.c, tools/results.c). */
+static void execute(struct counts_gate *gate, struct row *r, uint64_t value)
+{
+    gate->count++;
+    if (--gate->left >= 0)
+        return;
+    if (++gate->asked == COUNTS_ASKED && result_gate_as(gate, &r->random))
+        result_thin(&r->lead, &r->front, &r->row, gate->steps, &r->random);
+    result_add_most(&r->lead, &r->front, &r->row, value, RESULT_SAMPLED_MOST, &r->random);
+}
+
+/* However long a block is executed, what is kept of it is bounded, and each execution counts the same: the early ones, when all
+ * are observed, and the late. `others`: as many values that are not one of the two. */
+static void check_gate(uint64_t others)
+{
+    enum { STREAMS = 200, LENGTH = 120000 };
+    double sum[2] = {0}, squares[2] = {0};
+    for (uint64_t seed = 0; seed < STREAMS; seed++) {
+        struct counts_gate gate = {0};
+        struct row r = row_new(seed);
+        union result_list copy;
+        for (uint64_t i = 0; i < LENGTH; i++)
+            execute(&gate, &r, others && i % 2 ? 1000 + i % others : i < LENGTH / 2 ? 7 : 9);
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
+        assert_true(gate.steps > 0 && copy.list.steps >= gate.steps);
+        assert_in_range(copy.list.observed, RESULT_GATE_LEAST, LENGTH / 20);
+        assert_in_range(sum_of(&copy.list), 1, 2 * RESULT_SAMPLED_MOST);
+        for (unsigned half = 0; half < 2; half++) {
+            struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = half ? 9 : 7});
+            double estimate = entry ? (double)entry->count / hotlist_probability(&copy.list) : 0;
+            sum[half] += estimate;
+            squares[half] += estimate * estimate;
+        }
+    }
+    for (unsigned half = 0; half < 2; half++) {
+        double mean = sum[half] / STREAMS, error = sqrt((squares[half] / STREAMS - mean * mean) / STREAMS);
+        double right = others ? LENGTH / 4.0 : LENGTH / 2.0;
+        assert_true(error < right * 0.05);
+        assert_true(fabs(mean - right) < 4 * error);
+    }
+}
+
+static void test_gate(void **state)
+{
+    (void)state;
+    check_gate(0);
+    check_gate(5);
+    check_gate(400);
+}
+
+/* Who is killed while rows are thinned leaves one that can be read and gone on with. */
+static void test_killed_while_thinned(void **state)
+{
+    enum { LENGTH = 2000 };
+    struct sigaction action = {.sa_handler = killed_here}, old;
+    (void)state;
+    for (uint64_t values = 1; values < 40; values += 6) {
+        stepped = row_new(values);
+        memset(&killed, 0, sizeof killed);
+        for (uint64_t i = 0; i < LENGTH; i++)
+            add(&stepped, i % values);
+        before = stepped;
+        killed.taken = LENGTH;
+        assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+        __writeeflags(__readeflags() | TRAP_FLAG);
+        result_thin(&stepped.lead, &stepped.front, &stepped.row, 11, &stepped.random);
+        __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
+        sigaction(SIGTRAP, &old, NULL);
+        assert_true(stepped.row.base == 11 && stepped.row.list.steps >= 11 && killed.states > 3);
+        assert_int_equal(killed.refused + killed.too_many + killed.unsound + killed.written, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +435,8 @@ int main(void)
         cmocka_unit_test(test_bounded), cmocka_unit_test(test_thinned_evenly),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_killed_anywhere),
+        cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_killed_while_thinned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

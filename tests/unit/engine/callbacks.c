@@ -91,14 +91,19 @@ const struct tool tool_times = {
     .name = "times", .flags = TOOL_STEALS_R15, .block = block_times,
 };
 
+static bool is_named(const struct tool *tool, const char *name)
+{
+    const char *own = tool->name;
+    while (*own && *own == *name) {
+        own++;
+        name++;
+    }
+    return *own == *name;
+}
+
 const struct tool *tool_named(const char *name)
 {
-    const char *times = tool_times.name, *n = name;
-    while (*times && *times == *n) {
-        times++;
-        n++;
-    }
-    return *times == *n ? &tool_times : tool_find(name);
+    return is_named(&tool_times, name) ? &tool_times : is_named(&tool_gates, name) ? &tool_gates : tool_find(name);
 }
 
 struct led led;
@@ -155,6 +160,68 @@ static void block_leads(void *data, const struct hook_block *block, struct hooks
 
 const struct tool tool_leads = {
     .name = "leads", .flags = TOOL_LEADS | TOOL_LOOSE, .block = block_leads,
+};
+
+struct gated gated;
+
+/* The block that is being executed. */
+static struct {
+    struct counts_gate gate; /* what is to be in it, unless it is asked */
+    uint32_t id;
+    bool observes, asks, observed, asked;
+} at_gate;
+
+static void gate_met(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    const struct counts_gate *was = hook_gate(t, at_gate.id);
+    (void)value;
+    if (gated.blocks++)
+        gated.wrong += at_gate.observes != at_gate.observed || at_gate.asks != at_gate.asked ||
+                       (!at_gate.asks && (was->left != at_gate.gate.left || was->asked != at_gate.gate.asked));
+    at_gate.id = (uint32_t)argument;
+    if (hook_gate(t, at_gate.id)->count == 1) /* soon */
+        hook_gate(t, at_gate.id)->asked = COUNTS_ASKED - 1;
+    at_gate.gate = *hook_gate(t, at_gate.id);
+    at_gate.observes = --at_gate.gate.left < 0;
+    at_gate.gate.asked += at_gate.observes;
+    at_gate.asks = at_gate.gate.asked == COUNTS_ASKED;
+    at_gate.observed = at_gate.asked = false;
+}
+
+static void gate_asked(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct counts_gate *gate = hook_gate(t, (uint32_t)argument);
+    (void)value;
+    at_gate.asked = true;
+    gate->left = (int32_t)(gated.asked % 5 ? gated.asked % 7 : 300);
+    gate->asked = (uint16_t)(COUNTS_ASKED - 1 - gated.asked % 3);
+    gated.asked++;
+}
+
+static void gate_passed(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    (void)t;
+    (void)argument;
+    (void)value;
+    gated.observed += !at_gate.observed;
+    at_gate.observed = true;
+}
+
+static void block_gates(void *data, const struct hook_block *block, struct hooks *h)
+{
+    struct spool_thing thing = { 0 };
+    (void)data;
+    uint32_t id = hook_counter_make_as(h, &thing);
+    if (!block->gate || !block->count)
+        return;
+    hook_count_as(h, HOOK_ENTRY, 0, id, 1);
+    hook_call_as(h, HOOK_ENTRY, 0, gate_met, id);
+    hook_call_as(h, HOOK_BEFORE, block->count - 1, gate_passed, id);
+    hook_gate_as(h, gate_asked, id);
+}
+
+const struct tool tool_gates = {
+    .name = "gates", .flags = TOOL_LEADS | TOOL_LOOSE | TOOL_SHARED, .block = block_gates,
 };
 
 struct flushed flushed;

@@ -32,6 +32,13 @@ extern struct led {
     uint64_t wrong; /* leads that called, or did not, or counted, otherwise than they had to */
 } led;
 
+/* Blocks with gates (hook.h), and hooks in front of them that know what the gates have to do. */
+extern const struct tool tool_gates;
+extern struct gated {
+    uint64_t blocks, observed, asked; /* executions: all, those behind the gate, those that asked */
+    uint64_t wrong; /* executions that were observed, or asked, or counted, otherwise than they had to */
+} gated;
+
 /* That tool, or one of tools/tools.h. */
 const struct tool *tool_named(const char *name);
 

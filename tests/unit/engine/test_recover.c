@@ -166,8 +166,10 @@ static void with_a_loose_budget(void **state)
     compared = RIP;
     every_place_of("blocks", (struct engine_config){ .budget = true, .loose = true });
     every_place_of("results", (struct engine_config){ .budget = true, .loose = true });
-    loose = false;
     assert_true(places[PLACE_CORE] > 100);
+    every_place_of("gates", (struct engine_config){ .budget = true, .loose = true, .shared = true });
+    assert_true(gated.asked && gated.observed < gated.blocks * 9 / 10 && !gated.wrong);
+    loose = false;
 }
 
 static void with_paired_calls(void **state)

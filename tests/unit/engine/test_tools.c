@@ -129,6 +129,49 @@ static void leads_with_a_loose_budget(void **state)
     check_leads(&(struct engine_config){ .tool = &tool_leads, .budget = true, .loose = true });
 }
 
+/* Whatever flags are live, a block is observed when its gate says so, and does the same if it is not. */
+static void check_gates(const struct engine_config *config)
+{
+    struct rig r;
+    gated = (struct gated){0};
+    rig_make(&r, config);
+    r.thread->budget = INT64_C(1) << 40;
+    for (const struct function *f = functions; f->name; f++)
+        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0), f->call(f->most / 2));
+    assert_int_equal(gated.wrong, 0);
+    assert_in_range(gated.observed, gated.blocks / 100, gated.blocks - gated.blocks / 4);
+    assert_in_range(gated.asked, gated.observed / 10, gated.observed);
+    rig_free(&r);
+}
+
+static void gates_observe_when_they_have_to(void **state)
+{
+    (void)state;
+    check_gates(&(struct engine_config){ .tool = &tool_gates, .shared = true, .budget = true });
+}
+
+static void gates_with_a_loose_budget(void **state)
+{
+    (void)state;
+    check_gates(&(struct engine_config){ .tool = &tool_gates, .shared = true, .budget = true, .loose = true, .paired = true });
+}
+
+/* What is behind a gate is paid for in front of it, wherever the budget ends. */
+static void gates_count_the_budget_once(void **state)
+{
+    struct rig r;
+    (void)state;
+    for (unsigned gates = 0; gates < 2; gates++) {
+        static int64_t left[2];
+        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : tool_find("blocks"), .shared = true, .budget = true });
+        r.thread->budget = INT64_C(1) << 40;
+        rig_call(&r, (const void *)(uintptr_t)loop, 20000, 0, 0, 0);
+        left[gates] = r.thread->budget;
+        rig_free(&r);
+        assert_int_equal(left[gates], left[0]);
+    }
+}
+
 /* Calls each of four functions n times, from one place. */
 __attribute__((noinline, used)) static uint64_t in_turn(uint64_t n, void *const *callees)
 {
@@ -175,6 +218,9 @@ int main(void)
         cmocka_unit_test(counts_are_exact),
         cmocka_unit_test(leads_call_when_they_have_to),
         cmocka_unit_test(leads_with_a_loose_budget),
+        cmocka_unit_test(gates_observe_when_they_have_to),
+        cmocka_unit_test(gates_with_a_loose_budget),
+        cmocka_unit_test(gates_count_the_budget_once),
         cmocka_unit_test(targets_are_counted_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
