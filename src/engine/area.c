@@ -13,8 +13,13 @@
 
 enum { HUGE = 2 << 20, STEP = 64 << 10 };
 
-/* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. Huge pages from that offset on. */
-static void align_huge_as(struct area *a, uint64_t from)
+static bool failed(long at)
+{
+    return at < 0 && at > -4096;
+}
+
+/* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. */
+static void align_huge_as(struct area *a)
 {
     uint64_t base = (uint64_t)(uintptr_t)a->base, aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
     uint64_t end = base + a->size, size = a->size - HUGE;
@@ -23,8 +28,6 @@ static void align_huge_as(struct area *a, uint64_t from)
     if (end > aligned + size)
         sys_call3_as(SYS_munmap, (long)(aligned + size), (long)(end - aligned - size), 0);
     *a = (struct area){ .base = (uint8_t *)aligned, .size = size };
-    if (from < size)
-        sys_call3_as(SYS_madvise, (long)(aligned + from), (long)(size - from), MADV_HUGEPAGE);
 }
 
 bool area_map_as(struct area *a, uint64_t size, unsigned how)
@@ -32,19 +35,22 @@ bool area_map_as(struct area *a, uint64_t size, unsigned how)
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
                  (how & AREA_LOW ? MAP_32BIT : 0);
-    bool huge = how & (AREA_HUGE | AREA_GROWS);
-    if (huge)
-        size += HUGE;
-    long base = sys_call6_as(SYS_mmap, 0, (long)size, prot, flags, -1, 0);
-    if (base < 0 && base > -4096)
+    uint64_t huge = how & (AREA_HUGE | AREA_GROWS) ? HUGE : 0, from = how & AREA_GROWS ? HUGE : 0;
+    long base = sys_call6_as(SYS_mmap, 0, (long)(size + huge), prot, flags, -1, 0);
+    if (failed(base))
         return false;
-    *a = (struct area){ .base = (uint8_t *)base, .size = size };
-    if (huge)
-        align_huge_as(a, how & AREA_GROWS ? HUGE : 0);
+    *a = (struct area){ .base = (uint8_t *)base, .size = size + huge };
+    if (!huge)
+        return true;
+    align_huge_as(a);
     /* Shared memory is in huge pages where they begin with those of the file that it is. */
-    if (huge && how & AREA_SHARED)
-        base = sys_call6_as(SYS_mmap, (long)a->base, (long)a->size, prot, flags | MAP_FIXED, -1, 0);
-    return base >= 0 || base <= -4096;
+    if (how & AREA_SHARED && failed(sys_call6_as(SYS_mmap, (long)a->base, (long)size, prot, flags | MAP_FIXED, -1, 0))) {
+        area_unmap_as(a);
+        return false;
+    }
+    if (from < size)
+        sys_call3_as(SYS_madvise, (long)(a->base + from), (long)(size - from), MADV_HUGEPAGE);
+    return true;
 }
 
 void area_unmap_as(struct area *a)

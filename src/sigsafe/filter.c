@@ -117,42 +117,31 @@ static bool step(const struct run *r, uint64_t at)
     return reach(r, at + 1, s);
 }
 
-static bool begin(const struct run *r)
+/* Does every way through it end with an action that is known and one of these? */
+static bool ends_so(const struct run *r, bool (*is)(uint32_t action))
 {
+    bool known;
     for (uint32_t i = 0; i < r->count; i++)
         r->states[i].reached = false;
-    return reach(r, 0, (struct filter_state){true, true, 0});
-}
-
-bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states)
-{
-    const struct run r = {code, count, number, NULL, states};
-    bool known;
-    if (!begin(&r))
+    if (!reach(r, 0, (struct filter_state){true, true, 0}))
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!states[i].reached)
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (!r->states[i].reached)
             continue;
-        bool ends = BPF_CLASS(code[i].code) == BPF_RET;
-        if (ends ? !lets(end(&code[i], &states[i], &known)) || !known : !step(&r, i))
+        bool ends = BPF_CLASS(r->code[i].code) == BPF_RET;
+        if (ends ? !is(end(&r->code[i], &r->states[i], &known)) || !known : !step(r, i))
             return false;
     }
     return true;
 }
 
+bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states)
+{
+    return ends_so(&(struct run){code, count, number, NULL, states}, lets);
+}
+
 bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
                    struct filter_state *states)
 {
-    const struct run r = {code, count, number, first, states};
-    bool known;
-    if (!begin(&r))
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!states[i].reached)
-            continue;
-        bool ends = BPF_CLASS(code[i].code) == BPF_RET;
-        if (ends ? !denies(end(&code[i], &states[i], &known)) || !known : !step(&r, i))
-            return true;
-    }
-    return false;
+    return !ends_so(&(struct run){code, count, number, first, states}, denies);
 }

@@ -101,19 +101,24 @@ static void counts_are_exact(void **state)
     assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
 }
 
-/* Whatever registers and flags are live, a lead calls when it has to, and then only. */
-static void check_leads(const struct engine_config *config)
+static void all_functions(const struct engine_config *config)
 {
     struct rig r;
-    led = (struct led){0};
     rig_make(&r, config);
     r.thread->budget = INT64_C(1) << 40;
     for (const struct function *f = functions; f->name; f++)
         assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0), f->call(f->most / 2));
+    rig_free(&r);
+}
+
+/* Whatever registers and flags are live, a lead calls when it has to, and then only. */
+static void check_leads(const struct engine_config *config)
+{
+    led = (struct led){0};
+    all_functions(config);
     assert_true(led.of_r15 > 0);
     assert_int_equal(led.wrong, 0);
     assert_in_range(led.calls, led.results / 20, led.results - led.results / 20);
-    rig_free(&r);
 }
 
 static void leads_call_when_they_have_to(void **state)
@@ -132,16 +137,11 @@ static void leads_with_a_loose_budget(void **state)
 /* Whatever flags are live, a block is observed when its gate says so, and does the same if it is not. */
 static void check_gates(const struct engine_config *config)
 {
-    struct rig r;
     gated = (struct gated){0};
-    rig_make(&r, config);
-    r.thread->budget = INT64_C(1) << 40;
-    for (const struct function *f = functions; f->name; f++)
-        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0), f->call(f->most / 2));
+    all_functions(config);
     assert_int_equal(gated.wrong, 0);
     assert_in_range(gated.observed, gated.blocks / 100, gated.blocks - gated.blocks / 4);
     assert_in_range(gated.asked, gated.observed / 10, gated.observed);
-    rig_free(&r);
 }
 
 static void gates_observe_when_they_have_to(void **state)

@@ -1,13 +1,9 @@
 /* Executes its arguments where perf_event_open is refused, as in a container. */
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+
+#include "execute_under.h"
 
 int main(int argc, char **argv)
 {
@@ -17,11 +13,5 @@ int main(int argc, char **argv)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof code / sizeof *code, code};
-    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return 1;
-    execv(argv[1], argv + 1);
-    perror(argv[1]);
-    return 1;
+    return execute_under(code, sizeof code / sizeof *code, argc, argv);
 }

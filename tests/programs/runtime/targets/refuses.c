@@ -1,14 +1,12 @@
 /* Executes its arguments where the kernel refuses ptrace(PTRACE_TRACEME), prctl(PR_SET_TSC) and
  * prctl(PR_SET_SYSCALL_USER_DISPATCH), as in a container. */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+
+#include "execute_under.h"
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define EQUAL(what, jt, jf) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what, jt, jf)
@@ -27,11 +25,5 @@ int main(int argc, char **argv)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof code / sizeof *code, code};
-    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return 1;
-    execv(argv[1], argv + 1);
-    perror(argv[1]);
-    return 1;
+    return execute_under(code, sizeof code / sizeof *code, argc, argv);
 }
