@@ -15,6 +15,7 @@ enum {
     PAGES = 512, /* more than the nearest caches hold, as in programs */
     PAGE = 4096,
     TIMES = 3,
+    GUESS_NS = 1000,
 };
 
 static bool pages_need(struct record_copies *c)
@@ -31,55 +32,68 @@ static bool pages_need(struct record_copies *c)
     return true;
 }
 
-/* The mean over all pages: the first write to each after a fork. In CPU time: on a busy machine others run in between.
- * 0: there was no fork. */
-static uint64_t measure_ns(volatile char *pages)
+/* The mean over these pages: the first write to each since a fork. In CPU time: on a busy machine others run in between. */
+static uint64_t write_ns(volatile char *pages, size_t count)
+{
+    uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (size_t i = 0; i < count; i++)
+        pages[i * PAGE]++;
+    return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / count;
+}
+
+/* Half of them as long as the child is there, the other half afterwards. False: there was no fork. */
+static bool measure(char *pages, uint64_t *copy_ns, uint64_t *reuse_ns)
 {
     int ends[2];
     char byte;
     if (pipe(ends))
-        return 0;
+        return false;
     pid_t child = fork();
     if (child == 0) {
         close(ends[1]);
         _exit(read(ends[0], &byte, 1) != 0); /* until the parent has closed its end */
     }
-    uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    for (size_t i = 0; i < PAGES; i++)
-        pages[i * PAGE]++;
-    uint64_t passed = clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+    *copy_ns = write_ns(pages, PAGES / 2);
     close(ends[0]);
     close(ends[1]);
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
-    return child > 0 ? passed / PAGES : 0;
+    *reuse_ns = write_ns(pages + (size_t)PAGES / 2 * PAGE, PAGES / 2);
+    return child > 0;
 }
 
-static uint64_t median_ns(const struct record_copies *c)
+static uint32_t median_ns(const uint64_t *kept, uint64_t count)
 {
     uint64_t sorted[COPIES_KEPT];
-    size_t n = c->count < COPIES_KEPT ? c->count : COPIES_KEPT;
-    memcpy(sorted, c->costs_ns, n * sizeof *sorted);
-    return measure_median(sorted, n);
+    size_t n = count < COPIES_KEPT ? count : COPIES_KEPT;
+    memcpy(sorted, kept, n * sizeof *sorted);
+    return (uint32_t)measure_median(sorted, n);
+}
+
+static void note(struct record_copies *c, uint64_t copy_ns, uint64_t reuse_ns)
+{
+    size_t at = c->count++ % COPIES_KEPT;
+    c->costs_ns[at] = copy_ns;
+    c->reuses_ns[at] = reuse_ns < copy_ns ? reuse_ns : copy_ns;
 }
 
 void record_copies_poll(struct record_copies *c, struct spool_config *config)
 {
-    const uint64_t every_ns = 1000000000, guess_ns = 1000;
+    const uint64_t every_ns = 1000000000;
     if (config->carrier != CARRIER_SHADOW && config->carrier != CARRIER_AUTO)
         return;
     uint64_t now = monotonic_ns();
     if (c->looked_ns && now - c->looked_ns < every_ns)
         return;
     c->looked_ns = now;
-    uint64_t costs[TIMES];
-    for (unsigned i = 0; i < TIMES; i++)
-        costs[i] = pages_need(c) ? measure_ns(c->pages) : 0;
-    uint64_t cost = measure_median(costs, TIMES);
-    if (cost)
-        c->costs_ns[c->count++ % COPIES_KEPT] = cost;
-    uint64_t price = median_ns(c);
-    __atomic_store_n(&config->cow_ns, (uint32_t)(price ? price : guess_ns), __ATOMIC_RELAXED);
+    uint64_t copies[TIMES], reuses[TIMES];
+    size_t measured = 0;
+    while (measured < TIMES && pages_need(c) && measure(c->pages, &copies[measured], &reuses[measured]))
+        measured++;
+    if (measured)
+        note(c, measure_median(copies, measured), measure_median(reuses, measured));
+    __atomic_store_n(&config->cow_ns, c->count ? median_ns(c->costs_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&config->reuse_ns, c->count ? median_ns(c->reuses_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
 }
 
 void record_copies_end(struct record_copies *c)

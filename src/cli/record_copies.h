@@ -1,4 +1,5 @@
-/* What writing to a page costs that a forked process shares: the price of a shadow's copies (docs/shadow.md, "Budget").
+/* What writing to a page costs that a forked process shares, and one that none shares any more: the prices of a shadow's copies
+ * (docs/shadow.md, "Budget").
  * Measured on the collector itself, before the program starts and then once a second: virtual machines have phases in
  * which it is half as much again, and one that is taken for all of a recording would allow too few forks, or too many.
  *
@@ -16,14 +17,14 @@ enum { COPIES_KEPT = 9 };
 /* Zero is its first state. */
 struct record_copies {
     char *pages;
-    uint64_t costs_ns[COPIES_KEPT]; /* of a page: the last ones, by count modulo their number */
+    uint64_t costs_ns[COPIES_KEPT];  /* of a page that is copied: the last ones, by count modulo their number; ... */
+    uint64_t reuses_ns[COPIES_KEPT]; /* ... of one that is not */
     uint64_t count;
     uint64_t looked_ns;             /* CLOCK_MONOTONIC, of the last one; 0: none yet */
 };
 
-/* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns: the median of those kept, each the median of
- * three. Nothing
- * where there are no shadows. */
+/* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns and reuse_ns: the medians of those
+ * kept, each the median of three. Nothing where there are no shadows. */
 void record_copies_poll(struct record_copies *c, struct spool_config *config);
 
 void record_copies_end(struct record_copies *c);

@@ -71,6 +71,7 @@
     X(END_FAULT, "fault", "an instruction faulted, as where memory is kept from forks (MADV_DONTFORK)") \
     X(END_ENGINE, "engine", "the engine could not go on (see why it stopped)")                     \
     X(END_MEMORY, "memory", "it had changed as much memory as a shadow may")                       \
+    X(END_BUDGET, "budget", "copies of the program's memory were using up the budget")            \
     X(END_SCARCE, "scarce", "memory of the machine or of a control group was running short")       \
     X(END_CACHE_LOST, "cache-lost", "the code cache was left half changed")                        \
     X(END_SETUP, "setup", "it could not be made safe")                                             \

@@ -41,7 +41,7 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
 {
     uint64_t most = b->all_ns + shadow_budget_limit_ns(f->ppm);
-    b->earned_ns += (f->cpu_ns - b->earned_cpu_ns) / 1000 * f->ppm / 1000;
+    b->earned_ns += (f->cpu_ns - b->earned_cpu_ns) / 1000 * f->ppm / 1000 * BUDGET_SPENT / BUDGET_WHOLE;
     b->earned_cpu_ns = f->cpu_ns;
     if (b->earned_ns > most)
         b->earned_ns = most;

@@ -18,6 +18,10 @@
 
 #include "sigsafe/shadow_place.h"
 
+/* What a program loses is more than what it can see of that itself, at times: caches and branch predictors are disturbed by forks, and
+ * by shadows that run beside it. So on average three quarters of the budget are spent. */
+enum { BUDGET_SPENT = 3, BUDGET_WHOLE = 4 };
+
 enum { BUDGET_SHARES = 1024, BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
 
 struct shadow_budget {
@@ -25,7 +29,7 @@ struct shadow_budget {
     uint64_t costs[BUDGET_PARTS + 1]; /* ns, by part modulo their number: of any window that ends now */
     uint64_t worst_ns;                /* the greatest sum that these have had */
     uint64_t all_ns;
-    uint64_t earned_ns;               /* the budget's share of the CPU time, ahead of all_ns by that of a window at most */
+    uint64_t earned_ns;               /* what may be spent of the budget's share of the CPU time, ahead of all_ns by that of a window at most */
     uint64_t earned_cpu_ns;           /* ... until then */
 };
 

@@ -37,6 +37,7 @@ struct spool_seat {
     uint64_t number;  /* of the shadow: `started` is at least as much once it is counted */
     int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
     uint32_t ripe;    /* atomic: it has observed as much as it was to, and goes on (shadow_ripen_as) */
+    uint32_t dismissed; /* atomic, the monitor: it is to end, whatever it has observed */
 };
 
 struct spool_shadows {

@@ -22,19 +22,12 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/thread.h"
-#include "sigsafe/shadow_budget.h"
+#include "sigsafe/shadow_account.h"
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/spool_shadow.h"
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
-
-/* Of the program, at some time. */
-struct usage {
-    uint64_t faults, cpu_ns, pages;
-};
-
-#define NO_RATE UINT64_MAX
 
 static struct {
     uint32_t busy;                /* atomic: a thread is at it */
@@ -43,15 +36,9 @@ static struct {
     struct spool_counts *counts;
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct engine *passing;       /* likewise: the one without a tool */
-    struct usage last;            /* at the last fork */
-    struct usage window;          /* where the window began in which page faults are counted now */
-    uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest: since the last
-                                         fork, and before it */
-    uint64_t pause_ns;            /* CPU time of the last fork */
-    struct shadow_budget budget;  /* of this process */
-    uint64_t copies;              /* page faults charged to it that the last fork has caused */
-    uint64_t triggers_ns;         /* charged to it for triggers since that fork */
-    uint64_t huge_ns;             /* and for huge pages put together since then */
+    struct shadow_account account; /* of this process */
+    bool shared;                  /* there was a shadow at the last trigger */
+    bool dismissed;               /* the last ones had to end, since they cost too much */
     uint64_t saved;               /* budget_facts.saved, for the next fork; 0: not drawn yet */
     uint64_t random;              /* 0: no seed yet */
     /* Of --threads auto. */
@@ -59,10 +46,10 @@ static struct {
     bool several;                 /* another one was before */
     /* Of the carrier `auto`. */
     uint64_t looked_ticks;        /* time stamp counter at the last decision; 0: none yet */
-    uint64_t pages, fork_pages;   /* in use at the last decision, and at the last before a fork */
+    uint64_t pages;               /* in use at the last decision */
     uint64_t fork_ns;             /* what that fork cost, as far as it is known */
     uint64_t refused;             /* forks in a row */
-} monitor = {.calmest = NO_RATE, .calmest_before = NO_RATE};
+} monitor = {.account = SHADOW_ACCOUNT_BEGIN};
 
 /* ---- records ---- */
 
@@ -131,6 +118,7 @@ static struct spool_seat *seat_take_as(void)
         __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->ripe, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->dismissed, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->verdict, VERDICT_NONE, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->number, monitor.record->started + 1, __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
@@ -158,7 +146,7 @@ static uint64_t time_ns(struct timeval t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
-static bool usage_look_as(struct usage *u)
+static bool usage_look_as(struct shadow_usage *u)
 {
     struct rusage usage;
     if (sys_call3_as(SYS_getrusage, RUSAGE_SELF, (long)&usage, 0) != 0)
@@ -189,135 +177,87 @@ static uint64_t pages_in_use_as(void)
     return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
 }
 
-/* The program's own page faults are those of a moment in which nothing was left to be copied: copies come soon after a
- * fork, so the first window after one does not count, nor the first of all, when the program makes its memory. Without a
- * budget there may be another fork before the copies of the last one have come: none so early counts. */
-static void window_look(const struct usage *now)
+/* The collector measures them again and again. */
+static struct shadow_prices prices(void)
 {
-    enum { WINDOW_NS = 10000000, SETTLES_NS = 100000000 };
-    uint64_t settles = rt.config->budget_ppm ? WINDOW_NS : SETTLES_NS;
-    uint64_t cpu = now->cpu_ns - monitor.window.cpu_ns;
-    if (cpu < WINDOW_NS)
-        return;
-    uint64_t rate = (now->faults - monitor.window.faults) * 1000000u / (cpu / 1000u);
-    if (monitor.window.cpu_ns - monitor.last.cpu_ns >= settles && rate < monitor.calmest)
-        monitor.calmest = rate;
-    monitor.window = *now;
+    return (struct shadow_prices){.copy_ns = __atomic_load_n(&rt.config->cow_ns, __ATOMIC_RELAXED),
+                                  .reuse_ns = __atomic_load_n(&rt.config->reuse_ns, __ATOMIC_RELAXED)};
 }
 
-static uint64_t own_rate(void)
+/* What the last fork has cost so far. Before the first, what it will cost: by the memory that has to be described anew. */
+static uint64_t cost_ns(const struct shadow_usage *now)
 {
-    uint64_t least = monitor.calmest < monitor.calmest_before ? monitor.calmest : monitor.calmest_before;
-    return least == NO_RATE ? 0 : least;
-}
-
-/* There were no more to copy than there were at the last fork; 0: that is not known. */
-static uint64_t copies_capped(uint64_t faults)
-{
-    return monitor.fork_pages && faults > monitor.fork_pages ? monitor.fork_pages : faults;
-}
-
-/* Page faults since the last fork that the program would not have had without it. */
-static uint64_t copied_since(const struct usage *now)
-{
-    uint64_t faults = now->faults - monitor.last.faults;
-    uint64_t own = (now->cpu_ns - monitor.last.cpu_ns) / 1000u * own_rate() / 1000000u;
-    return copies_capped(faults > own ? faults - own : 0);
-}
-
-/* The collector measures it again and again. */
-static uint64_t cow_ns(void)
-{
-    return __atomic_load_n(&rt.config->cow_ns, __ATOMIC_RELAXED);
-}
-
-/* What copies cost the program: the fault, as the collector has measured it, and as much again in caches that are cold
- * afterwards (docs/shadow.md, "Budget"). */
-static uint64_t copies_ns(uint64_t copies)
-{
-    enum { PRICE = 2 };
-    return PRICE * copies * cow_ns();
-}
-
-/* What the last fork has cost so far: its pause, page faults above the program's own, and huge pages. Before the first, what it
- * will cost: by the memory that has to be described anew. */
-static uint64_t cost_ns(const struct usage *now)
-{
+    const struct shadow_prices p = prices();
     if (!monitor.record->started)
         return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
-    return monitor.pause_ns + copies_ns(copied_since(now)) + monitor.huge_ns;
+    return shadow_account_cost(&monitor.account, now, &p);
 }
 
-/* The most that it can have cost, for all that is known so far: no page fault was the program's own. */
-static uint64_t cost_most_ns(const struct usage *now)
-{
-    return monitor.pause_ns + copies_ns(copies_capped(now->faults - monitor.last.faults)) + monitor.huge_ns;
-}
-
-/* A fork comes. */
-static void usage_note(const struct usage *now)
-{
-    monitor.last = monitor.window = *now;
-    if (monitor.calmest != NO_RATE)
-        monitor.calmest_before = monitor.calmest;
-    monitor.calmest = NO_RATE;
-    monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = 0;
-}
-
-static void charge(const struct usage *now, uint64_t cost_ns)
+static void account_show(void)
 {
     struct spool_shadows *r = monitor.record;
-    shadow_budget_charge(&monitor.budget, now->cpu_ns, cost_ns);
-    __atomic_store_n(&r->cost_ns, monitor.budget.all_ns, __ATOMIC_RELAXED);
-    __atomic_store_n(&r->worst_ns, monitor.budget.worst_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->cost_ns, monitor.account.budget.all_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->worst_ns, monitor.account.budget.worst_ns, __ATOMIC_RELAXED);
 }
 
-/* What the last fork has caused since this was asked last goes to the account. */
-static void copies_charge(const struct usage *now)
+static bool any_active(void)
 {
-    uint64_t copies = monitor.record->started ? copied_since(now) : 0;
-    if (copies <= monitor.copies)
-        return;
-    __atomic_fetch_add(&monitor.record->copies, copies - monitor.copies, __ATOMIC_RELAXED);
-    charge(now, copies_ns(copies - monitor.copies));
-    monitor.copies = copies;
+    bool active = false;
+    for (unsigned i = 0; i < SHADOW_SEATS && !active; i++)
+        active = __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
+    return active;
 }
 
-/* A trigger: a signal and an empty handler. */
-static void trigger_charge(const struct usage *now)
+/* They end when they look about themselves next. */
+static void shadows_dismiss(void)
 {
-    charge(now, rt.config->delivery_ns);
-    monitor.triggers_ns += rt.config->delivery_ns;
+    for (unsigned i = 0; i < SHADOW_SEATS; i++)
+        __atomic_store_n(&monitor.record->seats[i].dismissed, 1, __ATOMIC_RELAXED);
+    monitor.dismissed = true;
+}
+
+/* What the last fork has caused since the last trigger goes to the account, and this one: a signal and an empty handler. */
+static void account_look(const struct shadow_usage *now)
+{
+    const struct shadow_prices p = prices();
+    bool active = any_active(), shared = active || monitor.shared;
+    monitor.shared = active;
+    shadow_account_look(&monitor.account, now, rt.config->budget_ppm);
+    struct copies_charged c = {0, 0};
+    if (monitor.record->started)
+        c = shadow_account_copies(&monitor.account, now, &p, shared);
+    __atomic_fetch_add(&monitor.record->copies, c.pages, __ATOMIC_RELAXED);
+    shadow_account_trigger(&monitor.account, now, rt.config->delivery_ns);
+    if (active && rt.config->budget_ppm && shadow_account_overdrawn(&monitor.account, now, &p, rt.config->budget_ppm, c.pages))
+        shadows_dismiss();
+    account_show();
 }
 
 /* What the budget of this window has left, without the quarter above it, since one may take long; without a budget, half as
  * much as the program has had for itself since the fork. */
-static uint64_t huge_room_ns(const struct usage *now)
+static uint64_t huge_room_ns(const struct shadow_usage *now)
 {
     uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
-    uint64_t most = limit ? limit : (now->cpu_ns - monitor.last.cpu_ns) / 2;
-    uint64_t spent = limit ? shadow_budget_spent(&monitor.budget, now->cpu_ns) : monitor.huge_ns;
+    uint64_t most = limit ? limit : (now->cpu_ns - monitor.account.last.cpu_ns) / 2;
+    uint64_t spent = limit ? shadow_budget_spent(&monitor.account.budget, now->cpu_ns) : monitor.account.huge_ns;
     return spent < most ? most - spent : 0;
 }
 
-static void huge_restore_as(const struct usage *now)
+static void huge_restore_as(const struct shadow_usage *now)
 {
     if (!shadow_huge_due(now->cpu_ns))
         return;
     struct huge_work done = shadow_huge_restore_as(now->cpu_ns, huge_room_ns(now));
     __atomic_fetch_add(&monitor.record->huge_pages, done.pages, __ATOMIC_RELAXED);
     __atomic_fetch_add(&monitor.record->huge_ns, done.ns, __ATOMIC_RELAXED);
-    charge(now, done.ns);
-    monitor.huge_ns += done.ns;
+    shadow_account_huge(&monitor.account, now, done.ns);
+    account_show();
 }
 
-/* Within a budget a shadow goes on until there is another one. */
+/* Within a budget a shadow goes on until there is another one, unless it must not. */
 static bool last_failed(void)
 {
-    bool active = !(rt.config->shadow_flags & SHADOW_GOES_ON);
-    for (unsigned i = 0; i < SHADOW_SEATS && !active; i++)
-        active = __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
-    return monitor.record->started && !active;
+    return rt.config->shadow_flags & SHADOW_GOES_ON && monitor.record->started && !monitor.dismissed && !any_active();
 }
 
 /* All shares are as likely, but for a fork in place of one of which nothing has come: that is all paid for afterwards. */
@@ -335,31 +275,33 @@ static uint64_t saved_draw(void)
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
  * it costs the most that it can, at the simple price of copies. The memory is only looked at where the rest agrees. Without a
  * budget forks are so frequent that copies cannot be told from the program's own page faults. */
-static bool budget_allows_as(struct usage *now)
+static bool budget_allows_as(struct shadow_usage *now)
 {
+    const struct shadow_prices p = prices();
+    struct shadow_account *a = &monitor.account;
     bool budget = rt.config->budget_ppm;
     struct budget_facts facts = {.ppm = rt.config->budget_ppm,
                                  .cpu_ns = now->cpu_ns,
-                                 .fork_cpu_ns = monitor.last.cpu_ns,
+                                 .fork_cpu_ns = a->last.cpu_ns,
                                  .saved = saved_draw()};
     if (monitor.record->started)
-        facts.last_ns = (budget ? cost_ns(now) : cost_most_ns(now)) + monitor.triggers_ns;
-    if (!shadow_budget_allows(&monitor.budget, &facts))
+        facts.last_ns = (budget ? shadow_account_cost(a, now, &p) : shadow_account_cost_most(a, now, &p)) + a->triggers_ns;
+    if (!shadow_budget_allows(&a->budget, &facts))
         return false;
     now->pages = monitor.pages = pages_in_use_as();
     if (!budget)
         return true;
-    struct place_facts place = {.pages = now->pages, .cow_ns = cow_ns()};
+    struct place_facts place = {.pages = now->pages, .cow_ns = p.copy_ns};
     uint64_t pause = shadow_fork_ns(&place), expected = 2 * pause; /* pages will be copied */
     facts.worst_ns = shadow_worst_ns(&place);
     if (monitor.record->started) {
-        struct copies_facts copies = {.pages = now->pages, .fork_pages = monitor.fork_pages, .copied = copied_since(now)};
-        facts.likely_ns = pause + copies_ns(shadow_copies_likely(&copies));
-        expected = pause + copies_ns(shadow_copies_expected(&copies));
+        struct copies_facts copies = {.pages = now->pages, .fork_pages = a->fork_pages, .copied = shadow_account_copied(a, now)};
+        facts.likely_ns = pause + shadow_copies_ns(shadow_copies_likely(&copies), p.copy_ns);
+        expected = pause + shadow_copies_ns(shadow_copies_expected(&copies), p.copy_ns);
     }
     if (expected > facts.last_ns)
         facts.last_ns = expected;
-    return shadow_budget_allows(&monitor.budget, &facts);
+    return shadow_budget_allows(&a->budget, &facts);
 }
 
 /* ---- the fork ---- */
@@ -480,7 +422,7 @@ static void seat_give_back_as(struct spool_seat *seat, enum shadow_decline why)
 
 /* Returns twice. */
 static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
-                    const struct usage *now)
+                    const struct shadow_usage *now)
 {
     struct spool_header *h = spool_header(&rt.spool);
     struct shadow_start start = {.context = u,
@@ -499,7 +441,8 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         seat_give_back_as(seat, DECLINE_BARRIER);
         return;
     }
-    usage_note(now);
+    shadow_account_fork(&monitor.account, now);
+    monitor.saved = 0;
     shadow_huge_note_as(now->cpu_ns);
     input_log_need_as();
     start.input_at = input_log_position_as();
@@ -519,7 +462,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     if (start.whole)
         threads_go_on_as(t, seat, begin);
     pause_note(sys_ticks_as() - begin);
-    monitor.pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
+    uint64_t pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
     if (failed(pid)) {
         monitor.record->started--;
         monitor.record->fork_errno = (uint32_t)-pid;
@@ -528,8 +471,10 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     monitor.refused = 0;
-    monitor.fork_pages = monitor.pages;
-    charge(now, monitor.pause_ns);
+    monitor.shared = true;
+    monitor.dismissed = false;
+    shadow_account_pause(&monitor.account, now, pause_ns);
+    account_show();
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
 }
 
@@ -541,16 +486,14 @@ static bool collector_lives_as(void)
 }
 
 /* DECLINE_COUNT: none. A sandbox may end the program for any system call, so that is looked at first. */
-static enum shadow_decline refusal_as(struct usage *now)
+static enum shadow_decline refusal_as(struct shadow_usage *now)
 {
     if (rt_quiet_as())
         return DECLINE_SANDBOX;
     guards_look_as(false);
     if (!usage_look_as(now))
         return DECLINE_BUDGET;
-    window_look(now);
-    copies_charge(now);
-    trigger_charge(now);
+    account_look(now);
     huge_restore_as(now);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
@@ -567,7 +510,7 @@ static enum shadow_decline refusal_as(struct usage *now)
 
 static void consider_as(struct rt_thread *t, ucontext_t *u)
 {
-    struct usage now;
+    struct shadow_usage now;
     enum shadow_decline why = refusal_as(&now);
     struct spool_seat *seat = why == DECLINE_COUNT ? seat_take_as() : NULL;
     if (seat)
@@ -594,7 +537,7 @@ static void place_look_as(void)
     enum { LOOKS = 8 };
     struct spool_shadows *r = monitor.record;
     uint64_t ticks = sys_ticks_as();
-    struct usage now;
+    struct shadow_usage now;
     if ((monitor.looked_ticks && ticks - monitor.looked_ticks < rt.config->tsc_hz / LOOKS) ||
         !usage_look_as(&now))
         return;
@@ -604,9 +547,9 @@ static void place_look_as(void)
         monitor.fork_ns = cost_ns(&now);
     struct place_facts facts = {.budget_ppm = rt.config->budget_ppm,
                                 .pages = now.pages,
-                                .fork_pages = monitor.fork_pages,
+                                .fork_pages = monitor.account.fork_pages,
                                 .fork_ns = monitor.fork_ns,
-                                .cow_ns = cow_ns(),
+                                .cow_ns = prices().copy_ns,
                                 .refused = monitor.refused,
                                 .faulted = r->ended[END_FAULT],
                                 .processors = processors()};
@@ -689,11 +632,9 @@ void shadow_forget(void)
     shadow_kept_forget();
     monitor.record = NULL;
     monitor.counts = NULL;
-    monitor.last = monitor.window = (struct usage){0};
-    monitor.calmest = monitor.calmest_before = NO_RATE;
-    shadow_budget_clear(&monitor.budget);
-    monitor.copies = monitor.triggers_ns = monitor.huge_ns = monitor.saved = monitor.random = monitor.pause_ns = 0;
-    monitor.looked_ticks = monitor.fork_pages = monitor.refused = 0;
+    shadow_account_clear(&monitor.account);
+    monitor.shared = monitor.dismissed = false;
+    monitor.saved = monitor.random = monitor.looked_ticks = monitor.refused = 0;
     monitor.interrupted = 0;
     monitor.several = false;
     monitor.retired = 0;

@@ -194,6 +194,8 @@ static void look_about_as(void)
         shadow_end_as(END_MEMORY);
     if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
         shadow_end_as(END_SCARCE);
+    if (__atomic_load_n(&shadow_self.seat->dismissed, __ATOMIC_RELAXED))
+        shadow_end_as(END_BUDGET);
     if (shadow_self.seat->ripe && astray_as())
         shadow_end_as(END_COMPLETE);
 }

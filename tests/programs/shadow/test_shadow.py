@@ -1,5 +1,6 @@
 """The carrier shadow: programs of which copies run under the engine do what they do natively, and nobody sees
 the copies. Nothing here depends on how many shadows there were, but that there were some."""
+import itertools
 import json
 import os
 import platform
@@ -479,6 +480,19 @@ def budget():
         expect(cost["window_budget_ns"] == window, f"the budget of {options}: {cost}")
     shadows = record([target("shadow_steady"), "300"], "--budget", "0.001", some=False).report["shadows"]
     expect(shadows["started"] == 0 or shadows["declined"]["budget"] > 0, f"{shadows}")
+
+
+def overdrawn():
+    """Shadows of a program that writes to so much of its memory that copies use the budget up: they end, and the program goes on.
+    How much that is depends on what a copy costs here."""
+    sizes, end = ["20", "28", "38", "52", "72", "100", "140"], time.monotonic() + PATIENCE
+    for megabytes in itertools.cycle(sizes):
+        shadows = Recording([target("shadow_rewrites"), "2500", megabytes],
+                            ["--carrier", "shadow", "--tool", "count", "--budget", "0.2"]).report["shadows"]
+        if shadows["ended"]["budget"]:
+            break
+        expect(time.monotonic() < end, f"{megabytes} MB: {shadows}")
+    expect(shadows["declined"]["budget"] > 0 and shadows["cost"]["worst_window_ns"] > 0, f"{shadows}")
 
 
 def huge():

@@ -266,8 +266,8 @@ static void test_budget(void **state)
             struct outcome o = simulate(&programs[i], ppm, true);
             assert_true(o.most_ns <= limit + limit / 4);
             broken += simulate(&programs[i], ppm, false).most_ns > limit + limit / 4;
-            if (i == 0) /* what is allowed is used */
-                assert_true(o.all_ns > limit * (RUN_S / PLACE_WINDOW_S) * 8 / 10);
+            if (i == 0) /* what is allowed is used, and no more */
+                assert_in_range(o.all_ns, limit * (RUN_S / PLACE_WINDOW_S) * 65 / 100, limit * (RUN_S / PLACE_WINDOW_S) * 80 / 100);
         }
     assert_true(broken >= 4);
 }
@@ -296,16 +296,16 @@ static void test_budget_window(void **state)
     assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);
 }
 
-/* Some of what a fork will cost is saved before, here half; the rest is paid for afterwards. Saved is a window's budget at most. */
+/* Of three quarters of the budget some of what a fork will cost is saved before, here half; the rest is paid for afterwards. Saved is a window's budget at most. */
 static void test_budget_saved(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 1999 * MS, .last_ns = 40 * MS, .saved = BUDGET_SHARES / 2};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 1999 * MS, .last_ns = 30 * MS, .saved = BUDGET_SHARES / 2};
     assert_false(shadow_budget_allows(&b, &f));
     f.cpu_ns = 2000 * MS;
     assert_true(shadow_budget_allows(&b, &f));
-    shadow_budget_charge(&b, f.cpu_ns, 40 * MS);
+    shadow_budget_charge(&b, f.cpu_ns, 30 * MS);
     f.cpu_ns = 5999 * MS;
     assert_false(shadow_budget_allows(&b, &f));
     f.cpu_ns = 6000 * MS;
@@ -317,16 +317,16 @@ static void test_budget_saved(void **state)
     f.cpu_ns += 1999 * MS;
     assert_false(shadow_budget_allows(&b, &f));
     f.last_ns = 300 * MS; /* half of it is more than is ever saved */
-    f.cpu_ns += 7999 * MS;
+    f.cpu_ns += 11333 * MS;
     assert_false(shadow_budget_allows(&b, &f));
-    f.cpu_ns += 1000 * MS;
+    f.cpu_ns += 2 * MS;
     assert_true(shadow_budget_allows(&b, &f));
     b = (struct shadow_budget){0}; /* a process that was attached to has saved as much */
     f.last_ns = 90 * MS;
     assert_true(shadow_budget_allows(&b, &f));
 }
 
-/* A fork costs the same whenever the program ends, on average: a quarter of its budget too much was what runs of five
+/* A fork costs the same whenever the program ends, on average: three quarters of the budget. A quarter too much was what runs of five
  * seconds had where forks were paid for afterwards. */
 static void test_budget_ends(void **state)
 {
@@ -349,7 +349,7 @@ static void test_budget_ends(void **state)
         }
     }
     double average = shares / RUNS / (LONGEST_MS - SHORTEST_MS);
-    assert_true(average > 0.97 && average < 1.03);
+    assert_true(average > 0.73 && average < 0.77);
 }
 
 /* A program that writes to all of its memory, as far as is known, is not forked again while the last fork is in the window,

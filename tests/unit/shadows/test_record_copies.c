@@ -24,6 +24,7 @@ static void test_measured(void **state)
     record_copies_poll(&c, &config);
     assert_int_equal(c.count, 1);
     assert_in_range(config.cow_ns, 50, 1000000);
+    assert_in_range(config.reuse_ns, 10, config.cow_ns); /* a fault, but no copy */
     record_copies_poll(&c, &config); /* a second has not passed, in all likelihood */
     assert_in_range(c.count, 1, 2);
     uint64_t count = c.count;

@@ -1,0 +1,107 @@
+/* What forks cost, as the program sees it: page faults above its own, copied or reused, and when shadows have to end. */
+#include "sigsafe/shadow_account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000000, COPY_NS = 2000, REUSE_NS = 700, PPM = 10000 };
+
+static const struct shadow_prices prices = {.copy_ns = COPY_NS, .reuse_ns = REUSE_NS};
+
+static struct shadow_account forked(uint64_t cpu_ms, uint64_t pages)
+{
+    struct shadow_account a = SHADOW_ACCOUNT_BEGIN;
+    struct shadow_usage now = {.cpu_ns = cpu_ms * MS, .pages = pages};
+    shadow_account_fork(&a, &now);
+    shadow_account_pause(&a, &now, 3 * MS);
+    return a;
+}
+
+/* Pages cost less once there is no shadow any more, in the account and in what a fork is expected to cost. */
+static void test_prices(void **state)
+{
+    (void)state;
+    struct shadow_account a = forked(1000, 5000);
+    struct shadow_usage now = {.cpu_ns = 1010 * MS, .faults = 1000, .pages = 5000};
+    struct copies_charged c = shadow_account_copies(&a, &now, &prices, true);
+    assert_int_equal(c.pages, 1000);
+    assert_int_equal(c.ns, shadow_copies_ns(1000, COPY_NS));
+    now.faults = 1400;
+    c = shadow_account_copies(&a, &now, &prices, false);
+    assert_int_equal(c.pages, 400);
+    assert_int_equal(c.ns, shadow_copies_ns(400, REUSE_NS));
+    uint64_t cost = 3 * MS + shadow_copies_ns(1000, COPY_NS) + shadow_copies_ns(400, REUSE_NS);
+    assert_int_equal(shadow_account_cost(&a, &now, &prices), cost);
+    assert_int_equal(a.budget.all_ns, cost);
+    now.faults = 1000000; /* no more than there were */
+    assert_int_equal(shadow_account_copies(&a, &now, &prices, true).pages, 3600);
+    assert_int_equal(shadow_account_cost_most(&a, &now, &prices), 3 * MS + shadow_copies_ns(5000, COPY_NS));
+    shadow_account_fork(&a, &now);
+    assert_int_equal(a.copies + a.reused, 0);
+}
+
+/* A hundred faults a millisecond are the program's own, as a window shows in which nothing was copied. */
+static void test_own(void **state)
+{
+    (void)state;
+    struct shadow_account a = forked(1000, 100000);
+    struct shadow_usage now = {.pages = 100000};
+    for (uint64_t ms = 1; ms <= 50; ms++) {
+        now.cpu_ns = (1000 + ms) * MS;
+        now.faults += ms <= 5 ? 600 : 100;
+        shadow_account_look(&a, &now, true);
+        shadow_account_copies(&a, &now, &prices, true);
+    }
+    assert_int_equal(shadow_account_copied(&a, &now), 5 * 500);
+    struct shadow_account b = forked(1000, 100000); /* without a budget 100 ms have to pass: all are copies so far */
+    now = (struct shadow_usage){.cpu_ns = 1050 * MS, .faults = 5000, .pages = 100000};
+    shadow_account_look(&b, &now, false);
+    assert_int_equal(shadow_account_copied(&b, &now), 5000);
+}
+
+/* A program that writes to all of its memory after a fork, at this rate: triggers 20 ms apart, and shadows that are dismissed are there
+ * for one interval more. What of the budget of ten seconds it costs at most, in percent. */
+static uint64_t burst(uint64_t pages, uint64_t rate, bool dismiss, bool *dismissed)
+{
+    enum { INTERVAL_MS = 20 };
+    struct shadow_account a = forked(1000, pages);
+    struct shadow_usage now = {.pages = pages};
+    bool shared = true;
+    *dismissed = false;
+    for (uint64_t ms = 1000 + INTERVAL_MS; ms < 9000; ms += INTERVAL_MS) {
+        now.cpu_ns = ms * MS;
+        now.faults += now.faults < pages ? rate * INTERVAL_MS : 0;
+        struct copies_charged c = shadow_account_copies(&a, &now, &prices, shared);
+        shared = !*dismissed;
+        *dismissed |= dismiss && shadow_account_overdrawn(&a, &now, &prices, PPM, c.pages);
+    }
+    return a.budget.worst_ns * 100 / shadow_budget_limit_ns(PPM);
+}
+
+/* Shadows end before copies have used up a quarter more than the budget, and not for less. */
+static void test_overdrawn(void **state)
+{
+    (void)state;
+    static const uint64_t rates[] = {6, 20, 100, 250};
+    bool dismissed;
+    for (unsigned i = 0; i < sizeof rates / sizeof *rates; i++) {
+        assert_in_range(burst(40000, rates[i], false, &dismissed), 126, 200); /* 160 MB: 160 ms of 100 */
+        assert_in_range(burst(40000, rates[i], true, &dismissed), 80, 125);
+        assert_true(dismissed);
+        assert_in_range(burst(25000, rates[i], true, &dismissed), 100, 105);
+        assert_false(dismissed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prices),
+        cmocka_unit_test(test_own),
+        cmocka_unit_test(test_overdrawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
