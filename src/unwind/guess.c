@@ -2,7 +2,12 @@
  * of nothing. Each result is marked as guessed. */
 #include "unwind/step.h"
 
-enum { CHAIN_MAX = 1 << 20 }; /* bytes between rsp and rbp where the stack's end is not known */
+#include "unwind/ahead.h"
+
+enum {
+    CHAIN_MAX = 1 << 20, /* bytes between rsp and rbp where the stack's end is not known */
+    NEAR = 1 << 28,      /* between pieces of code that one compiler has made: HotSpot reserves 240 MB */
+};
 
 /* Whether the bytes before a return address end in a call instruction (Intel SDM vol. 2A, CALL):
  *
@@ -53,7 +58,7 @@ bool step_is_called_as(struct step_state *s, uint64_t return_address)
 {
     const struct unwind_marks *marks = &s->memory.thread->marks;
     return return_address - marks->stop_lo < marks->stop_hi - marks->stop_lo ||
-           plausible(s, return_address, true);
+           plausible(s, return_address, false);
 }
 
 bool step_is_planted_as(struct step_state *s, const struct unwind_image *image)
@@ -84,10 +89,64 @@ bool step_is_restorer_as(struct step_state *s, uint64_t pc)
            last == UINT64_C(0x050f0000000fc0c7);
 }
 
+/* The address up to which a frame that begins at rsp may reach. */
+static uint64_t frame_limit(const struct step_state *s, uint64_t rsp)
+{
+    bool bounded = rsp - s->memory.low < s->memory.span;
+    return bounded ? s->memory.low + s->memory.span - 9 : rsp + CHAIN_MAX;
+}
+
+static bool near(uint64_t a, uint64_t b)
+{
+    return a - b < NEAR || b - a < NEAR;
+}
+
+/* Whether an address behind no call, in generated code near the callee's, goes on in a frame with the frame
+ * pointer rbp, which is above cfa: so interpreters made at run time jump to what they call, and have it return
+ * to where they go on. */
+static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t rbp)
+{
+    uint64_t above;
+    return near(rip, s->frame.regs.r[UNWIND_RIP]) && !unwind_index_find_as(s->index, rip) && rbp % 8 == 0 &&
+           rbp >= cfa && rbp <= frame_limit(s, cfa) && unwind_memory_read_as(&s->memory, rbp + 8, &above) &&
+           (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
+}
+
+/* By what the code will do before it returns. */
+static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result)
+{
+    struct cfi_frame *f = &s->frame;
+    struct unwind_ahead ahead;
+    uint64_t cfa, rip, rbp = 0, rsp = f->regs.r[UNWIND_RSP];
+    bool missing, lost;
+    if (!ahead_find_as(&s->memory, f->regs.r[UNWIND_RIP], &ahead))
+        return STEP_FAILED;
+    if (!ahead_value_as(&s->memory, &ahead.cfa, &f->regs, f->known, &cfa, &missing))
+        return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
+    /* The stack may be another one only once: from that on which the thread began. */
+    bool bounded = rsp - s->memory.low < s->memory.span, inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
+    bool switched = ahead.cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
+    if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
+        return STEP_FAILED;
+    bool rbp_known = ahead_value_as(&s->memory, &ahead.rbp, &f->regs, f->known, &rbp, &lost);
+    if (!plausible(s, rip, false) && !(rbp_known && resumes(s, rip, cfa, rbp)))
+        return STEP_FAILED;
+    guessed(s, result, rip, cfa);
+    f->regs.r[UNWIND_RSP] += ahead.popped;
+    f->regs.r[UNWIND_RBP] = rbp;
+    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
+    return STEP_OK;
+}
+
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
+    if (!image) {
+        enum step_outcome outcome = guess_ahead(s, result);
+        if (outcome != STEP_FAILED)
+            return outcome;
+    }
     /* A leaf, before it has pushed anything. */
     if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
         s->frame.known &= UNWIND_KNOWN_FAST;
@@ -95,12 +154,10 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
     }
     /* A frame pointer. Generated code calls generated code, so from there any address that follows
      * a call will do. */
-    bool bounded = rsp - s->memory.low < s->memory.span;
-    uint64_t limit = bounded ? s->memory.low + s->memory.span - 9 : rsp + CHAIN_MAX;
-    if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= limit &&
+    if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= frame_limit(s, rsp) &&
         unwind_memory_read_as(&s->memory, rbp, &saved) &&
         unwind_memory_read_as(&s->memory, rbp + 8, &rip)) {
-        bool called = rip == 0 || plausible(s, rip, image != 0);
+        bool called = rip == 0 || plausible(s, rip, image != 0) || (!image && resumes(s, rip, rbp + 16, saved));
         /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
         if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
             s->frame.regs.r[UNWIND_RBP] = saved;

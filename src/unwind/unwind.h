@@ -74,9 +74,28 @@ struct unwind_marks {
     bool (*leaving_as)(uint64_t key); /* whether other code is `leaving` too; NULL: none is */
 };
 
-enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16 };
+enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16, UNWIND_AHEAD_SLOTS = 256 };
 
-/* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 33 kB. */
+/* What generated code does before it returns (ahead.h), in terms of the registers at pc. */
+struct ahead_value {
+    uint8_t kind; /* enum ahead_kind */
+    uint8_t reg;  /* enum unwind_register */
+    int32_t at;
+    int32_t plus;
+};
+enum ahead_kind {
+    AHEAD_UNKNOWN,
+    AHEAD_REGISTER, /* reg + plus */
+    AHEAD_WORD,     /* [reg + at] + plus */
+};
+struct unwind_ahead {
+    uint64_t pc;   /* 0: none */
+    uint64_t code; /* the bytes there */
+    struct ahead_value cfa, rbp; /* rbp: what it is then */
+    uint32_t popped; /* bytes above the return address that the return takes off the stack */
+};
+
+/* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 45 kB. */
 struct unwind_thread {
     /* Known readable stack: anything in [stack pointer at the sample, stack_hi) may be read if the
      * stack pointer is in [stack_lo, stack_hi). 0, 0: unknown; then each page read is probed once
@@ -91,6 +110,7 @@ struct unwind_thread {
         uint32_t rule;  /* packed rule, table.h */
         uint32_t flags;
     } cache[UNWIND_CACHE_SLOTS];
+    struct unwind_ahead ahead[UNWIND_AHEAD_SLOTS];
     uint64_t page[UNWIND_PAGE_SLOTS]; /* pages found readable during the current walk */
 };
 
