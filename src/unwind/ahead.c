@@ -355,7 +355,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, struct unwind_ahea
 {
     struct unwind_ahead *kept = &memory->thread->ahead[(pc ^ pc >> 7) % UNWIND_AHEAD_SLOTS];
     uint64_t code;
-    if (!unwind_memory_read_as(memory, pc, &code))
+    if (!unwind_memory_read_as(memory, pc, &code) && !unwind_memory_read_as(memory, pc - pc % 8, &code))
         return false;
     if (kept->pc != pc || kept->code != code) {
         kept->pc = 0;
