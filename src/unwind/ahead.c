@@ -41,7 +41,9 @@ struct reader {
     uint32_t first, waiting;
     struct waiting wait[WAITING]; /* a ring */
     uint64_t branch[BRANCHES]; /* by hash: jumps that were read */
+    struct path now;
 };
+_Static_assert(sizeof(struct reader) <= sizeof((struct unwind_thread *)0)->scratch, "a thread has room for it");
 
 static const struct ahead_value unknown = {AHEAD_UNKNOWN, 0, 0, 0};
 
@@ -333,22 +335,22 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
 }
 
 /* Sets what is to be remembered of pc. */
-__attribute__((noinline)) static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
+static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
 {
-    struct reader r;
-    struct path p;
-    r.memory = memory;
-    r.left = AHEAD_INSTRUCTIONS;
-    r.first = r.waiting = 0;
+    struct reader *r = (struct reader *)(void *)memory->thread->scratch;
+    struct path *p = &r->now;
+    r->memory = memory;
+    r->left = AHEAD_INSTRUCTIONS;
+    r->first = r->waiting = 0;
     for (unsigned i = 0; i < BRANCHES; i++)
-        r.branch[i] = 0;
-    p.at = pc;
-    p.slots = 0;
+        r->branch[i] = 0;
+    p->at = pc;
+    p->slots = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
-        p.reg[i] = (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0};
+        p->reg[i] = (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0};
     found->cfa = unknown;
-    while (!path_run(&r, &p, found) && r.waiting && r.left)
-        take_up(&r, &p);
+    while (!path_run(r, p, found) && r->waiting && r->left)
+        take_up(r, p);
 }
 
 bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)

@@ -9,7 +9,7 @@
  * ends at what is not understood (an indirect jump). The first path that returns decides. What leads there is
  * the same whichever way branches go: code has to take down on each path what it has built.
  *
- * Context: signal handlers. Reads code by unwind_memory; at most AHEAD_INSTRUCTIONS of it. Stack: under 3 kB.
+ * Context: signal handlers. Reads code by unwind_memory; at most AHEAD_INSTRUCTIONS of it. Works in the thread's scratch.
  * Ownership: the caller's. */
 #ifndef PENUMBRA_UNWIND_AHEAD_H
 #define PENUMBRA_UNWIND_AHEAD_H

@@ -142,11 +142,9 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
                                 struct step_result *result)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
-    if (!image) {
-        enum step_outcome outcome = guess_ahead(s, result);
-        if (outcome != STEP_FAILED)
-            return outcome;
-    }
+    enum step_outcome outcome = guess_ahead(s, result);
+    if (outcome != STEP_FAILED)
+        return outcome;
     /* A leaf, before it has pushed anything. */
     if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
         s->frame.known &= UNWIND_KNOWN_FAST;

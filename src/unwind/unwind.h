@@ -74,7 +74,7 @@ struct unwind_marks {
     bool (*leaving_as)(uint64_t key); /* whether other code is `leaving` too; NULL: none is */
 };
 
-enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16, UNWIND_AHEAD_SLOTS = 256 };
+enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16, UNWIND_AHEAD_SLOTS = 256, UNWIND_SCRATCH = 288 };
 
 /* What generated code does before it returns (ahead.h), in terms of the registers at pc. */
 struct ahead_value {
@@ -95,7 +95,7 @@ struct unwind_ahead {
     uint32_t popped; /* bytes above the return address that the return takes off the stack */
 };
 
-/* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 45 kB. */
+/* Per-thread memory of the unwinder. Zero-initialized, then stack_lo/stack_hi set. About 47 kB. */
 struct unwind_thread {
     /* Known readable stack: anything in [stack pointer at the sample, stack_hi) may be read if the
      * stack pointer is in [stack_lo, stack_hi). 0, 0: unknown; then each page read is probed once
@@ -111,6 +111,7 @@ struct unwind_thread {
         uint32_t flags;
     } cache[UNWIND_CACHE_SLOTS];
     struct unwind_ahead ahead[UNWIND_AHEAD_SLOTS];
+    uint64_t scratch[UNWIND_SCRATCH]; /* ahead.c's, which would be too much for a handler's stack */
     uint64_t page[UNWIND_PAGE_SLOTS]; /* pages found readable during the current walk */
 };
 

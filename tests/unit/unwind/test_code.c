@@ -160,7 +160,7 @@ static void partly_known(void **state)
     STEP_PARTLY(popped);
     STEP_PARTLY(entered);
     step(code_enters, code_enters, code_enters_end, code_entered_unknown_lo, code_entered_unknown_hi);
-    assert_int_equal(now.ended, 2);
+    assert_int_equal(now.ended, 0); /* there is no row, but reading on from where it stands tells (ahead.h) */
 }
 
 /* With a use for rbx, so that it is saved. */
