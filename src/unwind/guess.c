@@ -6,6 +6,7 @@
 
 enum {
     CHAIN_MAX = 1 << 20, /* bytes between rsp and rbp where the stack's end is not known */
+    SENDER_MAX = 1 << 14, /* bytes of variables and arguments */
     NEAR = 1 << 28,      /* between pieces of code that one compiler has made: HotSpot reserves 240 MB */
 };
 
@@ -112,30 +113,58 @@ static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t r
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
+/* What ahead says, with this stack pointer: *s is the caller's state if that makes sense. *missing: it is in a
+ * register that is not known. */
+static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, uint64_t rsp, struct step_result *result,
+                        bool *missing)
+{
+    struct cfi_frame *f = &s->frame;
+    uint64_t cfa, rip, rbp = 0;
+    bool lost;
+    struct unwind_regs regs = f->regs;
+    regs.r[UNWIND_RSP] = rsp;
+    if (!ahead_value_as(&s->memory, &ahead->cfa, &regs, f->known, &cfa, missing))
+        return false;
+    /* The stack may be another one only once: from that on which the thread began. */
+    bool bounded = rsp - s->memory.low < s->memory.span, inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
+    bool switched = ahead->cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
+    if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
+        return false;
+    bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &regs, f->known, &rbp, &lost);
+    if (!plausible(s, rip, false) && !(rbp_known && resumes(s, rip, cfa, rbp)))
+        return false;
+    guessed(s, result, rip, cfa);
+    f->regs.r[UNWIND_RSP] += ahead->popped;
+    f->regs.r[UNWIND_RBP] = rbp;
+    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
+    return true;
+}
+
 /* By what the code will do before it returns. */
 static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result)
 {
-    struct cfi_frame *f = &s->frame;
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
-    uint64_t cfa, rip, rbp = 0, rsp = f->regs.r[UNWIND_RSP];
-    bool missing, lost;
-    if (!ahead_find_as(&s->memory, f->regs.r[UNWIND_RIP], &ahead))
+    bool missing = false;
+    if (!ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], &ahead))
         return STEP_FAILED;
-    if (!ahead_value_as(&s->memory, &ahead.cfa, &f->regs, f->known, &cfa, &missing))
-        return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
-    /* The stack may be another one only once: from that on which the thread began. */
-    bool bounded = rsp - s->memory.low < s->memory.span, inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
-    bool switched = ahead.cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
-    if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
-        return STEP_FAILED;
-    bool rbp_known = ahead_value_as(&s->memory, &ahead.rbp, &f->regs, f->known, &rbp, &lost);
-    if (!plausible(s, rip, false) && !(rbp_known && resumes(s, rip, cfa, rbp)))
-        return STEP_FAILED;
-    guessed(s, result, rip, cfa);
-    f->regs.r[UNWIND_RSP] += ahead.popped;
-    f->regs.r[UNWIND_RBP] = rbp;
-    f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
-    return STEP_OK;
+    if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
+        return STEP_OK;
+    if (ahead_apply(s, &ahead, rsp, result, &missing))
+        return STEP_OK;
+    return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
+}
+
+/* HotSpot's interpreter makes room for a method's variables between the return address and what its caller has
+ * on the stack, and notes the caller's stack pointer below the frame pointer. */
+static void note_sender(struct step_state *s, uint64_t rbp)
+{
+    uint64_t sender;
+    if (!unwind_memory_read_as(&s->memory, rbp - 8, &sender) || sender % 8 != 0 || sender <= rbp + 16 ||
+        sender - rbp > SENDER_MAX)
+        return;
+    s->sender_for = rbp + 16;
+    s->sender = sender;
 }
 
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
@@ -158,6 +187,7 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
         bool called = rip == 0 || plausible(s, rip, image != 0) || (!image && resumes(s, rip, rbp + 16, saved));
         /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
         if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
+            note_sender(s, rbp);
             s->frame.regs.r[UNWIND_RBP] = saved;
             s->frame.known = UNWIND_KNOWN_FAST;
             guessed(s, result, rip, rbp + 16);

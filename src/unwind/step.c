@@ -293,6 +293,7 @@ enum truncation unwind_step_as(struct unwind_thread *thread, const struct unwind
     s.frame.known = UNWIND_KNOWN_ALL;
     s.exact = *exact;
     s.full = true;
+    s.sender_for = 0;
     step_locate_as(&s, &place);
     enum step_outcome outcome = step_apply_as(&s, &place, &result);
     *root = outcome == STEP_ROOT;

@@ -202,6 +202,7 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     f->known = UNWIND_KNOWN_ALL;
     w->state.exact = true;
     w->state.full = full;
+    w->state.sender_for = 0;
     w->written = 0;
     w->hidden = 0;
     w->result.frames = 0;
