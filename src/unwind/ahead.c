@@ -26,6 +26,11 @@ struct path {
     } slot[SLOTS];
 };
 
+union code {
+    uint64_t word[X86_LOOKAHEAD / 8];
+    uint8_t byte[X86_LOOKAHEAD];
+};
+
 /* What is kept of a path that waits: registers but rsp and rbp only as they were at pc, of what was stored only
  * rbp. The rest is unknown. */
 struct waiting {
@@ -42,6 +47,7 @@ struct reader {
     struct waiting wait[WAITING]; /* a ring */
     uint64_t branch[BRANCHES]; /* by hash: jumps that were read */
     struct path now;
+    union code code; /* of its instruction */
 };
 _Static_assert(sizeof(struct reader) <= sizeof((struct unwind_thread *)0)->scratch, "a thread has room for it");
 
@@ -206,22 +212,26 @@ static void pass(struct path *p, const struct x86_insn *insn, const uint8_t *cod
 
 /* ---- paths ---- */
 
-/* Bytes that may be read at `at`: an instruction's, and X86_LOOKAHEAD where they are there. */
-static unsigned readable(struct unwind_memory *m, uint64_t at)
+/* Copies the instruction at `at` and decodes it: AddressSanitizer has no say in where generated code lies. Returns
+ * its length; 0: it is none, or cannot be read. */
+static unsigned decode(struct unwind_memory *m, uint64_t at, union code *code, struct x86_insn *insn)
 {
     enum { PAGE = 4096 };
-    uint64_t word, left = PAGE - at % PAGE;
-    if (left < 8 ? !unwind_memory_read_as(m, at - at % 8, &word) : !unwind_memory_read_as(m, at, &word))
-        return 0;
-    if (left >= X86_LOOKAHEAD || unwind_memory_read_as(m, at + left, &word))
-        return X86_LOOKAHEAD;
-    return (unsigned)left;
-}
-
-static unsigned decode(struct unwind_memory *m, uint64_t at, struct x86_insn *insn)
-{
-    unsigned available = readable(m, at);
-    return available ? x86_decode_as((const uint8_t *)at, available, insn) : 0;
+    unsigned available = X86_LOOKAHEAD, left = (unsigned)(PAGE - at % PAGE);
+    uint64_t word;
+    if (left >= X86_LOOKAHEAD || unwind_memory_probe_as(m, at + left)) {
+        for (unsigned i = 0; i < X86_LOOKAHEAD / 8; i++)
+            if (!unwind_memory_read_as(m, at + 8 * i, &code->word[i]))
+                return 0;
+    } else {
+        available = left;
+        for (unsigned i = 0; i < left; i++) {
+            if (!unwind_memory_read_as(m, (at + i) & ~UINT64_C(7), &word))
+                return 0;
+            code->byte[i] = (uint8_t)(word >> (at + i) % 8 * 8);
+        }
+    }
+    return x86_decode_as(code->byte, available, insn);
 }
 
 /* Whether the jump at `at` is read for the first time. Where the table is full of others it may seem new twice. */
@@ -275,10 +285,10 @@ enum path_next { PATH_ON, PATH_END, PATH_RETURNS };
 
 static enum path_next path_step(struct reader *r, struct path *p, struct x86_insn *insn)
 {
-    unsigned length = decode(r->memory, p->at, insn);
+    unsigned length = decode(r->memory, p->at, &r->code, insn);
     if (!length)
         return PATH_END;
-    const uint8_t *code = (const uint8_t *)p->at;
+    const uint8_t *code = r->code.byte;
     uint64_t next = p->at + length, target = next + (uint64_t)(int64_t)x86_relative_as(insn, code);
     switch (insn->kind) {
     case X86_RET: return PATH_RETURNS;
@@ -304,14 +314,14 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
 
 /* Before a return. False: it is a jump, to an address that the path has pushed. Where it returns to what it has
  * taken off the stack, with more above it (by a number that is in a register, say), *found is not known. */
-static bool returning(const struct path *p, const struct x86_insn *insn, struct unwind_ahead *found)
+static bool returning(const struct path *p, const struct x86_insn *insn, const uint8_t *code, struct unwind_ahead *found)
 {
     const struct ahead_value *rsp = &p->reg[X86_RSP];
     struct ahead_value word = load(p, *rsp);
     bool own = rsp->kind == AHEAD_REGISTER
                    ? word.kind == AHEAD_WORD && word.reg == rsp->reg && word.at == rsp->plus && word.plus == 0
                    : rsp->kind == AHEAD_WORD;
-    const uint8_t *immediate = (const uint8_t *)p->at + insn->at_imm;
+    const uint8_t *immediate = code + insn->at_imm;
     found->cfa = own ? moved(*rsp, 8) : unknown;
     found->rbp = p->reg[X86_RBP];
     found->popped = insn->imm_size == 2 ? (uint32_t)immediate[0] | (uint32_t)immediate[1] << 8 : 0;
@@ -327,7 +337,7 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
         switch (path_step(r, p, &insn)) {
         case PATH_ON: break;
         case PATH_END: return false;
-        case PATH_RETURNS: return returning(p, &insn, found);
+        case PATH_RETURNS: return returning(p, &insn, r->code.byte, found);
         }
     }
     put_off(r, p, p->at);
@@ -387,8 +397,9 @@ bool ahead_by_rbp_as(struct unwind_memory *memory, uint64_t pc)
 {
     enum { SOON = 4 };
     struct x86_insn insn;
+    union code code;
     for (unsigned i = 0, length; i < SOON; i++, pc += length) {
-        length = decode(memory, pc, &insn);
+        length = decode(memory, pc, &code, &insn);
         if (!length || insn.kind != X86_ORDINARY)
             return false;
         if (insn.access & X86_MEM && insn.base == X86_RBP && insn.index == X86_NONE)
