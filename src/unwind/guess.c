@@ -131,7 +131,7 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
         return false;
     bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &regs, f->known, &rbp, &lost);
-    if (!plausible(s, rip, false) && !(rbp_known && resumes(s, rip, cfa, rbp)))
+    if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)))
         return false;
     guessed(s, result, rip, cfa);
     f->regs.r[UNWIND_RSP] += ahead->popped;

@@ -63,13 +63,12 @@ void step_locate_as(struct step_state *s, struct step_place *place);
 enum step_outcome step_apply_as(struct step_state *s, const struct step_place *place,
                                 struct step_result *result);
 
-/* Where there is no CFI: a return address on top of the stack, or a chain of frame pointers
- * (guess.c). STEP_OK, STEP_ROOT or STEP_FAILED. */
+/* Where there is no CFI: what the code does before it returns, a return address on top of the stack, or a chain
+ * of frame pointers (guess.c). */
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result);
 
-/* Whether a return address follows a call in a known image, or is a trampoline's, which stands for one
- * that did. */
+/* Whether a return address follows a call, or is a trampoline's, which stands for one that did. */
 bool step_is_called_as(struct step_state *s, uint64_t return_address);
 
 /* Whether s's address, in code of the image without unwind information, is a return address behind no call: of a

@@ -6,8 +6,8 @@
  *                                            ├ unwind_index: address -> image (sorted array)
  *                                            ├ image's compiled table (table.h), if there is one
  *                                            ├ else its .eh_frame, interpreted in place (cfi.h)
- *                                            └ no CFI at all: the table's rows from code, heuristics;
- *                                              frame marked KEY_GUESSED
+ *                                            └ no CFI at all: the table's rows from code, what the code
+ *                                              does before it returns, heuristics; frame marked KEY_GUESSED
  *
  * Context: _as functions run in signal handlers; each unwind_thread is used by one thread only.
  * Ownership: the caller owns all memory; nothing is allocated. */
