@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -13,6 +14,7 @@
 #include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/syscall_layout.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
 #include "runtime/trigger/trigger.h"
@@ -89,6 +91,11 @@ EXPORT int prctl(int option, ...)
         sandbox_begins();
     return result;
 }
+
+/* libc's own syscall(), to which interpose/syscall.S goes on. */
+extern struct real_place syscall_place;
+struct real_place syscall_place REAL_PLACE = {"syscall", NULL};
+_Static_assert(offsetof(struct real_place, found) == SYSCALL_PLACE_FOUND, "read by interpose/syscall.S");
 
 /* What interpose/syscall.S hands on; with privileges it can be the first that is seen of a sandbox. */
 long seccomp_by_number(long number, long operation, long flags, long filter);

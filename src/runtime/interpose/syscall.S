@@ -1,14 +1,18 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
  * left pending for the new image; for those that enter a sandbox (libseccomp): process.c; and for those that set a signal's action
- * (Chromium, between fork and exec): signals.c. All others are made here, just as libc makes them, without a frame: the child of a
- * vfork returns into its caller's. */
+ * (Chromium, between fork and exec): signals.c. All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want
+ * them to be made, and before that has been looked for (process.c) here, just as libc makes them. Both without a frame: the child of
+ * a vfork returns into its caller's. */
 #include <sys/syscall.h>
+
+#include "runtime/interpose/syscall_layout.h"
 
         .text
         .globl syscall
         .type syscall, @function
         .hidden exec_by_number
         .hidden call_failed
+        .hidden syscall_place
         .hidden seccomp_by_number
         .hidden sigaction_by_number
 syscall:
@@ -22,6 +26,11 @@ syscall:
         je seccomp_by_number
         cmpq $SYS_rt_sigaction, %rdi
         je sigaction_by_number
+        movq syscall_place+SYSCALL_PLACE_FOUND(%rip), %r11
+        testq %r11, %r11
+        jz 2f
+        jmpq *%r11
+2:
         movq %rdi, %rax
         movq %rsi, %rdi
         movq %rdx, %rsi

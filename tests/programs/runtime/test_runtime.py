@@ -552,7 +552,7 @@ def time_to_first_sample(file):
 
 def forbids():
     """A sample would end, or stop for ever, who has asked the kernel for these; what is asked for by number is what is done."""
-    for what in ("traced", "clock", "calls", "actions"):
+    for what in ("traced", "clock", "calls", "elsewhere", "actions"):
         for options in ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
                         ("--exact", "--tool", "null"), ("-e", "malloc=1"), ("-e", "write=1"), ("-e", "lock-wait=1")):
             Recording([target("forbids"), what], options)

@@ -3,9 +3,11 @@
  *      forbids traced      its parent is to trace it: every signal stops it
  *      forbids clock       rdtsc faults
  *      forbids calls       system calls are signals, wherever they are made
+ *      forbids elsewhere   system calls are signals that are not made in libc; makes some by libc's syscall()
  *      forbids refused [privileges]  all of the above, which the kernel is to refuse; then works in a thread and in a child, too.
  *                             Before that it may give up new privileges, as one does before a sandbox
  *      forbids actions     children set every signal's action to the default by number, work, and execute true */
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -38,6 +40,34 @@ static void work(void)
 {
     for (volatile unsigned i = 0; i < 50000000; i++)
         ;
+}
+
+static int text_of_libc(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    for (int i = 0; strstr(info->dlpi_name, "libc.so") && i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_flags & PF_X) {
+            ((unsigned long *)found)[0] = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            ((unsigned long *)found)[1] = info->dlpi_phdr[i].p_memsz;
+            return 1;
+        }
+    return 0;
+}
+
+static int elsewhere(void)
+{
+    unsigned long text[2] = {0};
+    if (!dl_iterate_phdr(text_of_libc, text))
+        return -1;
+    signal(SIGSYS, call_comes);
+    if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, text[0], text[1], &selector))
+        return -2;
+    int pid = getpid(), wrong = 0;
+    for (int i = 0; i < 10; i++) {
+        selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+        wrong += syscall(SYS_getpid) != pid || syscall(SYS_close, -1) != -1;
+    }
+    return wrong;
 }
 
 static int actions(void)
@@ -99,6 +129,8 @@ int main(int argc, char **argv)
         signal(SIGSYS, call_comes);
         failed = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector);
         selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+    } else if (!strcmp(what, "elsewhere")) {
+        failed = elsewhere();
     } else if (!strcmp(what, "refused")) {
         failed = refused(argc > 2);
     } else {
