@@ -108,6 +108,19 @@ static void put_sandbox(struct buf *b, const struct profile *p)
     buf_puts(b, "\n");
 }
 
+/* Of a profile that is not empty, how much more there was. */
+static void put_unseen(struct buf *b, const struct profile *p)
+{
+    const struct profile_left_out out = profile_left_out(p);
+    if (!out.threads && !out.processes && !out.silenced)
+        return;
+    buf_puts(b, "penumbra: not recorded, as it was made in a sandbox (seccomp, no_new_privs), or a sample there could end the program: ");
+    put_count(b, out.threads + out.silenced, "thread", "threads");
+    buf_puts(b, " and ");
+    put_count(b, out.processes, "process", "processes");
+    buf_puts(b, ", with all that these began\n");
+}
+
 /* Why a profile is empty, as far as it can be known. */
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
@@ -260,6 +273,8 @@ static void say(const struct record_result *r, const struct profile *p)
         put_reason(&b, p, &t);
     else if (unarmed(p, false))
         put_unarmed(&b, p, "penumbra: ");
+    if (t.taken && !is_exact(p))
+        put_unseen(&b, p);
     put_stops(&b, p, "penumbra: ");
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");

@@ -314,6 +314,8 @@ def sandbox():
     expect([p.get("sandbox") for p in processes] == [{"threads": 1, "processes": 1}], f"entered: {processes}")
     text = run([PENUMBRA, "report", entered.file]).stdout.decode()
     expect("1 thread and 1 process that were made there are not in this profile" in text, text)
+    said = run([PENUMBRA, "record", "-o", os.devnull, target("locked_in"), "enter"]).stderr.decode()
+    expect("not recorded, as it was made in a sandbox" in said and "1 thread and 1 process, with all" in said, said)
     whole = Recording([target("locked_in")], ("--exact", "--tool", "blocks")).report
     expect(whole["stopped"]["sandbox"] == 0 and whole["instructions"] > 400000000, f"whole: {whole['instructions']}")
 

@@ -1,5 +1,5 @@
 /* Works in a thread and in a child, after it has asked whether there are seccomp filters (as Firefox does), or, with an
- * argument, after it has given up new privileges, as one does before a sandbox. */
+ * argument, after it has worked and given up new privileges, as one does before a sandbox. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -29,6 +29,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     int status;
     (void)argv;
+    if (argc > 1)
+        work(&result);
     if (argc > 1 ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : asks())
         return 1;
     if (pthread_create(&thread, NULL, work, &result) || pthread_join(thread, NULL))
