@@ -49,7 +49,8 @@
     X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
     X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")                \
     X(STOP_BUSY, "busy", "another thread was looking at what code had changed")                     \
-    X(STOP_NO_MAPS, "no-maps", "/proc/self/maps could not be read, which says what may be executed")
+    X(STOP_NO_MAPS, "no-maps", "/proc/self/maps could not be read, which says what may be executed")  \
+    X(STOP_LONG_STRING, "long-string", "a string instruction that has long to go, and signals would wait for it")
 
 /* Why a program that a recorded one executed is not recorded. */
 #define UNFOLLOWED_REASONS(X)                                                                      \

@@ -290,6 +290,34 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
     return t->burst.engine;
 }
 
+/* Whether the next instruction, which is in an image and so can be read, moves or fills so many elements that all signals would wait for
+ * long: natively they interrupt it. Only these repeat as often as rcx says. */
+static bool string_is_long(const greg_t *r)
+{
+    enum { LONG = 1 << 16, PREFIXES = 14 };
+    const uint8_t *code = (const uint8_t *)r[REG_RIP];
+    bool repeats = false;
+    if ((uint64_t)r[REG_RCX] <= LONG)
+        return false;
+    for (unsigned i = 0; i < PREFIXES; i++)
+        switch (code[i]) {
+        case 0xf2:
+        case 0xf3:
+            repeats = true;
+            break;
+        case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0x66: case 0x67:
+            break;
+        case 0xa4: case 0xa5: /* movs */
+        case 0xaa: case 0xab: /* stos */
+        case 0xac: case 0xad: /* lods */
+            return repeats;
+        default:
+            if ((code[i] & 0xf0) != 0x40) /* REX */
+                return false;
+        }
+    return false;
+}
+
 /* STOP_COUNT: none. */
 static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext_t *u)
 {
@@ -310,6 +338,8 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
         unwind_index_find_as(images_current_as(), (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
     if (image && image->hidden)
         return STOP_OWN_CODE;
+    if (image && string_is_long(u->uc_mcontext.gregs))
+        return STOP_LONG_STRING;
     return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
 }
 

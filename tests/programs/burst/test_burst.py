@@ -32,6 +32,15 @@ def faults():
     expect(not recording.report["stopped"].get("gs-in-use"), "the program does not use GS")
 
 
+def fills():
+    """The rest of a string instruction that has long to go is not executed with all signals blocked, as a burst's first one."""
+    for tool in ("values", "blocks"):
+        report = record([target("burst_fills"), "30"], tool=tool, length="100", rate="997").report
+        stopped, late, taken = report["stopped"], report["dropped"].get("late", 0), sum(report["stopped"].values())
+        expect(stopped.get("long-string", 0) > 10, f"{tool}: {stopped}")
+        expect(late < 0.2 * (taken + late), f"{tool}: {late} samples came too late, {taken} in time")
+
+
 def pairs():
     """More call sites than the engine looks up: their returns are kept with the thread (engine/pairs.h)."""
     had_bursts(record([target("burst_pairs"), "300"], tool="null", length="100000..300000", rate="2000"))
