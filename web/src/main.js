@@ -94,6 +94,24 @@ function showCoverage(coverage) {
   addWarning(`Samples stand for ${share} of the CPU time, ${all}${parts.length ? `: ${parts.join("; ")}` : ""}.`);
 }
 
+// Stacks that may be wrong, and what is in none.
+function showGaps(data, samples) {
+  const guessed = data.guessed || 0;
+  if (guessed > WORTH_A_WARNING * samples)
+    addWarning(
+      `${format.percent(guessed, samples)} of the stacks have a guessed frame (code without unwind information): ` +
+        `callers beyond it may be wrong.`,
+    );
+  const left = (data.processes || []).map((process) => process.sandbox).filter((sandbox) => sandbox);
+  const threads = left.reduce((sum, sandbox) => sum + sandbox.threads, 0);
+  const processes = left.reduce((sum, sandbox) => sum + sandbox.processes, 0);
+  if (threads || processes)
+    addWarning(
+      `Made in a sandbox (seccomp, no_new_privs), and not in this profile: threads: ${format.count(threads)}, ` +
+        `processes: ${format.count(processes)}.`,
+    );
+}
+
 function showHeader(data) {
   const weight = data.samples || 0;
   const samples = data.taken ?? weight;
@@ -133,6 +151,7 @@ function showHeader(data) {
       `${format.percent(truncated, weight)} of the stacks are incomplete: they are under ` +
         `the frame [truncated], not under the function that they came from.`,
     );
+  showGaps(data, samples);
   for (const list of [data.notes, data.warnings])
     for (const line of Array.isArray(list) ? list : (list || "").split("\n"))
       if (line !== "") addWarning(line, "remark");

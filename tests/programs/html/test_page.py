@@ -59,6 +59,8 @@ def test_first_look(b, pages):
     settle(b, "bt_find_func", 4210 / 8416)
     assert text(b, "title") == "x</title><script>alert(1)</script>&amp;z"
     assert "3.84%" in text(b, "#warnings") and "2.85%" in text(b, "#warnings")
+    assert "20.0% of the stacks have a guessed frame" in text(b, "#warnings"), text(b, "#warnings")
+    assert "threads: 3, processes: 7." in text(b, "#warnings"), text(b, "#warnings")
     assert text(b, "#command") == "xz -T2 -9 --keep 'big file.tar'"
     assert "8,416" in text(b, "#facts")
     assert "std::sort<…>(int&&)" in names(b)
