@@ -50,9 +50,9 @@ _Static_assert(sizeof(struct block) == 48, "dense");
 
 /* block.tail of a whole block with hooks that does not look at the budget (engine_config.late). */
 enum { BLOCK_LATE = UINT16_MAX };
-/* block.tail of a whole block without hooks that is entered only through the gate of the block of tail 0 (hook_gate_as), which has
- * counted the budget down. */
-enum { BLOCK_PLAIN = UINT16_MAX - 1 };
+/* block.tail of a whole block with hooks that is entered only through the gate of the block of tail 0 (hook_gate_as), which has
+ * counted the budget down, and has no others. */
+enum { BLOCK_OBSERVED = UINT16_MAX - 1 };
 
 enum exit_kind {
     EXIT_LINK,    /* to `target`, which may be linked */
@@ -61,7 +61,8 @@ enum exit_kind {
     EXIT_TAIL,    /* the budget is used up, before `target` */
     EXIT_BUDGET,  /* not enough is left for the block at `target` */
     EXIT_RING,    /* the ring is full, before the block at `target` */
-    EXIT_PLAIN,   /* a link to the plain block at `target` */
+    EXIT_OBSERVED, /* a link to the observed block at `target`, behind a gate */
+    EXIT_GATE,     /* none: the one after EXIT_OBSERVED, whose `target` is the gate's argument */
 };
 
 struct exit {
@@ -74,7 +75,7 @@ struct exit {
     uint32_t next;       /* in that list of incoming exits */
 };
 _Static_assert(sizeof(struct exit) == 24, "dense");
-_Static_assert(EXIT_PLAIN < 8, "three bits");
+_Static_assert(EXIT_GATE < 8, "three bits");
 
 enum span_kind {
     SPAN_COPY,    /* boundaries at the program's: copied bytes, one for one */
@@ -131,7 +132,7 @@ void blocks_prefetch(const struct blocks *b, uint64_t pc);
 /* New records will be written soon. */
 void blocks_prefetch_end(const struct blocks *b);
 
-/* The live block of `tail` instructions (0: whole; BLOCK_LATE; BLOCK_PLAIN) at pc, or NULL. */
+/* The live block of `tail` instructions (0: whole; BLOCK_LATE; BLOCK_OBSERVED) at pc, or NULL. */
 struct block *block_find_as(const struct blocks *b, uint64_t pc, uint32_t tail);
 
 /* Makes a complete record findable. */

@@ -36,8 +36,15 @@ static struct block *block_of_tail_as(struct engine_thread *t, uint32_t tail, en
 {
     struct block *block = block_find_as(&t->engine->blocks, t->rip, tail);
     struct request request = { .tail = tail, .limit = tail == BLOCK_LATE ? reach(t) : tail, .spare = UINT32_MAX };
-    if (tail == BLOCK_PLAIN)
-        request.limit = BLOCK_INSNS;
+    return block ? block : block_make_as(t, request, why);
+}
+
+/* The block at t->rip behind the gate that the exit leaves by, found or made. */
+static struct block *block_observed_as(struct engine_thread *t, uint32_t exit, enum stop_reason *why)
+{
+    struct engine *e = t->engine;
+    struct block *block = block_find_as(&e->blocks, t->rip, BLOCK_OBSERVED);
+    struct request request = { .tail = BLOCK_OBSERVED, .gate = link_gate(e, exit), .limit = BLOCK_INSNS, .spare = UINT32_MAX };
     return block ? block : block_make_as(t, request, why);
 }
 
@@ -185,14 +192,16 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
     enum stop_reason why = STOP_COUNT;
     engine_lock_as(e);
     uint32_t tail = link_tail(e, exit);
-    struct block *block = tail ? block_of_tail_as(t, tail, &why) : block_need_as(t, false, &why);
+    struct block *block = tail == BLOCK_OBSERVED ? block_observed_as(t, exit, &why)
+                          : tail                 ? block_of_tail_as(t, tail, &why)
+                                                 : block_need_as(t, false, &why);
     if (block && block->tail == tail && !exit_at(&e->blocks, exit)->linked)
         link_set_as(e, exit, block);
     engine_unlock_as(e);
     if (block)
         return enter_as(t, block);
     /* Behind a gate the block has been counted. */
-    return go_on_as(t, tail == BLOCK_PLAIN ? stop_as(t, why) : ENGINE_CONTINUE);
+    return go_on_as(t, tail == BLOCK_OBSERVED ? stop_as(t, why) : ENGINE_CONTINUE);
 }
 
 /* The budget does not suffice for the block, which has counted itself already: what is left of it runs in
@@ -235,7 +244,7 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
 {
     switch ((enum exit_kind)exit->kind) {
     case EXIT_LINK:
-    case EXIT_PLAIN:
+    case EXIT_OBSERVED:
         return follow_as(t, number);
     case EXIT_STALE:
         return remake_as(t, exit->block);
@@ -250,6 +259,7 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
             return go_on_as(t, stop_as(t, STOP_BUDGET));
         break;
     case EXIT_SYSCALL:
+    case EXIT_GATE:
         break;
     }
     return go_on_as(t, ENGINE_CONTINUE);

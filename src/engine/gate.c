@@ -1,11 +1,10 @@
 /* Deciding in line whether an execution of a block is observed (hook.h, hook_gate_as). What is looked at is the second word
  * of a counter, the thread's own.
  *
+ * gate:
  *      dec   dword gs:[left]           where the flags are dead
- *      jns   plain
- *      add   byte gs:[asked], 1
- *      jc    call                      ; cold: the call, jmp on
- *  on:
+ *      js    look
+ *  on: the block without hooks
  *
  *      mov   gs:[slot_hook], rcx       elsewhere; unless rcx is dead
  *      mov   ecx, gs:[left]
@@ -13,16 +12,20 @@
  *      mov   gs:[left], ecx
  *      movzx ecx, byte gs:[left + 3]   ; the sign: not 0 below a few million
  *      jrcxz 1f
- *      movzx ecx, word gs:[asked]
- *      lea   ecx, [rcx + 1]
- *      mov   word gs:[asked], cx
- *      movzx ecx, byte gs:[asked + 1]  ; the carry
- *      jrcxz 2f
- *      jmp   call
+ *      jmp   look
  *   1: mov   rcx, gs:[slot_hook]
- *      jmp   plain
- *   2: mov   rcx, gs:[slot_hook]
  *  on:
+ *
+ * look, which is cold:
+ *
+ *      sub   byte gs:[asked], 1        ; movzx ecx, word gs:[asked]
+ *      jnc   2f                        ; lea   ecx, [rcx - 1]
+ *                                      ; mov   word gs:[asked], cx
+ *                                      ; movzx ecx, byte gs:[asked + 1], the borrow
+ *                                      ; jrcxz 2f
+ *                                      ; mov   rcx, gs:[slot_hook]
+ *      the call, jmp gate
+ *   2: jmp   observed                  ; mov   rcx, gs:[slot_hook], first
  *
  * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
 #include <stddef.h>
@@ -31,14 +34,14 @@
 #include "engine/link.h"
 #include "engine/translate.h"
 
-enum { COLD = 68, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
+enum { COLD = 72, COLD_FLAGS = 108 /* they are live */, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
 
 _Static_assert(offsetof(struct counts_gate, left) == LEFT && offsetof(struct counts_gate, asked) == ASKED, "as emitted");
 
-static struct emit cold_begin(struct engine *e)
+static struct emit cold_begin(struct engine *e, uint32_t size)
 {
-    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, COLD, 1));
-    return (struct emit){ .at = at, .end = at + COLD + EMIT_LONGEST };
+    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
+    return (struct emit){ .at = at, .end = at + size + EMIT_LONGEST };
 }
 
 /* rcx = 0 unless it is below 0 then. */
@@ -50,11 +53,11 @@ static void take_without_flags(struct emit *to, struct emit_mem left)
     emit_movzx_rm(to, 1, X86_RCX, emit_gs(left.disp + SIGN_BYTE));
 }
 
-/* rcx = 0 unless it is no byte then. */
-static void add_without_flags(struct emit *to, struct emit_mem asked)
+/* rcx = 0 unless it was 0. */
+static void ask_without_flags(struct emit *to, struct emit_mem asked)
 {
     emit_movzx_rm(to, 2, X86_RCX, asked);
-    emit_lea(to, 4, X86_RCX, emit_at(X86_RCX, 1));
+    emit_lea(to, 4, X86_RCX, emit_at(X86_RCX, -1));
     emit_mov_mr(to, 2, asked, X86_RCX);
     emit_movzx_rm(to, 1, X86_RCX, emit_gs(asked.disp + 1));
 }
@@ -65,37 +68,44 @@ static void restore(struct emit *to, bool spill)
         emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_SLOT_HOOK));
 }
 
-static void emit_without_flags(struct translation *x, struct emit *cold, struct emit_mem left, struct emit_mem asked, bool spill)
+/* Where it is not passed over. */
+static void look_emit(struct translation *x, struct emit *cold, const struct hook *hook, struct emit_mem asked, uint64_t gate,
+                      bool flags, bool spill)
 {
-    struct emit *to = &x->hot;
-    if (spill)
-        emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
-    take_without_flags(to, left);
-    uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
-    add_without_flags(to, asked);
-    uint8_t *observed = emit_jump8(to, EMIT_JRCXZ8);
-    emit_jmp(to, emit_here(cold));
-    emit_bind8(to, passed);
-    restore(to, spill);
-    link_plain_emit_as(x->e, to, x->number, LINK_ALWAYS);
-    emit_bind8(to, observed);
-    restore(to, spill);
+    uint8_t *observed;
+    if (flags) {
+        ask_without_flags(cold, asked);
+        observed = emit_jump8(cold, EMIT_JRCXZ8);
+    } else {
+        emit_alu_mi(cold, EMIT_SUB, 1, asked, 1);
+        observed = emit_jump8(cold, EMIT_JCC8 | EMIT_NB);
+    }
     restore(cold, spill);
+    hook_call_emit(x->e, cold, hook, false, 0);
+    emit_jmp(cold, gate);
+    emit_bind8(cold, observed);
+    restore(cold, spill);
+    link_observed_emit_as(x->e, cold, x->number, hook->argument);
 }
 
 void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct live live)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e);
+    bool flags = live.flags & X86_STATUS_FLAGS, spill = flags && live.registers >> X86_RCX & 1;
+    struct emit *to = &x->hot, cold = cold_begin(x->e, flags ? COLD_FLAGS : COLD);
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     struct emit_mem left = emit_gs(at + LEFT), asked = emit_gs(at + ASKED);
-    if (live.flags & X86_STATUS_FLAGS) {
-        emit_without_flags(x, &cold, left, asked, live.registers >> X86_RCX & 1);
-    } else {
+    uint64_t gate = emit_here(to), look = emit_here(&cold);
+    if (!flags) {
         emit_dec_m(to, 4, left);
-        link_plain_emit_as(x->e, to, x->number, EMIT_NS);
-        emit_alu_mi(to, EMIT_ADD, 1, asked, 1);
-        emit_jcc(to, EMIT_B, emit_here(&cold));
+        emit_jcc(to, EMIT_S, look);
+    } else {
+        if (spill)
+            emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
+        take_without_flags(to, left);
+        uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
+        emit_jmp(to, look);
+        emit_bind8(to, passed);
+        restore(to, spill);
     }
-    hook_call_emit(x->e, &cold, hook, false, 0);
-    emit_jmp(&cold, emit_here(to));
+    look_emit(x, &cold, hook, asked, gate, flags, spill);
 }

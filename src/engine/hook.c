@@ -315,7 +315,7 @@ uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)
 static bool gate_possible(const struct translation *x)
 {
     const struct engine_config *c = &x->e->config;
-    return c->budget && c->shared && !c->late && !x->tail && x->range.trust == TRUST_FIXED;
+    return c->budget && c->shared && !c->late && !x->tail && !x->observed && x->range.trust == TRUST_FIXED;
 }
 
 bool hooks_ask_as(struct translation *x)
@@ -330,7 +330,7 @@ bool hooks_ask_as(struct translation *x)
         h->first[i] = h->last[i] = 0;
     struct hook_block block = {
         .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
-        .number = e->blocks.used, .gate = gate_possible(x), .insns = e->insns, .code = e->code,
+        .number = e->blocks.used, .gate = gate_possible(x), .observed = x->observed, .gated = x->gate, .insns = e->insns, .code = e->code,
     };
     x->looks = e->rings && ring_needs_look(&block);
     e->config.tool->block(e->config.tool_data, &block, h);

@@ -55,6 +55,8 @@ struct hook_block {
     enum block_end end;
     uint32_t number;  /* of the block: dense, from 1 */
     bool gate;        /* it can have one (hook_gate_as): a run that may see only a part, of code that stays as it is */
+    bool observed;    /* it is asked about again: what is behind the gate that it has been given, with the argument `gated` */
+    uint64_t gated;
     const struct x86_insn *insns;
     const uint8_t *const *code; /* the bytes of each, not where the program has them */
 };
@@ -107,10 +109,11 @@ static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t wi
 {
     return id | (uint64_t)reg << HOOK_LEAD_REGISTER | (uint64_t)width << HOOK_LEAD_WIDTH;
 }
-/* For tools with TOOL_LEADS, as the last hook at HOOK_ENTRY of a block that can have it: one is taken off `left` of the
- * thread's gate (struct counts_gate) of the id that the argument begins with; if it is not below 0 then, the block is
- * executed without any other hook. Else one is added to `asked`, and if that was 255, the function is called, which sets it
- * anew. */
+/* For tools with TOOL_LEADS, as the last hook at HOOK_ENTRY of a block that can have it, which gets no others but those before it:
+ * one is taken off `left` of the thread's gate (struct counts_gate) of the id that the argument begins with; if it is not
+ * below 0 then, the block is executed without hooks. Else one is taken off `asked`, and if that was 0, the function is called, which
+ * sets both anew, and the gate is looked at once more: so the first time, since all is 0. Else the block is executed
+ * with the hooks that the tool asks for when it is asked about the block again: when this happens first. */
 bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument);
 /* At an indirect end, for tools with TOOL_TARGETS: adds to the counter that the thread remembers for this end and
  * target. Where it remembers none, `miss` is called as by hook_call_as, which counts this time itself and may say

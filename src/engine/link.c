@@ -64,7 +64,7 @@ uint32_t link_tail(const struct engine *e, uint32_t exit)
 {
     const struct exit *x = exit_at(&e->blocks, exit);
     bool late = block_at(&e->blocks, x->block)->tail == BLOCK_LATE;
-    return x->kind == EXIT_PLAIN ? BLOCK_PLAIN : late ? BLOCK_LATE : 0;
+    return x->kind == EXIT_OBSERVED ? BLOCK_OBSERVED : late ? BLOCK_LATE : 0;
 }
 
 /* The jump of a new exit. */
@@ -90,10 +90,17 @@ uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigne
     return jump_emit_as(e, to, exit_make_as(e, block, EXIT_LINK, target), condition);
 }
 
-uint32_t link_plain_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition)
+void link_observed_emit_as(struct engine *e, struct emit *to, uint32_t block, uint64_t argument)
 {
     uint64_t pc = block_at(&e->blocks, block)->pc;
-    return jump_emit_as(e, to, exit_make_as(e, block, EXIT_PLAIN, pc), condition);
+    uint32_t exit = exit_make_as(e, block, EXIT_OBSERVED, pc);
+    exit_make_as(e, block, EXIT_GATE, argument);
+    jump_emit_as(e, to, exit, LINK_ALWAYS);
+}
+
+uint64_t link_gate(const struct engine *e, uint32_t exit)
+{
+    return exit_at(&e->blocks, exit + 1)->target;
 }
 
 static void unlink_one_as(struct engine *e, uint32_t number)

@@ -26,10 +26,12 @@ enum { LINK_ALWAYS = 16 };
 uint32_t link_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition,
                       uint64_t target);
 
-/* The same through the block's gate, to the plain block at its own place. */
-uint32_t link_plain_emit_as(struct engine *e, struct emit *to, uint32_t block, unsigned condition);
+/* The same, always, through the block's gate of that argument, to the observed block at its own place. */
+void link_observed_emit_as(struct engine *e, struct emit *to, uint32_t block, uint64_t argument);
+/* The gate's argument, of an EXIT_OBSERVED. */
+uint64_t link_gate(const struct engine *e, uint32_t exit);
 
-/* Which blocks the exit leads to (block_find_as): BLOCK_PLAIN through a gate, BLOCK_LATE from a block that is late, else 0. */
+/* Which blocks the exit leads to (block_find_as): BLOCK_OBSERVED through a gate, BLOCK_LATE from a block that is late, else 0. */
 uint32_t link_tail(const struct engine *e, uint32_t exit);
 
 /* Points the exit at the block: the record, and the code where it has any. */

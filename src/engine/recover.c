@@ -173,7 +173,7 @@ bool engine_progress_as(struct engine_thread *t, const greg_t *gregs, struct eng
         return false;
     if (e->steals)
         stolen_arrive(t, (uint64_t)gregs[REG_R15]);
-    bool whole = !block->tail || block->tail == BLOCK_PLAIN;
+    bool whole = !block->tail || block->tail == BLOCK_OBSERVED;
     out->total = block->tail == BLOCK_LATE ? 1 : whole ? block->count : 0;
     out->done = block->tail == BLOCK_LATE
                     ? 0

@@ -312,7 +312,7 @@ static void block_code_as(struct translation *x, bool checked)
         prologue_check_as(x);
     if (tool && x->looks)
         prologue_ring_as(x, e->live[0].flags);
-    if (e->config.budget && !x->tail && !x->late && !x->plain && !loose_in_ring(e))
+    if (e->config.budget && !x->tail && !x->late && !x->observed && !loose_in_ring(e))
         prologue_budget_as(x);
     if (tool)
         hooks_emit_as(x, HOOK_ENTRY, 0, e->live[0]);
@@ -334,7 +334,7 @@ static uint64_t block_emit_as(struct translation *x, uint32_t before)
     *x->block = (struct block){
         .pc = x->pc, .body = cache_offset(&e->cache, x->hot.at), .first_span = b->spans_used,
         .size = (uint16_t)(x->next - x->pc), .count = (uint8_t)x->count,
-        .tail = x->late ? BLOCK_LATE : x->plain ? BLOCK_PLAIN : x->tail ? (uint16_t)x->limit : 0,
+        .tail = x->late ? BLOCK_LATE : x->observed ? BLOCK_OBSERVED : x->tail ? (uint16_t)x->limit : 0,
         .flags = (uint8_t)((before ? BLOCK_LAID : 0) | (checked ? BLOCK_CHECKED : 0)),
     };
     x->mark = x->hot.at;
@@ -405,7 +405,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
             cut(x);
     }
     x->why = STOP_COUNTERS_FULL;
-    x->hooked = e->config.tool && e->config.tool->block && !x->plain && (x->late || !e->config.late);
+    x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
     for (uint32_t i = 0; (x->hooked || e->steals) && i < x->count; i++)
         x86_uses_as(&e->insns[i], e->code[i]);
     return !x->hooked || hooks_ask_as(x);
@@ -421,7 +421,7 @@ static bool reached(const struct translation *x, uint64_t pc)
  * trusted is not translated before it runs: it may not have been written yet. */
 static bool ahead_as(struct translation *x, uint64_t pc, uint32_t made)
 {
-    return made < TRANSLATE_AHEAD && !x->tail && !x->late && !x->plain && x->range.trust == TRUST_FIXED && reached(x, pc) &&
+    return made < TRANSLATE_AHEAD && !x->tail && !x->late && !x->observed && x->range.trust == TRUST_FIXED && reached(x, pc) &&
            !block_find_as(&x->e->blocks, pc, 0) && consider_as(x, pc) &&
            x->range.trust == TRUST_FIXED;
 }
@@ -511,8 +511,9 @@ static void translation_begin(struct translation *x, struct engine *e, const str
     x->count = 0;
     x->end = END_FALL;
     x->late = request->tail == BLOCK_LATE;
-    x->plain = request->tail == BLOCK_PLAIN;
-    x->tail = request->tail && !x->late && !x->plain;
+    x->observed = request->tail == BLOCK_OBSERVED;
+    x->gate = request->gate;
+    x->tail = request->tail && !x->late && !x->observed;
     x->limit = request->limit;
     x->spare = request->spare;
     x->brief = request->spare < BRIEF || e->config.late;
@@ -550,7 +551,7 @@ struct block *translate_as(struct engine *e, struct request request, enum stop_r
     uint32_t first = chain_make_as(&x, request.entry && !x.late && !x.tail);
     if (!first)
         return NULL;
-    x.plain = false;
+    x.observed = false;
     for (uint32_t i = 0; i < x.returns_count; i++)
         if (!block_find_as(&e->blocks, x.returns[i], 0) && consider_as(&x, x.returns[i]) &&
             x.range.trust == TRUST_FIXED)

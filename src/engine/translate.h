@@ -26,7 +26,8 @@ struct translation {
     bool hooked;          /* the tool has been asked about this block */
     bool looks;           /* it looks whether the ring is full */
     bool tail;            /* `limit` instructions and no more: then the budget is used up */
-    bool plain;           /* BLOCK_PLAIN: without hooks, and nothing in front */
+    bool observed;        /* BLOCK_OBSERVED: nothing in front */
+    uint64_t gate;        /* the gate's argument then */
     bool late;            /* BLOCK_LATE: with hooks; the other blocks of such an engine have none */
     enum stop_reason why; /* count is 0: why not even one instruction can be translated */
     /* Where calls that have been written return to. */
@@ -74,7 +75,8 @@ void push_address_as(struct engine *e, struct emit *to, uint64_t address);
 struct request {
     uint64_t pc;
     uint64_t stop_at; /* no block begins there or crosses it; 0: none */
-    uint32_t tail;    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE, BLOCK_PLAIN */
+    uint32_t tail;    /* not 0: only so many instructions, which use the budget up; or BLOCK_LATE, BLOCK_OBSERVED */
+    uint64_t gate;    /* BLOCK_OBSERVED: the argument of the gate in front of it */
     bool entry;       /* the block gets an indirect entry, unless it is late */
     uint32_t limit;   /* instructions that are decoded at most */
     uint32_t spare;   /* a block of more instructions is made as BLOCK_LATE, or (not engine_config.late) as a tail of so

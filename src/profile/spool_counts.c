@@ -373,7 +373,7 @@ static bool get_result(struct reader *q, uint32_t id, const struct spool_thing *
     const uint8_t *chunk = id / ROWS_CHUNK < ROWS_CHUNKS ? q->rows->chunks[id / ROWS_CHUNK] : NULL;
     const struct result_front *front = chunk ? (const void *)(chunk + id % ROWS_CHUNK * sizeof *front) : &no_front;
     const struct spool_result *row = chunk ? (const void *)(chunk + rows_offset(RESULT_LAYOUT, id)) : &none;
-    bool ok = result_copy(&result, lead, front, row);
+    bool ok = result_copy(&result, lead, front, row, q->gated);
     if (ok && result.list.observed)
         result.list.observed = q->gated > result.list.observed ? q->gated : result.list.observed;
     if (ok && result.list.observed <= COUNTER_MAX)

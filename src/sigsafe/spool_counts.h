@@ -158,11 +158,11 @@ struct counts_lead {
 _Static_assert(sizeof(struct counts_lead) == COUNTS_WORDS_MAX * sizeof(uint64_t), "two words");
 
 /* Such a counter of a block, of tools that need not observe all executions (hook_gate_as). */
-enum { COUNTS_GATE_MOST = 1 << 24, COUNTS_ASKED = 256 };
+enum { COUNTS_GATE_MOST = 1 << 24 };
 struct counts_gate {
     uint64_t count;
     int32_t left;   /* executions that are passed over before the next one that is observed: below COUNTS_GATE_MOST */
-    uint16_t asked; /* one is added for each that is observed; the tool is asked when it would be COUNTS_ASKED */
+    uint16_t asked; /* so many are observed before the tool is asked; below 256 */
     uint16_t steps; /* the tool's own */
 };
 _Static_assert(sizeof(struct counts_gate) == sizeof(struct counts_lead), "two words");

@@ -182,6 +182,7 @@ void result_draw_as(struct counts_lead *lead, struct result_front *front, struct
 void result_thin(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint32_t steps,
                  struct hotlist_random *r)
 {
+    steps -= RESULT_GATE_FIRST;
     uint64_t same = lead->left < 0 ? 0 - (uint64_t)lead->left : 0;
     bool all = keeps_all(row);
     if (lead->left > 0)
@@ -197,19 +198,16 @@ void result_thin(struct counts_lead *lead, struct result_front *front, struct sp
 
 bool result_gate_as(struct counts_gate *gate, struct hotlist_random *r)
 {
-    uint32_t steps = gate->steps;
+    uint32_t steps = gate->steps ? gate->steps : RESULT_GATE_FIRST;
     uint64_t kept = hotlist_keep_evenly(gate->count, steps, r), most = most_of(gate->count, RESULT_SAMPLED_MOST);
-    gate->asked = 0;
-    if (gate->count < RESULT_GATE_LEAST)
-        return false;
     if (kept > most)
         steps += steps_to_half(&kept, most);
     if (steps > RESULT_GATE_STEPS)
         steps = RESULT_GATE_STEPS;
-    bool thins = steps != gate->steps;
+    bool thins = gate->steps && steps != gate->steps;
     uint64_t gap = draw_gap(steps, r);
     gate->steps = (uint16_t)steps;
-    gate->asked = COUNTS_ASKED - 1;
+    gate->asked = 1;
     __atomic_store_n(&gate->left, gap < COUNTS_GATE_MOST ? (int32_t)gap : COUNTS_GATE_MOST - 1, __ATOMIC_RELEASE);
     return thins;
 }
@@ -245,7 +243,7 @@ static bool copy_rest(struct hotlist *list, uint32_t base, uint64_t same, uint64
 }
 
 bool result_copy(union result_list *to, struct counts_lead lead, const struct result_front *front,
-                 const struct spool_result *row)
+                 const struct spool_result *row, bool gated)
 {
     struct hotlist *list = &to->list;
     uint64_t gap = __atomic_load_n(&row->gap, __ATOMIC_RELAXED), same = lead.left < 0 ? 0 - (uint64_t)lead.left : 0;
@@ -260,5 +258,8 @@ bool result_copy(union result_list *to, struct counts_lead lead, const struct re
     /* `left` is stored first: it may be that of the next gap. */
     list->observed = __atomic_load_n(&row->seen, __ATOMIC_RELAXED) + (gap > left ? gap - left : 0);
     /* Killed while the last entry was on its way out: there is no room for another one. */
-    return list->count > HOTLIST_CONCISE_MAX || copy_rest(list, base, same, lead.bits, front);
+    if (list->count <= HOTLIST_CONCISE_MAX && !copy_rest(list, base, same, lead.bits, front))
+        return false;
+    list->steps += gated ? RESULT_GATE_FIRST : 0;
+    return true;
 }

@@ -58,7 +58,8 @@ _Static_assert(sizeof(struct result_front) == 128, "two cache lines");
 struct spool_result {
     uint64_t seen;
     uint64_t gap;   /* where lead.left began */
-    uint32_t base;  /* steps of p that are the gate's: it is 1 here while the list has no more */
+    uint32_t base;  /* steps of p that are the gate's: it is 1 here while the list has no more. Without those that a gate begins with, which
+                       are not in the list either: a row need not be written to before something is observed */
     uint32_t reserved;
     struct hotlist list; /* but for `observed`; one more entry than are kept, the more frequent ones rather first */
 };
@@ -99,23 +100,23 @@ enum { RESULT_LEAST = 128, RESULT_SHARE = 32, RESULT_SAMPLED_MOST = 1024 };
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     uint64_t most, struct hotlist_random *r);
 
-/* Of the block's counter. p is (15/16)^steps; 1 until the block was executed so often: */
-enum { RESULT_GATE_LEAST = 1024, RESULT_GATE_STEPS = 215 /* p is a millionth */ };
+/* Of the block's counter. p is (15/16)^steps, and at first an eighth: */
+enum { RESULT_GATE_FIRST = 32, RESULT_GATE_STEPS = 215 /* p is a millionth */ };
 
-/* An execution is about to be observed, and counted, and the gate is asked. True: rows are to be thinned to gate->steps
- * (result_thin), before anything else. */
+/* The gate is asked, at an execution that has been counted: how many are passed over from here on, it included, before the next one that
+ * is observed. True: rows are to be thinned to gate->steps (result_thin), before anything else. */
 bool result_gate_as(struct counts_gate *gate, struct hotlist_random *r);
 
 /* The row of a result of a block whose gate has so many steps now. */
 void result_thin(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint32_t steps,
                  struct hotlist_random *r);
 
-/* The row's hotlist as it stands for all that was seen; somebody may be writing to it. False: it is none. */
+/* The row's hotlist as it stands for all that was seen; somebody may be writing to it. gated: the block has a gate. False: it is none. */
 union result_list {
     struct hotlist list;
     uint64_t room[(sizeof(struct hotlist) + RESULT_ENTRIES_SIZE) / sizeof(uint64_t)];
 };
 bool result_copy(union result_list *to, struct counts_lead lead, const struct result_front *front,
-                 const struct spool_result *row);
+                 const struct spool_result *row, bool gated);
 
 #endif

@@ -149,22 +149,29 @@ struct asked {
     struct observed of[16];
     uint32_t unobserved[UNOBSERVED_COUNT]; /* instructions */
     uint32_t last; /* id that was made for a result */
+    bool made;     /* those behind `last` were, when it was asked first */
+    bool observes; /* hooks are asked for, not only ids */
+    bool torn;     /* somebody else made ids meanwhile: they do not follow one another */
 };
 
 static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsigned what, uint32_t same)
 {
     struct spool_thing thing = { .key = hook_key_as(a->hooks, pc), .kind = THING_RESULT, .bytes = (uint16_t)bytes,
                                  .instructions = (uint16_t)what, .to = same };
-    return a->last = hook_counter_make_as(a->hooks, &thing);
+    uint32_t next = a->last + 1, id = a->made ? next : hook_counter_make_as(a->hooks, &thing);
+    a->torn |= id != next;
+    return a->last = id;
 }
 
-/* Before an execution of the block is observed; the argument: its id, and how many ids behind it have results. */
+/* Which execution of the block is to be observed next; the argument: its id, and how many ids behind it have results. */
 static void gate_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct results *s = t->tool;
     uint32_t block = (uint32_t)argument, last = block + (uint32_t)(argument >> GATE_RESULTS);
     struct counts_gate *gate = hook_gate(t, block);
     (void)value;
+    gate->left = 0;
+    gate->asked = 1;
     if (!s || !s->store.record || !result_gate_as(gate, &s->random))
         return;
     for (uint32_t id = block + 1; id <= last; id++) {
@@ -187,6 +194,8 @@ static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const 
 {
     enum hook_point point = point_of(a, &index);
     uint64_t argument = hook_lead_argument(id, d->reg, d->width);
+    if (!a->observes)
+        return true;
     return d->high ? hook_call_as(a->hooks, point, index, high_as, argument)
                    : hook_lead_as(a->hooks, point, index, drawn_as, argument);
 }
@@ -254,7 +263,7 @@ static bool wide_hooks_as(struct asked *a, uint32_t index, const uint32_t ids[WI
                           unsigned words, unsigned width)
 {
     bool ok = true;
-    for (unsigned word = 0, count; ok && word < words; word += count) {
+    for (unsigned word = 0, count; a->observes && ok && word < words; word += count) {
         count = 1;
         if (word_in_line(w, word, width)) {
             ok = word_hook_as(a, index, ids[word], w, word, width);
@@ -309,31 +318,53 @@ static bool unobserved_as(struct asked *a)
     return true;
 }
 
-/* Behind all else that every execution is asked about. Of results in another piece of a window it is not known whose they are. */
-static bool gate_hook_as(struct asked *a, uint32_t block)
+/* The block's instructions, but for one that ends it by going somewhere. */
+static bool instructions_as(struct asked *a)
+{
+    const struct hook_block *block = a->block;
+    uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
+    uint64_t pc = block->pc;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < observed; i++) {
+        ok = general_as(a, i, pc) && wide_result_as(a, i, pc);
+        pc += block->insns[i].length;
+    }
+    if (observed < block->count)
+        end_note(a, observed);
+    return ok;
+}
+
+/* Its ids are made, and nothing is hooked: behind a gate, all else that every execution is asked about before it. Where there is no result, or
+ * it would not be known whose those of some ids are (in another piece of a window), each execution is observed. */
+static bool gated_as(struct asked *a, uint32_t block)
 {
     uint64_t count = a->last - block;
-    if (!a->block->gate || !count || a->last / COUNTS_PIECE != block / COUNTS_PIECE)
-        return true;
-    return hook_gate_as(a->hooks, gate_as, block | count << GATE_RESULTS);
+    struct asked again = { .block = a->block, .hooks = a->hooks, .last = block, .made = !a->torn, .observes = true };
+    if (count && !a->torn && a->last / COUNTS_PIECE == block / COUNTS_PIECE)
+        return hook_gate_as(a->hooks, gate_as, block | count << GATE_RESULTS);
+    return instructions_as(&again);
+}
+
+/* What is behind the gate, with the ids that there are. */
+static void observed_as(const struct hook_block *block, struct hooks *h)
+{
+    struct asked a = { .block = block, .hooks = h, .last = (uint32_t)block->gated, .made = true, .observes = true };
+    if (!instructions_as(&a))
+        hook_refuse_as(h);
 }
 
 static void block_as(void *data, const struct hook_block *block, struct hooks *h)
 {
     (void)data;
-    struct spool_thing thing = classify_block_as(h, block);
-    struct asked a = { .block = block, .hooks = h };
-    uint32_t id = a.last = hook_counter_make_as(h, &thing);
-    uint32_t observed = block->end == END_FALL || !block->count ? block->count : block->count - 1;
-    uint64_t pc = block->pc;
-    bool ok = id < COUNTS_IDS_MAX && hook_count_as(h, HOOK_ENTRY, 0, id, 1);
-    for (uint32_t i = 0; ok && i < observed; i++) {
-        ok = general_as(&a, i, pc) && wide_result_as(&a, i, pc);
-        pc += block->insns[i].length;
+    if (block->observed) {
+        observed_as(block, h);
+        return;
     }
-    if (observed < block->count)
-        end_note(&a, observed);
-    if (!ok || !unobserved_as(&a) || !gate_hook_as(&a, id))
+    struct spool_thing thing = classify_block_as(h, block);
+    struct asked a = { .block = block, .hooks = h, .observes = !block->gate };
+    uint32_t id = a.last = hook_counter_make_as(h, &thing);
+    bool ok = id < COUNTS_IDS_MAX && hook_count_as(h, HOOK_ENTRY, 0, id, 1) && instructions_as(&a);
+    if (!ok || !unobserved_as(&a) || (block->gate && !gated_as(&a, id)))
         hook_refuse_as(h);
 }
 

@@ -50,7 +50,7 @@ static void test_constant(void **state)
     (void)state;
     for (unsigned i = 0; i < 100000; i++)
         add(&r, 42);
-    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
     assert_int_equal(copy.list.observed, 100000);
     assert_int_equal(copy.list.count, 1);
     assert_int_equal(copy.list.steps, 0);
@@ -64,12 +64,12 @@ static void test_zeroes(void **state)
     struct row r = row_new(1);
     union result_list copy;
     (void)state;
-    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
     assert_int_equal(copy.list.observed, 0);
     for (unsigned i = 0; i < 1000; i++)
         add(&r, 0);
     for (unsigned i = 0; i < 2; i++) {
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         assert_int_equal(copy.list.observed, 1000 + i);
         assert_int_equal(copy.list.count, 1 + i);
         assert_int_equal(hotlist_find(&copy.list, (struct hotlist_value){.bits = 0})->count, 1000);
@@ -85,7 +85,7 @@ static void test_few(void **state)
     (void)state;
     for (uint64_t i = 0; i < 32000; i++) {
         add(&r, i % 4 ? 7 : 100 + i / 4 % 15);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         assert_int_equal(copy.list.observed, i + 1);
         assert_int_equal(sum_of(&copy.list), i + 1);
     }
@@ -107,7 +107,7 @@ static void check_unbiased(unsigned run)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i / run % 5 ? 1000 + i : 7);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = 7});
         double estimate = entry ? (double)entry->count / hotlist_probability(&copy.list) : 0;
         assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
@@ -137,7 +137,7 @@ static void test_long_gaps(void **state)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         double p = hotlist_probability(&copy.list), estimate = (double)sum_of(&copy.list) / p;
         assert_true(p < 1.0 / 4096);
         assert_int_equal(copy.list.observed, LENGTH);
@@ -159,7 +159,7 @@ static void test_short_gaps(void **state)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             add(&r, i % VALUES);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         assert_true(copy.list.steps > 0);
         double estimate = (double)sum_of(&copy.list) / hotlist_probability(&copy.list);
         sum += estimate;
@@ -210,7 +210,7 @@ static void test_one_for_good(void **state)
         add(&r, 7);
         int64_t before = r.lead.left;
         r.lead.left -= RUN;
-        assert_true(before < 0 && result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(before < 0 && result_copy(&copy, r.lead, &r.front, &r.row, false));
         struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = 7});
         assert_non_null(entry);
         double estimate = (double)entry->count / hotlist_probability(&copy.list) -
@@ -240,7 +240,7 @@ static void test_bounded(void **state)
             assert_in_range(sum_of(&r.row.list), 0, MOST);
         }
         assert_in_range(looked, 1, LENGTH / 10);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
         assert_int_equal(copy.list.observed, LENGTH);
         assert_int_equal(copy.list.count, 3);
         double p = hotlist_probability(&copy.list);
@@ -281,17 +281,17 @@ static void test_killed(void **state)
         add(&r, 1);
     for (unsigned i = 0; i < 50; i++)
         add(&r, 2);
-    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
     assert_int_equal(sum_of(&copy.list), 100);
     assert_int_equal(hotlist_find(&copy.list, (struct hotlist_value){.bits = 2})->count, 50);
     r.row.gap = 30; /* what was passed over is there, and the next gap is not known yet */
-    assert_true(result_copy(&copy, (struct counts_lead){1000, 2}, &r.front, &r.row));
+    assert_true(result_copy(&copy, (struct counts_lead){1000, 2}, &r.front, &r.row, false));
     assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
     assert_in_range(copy.list.observed, r.row.seen, 100);
     r.row.list.count = HOTLIST_CONCISE_MAX + 1;
-    assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
     r.row.list.count = HOTLIST_CONCISE_MAX + 2;
-    assert_false(result_copy(&copy, r.lead, &r.front, &r.row));
+    assert_false(result_copy(&copy, r.lead, &r.front, &r.row, false));
 }
 
 enum { TRAP_FLAG = 0x100 };
@@ -313,13 +313,13 @@ static void killed_here(int signal)
     before = stepped;
     killed.states++;
     struct row r = stepped;
-    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row);
+    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row, false);
     killed.too_many += copy.list.observed > killed.taken;
     uint64_t observed = copy.list.observed, passed = r.lead.left > 0 ? (uint64_t)r.lead.left : 0;
     for (uint64_t i = 0; i < MORE; i++)
         add(&r, i % 3 ? 7 + i % 2 : 5000 + i / 20);
     killed.written += r.bytes[RESULT_ROW_SIZE] != 0;
-    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row);
+    killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row, false);
     killed.unsound += !hotlist_check(&copy.list, HOTLIST_CONCISE);
     killed.lost += copy.list.observed + passed < observed + MORE || copy.list.observed > observed + MORE;
 }
@@ -353,12 +353,17 @@ static void execute(struct counts_gate *gate, struct row *r, uint64_t value)
     gate->count++;
     if (--gate->left >= 0)
         return;
-    if (++gate->asked == COUNTS_ASKED && result_gate_as(gate, &r->random))
-        result_thin(&r->lead, &r->front, &r->row, gate->steps, &r->random);
+    if (gate->asked-- == 0) {
+        if (result_gate_as(gate, &r->random))
+            result_thin(&r->lead, &r->front, &r->row, gate->steps, &r->random);
+        if (--gate->left >= 0)
+            return;
+        gate->asked--;
+    }
     result_add_most(&r->lead, &r->front, &r->row, value, RESULT_SAMPLED_MOST, &r->random);
 }
 
-/* However long a block is executed, what is kept of it is bounded, and each execution counts the same: the early ones, when all
+/* However long a block is executed, what is kept of it is bounded, and each execution counts the same: the early ones, when more
  * are observed, and the late. `others`: as many values that are not one of the two. */
 static void check_gate(uint64_t others)
 {
@@ -370,10 +375,10 @@ static void check_gate(uint64_t others)
         union result_list copy;
         for (uint64_t i = 0; i < LENGTH; i++)
             execute(&gate, &r, others && i % 2 ? 1000 + i % others : i < LENGTH / 2 ? 7 : 9);
-        assert_true(result_copy(&copy, r.lead, &r.front, &r.row));
+        assert_true(result_copy(&copy, r.lead, &r.front, &r.row, true));
         assert_true(hotlist_check(&copy.list, HOTLIST_CONCISE));
-        assert_true(gate.steps > 0 && copy.list.steps >= gate.steps);
-        assert_in_range(copy.list.observed, RESULT_GATE_LEAST, LENGTH / 20);
+        assert_true(gate.steps > RESULT_GATE_FIRST && copy.list.steps >= gate.steps);
+        assert_in_range(copy.list.observed, RESULT_LEAST, LENGTH / 20);
         assert_in_range(sum_of(&copy.list), 1, 2 * RESULT_SAMPLED_MOST);
         for (unsigned half = 0; half < 2; half++) {
             struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = half ? 9 : 7});
@@ -413,7 +418,7 @@ static void test_killed_while_thinned(void **state)
         killed.taken = LENGTH;
         assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
         __writeeflags(__readeflags() | TRAP_FLAG);
-        result_thin(&stepped.lead, &stepped.front, &stepped.row, 11, &stepped.random);
+        result_thin(&stepped.lead, &stepped.front, &stepped.row, RESULT_GATE_FIRST + 11, &stepped.random);
         __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
         sigaction(SIGTRAP, &old, NULL);
         assert_true(stepped.row.base == 11 && stepped.row.list.steps >= 11 && killed.states > 3);

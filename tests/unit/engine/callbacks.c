@@ -179,12 +179,10 @@ static void gate_met(struct engine_thread *t, uint64_t argument, uint64_t value)
         gated.wrong += at_gate.observes != at_gate.observed || at_gate.asks != at_gate.asked ||
                        (!at_gate.asks && (was->left != at_gate.gate.left || was->asked != at_gate.gate.asked));
     at_gate.id = (uint32_t)argument;
-    if (hook_gate(t, at_gate.id)->count == 1) /* soon */
-        hook_gate(t, at_gate.id)->asked = COUNTS_ASKED - 1;
     at_gate.gate = *hook_gate(t, at_gate.id);
     at_gate.observes = --at_gate.gate.left < 0;
-    at_gate.gate.asked += at_gate.observes;
-    at_gate.asks = at_gate.gate.asked == COUNTS_ASKED;
+    at_gate.asks = at_gate.observes && !at_gate.gate.asked;
+    at_gate.gate.asked -= at_gate.observes;
     at_gate.observed = at_gate.asked = false;
 }
 
@@ -194,15 +192,16 @@ static void gate_asked(struct engine_thread *t, uint64_t argument, uint64_t valu
     (void)value;
     at_gate.asked = true;
     gate->left = (int32_t)(gated.asked % 5 ? gated.asked % 7 : 300);
-    gate->asked = (uint16_t)(COUNTS_ASKED - 1 - gated.asked % 3);
+    gate->asked = (uint16_t)(1 + gated.asked % 3);
+    at_gate.observes = !gate->left; /* it is looked at once more */
     gated.asked++;
 }
 
 static void gate_passed(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     (void)t;
-    (void)argument;
     (void)value;
+    gated.wrong += argument != at_gate.id;
     gated.observed += !at_gate.observed;
     at_gate.observed = true;
 }
@@ -211,12 +210,15 @@ static void block_gates(void *data, const struct hook_block *block, struct hooks
 {
     struct spool_thing thing = { 0 };
     (void)data;
+    if (block->observed) {
+        hook_call_as(h, HOOK_BEFORE, block->count - 1, gate_passed, block->gated);
+        return;
+    }
     uint32_t id = hook_counter_make_as(h, &thing);
     if (!block->gate || !block->count)
         return;
     hook_count_as(h, HOOK_ENTRY, 0, id, 1);
     hook_call_as(h, HOOK_ENTRY, 0, gate_met, id);
-    hook_call_as(h, HOOK_BEFORE, block->count - 1, gate_passed, id);
     hook_gate_as(h, gate_asked, id);
 }
 
