@@ -96,9 +96,9 @@ static void front_take(struct result_front *front, struct spool_result *row, str
 static void front_make(struct result_front *front, const struct spool_result *row)
 {
     for (uint32_t i = 0; i < RESULT_FRONT; i++) {
-        bool is = keeps_all(row) && i < row->list.count;
-        store_signed(&front->of[i].count, is ? 0 : INT64_MIN);
-        store(&front->of[i].value, is ? row->list.entries[i].bits : 0);
+        bool all = keeps_all(row);
+        store_signed(&front->of[i].count, all ? 0 : INT64_MIN);
+        store(&front->of[i].value, all && i < row->list.count ? row->list.entries[i].bits : 0);
     }
 }
 

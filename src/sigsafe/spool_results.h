@@ -46,7 +46,7 @@ enum {
 enum { RESULT_FRONT = 8 };
 #define RESULT_COUNT_MAX (UINT64_C(1) << 55) /* no honest count exceeds it */
 
-/* Zeroes, of all three: nothing was seen, or only zeroes. */
+/* Zeroes, of all three: nothing was seen, or only zeroes. An entry of a value and a count of 0 may become another value's. */
 struct result_front {
     struct {
         uint64_t value;

@@ -31,7 +31,7 @@ struct results {
 };
 
 _Static_assert(offsetof(struct result_front, of[0].value) == 0 && offsetof(struct result_front, of[0].count) == FRONT_COUNT &&
-               offsetof(struct result_front, of[1]) == FRONT_SIZE && sizeof(struct result_front) == 1 << FRONT_SHIFT &&
+               offsetof(struct result_front, of[1]) == FRONT_SIZE && sizeof(struct result_front) == 1 << FRONT_SHIFT && FRONT_ENTRIES == RESULT_FRONT &&
                offsetof(struct counts_lead, left) == 0 && offsetof(struct counts_lead, bits) == LEAD_BITS &&
                sizeof(struct counts_lead) == 1 << LEAD_SHIFT && ROWS_CHUNK == 1 << CHUNK_SHIFT, "results_layout.h");
 

@@ -11,6 +11,7 @@
 #define FRONT_SHIFT 7 /* 128 bytes */
 #define FRONT_COUNT 8
 #define FRONT_SIZE 16
+#define FRONT_ENTRIES 8
 #define FRONT_MOST 128 /* then the row is looked at: whether it has too many */
 #define LEAD_BITS 8
 #define LEAD_SHIFT 4

@@ -1,5 +1,5 @@
-/* A result that is not the same as the one before, but one of the most frequent, while p is 1: counted without C code (but
- * for one in FRONT_MOST, so that the row is looked at)
+/* A result that is not the same as the one before, but one of the front's, while p is 1: counted without C code (but
+ * for one in FRONT_MOST, so that the row is looked at). So is a new one, while the front has room: what has few values touches no row
  * (results.c, sigsafe/spool_results.h). Copied into the code cache, and entered as the calls of hooks are
  * (engine/hook.h, hook_lead_as). Whatever is not simple goes on as such a call.
  *
@@ -52,6 +52,23 @@
         .endr
         .endm
 
+        /* Makes `value` that of an entry of the front at `place` that has none, and goes to `where`, with `place` at it. That of
+         * the value 0 that was not counted yet is as good as none. */
+        .macro  keep value, place, where
+        .irp    n, 0, 1, 2, 3, 4, 5, 6, 7
+        cmpq    $0, (\place)
+        jne     9f
+        cmpq    $0, FRONT_COUNT(\place)
+        jne     9f
+        movq    \value, (\place)
+        jmp     \where
+9:
+        .if     \n != 7
+        addq    $FRONT_SIZE, \place
+        .endif
+        .endr
+        .endm
+
         .section .rodata
         .p2align 4
 label results_line_begin
@@ -77,39 +94,43 @@ label results_line_begin
         shll    $FRONT_SHIFT, %edx
         addq    %rdx, %rsi
         shll    $LEAD_SHIFT, %ecx
-        movq    %gs:ENGINE_T_SLOT_HOOK, %rdx
+        /* rdi: 0, or the entry of those that were the same until now: 0 - left, without this one. They are counted first. */
+        xorl    %edi, %edi
+        cmpq    $-1, %gs:ENGINE_T_SIZE(%rcx)
+        je      .Lnow
+        movq    %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx), %rdx
         movq    %rsi, %rdi
-        find    %rdx, %rsi, .Lfound
+        find    %rdx, %rdi, .Lsame
+        subq    $((FRONT_ENTRIES - 1) * FRONT_SIZE), %rdi
+        keep    %rdx, %rdi, .Lsame
 .Lslow:
         restore
         jmpq    *%gs:ENGINE_T_HOOK_ENTRY
+.Lsame: cmpq    $FRONT_MOST, FRONT_COUNT(%rdi)
+        jae     .Lslow
+        movq    %gs:ENGINE_T_SIZE(%rcx), %rdx
+        notq    %rdx
+        movq    $-1, %gs:ENGINE_T_SIZE(%rcx)
+        addq    %rdx, FRONT_COUNT(%rdi)
+.Lnow:  movq    %gs:ENGINE_T_SLOT_HOOK, %rdx
+        find    %rdx, %rsi, .Lfound
+        subq    $((FRONT_ENTRIES - 1) * FRONT_SIZE), %rsi
+        keep    %rdx, %rsi, .Lfound
+        jmp     .Lslow
 .Lfound:
         cmpq    $FRONT_MOST, FRONT_COUNT(%rsi)
         jae     .Lslow
-        /* Those that were the same until now: 0 - left, without this one. */
-        movq    %gs:ENGINE_T_SIZE(%rcx), %rdx
-        notq    %rdx
-        testq   %rdx, %rdx
-        jz      .Lswitch
-        movq    %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx), %rdx
-        find    %rdx, %rdi, .Lsame
-        jmp     .Lslow
-.Lsame: movq    %gs:ENGINE_T_SIZE(%rcx), %rdx
-        notq    %rdx
         movq    $0, %gs:ENGINE_T_SIZE(%rcx)
-        addq    %rdx, FRONT_COUNT(%rdi)
+        testq   %rdi, %rdi
+        jnz     .Lcount
+        movq    %rdx, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx)
+.Lcount:
         incq    FRONT_COUNT(%rsi)
 .Lon:   leaq    16(%r11), %r11
         movq    %r11, %gs:ENGINE_T_NEXT
         restore
         movq    %gs:ENGINE_T_SLOT_LINK, %r11
         jmpq    *%gs:ENGINE_T_NEXT
-.Lswitch:
-        movq    $0, %gs:ENGINE_T_SIZE(%rcx)
-        movq    (%rsi), %rdx
-        movq    %rdx, %gs:(ENGINE_T_SIZE + LEAD_BITS)(%rcx)
-        incq    FRONT_COUNT(%rsi)
-        jmp     .Lon
 label results_line_end
 
         .section .note.GNU-stack, "", @progbits

@@ -6,11 +6,17 @@
 #include "sigsafe/spool_results.h"
 #include "tools/results_layout.h"
 
+/* The count of the value's entry, or of one that becomes its. */
 static inline int64_t *front_count(struct result_front *front, uint64_t value)
 {
     for (unsigned i = 0; i < RESULT_FRONT; i++)
         if (front->of[i].value == value)
             return (uint64_t)front->of[i].count >= FRONT_MOST ? NULL : &front->of[i].count;
+    for (unsigned i = 0; i < RESULT_FRONT; i++)
+        if (!front->of[i].value && !front->of[i].count) {
+            front->of[i].value = value;
+            return &front->of[i].count;
+        }
     return NULL;
 }
 
@@ -20,14 +26,18 @@ static inline void result_add_most(struct counts_lead *lead, struct result_front
     if (--lead->left >= 0 || value == lead->bits || result_first(lead, value))
         return;
     bool same = lead->left < -1;
-    int64_t *now = front_count(front, value), *before = same ? front_count(front, lead->bits) : now;
-    if (!now || !before) {
+    int64_t *before = same ? front_count(front, lead->bits) : NULL;
+    if (before) {
+        int64_t more = -lead->left - 1;
+        lead->left = -1;
+        *before += more;
+    }
+    int64_t *now = same && !before ? NULL : front_count(front, value);
+    if (!now) {
         result_draw_as(lead, front, row, value, most, random);
         return;
     }
-    int64_t more = -lead->left - 1;
     *lead = (struct counts_lead){.bits = same ? lead->bits : value};
-    *before += more;
     ++*now;
 }
 
