@@ -11,7 +11,7 @@
  *                        |---------------- + front ------|-- passed over --|-- the same as `bits` --|
  *
  * A result is *drawn* if it is neither passed over, as was drawn beforehand, nor the same as the last one that was. While p is 1
- * none is passed over, and those that are of the eight most frequent values are counted apart: in the front. These and
+ * none is passed over, and those that are of eight values, the first or the most frequent, are counted apart: in the front. These and
  * those that are the same belong to the hotlist, too: they enter it when another one is drawn, and
  * whoever reads lets them enter his copy (result_copy). So what was counted is in the spool when it is counted, whenever
  * the thread is killed. The results of one instruction do not enter its sample in the order of execution, but each
@@ -21,8 +21,8 @@
  *
  *      gate   count | left | asked | steps     the block's counter
  *
- *      executions so far     |--- observed, all ---|-- passed --|o|-- passed --|o|--- ...
- *                             p is 1                p is (15/16)^steps, less when there are too many again
+ *      executions so far     |-- passed --|o|-- passed --|o|-- passed --|o|--- ...
+ *                             p is (15/16)^steps, at first an eighth, and less when there are too many
  *
  * Where p becomes less, the values that all rows of the block have kept are thinned, and it is what each row's own p begins
  * with (spool_result.base). So each execution counts the same, whenever it was.

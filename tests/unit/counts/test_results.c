@@ -77,6 +77,26 @@ static void test_zeroes(void **state)
     }
 }
 
+/* What has eight values is counted in the front alone, 0 among them. */
+static void test_front_only(void **state)
+{
+    (void)state;
+    for (uint64_t first = 0; first < 2; first++) {
+        struct row r = row_new(1);
+        union result_list copy;
+        for (uint64_t i = 0; i < 700; i++) {
+            add(&r, first + i % 8);
+            assert_true(result_copy(&copy, r.lead, &r.front, &r.row, false));
+            assert_int_equal(copy.list.observed, i + 1);
+            assert_int_equal(sum_of(&copy.list), i + 1);
+        }
+        assert_int_equal(r.row.list.count, 0);
+        assert_int_equal(copy.list.count, 8);
+        for (uint64_t i = 0; i < 8; i++)
+            assert_in_range(hotlist_find(&copy.list, (struct hotlist_value){.bits = first + i})->count, 700 / 8, 700 / 8 + 1);
+    }
+}
+
 /* Sixteen values fit: all counts are exact, at any time, and the more frequent ones come first. */
 static void test_few(void **state)
 {
@@ -431,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),
         cmocka_unit_test(test_zeroes),
+        cmocka_unit_test(test_front_only),
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_unbiased),
         cmocka_unit_test(test_long_gaps),
