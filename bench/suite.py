@@ -46,7 +46,9 @@ SUITE = [
     Program("graywolf", "300.twolf", ["/usr/bin/graywolf", "-n", "mult"], files=("mult.cel", "mult.par"),
             outputs=("mult.pl1", "mult.pin")),
     Program("povray", "252.eon", ["/usr/bin/povray", f"+I{POVRAY}/biscuit.pov", f"+L{POVRAY}", "+W640",
-                                  "+H480", "-D", "+WT1", "+A0.3", "-GA", "-F", "-V"]),
+                                  "+H480", "-D", "+WT1", "+A0.3", "-GA", "-F", "-V"],
+            # Where parsing takes long, how far it has come is said.
+            volatile=r"(Parsing [0-9]+K tokens)?==== \[Rendering[^\n]*\n+"),
     Program("stockfish", "186.crafty", ["/usr/games/stockfish", "bench", "16", "1", "14"],
             # How many "info" lines there are depends on the time.
             volatile=r"info [^\n]*\n|(Total time|Nodes/second)[^\n]*"),
