@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,12 +78,25 @@ static void note(struct record_copies *c, uint64_t copy_ns, uint64_t reuse_ns)
     c->reuses_ns[at] = reuse_ns < copy_ns ? reuse_ns : copy_ns;
 }
 
+/* Whether the kernel makes huge pages only where a program asks for them. */
+static bool pages_are_small(void)
+{
+    char text[64] = "";
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    bool read = f && fgets(text, sizeof text, f);
+    if (f)
+        fclose(f);
+    return !read || !strstr(text, "[always]");
+}
+
 void record_copies_poll(struct record_copies *c, struct spool_config *config)
 {
     const uint64_t every_ns = 1000000000;
     if (config->carrier != CARRIER_SHADOW && config->carrier != CARRIER_AUTO)
         return;
     uint64_t now = monotonic_ns();
+    if (!c->looked_ns)
+        config->small_pages = pages_are_small();
     if (c->looked_ns && now - c->looked_ns < every_ns)
         return;
     c->looked_ns = now;

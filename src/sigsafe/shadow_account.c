@@ -5,7 +5,7 @@ void shadow_account_clear(struct shadow_account *a)
     shadow_budget_clear(&a->budget);
     a->last = a->window = (struct shadow_usage){0, 0, 0};
     a->calmest = a->calmest_before = SHADOW_NO_RATE;
-    a->fork_pages = a->pause_ns = a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
+    a->fork_pages = a->pages = a->grown = a->pause_ns = a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
 }
 
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now)
@@ -14,7 +14,8 @@ void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *no
     if (a->calmest != SHADOW_NO_RATE)
         a->calmest_before = a->calmest;
     a->calmest = SHADOW_NO_RATE;
-    a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
+    a->pages = now->pages;
+    a->copies = a->reused = a->grown = a->huge_ns = a->triggers_ns = 0;
 }
 
 void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns)
@@ -36,9 +37,11 @@ void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *no
     shadow_budget_charge(&a->budget, now->cpu_ns, ns);
 }
 
-void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget)
+void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget, bool small)
 {
     enum { WINDOW_NS = 10000000, SETTLES_NS = 100000000 };
+    a->grown += small && now->pages > a->pages ? now->pages - a->pages : 0;
+    a->pages = now->pages;
     uint64_t settles = budget ? WINDOW_NS : SETTLES_NS;
     uint64_t cpu = now->cpu_ns - a->window.cpu_ns;
     if (cpu < WINDOW_NS)
@@ -65,6 +68,7 @@ uint64_t shadow_account_copied(const struct shadow_account *a, const struct shad
 {
     uint64_t faults = now->faults - a->last.faults;
     uint64_t own = (now->cpu_ns - a->last.cpu_ns) / 1000u * own_rate(a) / 1000000u;
+    own = own > a->grown ? own : a->grown;
     return capped(a, faults > own ? faults - own : 0);
 }
 

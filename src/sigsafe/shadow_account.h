@@ -35,6 +35,7 @@ struct shadow_account {
     uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest: since the last
                                          fork, and before it */
     uint64_t fork_pages;              /* of memory at the last fork; 0: not known */
+    uint64_t pages, grown;            /* at the last look, and how many have come since the fork, each by a page fault of its own */
     uint64_t pause_ns;                /* CPU time of the last fork */
     uint64_t copies, reused;          /* page faults charged that it has caused, and how many of these were not copied */
     uint64_t huge_ns;                 /* charged since then for huge pages put together, ... */
@@ -53,10 +54,11 @@ void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *n
 void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 
-/* A look at the program's own rate of page faults: that of a moment in which nothing was left to be copied. Copies come soon
+/* A look at the program's own page faults: those that made the pages which there were not at the last look, if `small`, that
+ * is, if each makes one; and in between their rate, that of a moment in which nothing was left to be copied. Copies come soon
  * after a fork, so the first window after one does not count, nor the first of all, when the program makes its memory. Without a
  * budget there may be another fork before the copies of the last one have come: none so early counts. */
-void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget);
+void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget, bool small);
 
 /* Page faults since the last fork that the program would not have had without it. */
 uint64_t shadow_account_copied(const struct shadow_account *a, const struct shadow_usage *now);

@@ -37,7 +37,7 @@
 #include "sigsafe/reasons.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 20u
+#define SPOOL_VERSION 21u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -132,6 +132,7 @@ struct spool_config {
     uint64_t shadow_memory; /* bytes that a shadow may change */
     uint32_t cow_ns;        /* of the first write to a page that is shared with a shadow, calibrated, ... */
     uint32_t reuse_ns;      /* ... and to one that no longer is */
+    uint32_t small_pages;   /* 1: a page fault makes one page, but where the program asks for huge ones */
     uint32_t barrier_us;    /* how long the monitor waits for all threads to stop */
     uint64_t seed;          /* of how shadows schedule the threads they have */
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */

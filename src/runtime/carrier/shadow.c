@@ -146,17 +146,6 @@ static uint64_t time_ns(struct timeval t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
-static bool usage_look_as(struct shadow_usage *u)
-{
-    struct rusage usage;
-    if (sys_call3_as(SYS_getrusage, RUSAGE_SELF, (long)&usage, 0) != 0)
-        return false;
-    u->faults = (uint64_t)usage.ru_minflt;
-    u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
-    u->pages = monitor.pages;
-    return true;
-}
-
 /* Memory in use that is no file's: the second and third number of /proc/self/statm. The most that there ever
  * was, which is cheaper to ask for, survives exec. */
 static uint64_t pages_in_use_as(void)
@@ -175,6 +164,17 @@ static uint64_t pages_in_use_as(void)
             at++;
     }
     return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
+}
+
+static bool usage_look_as(struct shadow_usage *u)
+{
+    struct rusage usage;
+    if (sys_call3_as(SYS_getrusage, RUSAGE_SELF, (long)&usage, 0) != 0)
+        return false;
+    u->faults = (uint64_t)usage.ru_minflt;
+    u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
+    u->pages = monitor.pages = pages_in_use_as();
+    return true;
 }
 
 /* The collector measures them again and again. */
@@ -222,7 +222,7 @@ static void account_look(const struct shadow_usage *now)
     const struct shadow_prices p = prices();
     bool active = any_active(), shared = active || monitor.shared;
     monitor.shared = active;
-    shadow_account_look(&monitor.account, now, rt.config->budget_ppm);
+    shadow_account_look(&monitor.account, now, rt.config->budget_ppm, rt.config->small_pages);
     struct copies_charged c = {0, 0};
     if (monitor.record->started)
         c = shadow_account_copies(&monitor.account, now, &p, shared);
@@ -273,7 +273,7 @@ static uint64_t saved_draw(void)
 }
 
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
- * it costs the most that it can, at the simple price of copies. The memory is only looked at where the rest agrees. Without a
+ * it costs the most that it can, at the simple price of copies. Without a
  * budget forks are so frequent that copies cannot be told from the program's own page faults. */
 static bool budget_allows_as(struct shadow_usage *now)
 {
@@ -288,7 +288,6 @@ static bool budget_allows_as(struct shadow_usage *now)
         facts.last_ns = (budget ? shadow_account_cost(a, now, &p) : shadow_account_cost_most(a, now, &p)) + a->triggers_ns;
     if (!shadow_budget_allows(&a->budget, &facts))
         return false;
-    now->pages = monitor.pages = pages_in_use_as();
     if (!budget)
         return true;
     struct place_facts place = {.pages = now->pages, .cow_ns = p.copy_ns};
@@ -542,7 +541,6 @@ static void place_look_as(void)
         !usage_look_as(&now))
         return;
     monitor.looked_ticks = ticks;
-    monitor.pages = now.pages = pages_in_use_as();
     if (!shadow_place_is_burst(r->place)) /* what happens in place is not the last fork's cost */
         monitor.fork_ns = cost_ns(&now);
     struct place_facts facts = {.budget_ppm = rt.config->budget_ppm,

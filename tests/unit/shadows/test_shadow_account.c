@@ -52,14 +52,36 @@ static void test_own(void **state)
     for (uint64_t ms = 1; ms <= 50; ms++) {
         now.cpu_ns = (1000 + ms) * MS;
         now.faults += ms <= 5 ? 600 : 100;
-        shadow_account_look(&a, &now, true);
+        shadow_account_look(&a, &now, true, true);
         shadow_account_copies(&a, &now, &prices, true);
     }
     assert_int_equal(shadow_account_copied(&a, &now), 5 * 500);
     struct shadow_account b = forked(1000, 100000); /* without a budget 100 ms have to pass: all are copies so far */
     now = (struct shadow_usage){.cpu_ns = 1050 * MS, .faults = 5000, .pages = 100000};
-    shadow_account_look(&b, &now, false);
+    shadow_account_look(&b, &now, false, true);
     assert_int_equal(shadow_account_copied(&b, &now), 5000);
+}
+
+/* A program that makes its memory after a fork, gives some of it back, and makes more: each page that it makes is a fault of its own,
+ * but where one may make 512. */
+static void test_grows(void **state)
+{
+    (void)state;
+    for (int small = 0; small < 2; small++) {
+        struct shadow_account a = forked(1000, 5000);
+        struct shadow_usage now = {.cpu_ns = 1002 * MS, .faults = 4300, .pages = 9000};
+        shadow_account_look(&a, &now, true, small);
+        assert_int_equal(shadow_account_copied(&a, &now), small ? 300 : 4300);
+        now.pages = 6000;
+        shadow_account_look(&a, &now, true, small);
+        now.pages = 6500;
+        now.faults = 4900;
+        shadow_account_look(&a, &now, true, small);
+        assert_int_equal(shadow_account_copied(&a, &now), small ? 400 : 4900);
+        shadow_account_fork(&a, &now);
+        assert_int_equal(shadow_account_copied(&a, &now), 0);
+        assert_int_equal(a.grown, 0);
+    }
 }
 
 /* A program that writes to all of its memory after a fork, at this rate: triggers 20 ms apart, and shadows that are dismissed are there
@@ -101,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_grows),
         cmocka_unit_test(test_overdrawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
