@@ -16,6 +16,7 @@ enum {
     PAGES = 512, /* more than the nearest caches hold, as in programs */
     PAGE = 4096,
     TIMES = 3,
+    FIRST_TIMES = 9,
     GUESS_NS = 1000,
 };
 
@@ -68,7 +69,8 @@ static uint32_t median_ns(const uint64_t *kept, uint64_t count)
     uint64_t sorted[COPIES_KEPT];
     size_t n = count < COPIES_KEPT ? count : COPIES_KEPT;
     memcpy(sorted, kept, n * sizeof *sorted);
-    return (uint32_t)measure_median(sorted, n);
+    measure_median(sorted, n);
+    return (uint32_t)sorted[(n - 1) / 2];
 }
 
 static void note(struct record_copies *c, uint64_t copy_ns, uint64_t reuse_ns)
@@ -100,12 +102,14 @@ void record_copies_poll(struct record_copies *c, struct spool_config *config)
     if (c->looked_ns && now - c->looked_ns < every_ns)
         return;
     c->looked_ns = now;
-    uint64_t copies[TIMES], reuses[TIMES];
-    size_t measured = 0;
-    while (measured < TIMES && pages_need(c) && measure(c->pages, &copies[measured], &reuses[measured]))
+    uint64_t copies[FIRST_TIMES], reuses[FIRST_TIMES];
+    size_t measured = 0, times = c->count ? TIMES : FIRST_TIMES;
+    while (measured < times && pages_need(c) && measure(c->pages, &copies[measured], &reuses[measured]))
         measured++;
-    if (measured)
-        note(c, measure_median(copies, measured), measure_median(reuses, measured));
+    if (measured) {
+        uint64_t copy_ns = measure_median(copies, measured);
+        note(c, c->count ? copy_ns : copies[0], measure_median(reuses, measured));
+    }
     __atomic_store_n(&config->cow_ns, c->count ? median_ns(c->costs_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
     __atomic_store_n(&config->reuse_ns, c->count ? median_ns(c->reuses_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
 }

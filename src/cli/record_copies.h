@@ -24,7 +24,8 @@ struct record_copies {
 };
 
 /* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns and reuse_ns: the medians of those
- * kept, each the median of three; at first small_pages as well. Nothing where there are no shadows. */
+ * kept, each the median of three, but the first: the least of nine, as memory that the host of a virtual machine has to give first costs
+ * several times as much; at first small_pages as well. Nothing where there are no shadows. */
 void record_copies_poll(struct record_copies *c, struct spool_config *config);
 
 void record_copies_end(struct record_copies *c);

@@ -33,6 +33,19 @@ static void test_measured(void **state)
     record_copies_end(&c);
 }
 
+/* Of two, one of which is much too high, the other one counts. */
+static void test_two(void **state)
+{
+    (void)state;
+    static struct spool_config config = {.carrier = CARRIER_SHADOW};
+    struct record_copies c = {.costs_ns = {UINT32_MAX}, .reuses_ns = {UINT32_MAX}, .count = 1, .looked_ns = 1};
+    again(&c, &config);
+    assert_int_equal(c.count, 2);
+    assert_in_range(config.cow_ns, 10, 1000000);
+    assert_in_range(config.reuse_ns, 10, config.cow_ns);
+    record_copies_end(&c);
+}
+
 /* A slow phase at the beginning is outvoted by what comes later; nine are kept. */
 static void test_median(void **state)
 {
@@ -62,7 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_two), cmocka_unit_test(test_median),
         cmocka_unit_test(test_without_shadows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
