@@ -273,9 +273,9 @@ static uint64_t saved_draw(void)
 }
 
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
- * it costs the most that it can, at the simple price of copies. Without a
- * budget forks are so frequent that copies cannot be told from the program's own page faults. */
-static bool budget_allows_as(struct shadow_usage *now)
+ * it costs the most that it can, at the simple price of copies. Without a budget forks are so frequent that copies cannot be
+ * told from the program's own page faults. */
+static bool budget_allows_as(const struct shadow_usage *now)
 {
     const struct shadow_prices p = prices();
     struct shadow_account *a = &monitor.account;

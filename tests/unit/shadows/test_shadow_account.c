@@ -118,6 +118,18 @@ static void test_overdrawn(void **state)
     }
 }
 
+/* Nor for a burst of copies soon after the fork that is followed by little: a program that begins. */
+static void test_begins(void **state)
+{
+    (void)state;
+    struct shadow_account a = forked(100, 80000);
+    struct shadow_usage now = {.cpu_ns = 140 * MS, .faults = 4500, .pages = 80000};
+    struct copies_charged c = shadow_account_copies(&a, &now, &prices, true);
+    assert_int_equal(c.pages, 4500);
+    assert_false(shadow_account_overdrawn(&a, &now, &prices, PPM, c.pages));
+    assert_true(shadow_account_overdrawn(&a, &now, &prices, PPM / 2, c.pages));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +137,7 @@ int main(void)
         cmocka_unit_test(test_own),
         cmocka_unit_test(test_grows),
         cmocka_unit_test(test_overdrawn),
+        cmocka_unit_test(test_begins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
