@@ -115,8 +115,8 @@ bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usag
     const uint64_t window_ns = UINT64_C(1000000000) * PLACE_WINDOW_S;
     uint64_t limit = shadow_budget_limit_ns(ppm), copied = shadow_account_copied(a, now);
     uint64_t since = now->cpu_ns - a->last.cpu_ns, left = copied < a->fork_pages ? a->fork_pages - copied : 0;
-    uint64_t soon = least(2 * lately, left);
+    uint64_t soon = least(lately, left);
     uint64_t later = since && since < window_ns ? least(copied * (window_ns / since - 1), least(copied, left - soon)) : 0;
     uint64_t ahead_ns = shadow_copies_ns(soon, p->copy_ns) + shadow_copies_ns(later, p->reuse_ns);
-    return shadow_budget_spent(&a->budget, now->cpu_ns) + ahead_ns > limit + limit / 4;
+    return shadow_budget_spent(&a->budget, now->cpu_ns) + ahead_ns > shadow_most_ns(limit);
 }

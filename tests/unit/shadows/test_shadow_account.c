@@ -127,7 +127,7 @@ static void test_begins(void **state)
     struct copies_charged c = shadow_account_copies(&a, &now, &prices, true);
     assert_int_equal(c.pages, 4500);
     assert_false(shadow_account_overdrawn(&a, &now, &prices, PPM, c.pages));
-    assert_true(shadow_account_overdrawn(&a, &now, &prices, PPM / 2, c.pages));
+    assert_true(shadow_account_overdrawn(&a, &now, &prices, PPM / 3, c.pages));
 }
 
 int main(void)
