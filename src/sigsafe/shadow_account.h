@@ -78,9 +78,10 @@ struct copies_charged shadow_account_copies(struct shadow_account *a, const stru
 uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
 uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
 
-/* The shadows have to end now if the budget of these ten seconds is not to be exceeded by more than a quarter, of which half is left for what cannot be foreseen: by the time
- * that they are gone as many pages may be copied as `lately`, which was since the last trigger; and the program goes on
- * to write to others as it has since the fork, but to no more than it has so far, which are reused then. */
+/* The shadows have to end now if the budget of these ten seconds is not to be exceeded by more than a quarter, of which half is
+ * left for what cannot be foreseen: by the time that they are gone as many pages may be copied as `lately`, which was since the
+ * last trigger; and the program goes on to write to others as it has since the fork, but to no more than it has so far, which
+ * are reused then. */
 bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p,
                               uint64_t ppm, uint64_t lately);
 
