@@ -113,24 +113,20 @@ static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t r
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
-/* What ahead says, with this stack pointer: *s is the caller's state if that makes sense. *missing: it is in a
- * register that is not known. */
-static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, uint64_t rsp, struct step_result *result,
-                        bool *missing)
+/* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a register that is not known. */
+static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead, struct step_result *result, bool *missing)
 {
     struct cfi_frame *f = &s->frame;
-    uint64_t cfa, rip, rbp = 0;
+    uint64_t cfa, rip, rbp = 0, rsp = f->regs.r[UNWIND_RSP];
     bool lost;
-    struct unwind_regs regs = f->regs;
-    regs.r[UNWIND_RSP] = rsp;
-    if (!ahead_value_as(&s->memory, &ahead->cfa, &regs, f->known, &cfa, missing))
+    if (!ahead_value_as(&s->memory, &ahead->cfa, &f->regs, f->known, &cfa, missing))
         return false;
     /* The stack may be another one only once: from that on which the thread began. */
     bool bounded = rsp - s->memory.low < s->memory.span, inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
     bool switched = ahead->cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
     if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
         return false;
-    bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &regs, f->known, &rbp, &lost);
+    bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &f->regs, f->known, &rbp, &lost);
     if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)))
         return false;
     guessed(s, result, rip, cfa);
@@ -138,6 +134,18 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     f->regs.r[UNWIND_RBP] = rbp;
     f->known = 1u << UNWIND_RSP | 1u << UNWIND_RIP | (uint32_t)rbp_known << UNWIND_RBP;
     return true;
+}
+
+/* The same with another stack pointer; without effect if that makes no sense. */
+static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, uint64_t rsp, struct step_result *result,
+                        bool *missing)
+{
+    uint64_t own = s->frame.regs.r[UNWIND_RSP];
+    s->frame.regs.r[UNWIND_RSP] = rsp;
+    bool found = ahead_caller(s, ahead, result, missing);
+    if (!found)
+        s->frame.regs.r[UNWIND_RSP] = own;
+    return found;
 }
 
 /* By what the code will do before it returns. */

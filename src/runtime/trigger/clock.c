@@ -66,6 +66,17 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
     return samples ? (uint32_t)samples : 1;
 }
 
+/* Anywhere within a period. A period of time that is much shorter than what an expiration takes (some 30 us on virtual machines) would
+ * expire again and again before its first signal has come, and nothing else would go on: it ends a little later then, which
+ * what lives longer than that does not see. */
+static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
+{
+    enum { LEAST_NS = 100000 };
+    bool timed = rt.config->trigger == TRIGGER_CPU || rt.config->trigger == TRIGGER_WALL;
+    uint64_t drawn = 1 + clock_random_as(t) % mean, least = mean < LEAST_NS ? mean : LEAST_NS;
+    return timed && drawn < least ? least : drawn;
+}
+
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
  * randomness breaks lockstep with the program, but adds next to nothing to the error of a total.
  * The very first ends anywhere within a period, because a thread begins anywhere within one; the next few are of the
@@ -79,7 +90,7 @@ uint64_t clock_draw_as(struct rt_thread *t)
         t->age = RT_NEW;
         t->period = mean;
         if (rt.config->randomize && mean >= 8)
-            t->period = 1 + clock_random_as(t) % mean;
+            t->period = first_draw(t, mean);
         return t->period;
     }
     bool second = t->age == RT_NEW;
