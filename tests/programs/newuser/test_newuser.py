@@ -36,7 +36,8 @@ def shortly():
     r = Recording([target("shortly")], ("-F", "997"))
     due = 1000 * 0.2e6 / r.report["period"]
     got = total(r.report["tree"], "work")
-    expect(abs(got - due) < 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
+    # On a slow machine what the kernel does meanwhile is theirs, too.
+    expect(due - 5 * math.sqrt(due) < got < 1.5 * due + 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
     lost = sum(r.report["dropped"].values())
     expect(lost <= 5, f"{lost} expirations that a very short first period had besides are taken for samples")
 
