@@ -236,10 +236,13 @@ static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
 
 /* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
  * after it, our own handler had blocked it, and the period may still be the program's: it expired in the kernel after the
- * last one. libc blocks it in the function that unblocks it: it belongs there. Where we are attached the program may
+ * last one. Elapsed time was spent there in any case: the thread was preempted in our handler, and the program's code did not
+ * go on. libc blocks it in the function that unblocks it: it belongs there. Where we are attached the program may
  * have blocked it so, for any time. */
 static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
 {
+    if (same_place(t, r) && rt.config->trigger == TRIGGER_WALL)
+        return DROP_COUNT;
     if (same_place(t, r) && trigger_was_just_now_as(t, ticks))
         return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
     return !rt.attached && signals_unblocked_by_libc_as(r->r[UNWIND_RIP]) ? DROP_COUNT : DROP_LATE;

@@ -56,6 +56,16 @@ def shares_wall():
     shares_of(("-e", "wall"))
 
 
+def preempted():
+    """A thread that waits for the processor in our handler stands where it was interrupted: that time is the program's."""
+    spin = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+    r = Recording(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sh", "-c", f"for n in 1 2 3 4; do ({spin}) & done; wait"],
+                  ("-e", "wall", "-F", "4999"))
+    dropped = r.report["dropped"]
+    expect(r.samples() > 4000, f"{r.samples()} samples")
+    expect(dropped.get("nested", 0) < 0.005 * r.samples(), f"{dropped} of {r.samples()}")
+
+
 def threads():
     r = Recording([target("threads")], ("-F", "4999"))
     expect(len(r.report["threads"]) >= 1001, f"{len(r.report['threads'])} threads")
@@ -617,7 +627,7 @@ def kills():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (shares, shares_fast, shares_wall, threads, rawclone, forks, deep,
+    main({f.__name__: f for f in (shares, shares_fast, shares_wall, preempted, threads, rawclone, forks, deep,
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
