@@ -145,10 +145,10 @@ bool trigger_arm_as(struct rt_thread *t)
 }
 
 /* Time off the CPU counts: what has passed since the last sample belongs to this context, whole
- * periods now and the rest carried over (csprof paper, figure 2). */
-static struct trigger_charge charge_wall(struct rt_thread *t)
+ * periods now and the rest carried over (csprof paper, figure 2). In a sandbox the time stamp counter says how much. */
+static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
 {
-    uint64_t now = unpaused_ns();
+    uint64_t now = rt_quiet_as() ? t->base + ticks_to_ns(passed_ticks) : unpaused_ns();
     if (now > t->base) {
         t->carry += now - t->base;
         t->base = now;
@@ -244,12 +244,12 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     t->last_ticks = ticks;
     if (t->age == RT_SAMPLED)
         t->age = RT_OLD;
+    if (rt.config->trigger == TRIGGER_WALL)
+        return charge_wall(t, passed);
     if (rt_quiet_as())
         return charge;
     if (t->timer >= 0)
         charge.weight = (1 + overrun) * t->multiple;
-    else if (rt.config->trigger == TRIGGER_WALL)
-        charge = charge_wall(t);
     else if (rt.config->trigger == TRIGGER_CPU)
         charge = charge_cpu(t, passed);
     else

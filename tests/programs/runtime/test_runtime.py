@@ -399,6 +399,12 @@ def sandbox_rate():
         r = Recording([target("sandbox_return"), "allow", "prctl"], ("-F", "1000"))
         coverage = r.report["coverage"]
         expect(80 < coverage["percent"] < 120, f"{coverage}")
+    # Elapsed time: a short wait is not a whole period.
+    waits = "import ctypes, time\nctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\nfor i in range(4000):\n    time.sleep(1e-5)\nprint('end')\n"
+    report = Recording([sys.executable, "-c", waits], ("-e", "wall", "-F", "499")).report
+    expect("sandbox" in report["processes"][0], f"{report['processes']}")
+    charged, elapsed = report["samples"] * report["period"], report["duration_ns"]
+    expect(0.5 * elapsed < charged < 1.1 * elapsed, f"{charged} ns are charged to {elapsed}")
 
 
 def traced():
