@@ -69,11 +69,15 @@ static bool is_setuid(const char *path)
             (st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid()));
 }
 
-/* The counters belong to the user who records. */
+/* The counters belong to the user who records. Capabilities that open them to another one end with exec (setpriv has them up
+ * to there), but root's. */
 static bool is_other_user(void)
 {
     const char *path = spool_variable + sizeof SPOOL_ENV;
-    return sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)path, W_OK, AT_EACCESS, 0, 0) == -EACCES;
+    struct stat st;
+    if (sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)path, W_OK, AT_EACCESS, 0, 0) == -EACCES)
+        return true;
+    return geteuid() != 0 && sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) == 0 && st.st_uid != geteuid();
 }
 
 /* After a chroot: the loader would complain on the program's standard error, and our variables would stay in its environment. */

@@ -192,6 +192,10 @@ def users():
     r = Recording(["/usr/bin/perl", "-e", "$( = $) = 65534; $< = $> = 65534; exec '/usr/bin/env'"])
     notes = " ".join(r.report["notes"])
     expect("not recorded, of programs that were executed: 1, run as another user" in notes, notes)
+    # One that keeps root's capabilities up to exec, which takes them away.
+    r = Recording(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "/usr/bin/env"])
+    notes = " ".join(r.report["notes"])
+    expect("not recorded, of programs that were executed: 1, run as another user" in notes, notes)
     r = Recording(["/usr/bin/env", "-i", "/usr/bin/env", "/usr/bin/su", "--help"])
     notes = " ".join(r.report["notes"])
     expect("setuid" not in notes, f"root is nobody else: {notes}")
