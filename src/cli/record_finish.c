@@ -253,26 +253,44 @@ static bool engine_began(const struct profile_counts *c)
     return c->bursts || c->translated || profile_latency_count(&c->latencies[LATENCY_TRANSLATION]);
 }
 
+/* The spool can be scribbled over: more programs than process numbers there cannot have been. */
+static void put_unfollowed(struct buf *b, const struct record_spool *s, const char *before)
+{
+#define SENTENCE(id, name, sentence) sentence,
+    static const char *const sentences[] = { UNFOLLOWED_REASONS(SENTENCE) };
+#undef SENTENCE
+    for (unsigned i = 0; i < UNFOLLOWED_COUNT; i++) {
+        uint64_t n = spool_header(&s->spool)->unfollowed[i];
+        if (n && n < UINT32_MAX)
+            buf_printf(b, "%snot recorded, of programs that were executed: %llu, %s\n", before,
+                       (unsigned long long)n, sentences[i]);
+    }
+}
+
 /* Nothing is said where hardly anything could have been sampled. */
-static void put_coverage(struct buf *b, const struct profile *p, const struct profile_totals *t)
+static bool put_coverage(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
     enum { WORTH_SAYING = 70 };
     struct profile_coverage c;
     if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > WORTH_SAYING * c.all_ns)
-        return;
+        return false;
     buf_printf(b, "penumbra: samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
                   "(covered)\n", 100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);
+    return true;
 }
 
-static void say(const struct record_result *r, const struct profile *p)
+static void say(const struct record_result *r, const struct profile *p, const struct record_spool *s)
 {
     struct profile_totals t;
     struct buf b = {0};
+    bool lacking = is_exact(p);
     profile_totals(p, &t);
-    if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts)))
+    if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
         put_reason(&b, p, &t);
-    else if (unarmed(p, false))
+        lacking = true;
+    } else if (unarmed(p, false)) {
         put_unarmed(&b, p, "penumbra: ");
+    }
     if (t.taken && !is_exact(p))
         put_unseen(&b, p);
     put_stops(&b, p, "penumbra: ");
@@ -280,7 +298,9 @@ static void say(const struct record_result *r, const struct profile *p)
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
     put_left_behind(&b, r, "penumbra: ");
-    put_coverage(&b, p, &t);
+    lacking |= put_coverage(&b, p, &t);
+    if (lacking)
+        put_unfollowed(&b, s, "penumbra: ");
     buf_puts(&b, "penumbra: ");
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
@@ -318,20 +338,6 @@ static void put_trampolines(struct buf *b, const struct record_spool *s)
                        sentences[i]);
 }
 
-/* The spool can be scribbled over: more programs than process numbers there cannot have been. */
-static void put_unfollowed(struct buf *b, const struct record_spool *s)
-{
-#define SENTENCE(id, name, sentence) sentence,
-    static const char *const sentences[] = { UNFOLLOWED_REASONS(SENTENCE) };
-#undef SENTENCE
-    for (unsigned i = 0; i < UNFOLLOWED_COUNT; i++) {
-        uint64_t n = spool_header(&s->spool)->unfollowed[i];
-        if (n && n < UINT32_MAX)
-            buf_printf(b, "not recorded, of programs that were executed: %llu, %s\n",
-                       (unsigned long long)n, sentences[i]);
-    }
-}
-
 /* What was found out only now joins what was known at the start. */
 static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
@@ -346,7 +352,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_unarmed(&b, p, "");
     put_stops(&b, p, "");
     put_trampolines(&b, s);
-    put_unfollowed(&b, s);
+    put_unfollowed(&b, s, "");
     put_places(&b, p, "");
     put_shadowless(&b, p, "");
     put_left_behind(&b, r, "");
@@ -382,7 +388,7 @@ bool record_finish(const struct record_result *r, const struct record_spool *s, 
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
     bool ok = p && describe(r, s, p, damage, e) && profile_write(p, r->output, e);
     if (ok && !r->quiet)
-        say(r, p);
+        say(r, p, s);
     profile_free(p);
     return ok;
 }

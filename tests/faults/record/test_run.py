@@ -57,6 +57,13 @@ class Streams(Case):
         done = self.record("-c", "1s", "true")
         self.assertIn("nothing was sampled: the program used", done.stderr.decode())
 
+    @unittest.skipUnless(os.path.exists("/sbin/ldconfig"), "no program that is linked statically")
+    def test_summary_of_unrecorded(self):
+        """Little of the work is seen: what was not recorded, and why."""
+        for options in (("-c", "1000s"), ("-e", "wall", "-c", "1000s"), ("--exact", "--tool", "blocks")):
+            said = self.record(*options, "sh", "-c", "/sbin/ldconfig -p >/dev/null; exit 3").stderr.decode()
+            self.assertIn("penumbra: not recorded, of programs that were executed: 1, statically linked\n", said)
+
     def test_summary_in_a_sandbox(self):
         """The CPU time that is used there is not known: no share of it is, and it is not 0."""
         done = self.record(PYTHON, "-c", SANDBOX + SPIN % 0.5)
