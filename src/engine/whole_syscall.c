@@ -263,10 +263,11 @@ static enum engine_action call_rseq(struct engine_thread *t)
     return done(t, -ENOSYS);
 }
 
-/* Who gives no filter only asks whether there are such: that fails, but where memory begins at address 0. */
-static enum engine_action filter(struct engine_thread *t, uint64_t program)
+/* Who gives no filter only asks whether there are such: that fails, but where memory begins at address 0. So does who asks
+ * for the strict mode with a flag, which has none (libseccomp). */
+static enum engine_action filter(struct engine_thread *t, bool only_asks)
 {
-    if (program)
+    if (!only_asks)
         return leave(t, STOP_SANDBOX);
     long result = plain(t);
     done(t, result);
@@ -277,7 +278,7 @@ static enum engine_action call_prctl(struct engine_thread *t)
 {
     uint64_t option = t->gpr[ENGINE_RDI];
     if (option == PR_SET_SECCOMP && t->gpr[ENGINE_RSI] == SECCOMP_MODE_FILTER)
-        return filter(t, t->gpr[ENGINE_RDX]);
+        return filter(t, !t->gpr[ENGINE_RDX]);
     bool forbids = (option == PR_SET_TSC && t->gpr[ENGINE_RSI] == PR_TSC_SIGSEGV) || /* the engine's clock */
                    (option == PR_SET_SYSCALL_USER_DISPATCH && t->gpr[ENGINE_RSI] != PR_SYS_DISPATCH_OFF); /* where its calls are */
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS || forbids)
@@ -289,9 +290,9 @@ static enum engine_action call_seccomp(struct engine_thread *t)
 {
     switch (t->gpr[ENGINE_RDI]) {
     case SECCOMP_SET_MODE_STRICT:
-        return leave(t, STOP_SANDBOX);
+        return filter(t, (uint32_t)t->gpr[ENGINE_RSI] != 0);
     case SECCOMP_SET_MODE_FILTER:
-        return filter(t, t->gpr[ENGINE_RDX]);
+        return filter(t, !t->gpr[ENGINE_RDX]);
     default: /* only asks */
         return ENGINE_RUN_SYSCALL;
     }

@@ -48,7 +48,8 @@ EXPORT void _Exit(int status)
 }
 
 /* A filter is noted before it is there, the first one. Who gives none only asks whether there are such (Firefox): that fails, but where
- * memory begins at address 0. True: to be noted when it has succeeded. */
+ * memory begins at address 0. So does who asks for the strict mode with a flag, which has none (libseccomp).
+ * True: to be noted when it has succeeded. */
 static bool sandbox_expect(bool only_asks)
 {
     if (sandbox_is_there_as()) /* a second filter: under the first one that would be deadly to look at */
@@ -103,7 +104,7 @@ long seccomp_by_number(long number, long operation, long flags, long filter)
 {
     bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER;
     if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
-        pending = sandbox_expect(is_filter && !filter);
+        pending = sandbox_expect(is_filter ? !filter : (uint32_t)flags != 0);
     struct sandbox_filter looked =
         sandbox_filter_comes(is_filter ? (uint64_t)filter : 0, flags & (long)SECCOMP_FILTER_FLAG_TSYNC);
     long result = sys_call3_as(number, operation, flags, filter);

@@ -1,4 +1,4 @@
-/* Works in a thread and in a child, after it has asked whether there are seccomp filters (as Firefox does), or, with an
+/* Works in a thread and in a child, after it has asked whether there are seccomp filters (as Firefox and libseccomp do), or, with an
  * argument, after it has worked and given up new privileges, as one does before a sandbox. */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -14,7 +14,8 @@
 static int asks(void)
 {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 || errno != EFAULT ||
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == 0 || errno != EFAULT;
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == 0 || errno != EFAULT ||
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == 0 || errno != EINVAL;
 }
 
 static void *work(void *argument)
