@@ -124,6 +124,7 @@ static void put_unseen(struct buf *b, const struct profile *p)
 /* Why a profile is empty, as far as it can be known. */
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
+    enum { MANY = 30 }; /* periods, in which something that ran would have been sampled */
     buf_puts(b, "penumbra: nothing was sampled: ");
     if (!p->process_count)
         buf_puts(b, "libpenumbra-rt.so was never loaded (the program cleared LD_PRELOAD or ended "
@@ -141,6 +142,8 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
         buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
                       "(a higher rate: -F; waiting time: -e wall)\n",
                    (double)t->cpu_ns / 1e6, (double)p->period / 1e6);
+    else if (!strcmp(p->trigger, "wall") && p->duration_ns > MANY * p->period)
+        buf_printf(b, "no thread that is recorded woke up in %.1f ms (waiting is counted when it ends)\n", (double)p->duration_ns / 1e6);
     else if (!strcmp(p->trigger, "wall"))
         buf_printf(b, "the program ran for %.1f ms, and a sample is taken every %.1f ms (a higher "
                       "rate: -F)\n",
