@@ -71,5 +71,5 @@ uint64_t shadow_pass_length(const struct spool_shadows *r, uint64_t stretch)
         return SHADOW_PASSED;
     uint64_t stretch_us = load(&r->run_ns) / observed * stretch / THOUSAND / THOUSAND;
     uint64_t as_long = stretch_us * (load(&r->passed) / passed_us);
-    return as_long > (SHADOW_PASSED + SHADOW_PASSED_MORE) / 2 ? SHADOW_PASSED_MORE : SHADOW_PASSED;
+    return as_long > SHADOW_PASSED + SHADOW_PASSED / 2 ? SHADOW_PASSED_MORE : SHADOW_PASSED;
 }

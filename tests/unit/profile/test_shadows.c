@@ -551,7 +551,8 @@ static void test_pass_length(void **state)
     r->run_ns = 200 * MS; /* 40 ms a stretch */
     assert_int_equal(shadow_pass_length(r, STRETCH), SHADOW_PASSED_MORE);
     assert_int_equal(shadow_pass_length(r, STRETCH / 2), SHADOW_PASSED_MORE);
-    assert_int_equal(shadow_pass_length(r, STRETCH / 4), SHADOW_PASSED);
+    assert_int_equal(shadow_pass_length(r, STRETCH / 4), SHADOW_PASSED_MORE); /* more than half as long again as passing over */
+    assert_int_equal(shadow_pass_length(r, STRETCH / 8), SHADOW_PASSED);
     assert_int_equal(shadow_pass_length(r, 5000), SHADOW_PASSED);
     free(r);
 }
