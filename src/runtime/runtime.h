@@ -155,6 +155,7 @@ struct rt_thread {
     void *argument;
     uint64_t stack_size;
     bool stack_short; /* paused: the thread's alternate stack is too small for a signal */
+    uint64_t alternate_lo, alternate_hi; /* atomic: that stack; alternate_lo 0: none, or it changes */
     bool trap_blocked; /* the program believes that our signal is blocked in this thread */
 
     struct rt_thread *next_free;

@@ -85,6 +85,7 @@ struct rt_thread *thread_make_as(void)
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
     t->stack_short = false;
+    t->alternate_lo = t->alternate_hi = 0;
     t->silenced = t->denied = 0;
     t->stops = 0;
     t->stopped = false;
@@ -332,6 +333,24 @@ void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)
     uint64_t hi = (uint64_t)frame;
     t->unwind.stack_hi = size ? hi : 0;
     t->unwind.stack_lo = size && size < hi ? hi - size : 0;
+}
+
+/* Of two threads that come here with one stack at once, each has written before it reads: one sees the other. */
+bool thread_alternate_as(struct rt_thread *t, uint64_t lo, uint64_t hi)
+{
+    __atomic_store_n(&t->alternate_lo, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->alternate_hi, hi, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->alternate_lo, lo, __ATOMIC_SEQ_CST);
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; lo && i < used; i++) {
+        const struct rt_thread *other = thread_at_as(i);
+        if (!other || other == t)
+            continue;
+        uint64_t from = __atomic_load_n(&other->alternate_lo, __ATOMIC_SEQ_CST);
+        if (from && from < hi && lo < __atomic_load_n(&other->alternate_hi, __ATOMIC_SEQ_CST))
+            return true;
+    }
+    return false;
 }
 
 SAMPLE_PATH

@@ -37,6 +37,9 @@ void thread_reap_as(void);
  * most size bytes below it are its own. 0: unknown. */
 void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size);
 
+/* The calling thread's alternate stack is [lo, hi) from now on; 0, 0: none. True: another thread has a part of it. */
+bool thread_alternate_as(struct rt_thread *t, uint64_t lo, uint64_t hi);
+
 /* The state with this slot number, or NULL. */
 struct rt_thread *thread_at_as(uint32_t slot);
 /* The state of a thread by its id, or NULL: a search, for rare use. */

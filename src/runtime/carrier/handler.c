@@ -145,6 +145,15 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
     sample_account_as(record, charge.weight, walk.truncation);
 }
 
+/* What the calling thread has set before it was known. */
+static void alternate_find(struct rt_thread *t)
+{
+    stack_t s;
+    if (sys_call3_as(SYS_sigaltstack, 0, (long)&s, 0) == 0 && !(s.ss_flags & SS_DISABLE) &&
+        thread_alternate_as(t, (uint64_t)s.ss_sp, (uint64_t)s.ss_sp + s.ss_size))
+        signals_leave_alternate_as();
+}
+
 /* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */
 static void thread_discover(void)
 {
@@ -162,6 +171,7 @@ static void thread_discover(void)
     thread_stack_as(t, NULL, 0);
     if (!thread_begin_as(t))
         return;
+    alternate_find(t);
     if (!trigger_arm_as(t)) {
         thread_end_as(t);
         return;

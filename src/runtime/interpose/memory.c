@@ -8,8 +8,10 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
+#include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
@@ -112,15 +114,33 @@ EXPORT void *mremap(void *from, size_t size, size_t wanted, int flags, ...)
     return result;
 }
 
+/* A program may give one alternate stack to several threads (Varnish does, to all of them), as long as no two handlers run on it
+ * at once: ours would. It leaves before the second thread comes. */
+static void alternate_note(struct rt_thread *t, const stack_t *stack)
+{
+    uint64_t at = (uint64_t)stack->ss_sp;
+    bool none = stack->ss_flags & SS_DISABLE;
+    if (thread_alternate_as(t, none ? 0 : at, none ? 0 : at + stack->ss_size))
+        signals_leave_alternate_as();
+}
+
 /* A program may set an alternate stack that is too small for any signal on this processor, as long as
  * no signal comes: then ours must not come either. */
 EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
     enum { HANDLER = 3584 };
-    int result = REAL(sigaltstack)(stack, old);
     struct rt_thread *t = self_get();
-    if (result != 0 || !stack || !t || !rt.process || rt_quiet_as() || process_foreign_as())
+    if (!stack || !t || !rt.process || rt_quiet_as() || process_foreign_as())
+        return REAL(sigaltstack)(stack, old);
+    stack_t before;
+    if (!rt_exact_as() && REAL(sigaltstack)(NULL, &before) == 0)
+        alternate_note(t, stack);
+    int result = REAL(sigaltstack)(stack, old);
+    if (result != 0) {
+        if (!rt_exact_as())
+            alternate_note(t, &before);
         return result;
+    }
     bool short_of = !(stack->ss_flags & SS_DISABLE) &&
                     stack->ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
     if (short_of && !t->stack_short) {

@@ -20,6 +20,7 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
+static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
 /* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
@@ -68,8 +69,9 @@ static bool mask_real(int how)
 
 static bool handler_install(struct sigaction *before)
 {
-    struct sigaction action = {.sa_sigaction = handler_as,
-                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = handler_as, .sa_flags = SA_SIGINFO | SA_RESTART};
+    if (!__atomic_load_n(&alternate_shared, __ATOMIC_ACQUIRE))
+        action.sa_flags |= SA_ONSTACK;
     /* All of them: sigfillset leaves out the two that glibc uses itself. One of them cancels a thread at any
      * instruction, if it allows that: in the handler, with what this holds. */
     memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
@@ -119,6 +121,14 @@ void signals_leave(void)
     struct sigaction now;
     if (REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
         REAL(sigaction)(ours(), &program_action, NULL);
+}
+
+void signals_leave_alternate_as(void)
+{
+    struct sigaction now;
+    if (!__atomic_exchange_n(&alternate_shared, true, __ATOMIC_ACQ_REL) &&
+        REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
+        handler_install(NULL);
 }
 
 static bool ignore_set(void)

@@ -18,6 +18,8 @@ void signals_uninstall(void);
 bool signals_join(void);
 /* Gives the signal back, unless the program has taken it meanwhile. Not one of ours is pending. */
 void signals_leave(void);
+/* Two threads have the same alternate stack: from now on our handler runs on the stack that it interrupts. */
+void signals_leave_alternate_as(void);
 /* All threads are about to enter a sandbox in which no handler can return: unless the program has a handler for our signal, it
  * is ignored from now on, or until the program sets one. False: not any more. */
 void signals_ignore(bool on);

@@ -162,6 +162,13 @@ def altstack():
             expect(r.samples() > 100, f"only {r.samples()} samples")
 
 
+def altshared():
+    """Threads that share one alternate stack are not sampled on it: one handler's frame would be written over another's."""
+    for options in ((), ("-F", "9973")):
+        r = Recording([target("altshared")], options)
+        expect(r.samples() > 100, f"only {r.samples()} samples")
+
+
 def locked():
     r = Recording([target("locked")])
     expect(r.samples() > 50, f"only {r.samples()} samples")
@@ -639,6 +646,6 @@ def kills():
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, preempted, threads, rawclone, forks, deep,
                                   loader, upgraded, signals, starved, eintr, interrupts,
-                                  altstack, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
+                                  altstack, altshared, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
                                   unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
