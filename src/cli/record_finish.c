@@ -86,6 +86,21 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
     buf_puts(b, "\n");
 }
 
+/* Processes some of whose threads have not got the event that the recording began with: they came to it without rights. */
+static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p, const char *before)
+{
+    uint64_t processes = 0;
+    bool is_cpu = !strcmp(p->trigger, "cpu");
+    for (uint32_t i = 0; i < p->process_count; i++)
+        processes += p->processes[i].exclude_kernel != 0;
+    if (!processes || spool_header(&s->spool)->config.exclude_kernel)
+        return;
+    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before, is_cpu ? "time" : p->trigger);
+    put_count(b, processes, "process", "processes");
+    buf_printf(b, ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
+               processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
+}
+
 /* Whole runs under the engine, or what was meant to be one. */
 static bool is_exact(const struct profile *p)
 {
@@ -282,7 +297,7 @@ static bool put_coverage(struct buf *b, const struct profile *p, const struct pr
     return true;
 }
 
-static void say(const struct record_result *r, const struct profile *p, const struct record_spool *s)
+static void say(const struct record_result *r, const struct record_spool *s, const struct profile *p)
 {
     struct profile_totals t;
     struct buf b = {0};
@@ -297,6 +312,7 @@ static void say(const struct record_result *r, const struct profile *p, const st
     if (t.taken && !is_exact(p))
         put_unseen(&b, p);
     put_stops(&b, p, "penumbra: ");
+    put_user_mode(&b, s, p, "penumbra: ");
     put_places(&b, p, "penumbra: ");
     put_shadowless(&b, p, "penumbra: ");
     put_left(&b, p);
@@ -354,6 +370,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     put_unarmed(&b, p, "");
     put_stops(&b, p, "");
+    put_user_mode(&b, s, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");
     put_places(&b, p, "");
@@ -391,7 +408,7 @@ bool record_finish(const struct record_result *r, const struct record_spool *s, 
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
     bool ok = p && describe(r, s, p, damage, e) && profile_write(p, r->output, e);
     if (ok && !r->quiet)
-        say(r, p, s);
+        say(r, s, p);
     profile_free(p);
     return ok;
 }
