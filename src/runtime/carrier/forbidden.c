@@ -55,7 +55,7 @@ static const struct {
     {"caml_startup", TRAMPOLINE_OCAML},
     {"caml_main", TRAMPOLINE_OCAML},
     {"caml_start_program", TRAMPOLINE_OCAML},
-    {"hs_init", TRAMPOLINE_HASKELL},
+    {"hs_free_stable_ptr", TRAMPOLINE_HASKELL}, /* of every Haskell run time; hs_init is also a function of Tor */
     {"hs_main", TRAMPOLINE_HASKELL},
     {"runtime_mstart", TRAMPOLINE_GO},
     {"_cgo_topofstack", TRAMPOLINE_GO},
