@@ -275,13 +275,14 @@ static long clock_of(int32_t tid)
 }
 
 /* As thread_cpu_note_as, for any thread. */
-static void cpu_note_of_as(struct rt_thread *t)
+static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
     uint64_t cpu = clock_ns_as(clock_of(t->tid));
-    if (cpu <= t->cpu_seen)
-        return;
-    t->record->cpu_ns += cpu - t->cpu_seen;
-    t->cpu_seen = cpu;
+    if (cpu > t->cpu_seen) {
+        t->record->cpu_ns += cpu - t->cpu_seen;
+        t->cpu_seen = cpu;
+    }
+    return cpu;
 }
 
 void thread_note_others_as(const struct rt_thread *self)
@@ -291,7 +292,7 @@ void thread_note_others_as(const struct rt_thread *self)
         struct rt_thread *t = thread_at_as(i);
         if (!t || t == self || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
             continue;
-        cpu_note_of_as(t);
+        tree_add_unattributed_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
 }

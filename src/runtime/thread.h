@@ -27,8 +27,8 @@ bool thread_others_as(void);
 void thread_unarmed_as(void);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */
 void thread_leave_as(struct rt_thread *t);
-/* The process ends, and with it the other threads: the CPU time that they have used so far, where they are not just
- * taking a sample. */
+/* The process ends, and with it the other threads: the CPU time that they have used so far, and what of it is unattributed, where
+ * they are not just taking a sample. */
 void thread_note_others_as(const struct rt_thread *self);
 /* Gives back what threads held that have ended without telling us; a few slots at each call. */
 void thread_reap_as(void);

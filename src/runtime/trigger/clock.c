@@ -204,16 +204,28 @@ static struct trigger_charge charge_events(struct rt_thread *t)
     return (struct trigger_charge){periods * t->multiple, owed_take(t)};
 }
 
+/* Where only user mode is seen, nothing has expired in the kernel since the period was renewed last. */
+static uint64_t rest_at(struct rt_thread *t, uint64_t now)
+{
+    bool unseen = rt.process->exclude_kernel;
+    uint64_t last = unseen ? rt.config->period * t->multiple : 0;
+    if ((t->multiple > 1 || unseen) && now > t->base + last) {
+        t->owed += now - t->base - last;
+        t->base = now;
+    }
+    return owed_take(t);
+}
+
 uint64_t trigger_rest_as(struct rt_thread *t)
 {
     if (t->fd < 0 || rt.config->trigger == TRIGGER_WALL || rt_quiet_as())
         return 0;
-    uint64_t now = clock_now_as(t);
-    if (t->multiple > 1 && now > t->base) {
-        t->owed += now - t->base;
-        t->base = now;
-    }
-    return owed_take(t);
+    return rest_at(t, clock_now_as(t));
+}
+
+uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
+{
+    return t->fd < 0 || rt.config->trigger != TRIGGER_CPU || !rt.process->exclude_kernel ? 0 : rest_at(t, cpu_ns);
 }
 
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)

@@ -88,6 +88,8 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
  * longer than asked for. The first period of a thread is short enough to make up for what the
  * last one loses on average; what a stretched one loses is more. */
 uint64_t trigger_rest_as(struct rt_thread *t);
+/* The same of another thread, which has used so much CPU time and takes no sample now: in the kernel, if that is not seen. */
+uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);

@@ -1,6 +1,7 @@
 /* dropped HOW MS: gives up its rights, as servers do: root becomes another user, and all others make themselves as
- * hard to look into. Four threads that are made then compute ("works"), sleep ("sleeps") or touch new memory
- * ("touches") for so many milliseconds. */
+ * hard to look into. Four threads that are made then compute ("works"), sleep ("sleeps"), touch new memory
+ * ("touches") or let the kernel work ("reads") for so many milliseconds; "reads" ends while two of them are still at it. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,14 +38,26 @@ static __attribute__((noinline)) void touches(void)
     munmap((void *)memory, BLOCK);
 }
 
+static __attribute__((noinline)) void reads(void)
+{
+    static char memory[BLOCK];
+    int fd = open("/dev/zero", O_RDONLY);
+    for (int i = 0; fd >= 0 && i < 100; i++)
+        if (read(fd, memory, sizeof memory) < 0)
+            break;
+    close(fd);
+}
+
 static void *run(void *unused)
 {
-    double end = now_ms() + milliseconds;
+    double end = now_ms() + milliseconds * (unused ? 100 : 1);
     while (now_ms() < end)
         if (!strcmp(how, "works"))
             works();
         else if (!strcmp(how, "touches"))
             touches();
+        else if (!strcmp(how, "reads"))
+            reads();
         else
             usleep(5000);
     return unused;
@@ -57,9 +70,10 @@ int main(int argc, char **argv)
     milliseconds = argc > 2 ? atof(argv[2]) : 500;
     if (geteuid() == 0 ? setgid(NOBODY) || setuid(NOBODY) : prctl(PR_SET_DUMPABLE, 0))
         return 1;
+    int last = strcmp(how, "reads") ? THREADS : THREADS / 2;
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, run, NULL);
-    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, run, i >= last ? &threads : NULL);
+    for (int i = 0; i < last; i++)
         pthread_join(threads[i], NULL);
     puts("done");
     return 0;
