@@ -131,11 +131,29 @@ static bool search_as(long fd, uint64_t address, struct mapping *out)
     return out->hi != 0;
 }
 
-#define MAPS "/proc/self/maps"
+#define PROC "/proc/"
+#define MAPS PROC "self/maps"
 
+static int held = -1; /* atomic */
+
+void mappings_hold(int proc)
+{
+    __atomic_store_n(&held, proc, __ATOMIC_RELEASE);
+}
+
+int mappings_held_as(void)
+{
+    return __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+}
+
+/* A copy of the process has closed what is held. */
 static long open_as(const char *name)
 {
-    return sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    int proc = mappings_held_as();
+    long fd = -1;
+    if (proc >= 0)
+        fd = sys_call6_as(SYS_openat, proc, (long)(name + sizeof PROC - 1), O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return fd >= 0 ? fd : sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
 typedef bool reading_function(long fd, mapping_function *each, void *data);
@@ -156,7 +174,7 @@ bool mappings_each_as(mapping_function *each, void *data)
 
 bool mappings_kept_each_as(mapping_function *each, void *data)
 {
-    return all_of_as("/proc/self/smaps", read_kept_as, each, data);
+    return all_of_as(PROC "self/smaps", read_kept_as, each, data);
 }
 
 bool mappings_readable_as(void)

@@ -28,6 +28,9 @@ bool mappings_each_as(mapping_function *each, void *data);
  * milliseconds where there are many mappings. Not in two threads at once. */
 bool mappings_kept_each_as(mapping_function *each, void *data);
 
+/* From now on /proc is this descriptor's (O_PATH), which is ours to keep: the program enters another root. -1: none any more. */
+void mappings_hold(int proc);
+int mappings_held_as(void);
 /* False: nothing can be said of any address (there is no /proc, or no descriptor is left). */
 bool mappings_readable_as(void);
 struct trust_range mappings_trust_as(uint64_t address);

@@ -2,6 +2,7 @@
 #include "runtime/process.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "engine/mappings.h"
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
@@ -127,6 +129,30 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     struct sandbox_filter asked = sandbox_thread_comes(false);
     long result = REAL(ptrace)(request, pid, address, data);
     sandbox_filter_came(&asked, result == 0);
+    return result;
+}
+
+/* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
+static int proc_hold(void)
+{
+    if (!rt.process || rt_quiet_as() || process_foreign_as() || mappings_held_as() >= 0 ||
+        !(rt_exact_as() || rt_burst_as() || rt_shadow_as()))
+        return -1;
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc", O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0)
+        fd = trigger_raise_fd_as(fd);
+    if (fd >= 0)
+        mappings_hold(fd);
+    return fd;
+}
+
+EXPORT int chroot(const char *path)
+{
+    int fd = proc_hold(), result = REAL(chroot)(path);
+    if (result != 0 && fd >= 0) {
+        mappings_hold(-1);
+        sys_call3_as(SYS_close, fd, 0, 0);
+    }
     return result;
 }
 

@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|code|calls|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|code|calls|from_edges|start|programs
 """
 import json
 import os
@@ -64,6 +64,17 @@ def no_maps():
         sys.exit(77)
     r = same(command).report
     expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
+
+
+def rooted():
+    """A program that leaves /proc behind by a chroot is observed there as before, and not stepped through."""
+    if os.geteuid() != 0:
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as empty:
+        for numbers, options in (("2000", ("--exact", "--tool", "blocks")), ("2000000", ("--carrier", "burst", "--tool", "blocks"))):
+            r = Recording([target("rooted"), empty, numbers], options).report
+            expect(r["stopped"]["unreadable"] == 0, f"{options}: the engine stopped: {r['stopped']}")
+            expect(any(f["name"] == "compare" for f in r["functions"]), f"{options}: nothing was observed inside: {r['functions']}")
 
 
 def code():
@@ -154,5 +165,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
           "programs": programs})
