@@ -377,7 +377,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_shadowless(&b, p, "");
     put_left_behind(&b, r, "");
     if (damage)
-        buf_printf(&b, "the program overwrote counters: %llu broken links were cut\n",
+        buf_printf(&b, "the program overwrote counters: %llu broken places were cut off or restored\n",
                    (unsigned long long)damage);
     buf_put_u8(&b, '\0');
     return (char *)buf_detach(&b, &size);
@@ -405,7 +405,9 @@ static bool describe(const struct record_result *r, const struct record_spool *s
 bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e)
 {
     uint64_t damage = 0;
+    bool overwritten = record_spool_restore(s);
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
+    damage += overwritten;
     bool ok = p && describe(r, s, p, damage, e) && profile_write(p, r->output, e);
     if (ok && !r->quiet)
         say(r, s, p);

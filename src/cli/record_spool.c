@@ -226,6 +226,15 @@ out:
     pthread_mutex_unlock(&s->lock);
 }
 
+bool record_spool_restore(const struct record_spool *s)
+{
+    struct spool_header *h = spool_header(&s->spool);
+    bool overwritten = h->magic != SPOOL_MAGIC || h->version != SPOOL_VERSION;
+    h->magic = SPOOL_MAGIC;
+    h->version = SPOOL_VERSION;
+    return overwritten;
+}
+
 void record_spool_release(struct record_spool *s, bool remove)
 {
     if (remove && s->named)

@@ -48,6 +48,9 @@ bool record_spool_name(struct record_spool *s, struct err *e);
  * stays, and the runtimes count their samples as dropped. */
 void record_spool_extend(struct record_spool *s, uint64_t more);
 
+/* Puts back what readers ask for first, which the program can have overwritten. True if it had. */
+bool record_spool_restore(const struct record_spool *s);
+
 /* Unmaps and closes; unlinks too if `remove`. */
 void record_spool_release(struct record_spool *s, bool remove);
 

@@ -53,6 +53,15 @@ class Streams(Case):
         self.assertRegex(done.stderr.decode(), r"^penumbra: \d+ samples? in \d+\.\d s, 1 process, "
                          r"\d+ dropped.*, \d+\.\d% overhead -> .*out\.pnb \(\d.*\)\n$")
 
+    def test_overwritten_counters(self):
+        """A program that has gone astray writes over how the counters begin: their profile is not lost."""
+        done = self.record(PYTHON, "-c", "import ctypes, re\n"
+                           "at = re.search(r'^(\\w+)-\\w+ rw-s 00000000 .*(/dev/shm/|penumbra-)', open('/proc/self/maps').read(), re.M)\n"
+                           "ctypes.memset(int(at[1], 16), 0xa5, 12)\n" + SPIN % 0.3)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr.decode(), r"^penumbra: \d\d+ samples in .*out\.pnb")
+        self.assertIn("the program overwrote counters", str(self.report()["notes"]))
+
     def test_empty_profile_says_why(self):
         done = self.record("-c", "1s", "true")
         self.assertIn("nothing was sampled: the program used", done.stderr.decode())
