@@ -131,6 +131,17 @@ static bool check_libc(const struct attach_maps *maps, pid_t pid, int mem, struc
                    "statically linked?), so no library can be loaded into it", pid);
 }
 
+/* The library is opened by its number in the process's own /proc. */
+static bool check_root(pid_t pid, struct err *e)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/root/proc/version", pid);
+    if (!access(path, F_OK) || errno != ENOENT)
+        return true;
+    return err_set(e, ERR_ATTACH, "process %d has entered a root folder without /proc (chroot), so no library can be loaded "
+                   "into it; record it from its start", pid);
+}
+
 bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
 {
     struct attach_maps maps;
@@ -144,7 +155,7 @@ bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
         return not_permitted(pid, errno, e);
     if (!attach_maps_read(pid, &maps))
         return no_memory(pid, e);
-    bool ok = check_program(pid, e) && check_libc(&maps, pid, a->mem, e);
+    bool ok = check_program(pid, e) && check_libc(&maps, pid, a->mem, e) && check_root(pid, e);
     attach_maps_free(&maps);
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
     FILE *f = fopen(path, "re");

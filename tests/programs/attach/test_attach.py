@@ -542,6 +542,18 @@ def test_refusals():
     refuse_recorded()
     refuse_traced()
     refuse_sandbox()
+    refuse_rooted()
+
+
+def refuse_rooted():
+    """A root without /proc: the library's name there cannot be said."""
+    if not ROOT:
+        return
+    with tempfile.TemporaryDirectory() as root, Program("python3", "-c", f"import os, signal; os.chroot({root!r}); print('ready', flush=True); "
+                                                        "signal.pause()") as program:
+        message = program.record(status=118)
+        expect("root folder without /proc" in message, message)
+        os.kill(program.pid, 0)
 
 
 def refuse_recorded():
