@@ -267,7 +267,7 @@ static void test_budget(void **state)
             assert_true(o.most_ns <= limit + limit / 4);
             broken += simulate(&programs[i], ppm, false).most_ns > limit + limit / 4;
             if (i == 0) /* what is allowed is used, and no more */
-                assert_in_range(o.all_ns, limit * (RUN_S / PLACE_WINDOW_S) * 65 / 100, limit * (RUN_S / PLACE_WINDOW_S) * 80 / 100);
+                assert_in_range(o.all_ns, limit * (RUN_S / PLACE_WINDOW_S) * 54 / 100, limit * (RUN_S / PLACE_WINDOW_S) * 67 / 100);
         }
     assert_true(broken >= 4);
 }
