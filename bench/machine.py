@@ -26,6 +26,12 @@ def said(*command):
         return ""
 
 
+def cpu():
+    cpuinfo = read("/proc/cpuinfo")
+    return (first(r"^model name\s*:\s*(.*)$", cpuinfo) + ", family " + first(r"^cpu family\s*:\s*(.*)$", cpuinfo)
+            + " model " + first(r"^model\s*:\s*(.*)$", cpuinfo))
+
+
 def describe():
     cpuinfo = read("/proc/cpuinfo")
     virtual = "a virtual machine" if re.search(r"^flags.*\bhypervisor\b", cpuinfo, re.M) else "no hypervisor seen"
@@ -33,8 +39,7 @@ def describe():
     memory = int(first(r"^MemTotal:\s*(\d+)", read("/proc/meminfo"), "0")) / 2**20
     pmu = os.path.exists("/sys/bus/event_source/devices/cpu")
     return {
-        "cpu": first(r"^model name\s*:\s*(.*)$", cpuinfo) + ", family " + first(r"^cpu family\s*:\s*(.*)$", cpuinfo)
-               + " model " + first(r"^model\s*:\s*(.*)$", cpuinfo),
+        "cpu": cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "memory": f"{memory:.0f} GiB",
         "kernel": "Linux " + first(r"^(\d+\.\d+\.\d+)", platform.release(), platform.release()),

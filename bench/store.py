@@ -5,6 +5,7 @@ import subprocess
 import time
 
 import inputs
+import machine
 
 FOLDER = os.path.join(inputs.WORK, "results")
 
@@ -34,4 +35,4 @@ def head():
 
 
 def when_and_what(a):
-    return {"date": time.strftime("%Y-%m-%d"), "revision": a.revision}
+    return {"date": time.strftime("%Y-%m-%d"), "revision": a.revision, "cpu": machine.cpu()}

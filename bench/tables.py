@@ -23,13 +23,24 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
+def processors(entries):
+    """What was measured on which processor, where it was not all on this one: one line, or none."""
+    revisions = {}
+    for e in entries:
+        revisions.setdefault(e.get("cpu", machine.cpu()), set()).add(e.get("revision", ""))
+    if set(revisions) <= {machine.cpu()}:
+        return ""
+    return "By processor: " + "; ".join(f"{cpu}: {', '.join(sorted(of))}" for cpu, of in sorted(revisions.items())) + ".\n"
+
+
 def head_lines(title, commands, entries):
+    entries = list(entries)
     dates = {e["date"] for e in entries}
     revisions = sorted({e.get("revision", "") for e in entries} - {""})
     what = "\n".join(f"    {c}" for c in commands)
     when = " to ".join(sorted({min(dates), max(dates)}))
     return (f"# {title}\n\nMade by\n\n{what}\n\non {machine.sentence(machine.describe())}\nMeasured {when}, revision "
-            f"{', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n")
+            f"{', '.join(revisions) or 'unknown'}. How: [benchmarks.md](../benchmarks.md).\n" + processors(entries))
 
 
 def note(name):
