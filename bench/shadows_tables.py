@@ -266,7 +266,7 @@ def run(a, say):
         return
     text = tables.head_lines("Shadows", ["bench/run.py prepare", "bench/run.py shadows"], data.values())
     text += WORDS + load_sentence(data) + harm_sentence(data) + "\n## Beside the paper\n\n" + paper_table(data)
-    text += "".join(budget_section(data, t) for t in ("paths", "results"))
+    text += "".join(budget_section(data, t) for t in ("paths", "results")) + "\n" + tables.note("shadows.md").rstrip("\n") + "\n"
     text += alone_section(data) + speed_section(data) + "".join(figure(data, i, f) for i, f in enumerate(FIGURES, 1)) + ends_section(data)
     tables.write("shadows.md", text)
     tables.write_json("shadows.json", data)
