@@ -123,12 +123,23 @@ void signals_leave(void)
         REAL(sigaction)(ours(), &program_action, NULL);
 }
 
+/* The kernel's struct sigaction, for use inside the handler. */
+struct kernel_sigaction {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
 void signals_leave_alternate_as(void)
 {
-    struct sigaction now;
-    if (!__atomic_exchange_n(&alternate_shared, true, __ATOMIC_ACQ_REL) &&
-        REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
-        handler_install(NULL);
+    struct kernel_sigaction now = {0};
+    if (__atomic_exchange_n(&alternate_shared, true, __ATOMIC_ACQ_REL))
+        return;
+    sys_call6_as(SYS_rt_sigaction, ours(), 0, (long)&now, sizeof now.mask, 0, 0);
+    now.flags &= ~(unsigned long)SA_ONSTACK;
+    if ((uintptr_t)now.handler == (uintptr_t)handler_as)
+        sys_call6_as(SYS_rt_sigaction, ours(), (long)&now, 0, sizeof now.mask, 0, 0);
 }
 
 static bool ignore_set(void)
@@ -168,14 +179,6 @@ void signals_believe_blocked(bool blocked)
 {
     belief.blocked = blocked;
 }
-
-/* The kernel's struct sigaction, for use inside the handler. */
-struct kernel_sigaction {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)(void);
-    uint64_t mask;
-};
 
 /* The default action of our signals is to end the process: let the kernel do it. */
 static void die_by_default(int signal)
