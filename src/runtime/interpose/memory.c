@@ -132,15 +132,15 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
     struct rt_thread *t = self_get();
     if (!stack || !t || !rt.process || rt_quiet_as() || process_foreign_as())
         return REAL(sigaltstack)(stack, old);
-    stack_t before;
-    if (!rt_exact_as() && REAL(sigaltstack)(NULL, &before) == 0)
+    stack_t before = {0};
+    bool noted = !rt_exact_as() && REAL(sigaltstack)(NULL, &before) == 0;
+    if (noted)
         alternate_note(t, stack);
     int result = REAL(sigaltstack)(stack, old);
-    if (result != 0) {
-        if (!rt_exact_as())
-            alternate_note(t, &before);
+    if (result != 0 && noted)
+        alternate_note(t, &before);
+    if (result != 0)
         return result;
-    }
     bool short_of = !(stack->ss_flags & SS_DISABLE) &&
                     stack->ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
     if (short_of && !t->stack_short) {
