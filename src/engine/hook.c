@@ -244,7 +244,7 @@ bool engine_storage_wait_as(struct engine *e)
 void engine_room_wait_as(struct engine *e)
 {
     enum { ENOUGH = 1 << 18, WAITS = 200 }; /* without its counters, which are waited for when it is known how many they are */
-    for (unsigned i = 0; i < WAITS && !spool_ready_as(e->config.spool, ENOUGH) && engine_storage_wait_as(e); i++)
+    for (unsigned i = 0; e->config.counts && i < WAITS && !spool_ready_as(e->config.spool, ENOUGH) && engine_storage_wait_as(e); i++)
         ;
 }
 

@@ -152,7 +152,7 @@ struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
         t = area_make_as(e);
     if (!t)
         return NULL;
-    if (e->config.counts && e->threads)
+    if (e->threads)
         engine_room_wait_as(e);
     engine_lock_as(e);
     bool counting = engine_window_make_as(e, t, tid);
