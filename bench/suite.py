@@ -1,8 +1,9 @@
 """The benchmark programs: real ones from Debian 12, near SPEC CPU2000's integer programs, which the
 call-path-profiling paper measured. Each runs 4 to 7 seconds alone on one core."""
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import inputs
 from inputs import GCC, path
 
 POVRAY = "/usr/share/doc/povray/examples/advanced"
@@ -61,3 +62,66 @@ SUITE = [
                              "/usr/share/lua/5.1/?/init.lua"}, exits=1),
 ]
 BY_NAME = {p.name: p for p in SUITE}
+
+
+def in_file(program, times, text):
+    """The path of a new input of the program, for a run so many times as long."""
+    name = f"long-{program.name}-{times}"
+    inputs.write(name, text)
+    return path(name)
+
+
+def contents(name):
+    with open(name) as f:
+        return f.read()
+
+
+def more_arguments(program, times):
+    """Its last argument, an input, so many times."""
+    return replace(program, argv=program.argv + program.argv[-1:] * (times - 1))
+
+
+def more_stdin(program, times):
+    return replace(program, stdin=in_file(program, times, contents(program.stdin) * times))
+
+
+def longer_gap(program, times):
+    text = contents(program.argv[-1]).replace("QUIT;\n", "")
+    script, work, _ = text.rsplit("\n", 2)
+    return replace(program, argv=program.argv[:-1] + [in_file(program, times, script + "\n" + (work + "\n") * times + "QUIT;\n")])
+
+
+def longer_stockfish(program, times):
+    bench = " ".join(program.argv[1:])
+    return replace(program, argv=program.argv[:1], stdin=in_file(program, times, f"{bench}\n" * times + "quit\n"))
+
+
+def longer_sqlite3(program, times):
+    text = contents(program.stdin) + "DROP TABLE sale;\nDROP TABLE part;\n"
+    return replace(program, stdin=in_file(program, times, text * times))
+
+
+def longer_python3(program, times):
+    return replace(program, argv=program.argv + program.argv[-len(PYTHON_MODULES):] * (times - 1))
+
+
+def longer_perl(program, times):
+    return replace(program, argv=program.argv[:-1] + [program.argv[-1], "/dev/null"] * times)
+
+
+def longer_povray(program, times):
+    """So many times as many pixels, of the same shape. (A frame more has its scene at other addresses, which are values, too.)"""
+    side = {axis: round(int(size) * times ** 0.5) for axis, size in (("W", "640"), ("H", "480"))}
+    return replace(program, argv=[f"+{word[1]}{side[word[1]]}" if word in ("+W640", "+H480") else word for word in program.argv])
+
+
+LONGER = {"gzip": more_arguments, "bzip2": more_arguments, "xz": more_arguments, "perl": longer_perl, "gap": longer_gap,
+          "linkparser": more_stdin, "povray": longer_povray, "stockfish": longer_stockfish, "sqlite3": longer_sqlite3,
+          "python3": longer_python3, "lua": more_arguments}
+
+
+def longer(program, times):
+    """The program doing the same work so many times in one process; None: it cannot (cc1 compiles one file, graywolf's work
+    is its children's)."""
+    make = LONGER.get(program.name)
+    return make and make(program, times)

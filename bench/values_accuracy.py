@@ -2,7 +2,8 @@
 and in shadows.
 
 The exact side is a whole run under `--tool results`, which counts what every instruction writes to registers.
-The sampled side is one recording of as many runs of the same program and input as make up a time of CPU time.
+The sampled side is one recording of as many runs of the same program and input as make up a time of CPU time, or of one
+process that does as much work (suite.longer).
 Compared are the instructions that the exact side has. Addresses are not randomized on either side: they are values too."""
 import collections
 import json
@@ -18,6 +19,7 @@ import pairs
 import profilers
 import references
 import store
+import suite
 
 FOLDER = os.path.join(inputs.WORK, "sampled")  # recordings stay, to be looked at
 DEFAULT_HZ = 997
@@ -25,8 +27,8 @@ SECONDS, OTHER_SECONDS = 60, 20
 LOOP = 'for run in "$RUNS"/*; do cd "$run" && "$@" >/dev/null 2>&1 <"$INPUT"; done; exit 0'
 
 
-class Way(collections.namedtuple("Way", "name title seconds options")):
-    """How a recording is made."""
+class Way(collections.namedtuple("Way", "name title seconds options long", defaults=(False,))):
+    """How a recording is made; `long`: of one process, where the program can."""
     def key(self, program):
         return f"{program.name}@{self.name}"
 
@@ -40,7 +42,8 @@ def shadows(tool):
 
 
 BURSTS = [bursts(97), bursts(DEFAULT_HZ), bursts(10000)]
-WAYS = BURSTS + [shadows("values"), shadows("results")]
+LONG = shadows("results")._replace(name="shadow-results-long", title="`results` in shadows, one process", long=True)
+WAYS = BURSTS + [shadows("values"), shadows("results"), LONG]
 
 
 def folders_for(folder, program, times):
@@ -91,12 +94,13 @@ def sampled(a, program, way, times):
     """The metrics of one recording."""
     os.makedirs(FOLDER, exist_ok=True)
     profile = os.path.join(FOLDER, way.key(program) + ".pnb")
+    whole = suite.longer(program, times) if way.long else None
     with tempfile.TemporaryDirectory(dir=inputs.WORK) as folder:
         status, said, _ = run_all(["setarch", "-R", a.tools.penumbra, "record", "-q", *way.options, "-o", profile, "--"],
-                                  program, folders_for(folder, program, times), folder)
+                                  whole or program, folders_for(folder, program, 1 if whole else times), folder)
         if status != 0:
             raise pairs.RoundError(f"{program.name} under {' '.join(way.options)} ended with status {status}: {said}")
-    return metrics(a, program, way, times, profile)
+    return metrics(a, program, way, times, profile) | {"processes": 1 if whole else times}
 
 
 def measure(a, program, way, say):

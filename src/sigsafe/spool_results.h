@@ -22,7 +22,7 @@
  *      gate   count | left | asked | steps     the block's counter
  *
  *      executions so far     |-- passed --|o|-- passed --|o|-- passed --|o|--- ...
- *                             p is (15/16)^steps, at first an eighth, and less when there are too many
+ *                             p is (15/16)^steps, at first a ninetieth, and less when there are too many
  *
  * Where p becomes less, the values that all rows of the block have kept are thinned, and it is what each row's own p begins
  * with (spool_result.base). So each execution counts the same, whenever it was.
@@ -100,8 +100,8 @@ enum { RESULT_LEAST = 128, RESULT_SHARE = 32, RESULT_SAMPLED_MOST = 1024 };
 void result_draw_as(struct counts_lead *lead, struct result_front *front, struct spool_result *row, uint64_t value,
                     uint64_t most, struct hotlist_random *r);
 
-/* Of the block's counter. p is (15/16)^steps, and at first an eighth: */
-enum { RESULT_GATE_FIRST = 32, RESULT_GATE_STEPS = 215 /* p is a millionth */ };
+/* Of the block's counter. p is (15/16)^steps, and at first a ninetieth: */
+enum { RESULT_GATE_FIRST = 70, RESULT_GATE_STEPS = 215 /* p is a millionth */ };
 
 /* The gate is asked, at an execution that has been counted: how many are passed over from here on, it included, before the next one that
  * is observed. True: rows are to be thinned to gate->steps (result_thin), before anything else. */
