@@ -117,7 +117,7 @@ def longer_povray(program, times):
 
 def longer_cc1(program, times):
     """Its source, and then copies of the libraries' part in which whatever that names has another name. (A whole run of three copies
-    has the weights of one: overlap 98.8%, diff-top 2.5%. Twelve copies take a gigabyte.)"""
+    has the weights of one: overlap 98.8%, diff-top 2.5%.)"""
     return replace(program, argv=[in_file(program, times, inputs.stbs_repeated(times)) if word == path("stbs.i") else word
                                   for word in program.argv])
 
@@ -127,7 +127,12 @@ LONGER = {"cc1": longer_cc1, "gzip": more_arguments, "bzip2": more_arguments, "x
           "python3": longer_python3, "lua": more_arguments}
 
 
+# As much of it in one process as makes sense: graywolf's work is its children's; 13 times cc1's source takes a gigabyte, of which one
+# fork may cost more than 1% of ten seconds.
+MOST_AT_ONCE = {"graywolf": 1, "cc1": 3}
+
+
 def longer(program, times):
-    """The program doing the same work so many times in one process; None: it cannot (graywolf's work is its children's)."""
-    make = LONGER.get(program.name)
-    return make and make(program, times)
+    """The program doing the same work so many times, in as few processes as it can: (program, how many of it)."""
+    at_once = min(times, MOST_AT_ONCE.get(program.name, times))
+    return (LONGER[program.name](program, at_once) if at_once > 1 else program), round(times / at_once)

@@ -3,7 +3,7 @@ and in shadows.
 
 The exact side is a whole run under `--tool results`, which counts what every instruction writes to registers.
 The sampled side is one recording of as many runs of the same program and input as make up a time of CPU time, or of one
-process that does as much work (suite.longer).
+process, or few, that do as much work (suite.longer).
 Compared are the instructions that the exact side has. Addresses are not randomized on either side: they are values too."""
 import collections
 import json
@@ -28,7 +28,7 @@ LOOP = 'for run in "$RUNS"/*; do cd "$run" && "$@" >/dev/null 2>&1 <"$INPUT"; do
 
 
 class Way(collections.namedtuple("Way", "name title seconds options long", defaults=(False,))):
-    """How a recording is made; `long`: of one process, where the program can."""
+    """How a recording is made; `long`: of as few processes as the program can do it in."""
     def key(self, program):
         return f"{program.name}@{self.name}"
 
@@ -42,7 +42,7 @@ def shadows(tool):
 
 
 BURSTS = [bursts(97), bursts(DEFAULT_HZ), bursts(10000)]
-LONG = shadows("results")._replace(name="shadow-results-long", title="`results` in shadows, one process", long=True)
+LONG = shadows("results")._replace(name="shadow-results-long", title="`results` in shadows, few processes", long=True)
 WAYS = BURSTS + [shadows("values"), shadows("results"), LONG]
 
 
@@ -94,13 +94,13 @@ def sampled(a, program, way, times):
     """The metrics of one recording."""
     os.makedirs(FOLDER, exist_ok=True)
     profile = os.path.join(FOLDER, way.key(program) + ".pnb")
-    whole = suite.longer(program, times) if way.long else None
+    longer, processes = suite.longer(program, times) if way.long else (program, times)
     with tempfile.TemporaryDirectory(dir=inputs.WORK) as folder:
         status, said, _ = run_all(["setarch", "-R", a.tools.penumbra, "record", "-q", *way.options, "-o", profile, "--"],
-                                  whole or program, folders_for(folder, program, 1 if whole else times), folder)
+                                  longer, folders_for(folder, program, processes), folder)
         if status != 0:
             raise pairs.RoundError(f"{program.name} under {' '.join(way.options)} ended with status {status}: {said}")
-    return metrics(a, program, way, times, profile) | {"processes": 1 if whole else times}
+    return metrics(a, program, way, times, profile) | {"processes": processes}
 
 
 def measure(a, program, way, say):

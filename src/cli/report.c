@@ -92,7 +92,7 @@ static const char usage[] =
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; again: refines what is left\n"
     "      --no-inline        count inlined functions for the function that they are part of\n"
-    "      --min PERCENT      leave out what has less (default 0.5; --json 0)\n"
+    "      --min PERCENT      leave out what has less (default 0.5; --semi-invariant 0.05; --json 0)\n"
     "      --limit N          rows of a table (default 50; 0 is no limit; --json no limit)\n"
     "      --depth N          levels of a tree (default 128; --json no limit)\n"
     "      --ci               95% confidence intervals beside the percentages\n"
@@ -351,13 +351,18 @@ static bool print_imbalance(FILE *out, const struct view *v, const struct argume
     return ranks != NULL;
 }
 
+/* Single instructions have small shares. */
+#define SEMI_LEAST 0.05
+
 static bool print_semi_invariant(FILE *out, const struct view *v, const struct arguments *a,
                                  const struct report_style *style, struct err *e)
 {
     if (!v->profile->values)
         return err_set(e, ERR_USAGE, "this profile has no values; record some with --tool values");
+    struct report_style semi = *style;
+    semi.min = a->min < 0 ? SEMI_LEAST : a->min;
     struct value_reader *r = value_reader_new(v, &a->symbols);
-    bool ok = r ? report_semi_invariant(out, r, style, e)
+    bool ok = r ? report_semi_invariant(out, r, &semi, e)
                 : err_set(e, ERR_INTERNAL, "out of memory");
     value_reader_free(r);
     return ok;

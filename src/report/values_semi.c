@@ -8,6 +8,7 @@
 #include "report/compare_values.h"
 #include "report/text.h"
 #include "report/values_internal.h"
+#include "x86/insn.h"
 
 enum { PLACE_SIZE = 256, KEPT_LEAST = 10, JSON_MOST = 100 };
 
@@ -66,9 +67,22 @@ struct candidate {
     double gain;  /* that times the invariance, at the lower end of its 95% interval */
 };
 
-static bool is_worth(uint32_t role)
+/* Of a profile of all results (tool `results`, which no module has seen): is it of a load, so that the result is what was read? Those
+ * of the stack are not of interest: what pop reads, the procedure has pushed. */
+static bool is_loaded_result(struct value_reader *r, const struct profile_hotlist *h)
 {
-    return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET);
+    struct code *code = *r->values->module ? NULL : value_code(r, h->image);
+    size_t available = 0;
+    const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
+    struct x86_insn insn;
+    return bytes && x86_decode_as(bytes, available, &insn) && insn.class == X86_CLASS_MOVE && insn.access == (X86_MEM | X86_MEM_READ);
+}
+
+static bool is_worth(struct value_reader *r, const struct profile_hotlist *h)
+{
+    uint32_t role = r->values->kinds[h->kind].role;
+    return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET) ||
+           (role == PENUMBRA_ROLE_RESULT && is_loaded_result(r, h));
 }
 
 static uint64_t observed_at(const struct profile_values *v, uint32_t image, uint64_t offset)
@@ -104,7 +118,13 @@ static int compare_candidates(const void *a, const void *b)
     return x->hotlist < y->hotlist ? -1 : x->hotlist > y->hotlist;
 }
 
-/* Of all samples, or where there are none, of all instructions that were observed: what the instruction of a
+/* Time is known by samples. Where all results were counted there are few beside them, and shares are those of instructions. */
+static bool by_time(const struct value_reader *r)
+{
+    return r->samples && *r->values->module;
+}
+
+/* Of all samples, or where time is not known, of all instructions that were observed: what the instruction of a
  * hotlist has, or for an argument its whole function when it is called from that site. */
 static double share_of(struct value_reader *r, const struct profile_hotlist *h)
 {
@@ -115,7 +135,7 @@ static double share_of(struct value_reader *r, const struct profile_hotlist *h)
     struct code *code = argument ? value_code(r, h->image) : NULL;
     if (code && !code_function(code, h->offset, &f))
         f = (struct code_function){ .start = h->offset, .end = h->offset + 1 };
-    double share = r->samples ? (double)value_samples_in(r, h->image, f.start, f.end) / (double)r->samples
+    double share = by_time(r) ? (double)value_samples_in(r, h->image, f.start, f.end) / (double)r->samples
                    : argument ? (double)observed_in(r, h) / (double)v->tuples
                               : (double)here / (double)v->tuples;
     if (argument)
@@ -153,7 +173,7 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
     uint32_t count = 0;
     for (uint32_t i = 0; i < v->hotlist_count; i++) {
         const struct profile_hotlist *h = &v->hotlists[i];
-        if (!is_worth(v->kinds[h->kind].role) || !h->list->observed || !v->tuples)
+        if (!h->list->observed || !v->tuples || !is_worth(r, h))
             continue;
         double kept = (double)h->list->observed * hotlist_probability(h->list);
         if (kept < KEPT_LEAST) {
@@ -208,6 +228,20 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r)
     free(list);
 }
 
+static void print_candidate(FILE *out, struct value_reader *r, const struct candidate *c)
+{
+    const struct profile_hotlist *h = c->hotlist;
+    char place[PLACE_SIZE], assembly[128];
+    value_place(r, h->image, h->offset, place, sizeof place);
+    value_assembly(r, h->image, h->offset, assembly, sizeof assembly);
+    fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", c->gain * 100, c->share * 100, hotlist_invariance(h->list) * 100);
+    text_name(out, place, 0);
+    fputs(assembly[0] ? "  " : "", out);
+    text_name(out, assembly, 0);
+    fprintf(out, "\n%*s", 27, "");
+    value_hotlist(out, r, h);
+}
+
 bool report_semi_invariant(FILE *out, struct value_reader *r, const struct report_style *style,
                            struct err *e)
 {
@@ -217,23 +251,13 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
     if (!list)
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
     fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
-            "sure (the lower end of its 95%% interval)\n\n", r->samples ? "time" : "instructions");
+            "sure (the lower end of its 95%% interval)\n\n", by_time(r) ? "time" : "instructions");
     fprintf(out, "%7s  %7s  %7s  %s\n", "gain", "share", "invar.", "place: kind, values");
-    for (uint32_t i = 0; i < count && (!style->limit || i < style->limit); i++) {
-        const struct profile_hotlist *h = list[i].hotlist;
-        char place[PLACE_SIZE], assembly[128];
-        if (list[i].gain * 100 < style->min)
-            break;
-        value_place(r, h->image, h->offset, place, sizeof place);
-        value_assembly(r, h->image, h->offset, assembly, sizeof assembly);
-        fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", list[i].gain * 100, list[i].share * 100,
-                hotlist_invariance(h->list) * 100);
-        text_name(out, place, 0);
-        fputs(assembly[0] ? "  " : "", out);
-        text_name(out, assembly, 0);
-        fprintf(out, "\n%*s", 27, "");
-        value_hotlist(out, r, h);
-    }
+    uint32_t shown = 0;
+    for (; shown < count && (!style->limit || shown < style->limit) && list[shown].gain * 100 >= style->min; shown++)
+        print_candidate(out, r, &list[shown]);
+    if (shown < count)
+        fprintf(out, "%u more are not shown (--min 0 --limit 0 shows all)\n", count - shown);
     if (omitted.few)
         fprintf(out, "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
                 omitted.few, KEPT_LEAST);

@@ -86,6 +86,21 @@ def spread():
     expect(re.search(r"mov rax, rdi.*\n +result: 3,000 observed, p [\d.]+, no value kept twice: ", text), text)
 
 
+def results():
+    """Of all results those of loads are places too, but for what is popped; shares are of instructions, and what is left out is said."""
+    recording = Recording([target("values_known"), "3000"], ["--exact", "--tool", "results"])
+    semi = recording.report["semi_invariant"]
+    load, = [p for p in semi if p["function"] == "load"]
+    near({v["value"]: v["share"] for v in load["values"]}, {"0x5ec2e75e5ec2e75e": 1})
+    expect(load["kind"] == "result" and load["invariance"] == 1, f"{load}")
+    instructions = sum(i["observed"] for i in recording.report["instructions"])
+    expect(abs(load["time"] - load["observed"] / instructions) < 0.2 * load["time"], f"{load}, {instructions}")
+    expect(all("[" in p["asm"] for p in semi), f"{[p['asm'] for p in semi]}")
+    expect(any("pop " in i["asm"] for i in recording.report["instructions"]), "nothing is popped")
+    text = run([PENUMBRA, "report", "--semi-invariant", "--limit", "1", recording.file]).stdout.decode()
+    expect("share of all instructions" in text and re.search(r"\n[1-9]\d* more are not shown \(--min 0 --limit 0", text), text)
+
+
 def page():
     """Values stand beside the annotated code of the page, and in its list of places."""
     recording = Recording([target("values_known"), "3000000"], ["--tool", "values", "-F", "5000", "--every", "1"])
