@@ -6,9 +6,9 @@
 #include "report/arguments.h"
 #include "report/ci.h"
 #include "report/compare_values.h"
+#include "report/result_use.h"
 #include "report/text.h"
 #include "report/values_internal.h"
-#include "x86/insn.h"
 
 enum { PLACE_SIZE = 256, KEPT_LEAST = 10, JSON_MOST = 100 };
 
@@ -63,26 +63,29 @@ uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t
 
 struct candidate {
     const struct profile_hotlist *hotlist;
+    enum result_use use; /* of a profile of all results, what it is for ... */
+    uint64_t used_at;    /* ... and where, if not in its own instruction: offset in its image; else 0 */
     double share; /* of all time: of the instruction, or for an argument of calls from there */
     double gain;  /* that times the invariance, at the lower end of its 95% interval */
 };
 
-/* Of a profile of all results (tool `results`, which no module has seen): is it of a load, so that the result is what was read? Those
- * of the stack are not of interest: what pop reads, the procedure has pushed. */
-static bool is_loaded_result(struct value_reader *r, const struct profile_hotlist *h)
+/* Of a profile of all results (tool `results`, which no module has seen) what one is for is found out by the code. */
+static bool is_used(struct value_reader *r, struct candidate *c)
 {
+    const struct profile_hotlist *h = c->hotlist;
     struct code *code = *r->values->module ? NULL : value_code(r, h->image);
-    size_t available = 0;
+    size_t available = 0, at = 0;
     const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
-    struct x86_insn insn;
-    return bytes && x86_decode_as(bytes, available, &insn) && insn.class == X86_CLASS_MOVE && insn.access == (X86_MEM | X86_MEM_READ);
+    c->use = bytes ? result_use_find(bytes, available, &at) : RESULT_USE_NONE;
+    c->used_at = at ? h->offset + at : 0;
+    return c->use != RESULT_USE_NONE;
 }
 
-static bool is_worth(struct value_reader *r, const struct profile_hotlist *h)
+static bool is_worth(struct value_reader *r, struct candidate *c)
 {
-    uint32_t role = r->values->kinds[h->kind].role;
+    uint32_t role = r->values->kinds[c->hotlist->kind].role;
     return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET) ||
-           (role == PENUMBRA_ROLE_RESULT && is_loaded_result(r, h));
+           (role == PENUMBRA_ROLE_RESULT && is_used(r, c));
 }
 
 static uint64_t observed_at(const struct profile_values *v, uint32_t image, uint64_t offset)
@@ -173,7 +176,8 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
     uint32_t count = 0;
     for (uint32_t i = 0; i < v->hotlist_count; i++) {
         const struct profile_hotlist *h = &v->hotlists[i];
-        if (!h->list->observed || !v->tuples || !is_worth(r, h))
+        struct candidate c = { .hotlist = h };
+        if (!h->list->observed || !v->tuples || !is_worth(r, &c))
             continue;
         double kept = (double)h->list->observed * hotlist_probability(h->list);
         if (kept < KEPT_LEAST) {
@@ -188,8 +192,9 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
             omitted->unread++;
             continue;
         }
-        double share = share_of(r, h), invariance = hotlist_invariance(h->list);
-        to[count++] = (struct candidate){ h, share, share * ci_wilson(invariance, kept).low };
+        c.share = share_of(r, h);
+        c.gain = c.share * ci_wilson(hotlist_invariance(h->list), kept).low;
+        to[count++] = c;
     }
     qsort(to, count, sizeof *to, compare_candidates);
     return count;
@@ -222,22 +227,35 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r)
         json_key_double(j, "time", list[i].share);
         value_json_place(j, r, h->image, h->offset);
         value_json_hotlist(j, r, h);
+        if (list[i].use)
+            json_key_string(j, "use", result_use_name(list[i].use));
+        if (list[i].used_at)
+            json_key_address(j, "used_at", list[i].used_at);
         json_close(j, '}');
     }
     json_close(j, ']');
     free(list);
 }
 
-static void print_candidate(FILE *out, struct value_reader *r, const struct candidate *c)
+static void print_place(FILE *out, struct value_reader *r, uint32_t image, uint64_t offset)
 {
-    const struct profile_hotlist *h = c->hotlist;
     char place[PLACE_SIZE], assembly[128];
-    value_place(r, h->image, h->offset, place, sizeof place);
-    value_assembly(r, h->image, h->offset, assembly, sizeof assembly);
-    fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", c->gain * 100, c->share * 100, hotlist_invariance(h->list) * 100);
+    value_place(r, image, offset, place, sizeof place);
+    value_assembly(r, image, offset, assembly, sizeof assembly);
     text_name(out, place, 0);
     fputs(assembly[0] ? "  " : "", out);
     text_name(out, assembly, 0);
+}
+
+static void print_candidate(FILE *out, struct value_reader *r, const struct candidate *c)
+{
+    const struct profile_hotlist *h = c->hotlist;
+    fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", c->gain * 100, c->share * 100, hotlist_invariance(h->list) * 100);
+    print_place(out, r, h->image, h->offset);
+    if (c->used_at) {
+        fprintf(out, "; %s of ", result_use_name(c->use));
+        print_place(out, r, h->image, c->used_at);
+    }
     fprintf(out, "\n%*s", 27, "");
     value_hotlist(out, r, h);
 }

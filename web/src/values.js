@@ -61,7 +61,7 @@ export class SemiTable {
     const name = place.function ? format.shortName(place.function) : "";
     code.textContent = `${place.image}+${place.offset}`;
     where.className = "place";
-    where.append(name ? `${name} ` : "", code, place.asm ? ` ${place.asm}` : "");
+    where.append(name ? `${name} ` : "", code, place.asm ? ` ${place.asm}` : "", place.used_at ? `; ${place.use} at ${place.used_at}` : "");
     fillValues(row.insertCell(), [place]);
     return row;
   }

@@ -107,7 +107,8 @@ def values():
     return {"annotated": [{"function": "f<int>", "image": "xz", "unit": "samples", "total": 40,
                            "instructions": lines}],
             "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor}] +
-            [{"gain": 0.01, "time": 0.01, **place, **argument}] * 29}
+            [{"gain": 0.02, "time": 0.03, **place, **argument, "use": "shift count", "used_at": "0x19"}] +
+            [{"gain": 0.01, "time": 0.01, **place, **argument}] * 28}
 
 
 def main():

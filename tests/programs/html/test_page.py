@@ -241,6 +241,7 @@ def test_values(b, pages):
     rows = "[...document.querySelectorAll('#semi-table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     got = b.evaluate(rows)
     assert got[0] == ["63.0%", "70.0%", "90.0%", "1,200", "f<int> xz+0x11 div rcx", divisor], got[0]
+    assert got[1][4] == "f<int> xz+0x11 div rcx; shift count at 0x19", got[1]
     assert got[1][5].startswith("argument 1 from main+0x10"), got[1]
     assert len(got) == 25 and text(b, "#more-semi") == "Show 5 more", len(got)
     b.evaluate("document.querySelector('#more-semi').click()")

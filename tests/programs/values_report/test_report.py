@@ -87,16 +87,24 @@ def spread():
 
 
 def results():
-    """Of all results those of loads are places too, but for what is popped; shares are of instructions, and what is left out is said."""
+    """Of all results those are places that are loaded (but not popped), divisors, shift counts, targets; shares are of instructions,
+    and what is left out is said."""
     recording = Recording([target("values_known"), "3000"], ["--exact", "--tool", "results"])
     semi = recording.report["semi_invariant"]
     load, = [p for p in semi if p["function"] == "load"]
     near({v["value"]: v["share"] for v in load["values"]}, {"0x5ec2e75e5ec2e75e": 1})
-    expect(load["kind"] == "result" and load["invariance"] == 1, f"{load}")
+    expect((load["kind"], load["use"], load["invariance"]) == ("result", "loaded", 1) and "used_at" not in load, f"{load}")
+    count, = [p for p in semi if p["function"] == "shift"]
+    near(shares(count), {"3": 0.7, "5": 0.3})
+    expect(count["use"] == "shift count" and int(count["used_at"], 16) > int(count["offset"], 16), f"{count}")
+    where, = [p for p in semi if p["function"] == "call" and p["use"] == "target"]
+    near(shares(where), {"circle_area": 0.9, "square_area": 0.1})
     instructions = sum(i["observed"] for i in recording.report["instructions"])
     expect(abs(load["time"] - load["observed"] / instructions) < 0.2 * load["time"], f"{load}, {instructions}")
-    expect(all("[" in p["asm"] for p in semi), f"{[p['asm'] for p in semi]}")
     expect(any("pop " in i["asm"] for i in recording.report["instructions"]), "nothing is popped")
+    expect(not any("pop " in p["asm"] for p in semi), "what is popped is listed")
+    text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", recording.file]).stdout.decode()
+    expect(re.search(r"shift\S*  mov ecx, esi; shift count of shift\S*  shl rax, cl\n", text), text)
     text = run([PENUMBRA, "report", "--semi-invariant", "--limit", "1", recording.file]).stdout.decode()
     expect("share of all instructions" in text and re.search(r"\n[1-9]\d* more are not shown \(--min 0 --limit 0", text), text)
 
