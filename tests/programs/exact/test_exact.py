@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|code|calls|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|calls|from_edges|start|programs
 """
 import json
 import os
@@ -75,6 +75,12 @@ def rooted():
             r = Recording([target("rooted"), empty, numbers], options).report
             expect(r["stopped"]["unreadable"] == 0, f"{options}: the engine stopped: {r['stopped']}")
             expect(any(f["name"] == "compare" for f in r["functions"]), f"{options}: nothing was observed inside: {r['functions']}")
+
+
+def exhausted():
+    """A program that has no descriptor left is not stepped through: where none can be had at all it goes on natively."""
+    r = same([target("exhausted"), "100", "lower"], "blocks").report
+    expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
 
 
 def code():
@@ -165,5 +171,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "exhausted": exhausted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
           "programs": programs})
