@@ -78,8 +78,15 @@ def rooted():
 
 
 def exhausted():
-    """A program that has no descriptor left is not stepped through: where none can be had at all it goes on natively."""
-    r = same([target("exhausted"), "100", "lower"], "blocks").report
+    """A program that has no descriptor left is observed as before, and not stepped through: at the worst it goes on natively."""
+    for options in (("--exact", "--tool", "blocks"), ("--carrier", "burst", "--tool", "blocks", "-F", "5000")):
+        numbers = "2000" if "--exact" in options else "300000"
+        for how in ("", "standard", "forked"):
+            command = ["sh", "-c", f"ulimit -n 64; exec {target('exhausted')} {numbers} {how}"] if how == "forked" else None
+            r = Recording(command or [target("exhausted"), numbers, how], options).report
+            expect(r["stopped"]["unreadable"] + r["stopped"]["no-maps"] == 0, f"{options} {how}: the engine stopped: {r['stopped']}")
+            expect(any(f["name"] == "compare" for f in r["functions"]), f"{options} {how}: nothing was observed: {r['functions']}")
+    r = same([target("exhausted"), "2000", "closed"], "blocks").report
     expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
 
 
