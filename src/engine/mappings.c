@@ -1,7 +1,9 @@
 #include "engine/mappings.h"
 
+#include <asm-generic/errno-base.h>
 #include <fcntl.h>
 #include <stdio.h>
+
 #include "sigsafe/sys.h"
 
 /* PROCMAP_QUERY of Linux 6.11 (include/uapi/linux/fs.h). */
@@ -176,13 +178,13 @@ struct opened {
     bool is_kept;
 };
 
-/* Where nothing can be opened, as when the program has used up all descriptors that it may have, what is kept serves: its number
- * may be above the limit by now. */
+/* Where the program has used up all descriptors that it may have, or there is no /proc any more, what is kept serves: its number may
+ * be above the limit by now. (Where a filter says no, it may not even be asked for more.) */
 static struct opened open_as(const char *name, bool is_maps)
 {
     struct opened o = {.fd = open_once_as(name)};
     int fd = mappings_kept_as();
-    if (o.fd >= 0 || fd < 0 || !is_maps ||
+    if ((o.fd != -EMFILE && o.fd != -ENOENT) || fd < 0 || !is_maps ||
         sys_call3_as(SYS_getpid, 0, 0, 0) != __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE) ||
         sys_call3_as(SYS_lseek, fd, 0, SEEK_SET) != 0)
         return o;
