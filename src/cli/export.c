@@ -182,6 +182,8 @@ int command_export(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
+    if (!output_is_apart(output_path(&a), a.input, &e))
+        return command_fail("export", &e);
     struct profile *p = open_profile(a.input, &e);
     if (p && a.phase && !profile_keep_phase(p, a.phase, &e)) {
         profile_free(p);

@@ -61,7 +61,7 @@ static int unknown_command(const char *name)
 
 static int run_help(int argc, char **argv)
 {
-    if (argc < 2) {
+    if (argc < 2 || !strcmp(argv[1], "help")) {
         print_help(stdout);
         return 0;
     }

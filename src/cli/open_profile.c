@@ -132,6 +132,16 @@ struct profile *open_profile(const char *path, struct err *e)
     return p;
 }
 
+bool output_is_apart(const char *output, const char *input, struct err *e)
+{
+    struct stat from, to;
+    if (!output || !strcmp(output, "-") || stat(output, &to) || stat(input, &from) || !S_ISREG(to.st_mode) ||
+        to.st_dev != from.st_dev || to.st_ino != from.st_ino)
+        return true;
+    return err_set(e, ERR_USAGE, "\"%s\" is the profile that is read, and would be overwritten; name another file to write to",
+                   output);
+}
+
 static bool read_spool_header(const char *path, struct spool_header *head)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

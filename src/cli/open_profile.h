@@ -20,6 +20,9 @@ enum { LIVE_FILE_MOST = 1 << 16 };
 
 struct profile *open_profile(const char *path, struct err *e);
 
+/* False, with ERR_USAGE: `output` (NULL or "-": standard output) is the profile `input` itself, which would be lost. */
+bool output_is_apart(const char *output, const char *input, struct err *e);
+
 enum recover_outcome { RECOVER_FAILED, RECOVER_DONE, RECOVER_NOT_NEEDED };
 
 /* The file at `path` holds counters (sigsafe/spool.h). */

@@ -557,6 +557,8 @@ int command_report(int argc, char **argv)
         return 0;
     }
     struct side first, second = { 0 };
+    if (!output_is_apart(a.html ? a.html : a.output, a.input, &e))
+        return command_fail("report", &e);
     bool ok = side_open(&first, &a, a.phase, &e);
     if (ok && a.versus)
         ok = side_open(&second, &a, a.versus, &e);

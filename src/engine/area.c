@@ -30,7 +30,7 @@ static void align_huge_as(struct area *a)
     *a = (struct area){ .base = (uint8_t *)aligned, .size = size };
 }
 
-bool area_map_as(struct area *a, uint64_t size, unsigned how)
+static bool map_as(struct area *a, uint64_t size, unsigned how)
 {
     long prot = PROT_READ | PROT_WRITE | (how & AREA_CODE ? PROT_EXEC : 0);
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
@@ -50,6 +50,15 @@ bool area_map_as(struct area *a, uint64_t size, unsigned how)
     }
     if (from < size)
         sys_call3_as(SYS_madvise, (long)(a->base + from), (long)(size - from), MADV_HUGEPAGE);
+    return true;
+}
+
+bool area_map_as(struct area *a, uint64_t size, unsigned how)
+{
+    if (!map_as(a, size, how))
+        return false;
+    /* Of shared memory a core file has what was never touched, too: its pages are made for that. */
+    sys_call3_as(SYS_madvise, (long)a->base, (long)a->size, MADV_DONTDUMP);
     return true;
 }
 

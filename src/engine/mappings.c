@@ -1,6 +1,9 @@
 #include "engine/mappings.h"
 
+#include <asm-generic/errno-base.h>
 #include <fcntl.h>
+#include <stdio.h>
+
 #include "sigsafe/sys.h"
 
 /* PROCMAP_QUERY of Linux 6.11 (include/uapi/linux/fs.h). */
@@ -146,8 +149,22 @@ int mappings_held_as(void)
     return __atomic_load_n(&held, __ATOMIC_ACQUIRE);
 }
 
+static int kept = -1, kept_pid; /* atomic; a forked child has other mappings than the file tells of */
+
+void mappings_keep(int maps)
+{
+    __atomic_store_n(&kept, -1, __ATOMIC_RELEASE);
+    __atomic_store_n(&kept_pid, (int)sys_call3_as(SYS_getpid, 0, 0, 0), __ATOMIC_RELEASE);
+    __atomic_store_n(&kept, maps, __ATOMIC_RELEASE);
+}
+
+int mappings_kept_as(void)
+{
+    return __atomic_load_n(&kept, __ATOMIC_ACQUIRE);
+}
+
 /* A copy of the process has closed what is held. */
-static long open_as(const char *name)
+static long open_once_as(const char *name)
 {
     int proc = mappings_held_as();
     long fd = -1;
@@ -156,14 +173,37 @@ static long open_as(const char *name)
     return fd >= 0 ? fd : sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
+struct opened {
+    long fd;
+    bool is_kept;
+};
+
+/* Where the program has used up all descriptors that it may have, or there is no /proc any more, what is kept serves: its number may
+ * be above the limit by now. (Where a filter says no, it may not even be asked for more.) */
+static struct opened open_as(const char *name, bool is_maps)
+{
+    struct opened o = {.fd = open_once_as(name)};
+    int fd = mappings_kept_as();
+    if ((o.fd != -EMFILE && o.fd != -ENOENT) || fd < 0 || !is_maps ||
+        sys_call3_as(SYS_getpid, 0, 0, 0) != __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE) ||
+        sys_call3_as(SYS_lseek, fd, 0, SEEK_SET) != 0)
+        return o;
+    return (struct opened){fd, true};
+}
+
+static void close_as(struct opened o)
+{
+    if (o.fd >= 0 && !o.is_kept)
+        sys_call3_as(SYS_close, o.fd, 0, 0);
+}
+
 typedef bool reading_function(long fd, mapping_function *each, void *data);
 
 static bool all_of_as(const char *name, reading_function *read, mapping_function *each, void *data)
 {
-    long fd = open_as(name);
-    bool all = fd >= 0 && read(fd, each, data);
-    if (fd >= 0)
-        sys_call3_as(SYS_close, fd, 0, 0);
+    struct opened o = open_as(name, read == read_all_as);
+    bool all = o.fd >= 0 && read(o.fd, each, data);
+    close_as(o);
     return all;
 }
 
@@ -179,21 +219,20 @@ bool mappings_kept_each_as(mapping_function *each, void *data)
 
 bool mappings_readable_as(void)
 {
-    long fd = open_as(MAPS);
-    if (fd >= 0)
-        sys_call3_as(SYS_close, fd, 0, 0);
-    return fd >= 0;
+    struct opened o = open_as(MAPS, true);
+    close_as(o);
+    return o.fd >= 0;
 }
 
 struct trust_range mappings_trust_as(uint64_t address)
 {
     struct mapping m;
     struct trust_range nothing = {address, address + 1, TRUST_NONE};
-    long fd = open_as(MAPS);
-    if (fd < 0)
+    struct opened o = open_as(MAPS, true);
+    if (o.fd < 0)
         return nothing;
-    bool found = query_as(fd, address, &m) || search_as(fd, address, &m);
-    sys_call3_as(SYS_close, fd, 0, 0);
+    bool found = query_as(o.fd, address, &m) || search_as(o.fd, address, &m);
+    close_as(o);
     if (!found || !m.readable || !m.executable)
         return nothing;
     return (struct trust_range){m.lo, m.hi, m.writable || m.shared ? TRUST_CHECKED : TRUST_FIXED};

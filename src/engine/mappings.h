@@ -31,6 +31,10 @@ bool mappings_kept_each_as(mapping_function *each, void *data);
 /* From now on /proc is this descriptor's (O_PATH), which is ours to keep: the program enters another root. -1: none any more. */
 void mappings_hold(int proc);
 int mappings_held_as(void);
+/* From now on this descriptor of /proc/self/maps, which is ours to keep, serves where none can be opened (the program has used up
+ * all that it may have); in this process only. -1: none any more. */
+void mappings_keep(int maps);
+int mappings_kept_as(void);
 /* False: nothing can be said of any address (there is no /proc, or no descriptor is left). */
 bool mappings_readable_as(void);
 struct trust_range mappings_trust_as(uint64_t address);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "engine/mappings.h"
 #include "engine/state.h"
 #include "engine/whole_internal.h"
 #include "engine/whole_syscall.h"
@@ -179,6 +180,9 @@ bool whole_some_left_as(void)
 
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why)
 {
+    /* The program has used up all descriptors that it may have: every instruction would be stepped over. */
+    if (why == STOP_UNREADABLE && !mappings_readable_as())
+        why = STOP_NO_MAPS;
     /* This faults natively, or is an instruction that we do not know. */
     if (why == STOP_UNREADABLE || why == STOP_INVALID) {
         whole_native_step_as(t);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "engine/mappings.h"
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_kept.h"
@@ -169,6 +170,21 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
+void process_maps_keep_as(void)
+{
+    if (!rt_exact_as() && !rt_burst_as())
+        return;
+    int old = mappings_kept_as();
+    mappings_keep(-1);
+    if (old >= 0) /* the parent's; its number may be the only one that is left */
+        sys_call3_as(SYS_close, old, 0, 0);
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd >= 0)
+        fd = trigger_raise_fd_as(fd);
+    if (fd >= 0)
+        mappings_keep(fd);
+}
+
 bool process_copy_as(void)
 {
     const struct spool_process *parent = rt.process;
@@ -183,6 +199,7 @@ bool process_copy_as(void)
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();
+    process_maps_keep_as();
     return true;
 }
 

@@ -97,7 +97,7 @@ class Usage(Case):
 
     def test_commands(self):
         for args, status in (([], 2), (["recrod"], 2), (["--help"], 0), (["--version"], 0),
-                             (["help"], 0), (["help", "record"], 0), (["help", "x"], 2),
+                             (["help"], 0), (["help", "record"], 0), (["help", "help"], 0), (["help", "x"], 2),
                              (["record", "--help"], 0), (["recover", "--help"], 0),
                              (["recover"], 127), (["recover", "--outptu", "x"], 2),
                              (["recover", "x", "y"], 2)):

@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|code|calls|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|calls|from_edges|start|programs
 """
 import json
 import os
@@ -75,6 +75,19 @@ def rooted():
             r = Recording([target("rooted"), empty, numbers], options).report
             expect(r["stopped"]["unreadable"] == 0, f"{options}: the engine stopped: {r['stopped']}")
             expect(any(f["name"] == "compare" for f in r["functions"]), f"{options}: nothing was observed inside: {r['functions']}")
+
+
+def exhausted():
+    """A program that has no descriptor left is observed as before, and not stepped through: at the worst it goes on natively."""
+    for options in (("--exact", "--tool", "blocks"), ("--carrier", "burst", "--tool", "blocks", "-F", "5000")):
+        numbers = "2000" if "--exact" in options else "300000"
+        for how in ("", "standard", "forked"):
+            command = ["sh", "-c", f"ulimit -n 64; exec {target('exhausted')} {numbers} {how}"] if how == "forked" else None
+            r = Recording(command or [target("exhausted"), numbers, how], options).report
+            expect(r["stopped"]["unreadable"] + r["stopped"]["no-maps"] == 0, f"{options} {how}: the engine stopped: {r['stopped']}")
+            expect(any(f["name"] == "compare" for f in r["functions"]), f"{options} {how}: nothing was observed: {r['functions']}")
+    r = same([target("exhausted"), "2000", "closed"], "blocks").report
+    expect(r["stopped"]["no-maps"] == 1, f"{r['stopped']}")
 
 
 def code():
@@ -165,5 +178,5 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "exhausted": exhausted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
           "programs": programs})

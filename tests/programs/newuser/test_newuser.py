@@ -97,6 +97,34 @@ def valgrind():
     expect(any("translator" in note for note in r.report["notes"]), f"{r.report['notes']}")
 
 
+def core():
+    """The memory that shadows share is no part of the program's core file, which has even what was never touched of it: 2 GB."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "smaps")
+        command = ["sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; cat /proc/$$/smaps >{out}"]
+        Recording(command, ("--carrier", "shadow", "--tool", "results", "--load", "1"))
+        with open(out, encoding="utf-8") as f:
+            size, of = dumped(f)
+        expect(of > 16 << 10, f"there are {of} kB only: no shadow was made")
+        expect(size < 16 << 10, f"{size} of {of} kB would be dumped")
+
+
+def dumped(smaps):
+    """Kilobytes of shared anonymous memory that a core file has, and of all that there is."""
+    size = has = of = 0
+    shared = False
+    for line in smaps:
+        words = line.split()
+        if not words[0].endswith(":"):
+            shared = words[1].endswith("s") and words[5] == "/dev/zero"
+        elif words[0] == "Size:":
+            size = int(words[1])
+        elif words[0] == "VmFlags:" and shared:
+            of += size
+            has += size if "dd" not in words else 0
+    return has, of
+
+
 def warnings():
     """Many programs without symbols are said in one line."""
     r = Recording(["sh", "-c", "for i in 1 2 3; do seq 60000 | sort -n | tac | md5sum; done"],
@@ -125,4 +153,4 @@ def total(node, name):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, annotated, valgrind, warnings, shares)})
+    main({f.__name__: f for f in (brief, brief_timer, shortly, covered, executed, annotated, valgrind, core, warnings, shares)})

@@ -81,6 +81,7 @@ def test_refusals(d):
     export(d, "--max-depth", "1", status=2, says=b"not '1'")
     export(d, "--max-depth=-3", status=2, says=b"not '-3'")
     export(d, "sample.pnb", "other.pnb", status=2, says=b"one profile at a time")
+    export(d, "-o", "sample.pnb", "sample.pnb", status=2, says=b"would be overwritten")
     export(d, "missing.pnb", status=127, says=b"missing.pnb")
     export(d, "truth.tsv", status=3, says=b"truth.tsv")
     export(d, "sample.pnb", "-o", "no/such/directory", status=124, says=b"no/such/directory")

@@ -140,6 +140,21 @@ class Report(unittest.TestCase):
         if os.path.exists("/dev/full"):
             self.assertIn("cannot write /dev/full", self.run_report("-o", "/dev/full", status=124))
 
+    def test_output_is_not_the_profile(self):
+        with open(self.profile, "rb") as f:
+            before = f.read()
+        link = os.path.join(self.directory.name, "link.pnb")
+        os.symlink("penumbra.pnb", link)
+        for options in (["-o", "penumbra.pnb"], ["-o", "./penumbra.pnb", "penumbra.pnb"], ["--json", "-o", "link.pnb"],
+                        ["--html", "penumbra.pnb", "penumbra.pnb"]):
+            r = subprocess.run([PENUMBRA, "report", *options], cwd=self.directory.name, text=True, capture_output=True,
+                               env=ENVIRONMENT, check=False, timeout=1200)
+            with open(self.profile, "rb") as f:
+                self.assertEqual(f.read(), before, options)
+            self.assertEqual(r.returncode, 2, options)
+            self.assertIn("would be overwritten", r.stderr)
+        os.unlink(link)
+
     def test_limits(self):
         self.assertEqual(len(self.rows("--limit", "2")), 2)
         self.assertIn("5 more functions are not shown", self.run_report("--limit", "2"))
