@@ -5,6 +5,7 @@
 
 #include "engine/mappings.h"
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/trampoline.h"
@@ -170,19 +171,25 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
-void process_maps_keep_as(void)
+/* A file of /proc is open for good, but for `old`, the parent's: its number may be the only one that is left. */
+static void keep_as(const char *name, int old, void (*keep)(int fd))
 {
-    if (!rt_exact_as() && !rt_burst_as())
-        return;
-    int old = mappings_kept_as();
-    mappings_keep(-1);
-    if (old >= 0) /* the parent's; its number may be the only one that is left */
+    keep(-1);
+    if (old >= 0)
         sys_call3_as(SYS_close, old, 0, 0);
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd >= 0)
         fd = trigger_raise_fd_as(fd);
     if (fd >= 0)
-        mappings_keep(fd);
+        keep(fd);
+}
+
+void process_files_keep_as(void)
+{
+    if (rt_exact_as() || rt_burst_as())
+        keep_as("/proc/self/maps", mappings_kept_as(), mappings_keep);
+    if (rt_shadow_as())
+        keep_as("/proc/self/statm", memory_used_kept_as(), memory_used_keep);
 }
 
 bool process_copy_as(void)
@@ -199,7 +206,7 @@ bool process_copy_as(void)
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();
-    process_maps_keep_as();
+    process_files_keep_as();
     return true;
 }
 

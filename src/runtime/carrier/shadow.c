@@ -19,6 +19,7 @@
 #include "runtime/carrier/shadow_huge.h"
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/input_log.h"
+#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/thread.h"
@@ -39,6 +40,7 @@ static struct {
     struct shadow_account account; /* of this process */
     bool shared;                  /* there was a shadow at the last trigger */
     bool dismissed;               /* the last ones had to end, since they cost too much */
+    uint64_t look_ns;             /* CPU time of the last trigger's own work, the fork aside */
     uint64_t saved;               /* budget_facts.saved, for the next fork; 0: not drawn yet */
     uint64_t random;              /* 0: no seed yet */
     /* Of --threads auto. */
@@ -146,26 +148,6 @@ static uint64_t time_ns(struct timeval t)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
-/* Memory in use that is no file's: the second and third number of /proc/self/statm. The most that there ever
- * was, which is cheaper to ask for, survives exec. */
-static uint64_t pages_in_use_as(void)
-{
-    char text[128];
-    uint64_t numbers[3] = {0};
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
-        return monitor.pages;
-    long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    for (long i = 0, at = 0; i < n && at < 3; i++) {
-        if (text[i] >= '0' && text[i] <= '9')
-            numbers[at] = numbers[at] * 10 + (uint64_t)(text[i] - '0');
-        else
-            at++;
-    }
-    return numbers[1] > numbers[2] ? numbers[1] - numbers[2] : 1;
-}
-
 static bool usage_look_as(struct shadow_usage *u)
 {
     struct rusage usage;
@@ -173,7 +155,10 @@ static bool usage_look_as(struct shadow_usage *u)
         return false;
     u->faults = (uint64_t)usage.ru_minflt;
     u->cpu_ns = time_ns(usage.ru_utime) + time_ns(usage.ru_stime);
-    u->pages = monitor.pages = pages_in_use_as();
+    uint64_t pages = memory_used_pages_as();
+    if (pages != UINT64_MAX)
+        monitor.pages = pages ? pages : 1;
+    u->pages = monitor.pages;
     return true;
 }
 
@@ -216,7 +201,8 @@ static void shadows_dismiss(void)
     monitor.dismissed = true;
 }
 
-/* What the last fork has caused since the last trigger goes to the account, and this one: a signal and an empty handler. */
+/* What the last fork has caused since the last trigger goes to the account, and this one: a signal and an empty handler, and as much
+ * work as there was at the last one. */
 static void account_look(const struct shadow_usage *now)
 {
     const struct shadow_prices p = prices();
@@ -227,7 +213,7 @@ static void account_look(const struct shadow_usage *now)
     if (monitor.record->started)
         c = shadow_account_copies(&monitor.account, now, &p, shared);
     __atomic_fetch_add(&monitor.record->copies, c.pages, __ATOMIC_RELAXED);
-    shadow_account_trigger(&monitor.account, now, rt.config->delivery_ns);
+    shadow_account_trigger(&monitor.account, now, rt.config->delivery_ns + monitor.look_ns);
     if (active && rt.config->budget_ppm && shadow_account_overdrawn(&monitor.account, now, &p, rt.config->budget_ppm, c.pages))
         shadows_dismiss();
     account_show();
@@ -484,11 +470,9 @@ static bool collector_lives_as(void)
     return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
 }
 
-/* DECLINE_COUNT: none. A sandbox may end the program for any system call, so that is looked at first. */
-static enum shadow_decline refusal_as(struct shadow_usage *now)
+/* DECLINE_COUNT: none. */
+static enum shadow_decline looked_refusal_as(struct shadow_usage *now)
 {
-    if (rt_quiet_as())
-        return DECLINE_SANDBOX;
     guards_look_as(false);
     if (!usage_look_as(now))
         return DECLINE_BUDGET;
@@ -505,6 +489,17 @@ static enum shadow_decline refusal_as(struct shadow_usage *now)
     if (!burst_look_as()) /* a thread that begins a burst is about it */
         __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
     return engine_need_as() ? DECLINE_COUNT : DECLINE_MEMORY;
+}
+
+/* A sandbox may end the program for any system call, so that is looked at first. */
+static enum shadow_decline refusal_as(struct shadow_usage *now)
+{
+    if (rt_quiet_as())
+        return DECLINE_SANDBOX;
+    uint64_t begin = thread_cpu_ns_as();
+    enum shadow_decline why = looked_refusal_as(now);
+    monitor.look_ns = thread_cpu_ns_as() - begin;
+    return why;
 }
 
 static void consider_as(struct rt_thread *t, ucontext_t *u)
@@ -632,7 +627,7 @@ void shadow_forget(void)
     monitor.counts = NULL;
     shadow_account_clear(&monitor.account);
     monitor.shared = monitor.dismissed = false;
-    monitor.saved = monitor.random = monitor.looked_ticks = monitor.refused = 0;
+    monitor.saved = monitor.random = monitor.looked_ticks = monitor.refused = monitor.look_ns = 0;
     monitor.interrupted = 0;
     monitor.several = false;
     monitor.retired = 0;

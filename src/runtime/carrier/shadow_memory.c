@@ -1,6 +1,5 @@
 #include "runtime/carrier/shadow_self.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "engine/mappings.h"
@@ -54,33 +53,6 @@ static bool take_away(void *data, const struct mapping *m)
 bool shadow_memory_part_as(void)
 {
     return mappings_each_as(take_away, NULL);
-}
-
-static uint64_t number_get(const char **at)
-{
-    uint64_t number = 0;
-    for (; **at >= '0' && **at <= '9'; (*at)++)
-        number = number * 10 + (uint64_t)(**at - '0');
-    *at += **at == ' ';
-    return number;
-}
-
-/* /proc/self/statm: size, resident, and of these shared: of files, the spool and the engines' code among them. */
-uint64_t shadow_memory_pages_as(void)
-{
-    enum { TEXT = 256 };
-    char text[TEXT];
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    long size = fd < 0 ? fd : sys_call3_as(SYS_read, fd, (long)text, sizeof text - 1);
-    if (fd >= 0)
-        sys_call3_as(SYS_close, fd, 0, 0);
-    if (size <= 0)
-        return UINT64_MAX;
-    text[size] = 0;
-    const char *at = text;
-    number_get(&at);
-    uint64_t resident = number_get(&at), of_files = number_get(&at);
-    return resident > of_files ? resident - of_files : 0;
 }
 
 /* The thread stays on the processor that its area names, as far as it can tell: nothing interrupts it. */

@@ -11,6 +11,7 @@
 #include "engine/recover.h"
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_code.h"
+#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/shadow_self.h"
@@ -180,7 +181,7 @@ static bool astray_as(void)
 static bool is_too_large_as(void)
 {
     uint64_t most = rt.config->shadow_memory / PAGE;
-    return most && page_faults_as() > most && shadow_memory_pages_as() > most;
+    return most && page_faults_as() > most && memory_used_pages_as() > most;
 }
 
 /* A slice is over. */

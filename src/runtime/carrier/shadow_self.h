@@ -137,8 +137,6 @@ bool shadow_terminal_tell(uint64_t fd, uint64_t request, void *to, long *result)
 bool shadow_memory_part_as(void);
 /* Some of it is in [lo, hi). */
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
-/* Pages that belong to no file: the shadow's own are among them. UINT64_MAX: the kernel does not say. */
-uint64_t shadow_memory_pages_as(void);
 /* The kernel does not write to the memory of the thread that forked by itself any more: a shadow may give that memory
  * back while it, or its guard, goes on. */
 void shadow_rseq_part_as(void);
