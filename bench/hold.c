@@ -2,7 +2,6 @@
  *
  *     hold OPTION... -- PROGRAM ARG...
  *       --core N        the program (not hold, not a profiler around it) runs on this core only
- *       --slice MS      it is given the processor for so long at a time, where the kernel can (Linux 6.12 and later)
  *       --ready FILE    made when the program is about to wait; has its process's number
  *       --gate FIFO     the program starts when the last writer has closed it
  *       --result FILE   gets "user_us system_us maxrss_kb wait_status" of the program and its children;
@@ -14,19 +13,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { ENV_MAX = 16 };
 
 struct plan {
-    int core, slice_ms;
+    int core;
     const char *ready, *gate, *result, *cwd, *in, *out, *err;
     char *env[ENV_MAX];
     int env_count;
@@ -68,19 +65,6 @@ static void wait_at_gate(const struct plan *p)
     close(fd);
 }
 
-/* struct sched_attr of Linux: include/uapi/linux/sched/types.h. Of the ordinary policy `runtime` is the time slice. */
-static void slice_set(int ms)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attr = {.size = sizeof attr, .policy = SCHED_OTHER, .runtime = (uint64_t)ms * 1000000};
-    syscall(SYS_sched_setattr, 0, &attr, 0); /* older kernels look away */
-}
-
 static _Noreturn void become_program(const struct plan *p)
 {
     if (p->core >= 0) {
@@ -90,8 +74,6 @@ static _Noreturn void become_program(const struct plan *p)
         if (sched_setaffinity(0, sizeof cores, &cores) != 0)
             fail("pin to core of", p->program[0]);
     }
-    if (p->slice_ms)
-        slice_set(p->slice_ms);
     if (p->cwd && chdir(p->cwd) != 0)
         fail("enter", p->cwd);
     redirect(p->in ? p->in : "/dev/null", O_RDONLY, STDIN_FILENO);
@@ -130,8 +112,6 @@ static struct plan parse(int argc, char **argv)
         char *value = argv[i + 1];
         if (strcmp(option, "--core") == 0)
             p.core = atoi(value);
-        else if (strcmp(option, "--slice") == 0)
-            p.slice_ms = atoi(value);
         else if (strcmp(option, "--ready") == 0)
             p.ready = value;
         else if (strcmp(option, "--gate") == 0)
@@ -152,7 +132,7 @@ static struct plan parse(int argc, char **argv)
             break;
     }
     if (i + 1 >= argc || strcmp(argv[i], "--") != 0) {
-        fprintf(stderr, "usage: hold [--core N] [--slice MS] [--ready FILE] [--gate FIFO] [--result FILE] [--cwd DIR] "
+        fprintf(stderr, "usage: hold [--core N] [--ready FILE] [--gate FIFO] [--result FILE] [--cwd DIR] "
                         "[--stdin FILE] [--stdout FILE] [--stderr FILE] [--env NAME=VALUE] -- PROGRAM ARG...\n");
         exit(126);
     }

@@ -122,7 +122,6 @@ class Watcher(threading.Thread):
 
 class Round:
     results = True  # the program is a child of bench-hold, which tells what it used
-    slice_ms = 0    # 0: as the kernel has them
 
     def __init__(self, helper, program, copies, core, keep=None, timeout=900):
         self.helper = helper      # bench-hold
@@ -141,8 +140,6 @@ class Round:
         base = [self.helper, "--core", str(self.core), "--gate", f"{self.folder}/gate", "--ready",
                 f"{folder}/ready", "--cwd", f"{folder}/cwd", "--stdin",
                 self.program.stdin, "--stdout", f"{folder}/stdout", "--stderr", f"{folder}/stderr"]
-        if self.slice_ms:
-            base += ["--slice", str(self.slice_ms)]
         if self.results:
             base += ["--result", f"{folder}/result"]
         for name, value in self.program.env.items():

@@ -56,10 +56,8 @@ def cells_of(a):
 
 
 class ShadowRound(pairs.Round):
-    """A round in which the held program is the collector's own child. Copies have the core for 100 ms at a time: a thread with a perf event
-    costs the kernel some 10 us more each time it is given one, which is the pair's doing, not the budget's."""
+    """A round in which the held program is the collector's own child."""
     results = False
-    slice_ms = 100
 
     def run(self):
         machine.back_memory()
