@@ -115,7 +115,7 @@ def measure(a, program, way, say):
     store.save("values-accuracy", data)
     chance = row["by_chance"] or {}
     said = [f"{m} {row[m]:6.2f}%" + (f" ({chance[m]:.2f}% by chance)" if chance else "") for m in ("overlap", "diff_top")]
-    say(f"{program.name:12}{way.title:22}{'  '.join(said)}  {times} runs in {time.monotonic() - begin:.0f} s")
+    say(f"{program.name:12}{way.title:38}{'  '.join(said)}  {times} runs in {time.monotonic() - begin:.0f} s")
 
 
 def run(a, say):
