@@ -85,12 +85,6 @@ def more_stdin(program, times):
     return replace(program, stdin=in_file(program, times, contents(program.stdin) * times))
 
 
-def longer_gap(program, times):
-    text = contents(program.argv[-1]).replace("QUIT;\n", "")
-    script, work, _ = text.rsplit("\n", 2)
-    return replace(program, argv=program.argv[:-1] + [in_file(program, times, script + "\n" + (work + "\n") * times + "QUIT;\n")])
-
-
 def longer_stockfish(program, times):
     bench = " ".join(program.argv[1:])
     return replace(program, argv=program.argv[:1], stdin=in_file(program, times, f"{bench}\n" * times + "quit\n"))
@@ -122,14 +116,14 @@ def longer_cc1(program, times):
                                   for word in program.argv])
 
 
-LONGER = {"cc1": longer_cc1, "gzip": more_arguments, "bzip2": more_arguments, "xz": more_arguments, "perl": longer_perl, "gap": longer_gap,
+LONGER = {"cc1": longer_cc1, "gzip": more_arguments, "bzip2": more_arguments, "xz": more_arguments, "perl": longer_perl,
           "linkparser": more_stdin, "povray": longer_povray, "stockfish": longer_stockfish, "sqlite3": longer_sqlite3,
           "python3": longer_python3, "lua": more_arguments}
 
 
-# As much of it in one process as makes sense: graywolf's work is its children's; 13 times cc1's source takes a gigabyte, of which one
-# fork may cost more than 1% of ten seconds.
-MOST_AT_ONCE = {"graywolf": 1, "cc1": 3}
+# As much of it in one process as makes sense: graywolf's work is its children's; what gap makes lies elsewhere each time, and addresses
+# are values; 13 times cc1's source takes a gigabyte, of which one fork may cost more than 1% of ten seconds.
+MOST_AT_ONCE = {"graywolf": 1, "gap": 1, "cc1": 3}
 
 
 def longer(program, times):
