@@ -598,7 +598,7 @@ def astray():
 def phases():
     """Within a budget one shadow sees a program's later phases, not only as many instructions as it can observe in a row."""
     command, end = [target("shadow_phases"), "120"], time.monotonic() + PATIENCE
-    options = ["--carrier", "shadow", "--tool", "blocks", "--budget", "0.1"]
+    options = ["--carrier", "shadow", "--tool", "blocks", "--budget", "0.2"]
     while True:
         report = Recording(command, options).report
         seen = {b["function"] for b in report["blocks"] if b["function"].startswith("phase_")}
