@@ -212,10 +212,11 @@ static unsigned most_of(const uint64_t *counts, unsigned count, unsigned without
     return most;
 }
 
-/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there were no others. */
+/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there were no others. Where the kernel
+ * has refused what the budget allowed, that is why. */
 static unsigned declined_most(const struct profile_shadows *s)
 {
-    return most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
+    return s->declined[DECLINE_FORK] ? DECLINE_FORK : most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
 }
 
 static void put_shadowless(struct buf *b, const struct profile *p, const char *before)
