@@ -1,6 +1,7 @@
 #include "runtime/carrier/memory_used.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 
 #include "sigsafe/sys.h"
 
@@ -21,8 +22,10 @@ int memory_used_kept_as(void)
 static long read_as(char *text, long size)
 {
     int fd = memory_used_kept_as();
-    if (fd >= 0 && sys_call3_as(SYS_getpid, 0, 0, 0) == __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE))
-        return sys_call6_as(SYS_pread64, fd, (long)text, size, 0, 0, 0);
+    bool own = fd >= 0 && sys_call3_as(SYS_getpid, 0, 0, 0) == __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE);
+    long there = own ? sys_call6_as(SYS_pread64, fd, (long)text, size, 0, 0, 0) : 0;
+    if (there > 0)
+        return there;
     long opened = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     long n = opened < 0 ? opened : sys_call3_as(SYS_read, opened, (long)text, size);
     if (opened >= 0)
