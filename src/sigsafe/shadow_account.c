@@ -104,6 +104,13 @@ uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct s
     return a->pause_ns + shadow_copies_ns(capped(a, now->faults - a->last.faults), p->copy_ns) + a->huge_ns;
 }
 
+uint64_t shadow_account_page_ns(const struct shadow_account *a, const struct shadow_prices *p)
+{
+    if (!a->copies)
+        return p->copy_ns;
+    return ((a->copies - a->reused) * p->copy_ns + a->reused * p->reuse_ns) / a->copies;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

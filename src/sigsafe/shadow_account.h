@@ -78,6 +78,9 @@ struct copies_charged shadow_account_copies(struct shadow_account *a, const stru
 uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
 uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
 
+/* What a page that was written to since the last fork has cost on average. None: what a copy does. */
+uint64_t shadow_account_page_ns(const struct shadow_account *a, const struct shadow_prices *p);
+
 /* The shadows have to end now if the budget of these ten seconds is not to be exceeded by more than a quarter, of which half is
  * left for what cannot be foreseen: by the time that they are gone as many pages may be copied as `lately`, which was since the
  * last trigger; and the program goes on to write to others as it has since the fork, but to no more than it has so far, which

@@ -4,6 +4,7 @@ enum { COUNT = BUDGET_PARTS + 1 };
 
 void shadow_budget_clear(struct shadow_budget *b)
 {
+    b->told_ns = b->others_ns = 0;
     b->part = b->worst_ns = b->all_ns = b->earned_ns = b->earned_cpu_ns = 0;
     for (unsigned i = 0; i < COUNT; i++)
         b->costs[i] = 0;
@@ -38,14 +39,35 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
         b->worst_ns = spent;
 }
 
-static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
+/* What is left then of this process's. */
+static int64_t earn(struct shadow_budget *b, uint64_t ppm, uint64_t cpu_ns)
 {
-    uint64_t most = b->all_ns + shadow_budget_limit_ns(f->ppm);
-    b->earned_ns += (f->cpu_ns - b->earned_cpu_ns) / 1000 * f->ppm / 1000 * BUDGET_SPENT / BUDGET_WHOLE;
-    b->earned_cpu_ns = f->cpu_ns;
+    uint64_t most = b->all_ns + shadow_budget_limit_ns(ppm);
+    b->earned_ns += (cpu_ns - b->earned_cpu_ns) / 1000 * ppm / 1000 * BUDGET_SPENT / BUDGET_WHOLE;
+    b->earned_cpu_ns = cpu_ns;
     if (b->earned_ns > most)
         b->earned_ns = most;
-    return b->earned_ns == most || b->earned_ns >= b->all_ns + f->last_ns / BUDGET_SHARES * f->saved;
+    return (int64_t)(b->earned_ns - b->all_ns);
+}
+
+void shadow_budget_share(struct shadow_budget *b, int64_t *left_ns, uint64_t ppm, uint64_t cpu_ns)
+{
+    int64_t own = earn(b, ppm, cpu_ns), most = (int64_t)shadow_budget_limit_ns(ppm);
+    int64_t all = __atomic_add_fetch(left_ns, own - b->told_ns, __ATOMIC_RELAXED);
+    int64_t excess = all > most ? all - most : 0;
+    if (excess > (int64_t)b->earned_ns)
+        excess = (int64_t)b->earned_ns;
+    if (excess)
+        __atomic_fetch_sub(left_ns, excess, __ATOMIC_RELAXED);
+    b->earned_ns -= (uint64_t)excess;
+    b->told_ns = own - excess;
+    b->others_ns = all - own;
+}
+
+static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
+{
+    int64_t left = earn(b, f->ppm, f->cpu_ns) + b->others_ns;
+    return left >= (int64_t)shadow_budget_limit_ns(f->ppm) || left >= (int64_t)(f->last_ns / BUDGET_SHARES * f->saved);
 }
 
 static uint64_t greater(uint64_t a, uint64_t b)

@@ -32,6 +32,8 @@ struct shadow_budget {
     uint64_t all_ns;
     uint64_t earned_ns;               /* what may be spent of the budget's share of the CPU time, ahead of all_ns by that of a window at most */
     uint64_t earned_cpu_ns;           /* ... until then */
+    int64_t told_ns;                  /* of what is left (earned_ns - all_ns), what other processes of the program know, ... */
+    int64_t others_ns;                /* ... and what they have left, or owe */
 };
 
 struct budget_facts {
@@ -70,6 +72,10 @@ void shadow_budget_charge(struct shadow_budget *b, uint64_t cpu_ns, uint64_t cos
 
 /* Spent in the last PLACE_WINDOW_S seconds of CPU time, and up to a part more. */
 uint64_t shadow_budget_spent(struct shadow_budget *b, uint64_t cpu_ns);
+
+/* What is left of the budget is that of all processes of the program (shadow_common.left_ns): tells the others, and looks what they
+ * have left. */
+void shadow_budget_share(struct shadow_budget *b, int64_t *left_ns, uint64_t ppm, uint64_t cpu_ns);
 
 /* A fork now is within the budget: on average, as some of what it will cost is saved, which is to be drawn from all shares
  * for each fork: so whenever the program ends its shadows have cost as much too much as too little, and not every run of it

@@ -17,7 +17,8 @@
 
 enum {
     PLACE_WINDOW_S = 10,
-    SHADOW_TRIGGERS = 8, /* triggers may cost this part of the budget */
+    SHADOW_TRIGGERS = 8, /* triggers may cost this part of the budget, as long as the copies of much memory are to come, ... */
+    SHADOW_TRIGGERS_CALM = 32, /* ... and this part otherwise */
 };
 
 /* With this budget of a window: what it may have cost at the end of it, less what triggers still can. */

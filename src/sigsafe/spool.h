@@ -35,6 +35,7 @@
 
 #include "sigsafe/cct.h"
 #include "sigsafe/reasons.h"
+#include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
 #define SPOOL_VERSION 21u
@@ -185,6 +186,7 @@ struct spool_header {
     uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
     uint32_t shadows_ripe;   /* atomic: of those active, that go on until there is another one */
     uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
+    struct shadow_common programs[SHADOW_PROGRAMS];
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
     struct spool_config config;
 };

@@ -38,6 +38,7 @@ struct spool_seat {
     int32_t guard;    /* its parent, where that is a child of the program; 0: the collector is */
     uint32_t ripe;    /* atomic: it has observed as much as it was to, and goes on (shadow_ripen_as) */
     uint32_t dismissed; /* atomic, the monitor: it is to end, whatever it has observed */
+    uint32_t apart;   /* atomic: no page is its program's any more, which would be copied when that writes to it */
 };
 
 struct spool_shadows {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -23,6 +24,7 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/shadow_account.h"
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
@@ -38,10 +40,14 @@ static struct {
     struct engine *engine;        /* NULL: not made yet, or each shadow makes its own */
     struct engine *passing;       /* likewise: the one without a tool */
     struct shadow_account account; /* of this process */
-    bool shared;                  /* there was a shadow at the last trigger */
+    bool shared;                  /* there was a shadow at the last trigger that shared memory with the program */
+    bool large;                   /* it was much memory, at the last fork */
     bool dismissed;               /* the last ones had to end, since they cost too much */
     uint64_t look_ns;             /* CPU time of the last trigger's own work, the fork aside */
-    uint64_t saved;               /* budget_facts.saved, for the next fork; 0: not drawn yet */
+    uint64_t last_ns;             /* what the last fork had cost at the last trigger */
+    struct shadow_common *common; /* of the program's processes; NULL: not looked for, or no room */
+    bool sought;                  /* it was */
+    uint64_t saved;               /* where there is none: budget_facts.saved, for the next fork; 0: not drawn yet */
     uint64_t random;              /* 0: no seed yet */
     /* Of --threads auto. */
     int32_t interrupted;          /* the thread that a trigger interrupted last; 0: none yet */
@@ -120,6 +126,7 @@ static struct spool_seat *seat_take_as(void)
         __atomic_store_n(&seat->pid, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->ripe, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&seat->apart, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->dismissed, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->verdict, VERDICT_NONE, __ATOMIC_RELAXED);
         __atomic_store_n(&seat->number, monitor.record->started + 1, __ATOMIC_RELAXED);
@@ -185,11 +192,15 @@ static void account_show(void)
     __atomic_store_n(&r->worst_ns, monitor.account.budget.worst_ns, __ATOMIC_RELAXED);
 }
 
-static bool any_active(void)
+/* sharing: one that has not yet made all memory its own. */
+static bool any_active(bool sharing)
 {
     bool active = false;
-    for (unsigned i = 0; i < SHADOW_SEATS && !active; i++)
-        active = __atomic_load_n(&monitor.record->seats[i].state, __ATOMIC_ACQUIRE) == SEAT_TAKEN;
+    for (unsigned i = 0; i < SHADOW_SEATS && !active; i++) {
+        const struct spool_seat *seat = &monitor.record->seats[i];
+        active = __atomic_load_n(&seat->state, __ATOMIC_ACQUIRE) == SEAT_TAKEN &&
+                 !(sharing && __atomic_load_n(&seat->apart, __ATOMIC_RELAXED));
+    }
     return active;
 }
 
@@ -201,21 +212,51 @@ static void shadows_dismiss(void)
     monitor.dismissed = true;
 }
 
+/* By the file that it executes. 0: not known. */
+static uint64_t program_as(void)
+{
+    struct stat status;
+    if (sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&status, 0, 0, 0) != 0)
+        return 0;
+    return (status.st_dev * UINT64_C(0x9e3779b97f4a7c15) ^ status.st_ino) | UINT64_C(1) << 63;
+}
+
+/* With the other processes of the program. */
+static void account_share_as(const struct shadow_usage *now)
+{
+    uint64_t ppm = rt.config->budget_ppm, program = ppm && !monitor.sought ? program_as() : 0;
+    if (program)
+        monitor.common = shadow_common_find(spool_header(&rt.spool)->programs, program);
+    monitor.sought = true;
+    if (monitor.common)
+        shadow_budget_share(&monitor.account.budget, &monitor.common->left_ns, ppm, now->cpu_ns);
+}
+
+/* There will be no more of it. */
+static void account_note(void)
+{
+    if (monitor.common && monitor.last_ns)
+        shadow_common_note(monitor.common, monitor.last_ns);
+    monitor.last_ns = 0;
+}
+
 /* What the last fork has caused since the last trigger goes to the account, and this one: a signal and an empty handler, and as much
  * work as there was at the last one. */
 static void account_look(const struct shadow_usage *now)
 {
     const struct shadow_prices p = prices();
-    bool active = any_active(), shared = active || monitor.shared;
-    monitor.shared = active;
+    bool sharing = any_active(true), shared = sharing || monitor.shared;
+    __atomic_store_n(&monitor.shared, sharing, __ATOMIC_RELAXED);
     shadow_account_look(&monitor.account, now, rt.config->budget_ppm, rt.config->small_pages);
     struct copies_charged c = {0, 0};
     if (monitor.record->started)
         c = shadow_account_copies(&monitor.account, now, &p, shared);
     __atomic_fetch_add(&monitor.record->copies, c.pages, __ATOMIC_RELAXED);
     shadow_account_trigger(&monitor.account, now, rt.config->delivery_ns + monitor.look_ns);
-    if (active && rt.config->budget_ppm && shadow_account_overdrawn(&monitor.account, now, &p, rt.config->budget_ppm, c.pages))
+    if (sharing && rt.config->budget_ppm && shadow_account_overdrawn(&monitor.account, now, &p, rt.config->budget_ppm, c.pages))
         shadows_dismiss();
+    monitor.last_ns = monitor.record->started ? shadow_account_cost(&monitor.account, now, &p) : 0;
+    account_share_as(now);
     account_show();
 }
 
@@ -243,7 +284,12 @@ static void huge_restore_as(const struct shadow_usage *now)
 /* Within a budget a shadow goes on until there is another one, unless it must not. */
 static bool last_failed(void)
 {
-    return rt.config->shadow_flags & SHADOW_GOES_ON && monitor.record->started && !monitor.dismissed && !any_active();
+    return rt.config->shadow_flags & SHADOW_GOES_ON && monitor.record->started && !monitor.dismissed && !any_active(false);
+}
+
+static uint64_t *saved_place(void)
+{
+    return monitor.common ? &monitor.common->saved : &monitor.saved;
 }
 
 /* All shares are as likely, but for a fork in place of one of which nothing has come: that is all paid for afterwards. */
@@ -253,9 +299,12 @@ static uint64_t saved_draw(void)
         return 0;
     if (!monitor.random)
         monitor.random = sys_ticks_as() | 1;
-    if (!monitor.saved)
-        monitor.saved = rt.config->randomize ? 1 + burst_draw(&monitor.random, BUDGET_SHARES - 1) : BUDGET_SHARES / 2;
-    return monitor.saved;
+    uint64_t *saved = saved_place(), drawn = __atomic_load_n(saved, __ATOMIC_RELAXED);
+    if (!drawn) {
+        drawn = rt.config->randomize ? 1 + burst_draw(&monitor.random, BUDGET_SHARES - 1) : BUDGET_SHARES / 2;
+        __atomic_store_n(saved, drawn, __ATOMIC_RELAXED);
+    }
+    return drawn;
 }
 
 /* A fork that comes is expected to cost as much as the last one, or more where memory has grown, and must be affordable if
@@ -281,9 +330,11 @@ static bool budget_allows_as(const struct shadow_usage *now)
     facts.worst_ns = shadow_worst_ns(&place);
     if (monitor.record->started) {
         struct copies_facts copies = {.pages = now->pages, .fork_pages = a->fork_pages, .copied = shadow_account_copied(a, now)};
-        facts.likely_ns = pause + shadow_copies_ns(shadow_copies_likely(&copies), p.copy_ns);
-        expected = pause + shadow_copies_ns(shadow_copies_expected(&copies), p.copy_ns);
-    }
+        uint64_t page_ns = shadow_account_page_ns(a, &p);
+        facts.likely_ns = pause + shadow_copies_ns(shadow_copies_likely(&copies), page_ns);
+        expected = pause + shadow_copies_ns(shadow_copies_expected(&copies), page_ns);
+    } else if (monitor.common && __atomic_load_n(&monitor.common->fork_ns, __ATOMIC_RELAXED))
+        expected = __atomic_load_n(&monitor.common->fork_ns, __ATOMIC_RELAXED);
     if (expected > facts.last_ns)
         facts.last_ns = expected;
     return shadow_budget_allows(&a->budget, &facts);
@@ -405,6 +456,13 @@ static void seat_give_back_as(struct spool_seat *seat, enum shadow_decline why)
     __atomic_fetch_add(&monitor.record->declined[why], 1, __ATOMIC_RELAXED);
 }
 
+/* To copy it all may cost more than a quarter of what may be spent in ten seconds. */
+static bool is_large(const struct shadow_usage *now)
+{
+    uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
+    return limit && shadow_copies_ns(now->pages, prices().copy_ns) > limit / 4;
+}
+
 /* Returns twice. */
 static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                     const struct shadow_usage *now)
@@ -426,8 +484,10 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         seat_give_back_as(seat, DECLINE_BARRIER);
         return;
     }
+    account_note();
     shadow_account_fork(&monitor.account, now);
-    monitor.saved = 0;
+    __atomic_store_n(saved_place(), 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&monitor.large, is_large(now), __ATOMIC_RELAXED);
     shadow_huge_note_as(now->cpu_ns);
     input_log_need_as();
     start.input_at = input_log_position_as();
@@ -456,10 +516,12 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         return;
     }
     monitor.refused = 0;
-    monitor.shared = true;
+    __atomic_store_n(&monitor.shared, true, __ATOMIC_RELAXED);
     monitor.dismissed = false;
     shadow_account_pause(&monitor.account, now, pause_ns);
     account_show();
+    if (monitor.large)
+        trigger_hurry_as(t, SHADOW_TRIGGERS_CALM / SHADOW_TRIGGERS);
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
 }
 
@@ -498,7 +560,7 @@ static enum shadow_decline refusal_as(struct shadow_usage *now)
         return DECLINE_SANDBOX;
     uint64_t begin = thread_cpu_ns_as();
     enum shadow_decline why = looked_refusal_as(now);
-    monitor.look_ns = thread_cpu_ns_as() - begin;
+    __atomic_store_n(&monitor.look_ns, thread_cpu_ns_as() - begin, __ATOMIC_RELAXED);
     return why;
 }
 
@@ -560,6 +622,16 @@ bool shadow_in_place_as(void)
            shadow_place_is_burst(__atomic_load_n(&monitor.record->place, __ATOMIC_RELAXED));
 }
 
+uint64_t shadow_look_ns(void)
+{
+    return __atomic_load_n(&monitor.look_ns, __ATOMIC_RELAXED);
+}
+
+bool shadow_watches(void)
+{
+    return __atomic_load_n(&monitor.shared, __ATOMIC_RELAXED) && __atomic_load_n(&monitor.large, __ATOMIC_RELAXED);
+}
+
 bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
 {
     if (__atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE))
@@ -608,6 +680,7 @@ void shadow_program_ends_as(void)
     if (!rt_shadow_as() || rt_quiet_as())
         return;
     monitor_take_as();
+    account_note();
     if (monitor.record)
         guards_look_as(true);
 }
@@ -626,8 +699,9 @@ void shadow_forget(void)
     monitor.record = NULL;
     monitor.counts = NULL;
     shadow_account_clear(&monitor.account);
-    monitor.shared = monitor.dismissed = false;
-    monitor.saved = monitor.random = monitor.looked_ticks = monitor.refused = monitor.look_ns = 0;
+    monitor.shared = monitor.large = monitor.dismissed = monitor.sought = false;
+    monitor.common = NULL;
+    monitor.last_ns = monitor.saved = monitor.random = monitor.looked_ticks = monitor.refused = monitor.look_ns = 0;
     monitor.interrupted = 0;
     monitor.several = false;
     monitor.retired = 0;

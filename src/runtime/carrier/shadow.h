@@ -25,6 +25,11 @@ bool shadow_take_as(struct rt_thread *t, ucontext_t *u);
 /* That was the last decision. */
 bool shadow_in_place_as(void);
 
+/* CPU time of the monitor's own work at a trigger, the last one's. */
+uint64_t shadow_look_ns(void);
+/* The program may be about to copy much memory, and the budget of these ten seconds with it: triggers look for that. */
+bool shadow_watches(void);
+
 /* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
 void shadow_images_changed(void);
 /* Any context: what is executed at [lo, hi) is not what it was. */

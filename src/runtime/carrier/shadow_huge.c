@@ -1,9 +1,8 @@
 #include "runtime/carrier/shadow_huge.h"
 
-#include <fcntl.h>
-#include <linux/ioctl.h>
 #include <sys/mman.h>
 
+#include "runtime/carrier/pages_there.h"
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
@@ -11,51 +10,18 @@
 #define MADV_COLLAPSE 25
 #endif
 
-enum { RANGES = 512, FOUND = 64, FIRST_LOOK_NS = 10000000 };
+enum { RANGES = 512, FIRST_LOOK_NS = 10000000 };
 /* One costs 0.2 to 0.6 ms; more, again and again, where the kernel has to move other memory for it. Once in a while it waits some
  * milliseconds for a virtual machine's other processors. */
 enum { USUAL_NS = 500000, DEAR_NS = 3000000 };
 #define HUGE_PAGE (2ull << 20)
 #define ADDRESSES_END ((1ull << 47) - 4096)
 
-/* linux/fs.h since Linux 6.7. */
-enum { IS_FILE = 1 << 2, IS_PRESENT = 1 << 3, IS_ZERO = 1 << 5, IS_HUGE = 1 << 6 };
-struct scan_region {
-    uint64_t lo, hi, categories;
-};
-struct scan {
-    uint64_t size, flags, lo, hi, walked_to, regions, regions_max, pages_max, inverted, all_of, any_of, reported;
-};
-#define SCAN _IOWR('f', 16, struct scan)
-
-struct range {
-    uint64_t lo, hi;
-};
-
 static struct {
     uint32_t count;
-    struct range at[RANGES];   /* huge pages at the last fork, and at those before it */
+    struct pages_range at[RANGES]; /* huge pages at the last fork, and at those before it */
     uint64_t fork_ns, look_ns; /* CPU time of the last fork, and of the next look */
 } huge;
-
-/* Pages there of all categories `wanted` and none `unwanted`: their ranges in order, FOUND at most. */
-static long scan_as(long fd, const struct range *where, uint64_t wanted, uint64_t unwanted, struct scan_region *found)
-{
-    struct scan scan = {.size = sizeof scan,
-                        .lo = where->lo,
-                        .hi = where->hi,
-                        .regions = (uint64_t)found,
-                        .regions_max = FOUND,
-                        .inverted = unwanted,
-                        .all_of = wanted | unwanted,
-                        .reported = wanted};
-    return sys_call3_as(SYS_ioctl, fd, (long)SCAN, (long)&scan);
-}
-
-static long pages_open_as(void)
-{
-    return sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-}
 
 /* Some may overlap. Where there is no room the older ones are forgotten. */
 static void add(uint64_t lo, uint64_t hi)
@@ -65,20 +31,20 @@ static void add(uint64_t lo, uint64_t hi)
             return;
     if (huge.count == RANGES)
         huge.count = 0;
-    huge.at[huge.count++] = (struct range){lo, hi};
+    huge.at[huge.count++] = (struct pages_range){lo, hi};
 }
 
 void shadow_huge_note_as(uint64_t cpu_ns)
 {
-    struct scan_region found[FOUND];
-    struct range rest = {0, ADDRESSES_END};
-    long fd = pages_open_as(), n = FOUND;
+    struct pages_region found[PAGES_FOUND];
+    struct pages_range rest = {0, ADDRESSES_END};
+    long fd = pages_open_as(), n = PAGES_FOUND;
     huge.fork_ns = cpu_ns;
     huge.look_ns = cpu_ns + FIRST_LOOK_NS;
     if (fd < 0)
         return;
-    while (n == FOUND) {
-        n = scan_as(fd, &rest, IS_HUGE, IS_FILE, found);
+    while (n == PAGES_FOUND) {
+        n = pages_scan_as(fd, &rest, PAGES_HUGE, PAGES_FILE, found);
         for (long i = 0; i < n; i++)
             add(found[i].lo, found[i].hi);
         if (n > 0)
@@ -103,13 +69,13 @@ static bool restore_one_as(uint64_t page, uint64_t room_ns, struct huge_work *do
 }
 
 /* Split, and every page of it there: else the program has given some of it back. */
-static bool restore_range_as(long fd, const struct range *range, uint64_t room_ns, struct huge_work *done)
+static bool restore_range_as(long fd, const struct pages_range *range, uint64_t room_ns, struct huge_work *done)
 {
-    struct scan_region found[FOUND];
-    struct range rest = *range;
-    long n = FOUND;
-    while (n == FOUND) {
-        n = scan_as(fd, &rest, IS_PRESENT, IS_HUGE | IS_FILE | IS_ZERO, found);
+    struct pages_region found[PAGES_FOUND];
+    struct pages_range rest = *range;
+    long n = PAGES_FOUND;
+    while (n == PAGES_FOUND) {
+        n = pages_scan_as(fd, &rest, PAGES_PRESENT, PAGES_HUGE | PAGES_FILE | PAGES_ZERO, found);
         for (long i = 0; i < n; i++)
             for (uint64_t at = (found[i].lo + HUGE_PAGE - 1) & -HUGE_PAGE; at + HUGE_PAGE <= found[i].hi; at += HUGE_PAGE)
                 if (!restore_one_as(at, room_ns, done))

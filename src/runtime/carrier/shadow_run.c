@@ -12,6 +12,7 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/memory_used.h"
+#include "runtime/carrier/pages_there.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/shadow_self.h"
@@ -184,11 +185,8 @@ static bool is_too_large_as(void)
     return most && page_faults_as() > most && memory_used_pages_as() > most;
 }
 
-/* A slice is over. */
-static void look_about_as(void)
+void shadow_look_about_as(void)
 {
-    shadow_self.looked = shadow_self.sliced;
-    progress_tell(shadow_self.sliced);
     if (!program_lives_as())
         shadow_end_as(END_PROGRAM);
     if (is_too_large_as())
@@ -199,6 +197,13 @@ static void look_about_as(void)
         shadow_end_as(END_BUDGET);
     if (shadow_self.seat->ripe && astray_as())
         shadow_end_as(END_COMPLETE);
+}
+
+static void slice_ended_as(void)
+{
+    shadow_self.looked = shadow_self.sliced;
+    progress_tell(shadow_self.sliced);
+    shadow_look_about_as();
 }
 
 /* A stretch is over: there is more. */
@@ -235,7 +240,7 @@ static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason w
         to = shadow_pass_next_as(t);
     if (why == STOP_BUDGET && shadow_self.left) {
         if (shadow_self.sliced - shadow_self.looked >= SLICE)
-            look_about_as();
+            slice_ended_as();
         shadow_threads_next_as(t);
         if (to != t) {
             progress_tell(shadow_self.sliced);
@@ -433,6 +438,7 @@ void shadow_begin_as(const struct shadow_start *start)
     die_with_parent_as(start->parent);
     if (!shadow_files_part_as())
         shadow_end_as(END_SETUP);
+    long pagemap = shadow_passes() ? pages_open_as() : -1; /* what cannot be dumped may not open it */
     humble_as();
     long stack = sys_call6_as(SYS_mmap, 0, HANDLER_STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -441,6 +447,7 @@ void shadow_begin_as(const struct shadow_start *start)
         !area_make_as(start) || !shadow_threads_begin_as(start))
         shadow_end_as(END_SETUP);
     faults_take_as(start->context, stack);
+    shadow_apart_as(pagemap);
     self->left = shadow_stretch();
     slice_begin(self->thread);
     self->made = __atomic_add_fetch(&spool_header(&rt.spool)->shadows_made, 1, __ATOMIC_RELAXED);

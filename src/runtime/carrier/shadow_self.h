@@ -6,6 +6,7 @@
  *      shadow_files.c   its descriptors: none leads to what the program has open
  *      shadow_own.c     of these: files that it makes or writes to, which are its own
  *      shadow_memory.c  its mappings: none that others see can be written to
+ *      shadow_apart.c   its pages: none is its program's for long
  *      shadow_calls.c   its system calls
  *      shadow_input.c   of these: what the program has read
  *      shadow_threads.h its threads, where it has more than one
@@ -75,6 +76,8 @@ _Noreturn void shadow_pass_over_as(struct engine_thread *to, const struct engine
 /* The end of the shadow. not_run: instructions that were counted but not executed. */
 _Noreturn void shadow_end_as(enum shadow_end why);
 _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run);
+/* Ends it, where its program, the recording, the budget or the memory has come to an end. */
+void shadow_look_about_as(void);
 
 /* ---- descriptors ---- */
 
@@ -135,6 +138,9 @@ bool shadow_terminal_tell(uint64_t fd, uint64_t request, void *to, long *result)
 
 /* Takes write access to shared mappings away. False: it could not be done. */
 bool shadow_memory_part_as(void);
+/* Copies what it still shares with its program, as far as pagemap (pages_there.h), which is closed, says what there is; negative:
+ * nothing (shadow_apart.c). */
+void shadow_apart_as(long pagemap);
 /* Some of it is in [lo, hi). */
 bool shadow_memory_is_shared(uint64_t lo, uint64_t hi);
 /* The kernel does not write to the memory of the thread that forked by itself any more: a shadow may give that memory

@@ -111,15 +111,20 @@ uint64_t clock_draw_as(struct rt_thread *t)
     return t->period;
 }
 
+static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
+{
+    t->window_cpu_ns = cpu_ns;
+    t->window_cost_ticks = t->record->cost_ticks;
+    t->window_deliveries = t->record->deliveries;
+}
+
 void clock_start_as(struct rt_thread *t)
 {
     t->carry = 0;
     t->owed = 0;
     t->last_ticks = sys_ticks_as();
     t->base = clock_now_as(t);
-    t->window_cpu_ns = thread_cpu_ns_as();
-    t->window_cost_ticks = t->record->cost_ticks;
-    t->window_deliveries = t->record->deliveries;
+    window_begin(t, thread_cpu_ns_as());
 }
 
 bool trigger_arm_as(struct rt_thread *t)
@@ -276,7 +281,15 @@ static uint64_t limit_ppm(void)
     uint64_t ppm = rt.config->budget_ppm;
     if (!ppm)
         return SAFETY_PPM;
-    return rt_shadow_as() && !shadow_in_place_as() ? ppm / SHADOW_TRIGGERS : ppm;
+    if (!rt_shadow_as() || shadow_in_place_as())
+        return ppm;
+    return ppm / (shadow_watches() ? SHADOW_TRIGGERS : SHADOW_TRIGGERS_CALM);
+}
+
+/* What a trigger costs besides the handler. */
+static uint64_t trigger_price_ns(void)
+{
+    return rt.config->delivery_ns + (rt_shadow_as() ? shadow_look_ns() : 0);
 }
 
 /* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
@@ -289,13 +302,11 @@ static void budget_look(struct rt_thread *t)
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->window_deliveries;
     uint64_t ours =
-        ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + deliveries * rt.config->delivery_ns;
+        ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + deliveries * trigger_price_ns();
     uint64_t mean = deliveries * rt.config->period * t->multiple;
     if (rt.config->trigger == TRIGGER_CPU && cpu_spent < mean)
         cpu_spent = mean;
-    t->window_cpu_ns = cpu;
-    t->window_cost_ticks = r->cost_ticks;
-    t->window_deliveries = r->deliveries;
+    window_begin(t, cpu);
     uint64_t allowed = cpu_spent / 1000u * limit_ppm() / 1000u;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
         t->multiple *= 2;
@@ -311,6 +322,21 @@ static void period_set_as(struct rt_thread *t, uint64_t period)
         perf_set_period_as(t, period);
 }
 
+/* Of the one that was `old`. */
+static void period_draw(struct rt_thread *t, uint64_t old)
+{
+    uint64_t period = clock_draw_as(t);
+    if (period == old)
+        return;
+    period_set_as(t, period);
+    if (rt.config->trigger == TRIGGER_WALL)
+        return;
+    uint64_t now = clock_now_as(t);
+    if (!counts_time() && now > t->base)
+        t->owed += now - t->base; /* of the period that the kernel has just forgotten */
+    t->base = now;
+}
+
 static void period_renew(struct rt_thread *t)
 {
     uint64_t old = t->period;
@@ -323,16 +349,16 @@ static void period_renew(struct rt_thread *t)
     }
     thread_name_as(t);
     budget_look(t);
-    uint64_t period = clock_draw_as(t);
-    if (period == old)
+    period_draw(t, old);
+}
+
+void trigger_hurry_as(struct rt_thread *t, uint32_t times)
+{
+    if (!trigger_is_armed_as(t) || t->multiple == 1)
         return;
-    period_set_as(t, period);
-    if (rt.config->trigger == TRIGGER_WALL)
-        return;
-    uint64_t now = clock_now_as(t);
-    if (!counts_time() && now > t->base)
-        t->owed += now - t->base; /* of the period that the kernel has just forgotten */
-    t->base = now;
+    t->multiple = t->multiple > times ? t->multiple / times : 1;
+    window_begin(t, thread_cpu_note_as(t));
+    period_draw(t, t->period);
 }
 
 void trigger_fix_as(struct rt_thread *t)

@@ -95,6 +95,8 @@ uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns);
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
 void trigger_fix_as(struct rt_thread *t);
+/* From now on triggers of the calling thread are `times` as frequent, until the budget is looked at again. */
+void trigger_hurry_as(struct rt_thread *t, uint32_t times);
 /* A burst that is all cost to the program, being so short, took so many ticks besides. In nanoseconds, as far as that is credible. */
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
 /* So much of its CPU time went to the beginning: of its process's record, of bursts. It is nothing that fewer samples would
