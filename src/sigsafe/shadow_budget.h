@@ -20,8 +20,8 @@
 
 /* What a program loses is more than what it can see of that itself, at times: caches and branch predictors are disturbed by forks, and
  * by shadows that run beside it; and memory that grows makes a fork cost more than the one before. And starting, and
- * having a perf event at all, costs 0.2 to 0.5% of a program of some seconds. So on average three eighths of the budget are spent. */
-enum { BUDGET_SPENT = 3, BUDGET_WHOLE = 8 };
+ * having a perf event at all, costs 0.2 to 0.5% of a program of some seconds. So on average half of the budget is spent. */
+enum { BUDGET_SPENT = 1, BUDGET_WHOLE = 2 };
 
 enum { BUDGET_SHARES = 1024, BUDGET_PARTS = 40, BUDGET_PART_NS = PLACE_WINDOW_S * 1000000000ll / BUDGET_PARTS };
 

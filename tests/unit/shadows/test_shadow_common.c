@@ -52,8 +52,9 @@ static void test_left(void **state)
     f.last_ns = f.saved = 0;
     assert_false(shadow_budget_allows(&b, &f)); /* what the other one owes is paid for first */
     shadow_budget_share(&b, &left, PPM, UINT64_C(1000000) * MS);
-    assert_true(left == (int64_t)shadow_budget_limit_ns(PPM));
     shadow_budget_share(&a, &left, PPM, UINT64_C(1000000) * MS);
+    assert_true(left == (int64_t)shadow_budget_limit_ns(PPM));
+    shadow_budget_share(&b, &left, PPM, UINT64_C(2000000) * MS);
     assert_true(left == (int64_t)shadow_budget_limit_ns(PPM));
 }
 
