@@ -76,33 +76,6 @@ def make_stbs():
     run(["gcc-12", "-E", "-P", "-w", "-O2", path("stbs.c"), "-o", path("stbs.i")], "stbs.i")
 
 
-KEYWORDS = set("""auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool
-    _Thread_local unused noreturn main""".split())
-TOKEN = re.compile(r'"(?:\\.|[^"\\])*"' "|" r"'(?:\\.|[^'\\])*'" "|" r"\.?\d[\w.]*(?:[eEpP][+-]\w*)*" "|" r"[A-Za-z_]\w*")
-
-
-def stbs_repeated(times):
-    """stbs.i, and so many times less one what of it is not the system's headers', with other names."""
-    done = subprocess.run(["gcc-12", "-E", "-w", "-O2", path("stbs.c")], stdout=subprocess.PIPE, text=True, check=True)
-    own, others, is_own = [], [], False
-    for line in done.stdout.splitlines():
-        if line.startswith("# "):
-            is_own = "/stb/" in line
-        else:
-            (own if is_own else others).append(line)
-    known = KEYWORDS | set(re.findall(r"[A-Za-z_]\w*", "\n".join(others)))
-    text = "\n".join(own)
-
-    def renamed(number):
-        def other(match):
-            word = match.group()
-            return f"{word}_{number}" if word[0].isidentifier() and not word.startswith("__") and word not in known else word
-        return TOKEN.sub(other, text)
-    with open(path("stbs.i")) as f:
-        return f.read() + "\n".join(renamed(number) for number in range(1, times))
-
-
 def perl_files(limit=None, ends=(".pm", ".pod")):
     roots = [os.path.realpath(r) for r in ("/usr/share/perl/5.36", "/usr/lib/x86_64-linux-gnu/perl/5.36")]
     found = [os.path.join(folder, name) for root in roots for folder, _, names in os.walk(root)

@@ -109,21 +109,14 @@ def longer_povray(program, times):
     return replace(program, argv=[f"+{word[1]}{side[word[1]]}" if word in ("+W640", "+H480") else word for word in program.argv])
 
 
-def longer_cc1(program, times):
-    """Its source, and then copies of the libraries' part in which whatever that names has another name. (A whole run of three copies
-    has the weights of one: overlap 98.8%, diff-top 2.5%.)"""
-    return replace(program, argv=[in_file(program, times, inputs.stbs_repeated(times)) if word == path("stbs.i") else word
-                                  for word in program.argv])
-
-
-LONGER = {"cc1": longer_cc1, "gzip": more_arguments, "bzip2": more_arguments, "xz": more_arguments, "perl": longer_perl,
+LONGER = {"gzip": more_arguments, "bzip2": more_arguments, "xz": more_arguments, "perl": longer_perl,
           "linkparser": more_stdin, "povray": longer_povray, "stockfish": longer_stockfish, "sqlite3": longer_sqlite3,
           "python3": longer_python3, "lua": more_arguments}
 
 
 # As much of it in one process as makes sense: graywolf's work is its children's; what gap makes lies elsewhere each time, and addresses
-# are values; 13 times cc1's source takes a gigabyte, of which one fork may cost more than 1% of ten seconds.
-MOST_AT_ONCE = {"graywolf": 1, "gap": 1, "cc1": 3}
+# are values; cc1 compiles one source, and many at once take a gigabyte.
+MOST_AT_ONCE = {"graywolf": 1, "gap": 1, "cc1": 1}
 
 
 def longer(program, times):
