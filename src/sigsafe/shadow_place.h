@@ -17,8 +17,9 @@
 
 enum {
     PLACE_WINDOW_S = 10,
-    SHADOW_TRIGGERS = 8, /* triggers may cost this part of the budget, as long as the copies of much memory are to come, ... */
-    SHADOW_TRIGGERS_CALM = 32, /* ... and this part otherwise */
+    SHADOW_TRIGGERS = 8,        /* triggers may cost this part of the budget of a window; ... */
+    SHADOW_TRIGGERS_WATCH = 4,  /* ... this part of its share of CPU time, as long as the copies of much memory are to come, ... */
+    SHADOW_TRIGGERS_CALM = 32,  /* ... and this part otherwise */
 };
 
 /* With this budget of a window: what it may have cost at the end of it, less what triggers still can. */

@@ -521,7 +521,7 @@ static void fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
     shadow_account_pause(&monitor.account, now, pause_ns);
     account_show();
     if (monitor.large)
-        trigger_hurry_as(t, SHADOW_TRIGGERS_CALM / SHADOW_TRIGGERS);
+        trigger_hurry_as(t, SHADOW_TRIGGERS_CALM / SHADOW_TRIGGERS_WATCH);
     __atomic_store_n(direct ? &seat->pid : &seat->guard, (int32_t)pid, __ATOMIC_RELAXED);
 }
 

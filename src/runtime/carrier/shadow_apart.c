@@ -8,7 +8,8 @@
  *       copies it, or not          does not copy it
  *
  * Of what is private, can be written to, and is there (PAGEMAP_SCAN, Linux 6.7 or later): no page is made that was not.
- * A huge page of the program's stays one.
+ * A huge page of the program's stays one. Where that would be more than half of what a shadow may change (is_too_large_as), nothing is
+ * copied: it is to have room for its own.
  *
  * Context: a shadow, before it runs.
  * Ownership: everything ends with the process. */
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "engine/mappings.h"
+#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/pages_there.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
@@ -56,11 +58,18 @@ static bool own_as(void *data, const struct mapping *m)
     return n >= 0;
 }
 
+static bool has_room_as(void)
+{
+    enum { PAGE = 4096 };
+    uint64_t most = rt.config->shadow_memory / PAGE;
+    return !most || memory_used_pages_as() <= most / 2;
+}
+
 void shadow_apart_as(long pagemap)
 {
     if (pagemap < 0)
         return;
-    if (mappings_each_as(own_as, &pagemap))
+    if (has_room_as() && mappings_each_as(own_as, &pagemap))
         __atomic_store_n(&shadow_self.seat->apart, 1, __ATOMIC_RELAXED);
     sys_call3_as(SYS_close, pagemap, 0, 0);
 }

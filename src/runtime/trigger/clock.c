@@ -283,7 +283,7 @@ static uint64_t limit_ppm(void)
         return SAFETY_PPM;
     if (!rt_shadow_as() || shadow_in_place_as())
         return ppm;
-    return ppm / (shadow_watches() ? SHADOW_TRIGGERS : SHADOW_TRIGGERS_CALM);
+    return ppm / (shadow_watches() ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
 
 /* What a trigger costs besides the handler. */
