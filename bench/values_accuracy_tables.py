@@ -73,7 +73,7 @@ def run(a, say):
         "(bursts of 4 instructions at every second trigger, or fewer where they would cost more than 0.7% of CPU time), and *in shadows*, with "
         "`record --carrier shadow --budget 1% --tool values`, or `--tool results`, which counts in tables of its own what instructions write to registers. "
         "*Few processes*: not one run after the other, but a single one that does as much work, with inputs named several times, or written one behind the other "
-        "(`longer` in `bench/suite.py`); of cc1 some that compile three times as much; graywolf and gap as before. "
+        "(`longer` in `bench/suite.py`); cc1, graywolf and gap as before. "
         "Exact: one whole run of the same program and input under `--exact --tool results`. `penumbra compare --by result`: an entry is an "
         "instruction with such a result, its weight is how often it was executed (exact) or observed (sampled). What the exact side "
         "does not count is left out of both; *left out* says how much of the sampled results that is. Both sides keep 16 values an instruction (concise samples). No address randomization.\n\n"

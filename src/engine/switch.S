@@ -89,12 +89,16 @@
         cmpl    $0, %gs:ENGINE_T_MASK_CHANGED
         jne     .Lrestore\@
         movq    %gs:ENGINE_T_SELF, %rdx
-        addq    $ENGINE_T_MASK, %rdx
+        addq    $ENGINE_T_MASK_BEFORE, %rdx
         leaq    all_signals(%rip), %rsi
         movl    $2, %edi                /* SIG_SETMASK */
         movl    $8, %r10d
         movl    $__NR_rt_sigprocmask, %eax
         syscall
+        cmpl    $0, %gs:ENGINE_T_MASK_CHANGED /* a signal that came meanwhile has been put off: then all were blocked before */
+        jne     .Lrestore\@
+        movq    %gs:ENGINE_T_MASK_BEFORE, %rdx
+        movq    %rdx, %gs:ENGINE_T_MASK
         movl    $1, %gs:ENGINE_T_MASK_CHANGED
 .Lrestore\@:
         movl    %ebx, %eax

@@ -65,6 +65,7 @@ struct engine_thread {
     uint32_t site;
     uint32_t reserved2;
     void *line;             /* the tool's */
+    uint64_t mask_before;
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -129,6 +130,7 @@ ENGINE_ASSERT(time_rax, ENGINE_T_TIME_RAX);
 ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
 ENGINE_ASSERT(site, ENGINE_T_SITE);
 ENGINE_ASSERT(line, ENGINE_T_LINE);
+ENGINE_ASSERT(mask_before, ENGINE_T_MASK_BEFORE);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of
