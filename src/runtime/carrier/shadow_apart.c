@@ -20,7 +20,6 @@
 #include "engine/mappings.h"
 #include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/pages_there.h"
-#include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -60,8 +59,7 @@ static bool own_as(void *data, const struct mapping *m)
 
 static bool has_room_as(void)
 {
-    enum { PAGE = 4096 };
-    uint64_t most = rt.config->shadow_memory / PAGE;
+    uint64_t most = shadow_pages_most();
     return !most || memory_used_pages_as() <= most / 2;
 }
 

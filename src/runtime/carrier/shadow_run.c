@@ -177,11 +177,16 @@ static bool astray_as(void)
     return shadow_self.sliced > FASTEST * (program_cpu_ns_as() - shadow_self.program_ns) + AT_ONCE;
 }
 
+uint64_t shadow_pages_most(void)
+{
+    return rt.config->shadow_memory / PAGE;
+}
+
 /* It has changed more memory than it may: neither its page faults, of which some are those of shared memory, nor the pages that
  * there are, of which some are its program's, are fewer. */
 static bool is_too_large_as(void)
 {
-    uint64_t most = rt.config->shadow_memory / PAGE;
+    uint64_t most = shadow_pages_most();
     return most && page_faults_as() > most && memory_used_pages_as() > most;
 }
 

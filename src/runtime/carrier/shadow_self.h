@@ -138,6 +138,8 @@ bool shadow_terminal_tell(uint64_t fd, uint64_t request, void *to, long *result)
 
 /* Takes write access to shared mappings away. False: it could not be done. */
 bool shadow_memory_part_as(void);
+/* Pages that a shadow may change; 0: all. */
+uint64_t shadow_pages_most(void);
 /* Copies what it still shares with its program, as far as pagemap (pages_there.h), which is closed, says what there is; negative:
  * nothing (shadow_apart.c). */
 void shadow_apart_as(long pagemap);

@@ -36,11 +36,13 @@ static void test_prices(void **state)
     uint64_t cost = 3 * MS + shadow_copies_ns(1000, COPY_NS) + shadow_copies_ns(400, REUSE_NS);
     assert_int_equal(shadow_account_cost(&a, &now, &prices), cost);
     assert_int_equal(a.budget.all_ns, cost);
+    assert_int_equal(shadow_account_page_ns(&a, &prices), (1000 * COPY_NS + 400 * REUSE_NS) / 1400);
     now.faults = 1000000; /* no more than there were */
     assert_int_equal(shadow_account_copies(&a, &now, &prices, true).pages, 3600);
     assert_int_equal(shadow_account_cost_most(&a, &now, &prices), 3 * MS + shadow_copies_ns(5000, COPY_NS));
     shadow_account_fork(&a, &now);
     assert_int_equal(a.copies + a.reused, 0);
+    assert_int_equal(shadow_account_page_ns(&a, &prices), COPY_NS);
 }
 
 /* A hundred faults a millisecond are the program's own, as a window shows in which nothing was copied. */
