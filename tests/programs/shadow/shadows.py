@@ -7,6 +7,7 @@ sys.path.insert(0, os.environ["HARNESS"])
 from harness import PATIENCE, Recording, expect  # noqa: E402
 
 TIMES = ("-F", "500")
+MORE = 1000  # instructions: a shadow ends with a block
 SHADOW = ["--carrier", "shadow", "--load", "2", *TIMES]
 
 

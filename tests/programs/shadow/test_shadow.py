@@ -12,9 +12,8 @@ import time
 
 sys.path.insert(0, os.environ["HARNESS"])
 from harness import PATIENCE, PENUMBRA, Recording, expect, main, run, target  # noqa: E402
-from shadows import SHADOW, TIMES, record, skip_test, until  # noqa: E402
+from shadows import MORE, SHADOW, TIMES, record, skip_test, until  # noqa: E402
 
-MORE = 1000  # instructions: a shadow ends with a block
 
 
 def processes(name):
