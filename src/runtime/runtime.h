@@ -109,6 +109,7 @@ struct rt_thread {
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
     uint64_t last_cost;     /* ticks that the last sample took */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
+    uint64_t passed_ns;     /* of elapsed time between the last two samples */
     uint64_t look_ticks;    /* of this sample, in which it looked at the thread's clock */
     uint64_t last_pc, last_sp; /* where it interrupted the thread */
     uint32_t stops;         /* samples in a row that came there while the one before was taken (carrier/handler.c) */
@@ -123,6 +124,11 @@ struct rt_thread {
     bool premature;         /* this signal is no sample (trigger/clock.c) */
     bool mirror;            /* the next draw mirrors this one */
     enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
+
+    /* Whether it switches often (trigger/ticks.c). */
+    uint64_t switches, switches_cpu_ns; /* at the last look: how often it had, and its CPU time */
+    uint32_t looks;                     /* samples since then */
+    uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
 
     /* Self-measurement over the current window (trigger/budget.h). */
     uint64_t window_cpu_ns, window_cost_ticks, window_deliveries;

@@ -269,7 +269,7 @@ void thread_unarmed_as(void)
 
 /* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
  * CPUCLOCK_PERTHREAD below the complement of the thread's number). */
-static long clock_of(int32_t tid)
+long thread_clock_of(int32_t tid)
 {
     return (long)((int32_t)((uint32_t)~tid << 3) | 6);
 }
@@ -277,7 +277,7 @@ static long clock_of(int32_t tid)
 /* As thread_cpu_note_as, for any thread. */
 static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
-    uint64_t cpu = clock_ns_as(clock_of(t->tid));
+    uint64_t cpu = clock_ns_as(thread_clock_of(t->tid));
     if (cpu > t->cpu_seen) {
         t->record->cpu_ns += cpu - t->cpu_seen;
         t->cpu_seen = cpu;

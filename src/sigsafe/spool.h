@@ -243,6 +243,7 @@ struct spool_process {
     uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
     uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
     uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found by their ticks */
+    uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the kernel's ticks */
     uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
     char name[16];
     uint64_t drops[DROP_COUNT];
@@ -285,6 +286,7 @@ struct spool_thread {
     uint64_t drops[DROP_COUNT];
     uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
+    uint64_t switches;   /* of the thread, while an event counted its time */
     uint64_t nodes;      /* tree nodes made */
 };
 

@@ -120,11 +120,21 @@ static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
 
 void clock_start_as(struct rt_thread *t)
 {
-    t->carry = 0;
+    /* Anywhere within a period: one that is not full at the end is not charged. */
+    t->carry = t->timer >= 0 && rt.config->randomize ? clock_random_as(t) % rt.config->period : 0;
     t->owed = 0;
     t->last_ticks = sys_ticks_as();
     t->base = clock_now_as(t);
     window_begin(t, thread_cpu_ns_as());
+}
+
+void clock_turn_as(struct rt_thread *t)
+{
+    uint64_t now = clock_now_as(t);
+    t->owed += t->carry + (now > t->base ? now - t->base : 0);
+    t->carry = 0;
+    t->base = now;
+    t->age = RT_OLD;
 }
 
 bool trigger_arm_as(struct rt_thread *t)
@@ -141,26 +151,34 @@ bool trigger_arm_as(struct rt_thread *t)
         sync_arm_as(t);
         return true;
     }
-    if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t))
+    if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
+        ticks_arm_as(t);
         return true;
+    }
     if (rt.config->trigger != TRIGGER_CPU)
         return false;
     rt.process->mechanism = MECHANISM_TIMER;
     return timer_arm_as(t);
 }
 
-/* Time off the CPU counts: what has passed since the last sample belongs to this context, whole
- * periods now and the rest carried over (csprof paper, figure 2). In a sandbox the time stamp counter says how much. */
-static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
+/* What has passed on the clock since the last sample belongs to this context, whole periods at once and the rest carried
+ * over (csprof paper, figure 2). */
+static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
 {
-    uint64_t now = rt_quiet_as() ? t->base + ticks_to_ns(passed_ticks) : unpaused_ns();
     if (now > t->base) {
         t->carry += now - t->base;
         t->base = now;
     }
     uint64_t weight = t->carry / rt.config->period;
     t->carry %= rt.config->period;
-    return (struct trigger_charge){weight, 0};
+    return weight;
+}
+
+/* Time off the CPU counts. In a sandbox the time stamp counter says how much. */
+static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
+{
+    uint64_t now = rt_quiet_as() ? t->base + ticks_to_ns(passed_ticks) : unpaused_ns();
+    return (struct trigger_charge){charge_passed(t, now), 0};
 }
 
 /* Whole periods of what is owed. */
@@ -213,6 +231,10 @@ static struct trigger_charge charge_events(struct rt_thread *t)
 static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 {
     bool unseen = rt.process->exclude_kernel;
+    if (t->timer >= 0) {
+        t->owed += charge_passed(t, now) * rt.config->period;
+        return owed_take(t);
+    }
     uint64_t last = unseen ? rt.config->period * t->multiple : 0;
     if ((t->multiple > 1 || unseen) && now > t->base + last) {
         t->owed += now - t->base - last;
@@ -223,14 +245,16 @@ static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 
 uint64_t trigger_rest_as(struct rt_thread *t)
 {
-    if (t->fd < 0 || rt.config->trigger == TRIGGER_WALL || rt_quiet_as())
+    if (!trigger_is_armed_as(t) || rt.config->trigger == TRIGGER_WALL || rt_quiet_as())
         return 0;
     return rest_at(t, clock_now_as(t));
 }
 
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
 {
-    return t->fd < 0 || rt.config->trigger != TRIGGER_CPU || !rt.process->exclude_kernel ? 0 : rest_at(t, cpu_ns);
+    if (rt.config->trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !rt.process->exclude_kernel)))
+        return 0;
+    return rest_at(t, cpu_ns);
 }
 
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
@@ -257,16 +281,17 @@ SAMPLE_PATH
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
 {
     uint64_t passed = ticks - t->last_ticks;
+    t->passed_ns = ticks_to_ns(passed);
     struct trigger_charge charge = {t->multiple, 0};
     t->last_ticks = ticks;
     if (t->age == RT_SAMPLED)
         t->age = RT_OLD;
     if (rt.config->trigger == TRIGGER_WALL)
         return charge_wall(t, passed);
-    if (rt_quiet_as())
-        return charge;
-    if (t->timer >= 0)
-        charge.weight = (1 + overrun) * t->multiple;
+    if (rt_quiet_as()) /* only a timer's expirations are merged */
+        charge.weight *= 1 + overrun;
+    else if (t->timer >= 0)
+        charge = (struct trigger_charge){charge_passed(t, clock_now_as(t)), owed_take(t)};
     else if (rt.config->trigger == TRIGGER_CPU)
         charge = charge_cpu(t, passed);
     else
@@ -329,7 +354,7 @@ static void period_draw(struct rt_thread *t, uint64_t old)
     if (period == old)
         return;
     period_set_as(t, period);
-    if (rt.config->trigger == TRIGGER_WALL)
+    if (rt.config->trigger == TRIGGER_WALL || t->timer >= 0)
         return;
     uint64_t now = clock_now_as(t);
     if (!counts_time() && now > t->base)
@@ -406,8 +431,13 @@ SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
-    if (!quiet && !t->premature && --t->group_left == 0)
-        period_renew(t);
+    if (!quiet && !t->premature) {
+        ticks_look_as(t, t->passed_ns);
+        if (--t->group_left == 0)
+            period_renew(t);
+        if (t->timer >= 0)
+            scan_look_as(ticks_at_entry);
+    }
     uint64_t cost = cost_measure(t, ticks_at_entry);
     t->record->cost_ticks += cost;
     t->premature = false;

@@ -6,6 +6,16 @@
 
 bool perf_arm_as(struct rt_thread *t);
 bool timer_arm_as(struct rt_thread *t);
+/* The thread's event, as programmed last: opened, disabled; closed. */
+bool perf_open_as(struct rt_thread *t);
+void perf_close_as(struct rt_thread *t);
+/* A timer of the thread's, not set; deleted. */
+bool timer_open_as(struct rt_thread *t);
+void timer_delete_as(struct rt_thread *t);
+/* A timer that sends ticks of discovery to a thread of this process. Negative errno on failure. */
+int timer_discover_as(int32_t tid);
+/* The process's discovery event, with all that have inherited it. */
+void perf_discovery_close_as(void);
 /* Makes `period` the length of all coming periods. */
 void perf_set_period_as(struct rt_thread *t, uint64_t period);
 void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
@@ -16,6 +26,15 @@ uint64_t perf_count_as(const struct rt_thread *t);
 uint64_t clock_now_as(const struct rt_thread *t);
 /* Draws the first period and sets the clock's base. */
 void clock_start_as(struct rt_thread *t);
+/* The clock goes on by another mechanism. */
+void clock_turn_as(struct rt_thread *t);
+/* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
+void ticks_arm_as(struct rt_thread *t);
+void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
+/* Threads that nobody knows (scan.c): at each sample that comes by a timer; when samples end; in a fork child. */
+void scan_look_as(uint64_t now_ticks);
+void scan_end_as(void);
+void scan_fork_child_as(void);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
 

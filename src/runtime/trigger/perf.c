@@ -155,21 +155,28 @@ static void barrier_arm_as(struct rt_thread *t)
     t->barrier.fd = event_open_patiently(&a);
 }
 
-bool perf_arm_as(struct rt_thread *t)
+bool perf_open_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
     event_attributes(&a, rt.process->exclude_kernel, t->slot);
-    a.sample_period = clock_draw_as(t);
+    a.sample_period = t->period;
     t->fd = event_open_patiently(&a);
     if (goes_without_kernel(t->fd)) {
         a.exclude_kernel = 1;
         t->fd = event_open_patiently(&a);
     }
-    if (t->fd < 0) {
-        rt.process->arm_error = (uint32_t)-t->fd;
-        t->fd = -1;
+    if (t->fd >= 0)
+        return true;
+    rt.process->arm_error = (uint32_t)-t->fd;
+    t->fd = -1;
+    return false;
+}
+
+bool perf_arm_as(struct rt_thread *t)
+{
+    clock_draw_as(t);
+    if (!perf_open_as(t))
         return false;
-    }
     if (rt.config->trigger == TRIGGER_WALL) {
         struct perf_event_attr s;
         event_attributes(&s, false, t->slot);
@@ -232,14 +239,22 @@ static void event_close(int *fd)
     *fd = -1;
 }
 
+void perf_close_as(struct rt_thread *t)
+{
+    event_close(&t->fd);
+}
+
+void perf_discovery_close_as(void)
+{
+    event_close(&discovery_fd);
+}
+
 void trigger_disarm_as(struct rt_thread *t)
 {
     event_close(&t->fd);
     event_close(&t->switch_fd);
     event_close(&t->barrier.fd);
-    if (t->timer >= 0)
-        sys_call3_as(SYS_timer_delete, t->timer, 0, 0);
-    t->timer = -1;
+    timer_delete_as(t);
 }
 
 static void close_plainly(int *fd)
@@ -328,6 +343,7 @@ void trigger_stop_all_as(void)
     }
     trigger_seek_stop_as();
     trigger_pause_discovery_as();
+    scan_end_as();
 }
 
 void trigger_close_all_as(void)
@@ -339,6 +355,7 @@ void trigger_close_all_as(void)
     }
     trigger_seek_close_as();
     event_close(&discovery_fd);
+    scan_end_as();
 }
 
 void trigger_fork_child_as(void)
@@ -354,6 +371,7 @@ void trigger_fork_child_as(void)
     }
     event_close(&discovery_fd);
     trigger_seek_close_as();
+    scan_fork_child_as();
     limit_lock = 0;
 }
 

@@ -36,6 +36,9 @@ void trigger_resume_as(const struct rt_thread *t);
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Stops all that sends signals to the thread, which may be another one. */
 void trigger_silence_as(const struct rt_thread *t);
+/* Threads are found by reading which there are, and by no event, from the first call on. */
+void trigger_scan_begin_as(void);
+bool trigger_scans_as(void);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);

@@ -1,0 +1,101 @@
+/* Threads that switch often are sampled at the kernel's ticks.
+ *
+ * A perf event that counts time is stopped and started at every context switch of its thread, and the processor's
+ * timer is programmed each time: some microseconds, more on virtual machines. A timer on the thread's CPU clock costs
+ * nothing there, but expires at kernel ticks only, 100 to 1000 times a second:
+ *
+ *     event ──── less than OFTEN_NS of CPU time to a switch ───────────────> timer
+ *     event <─── more than 4 * OFTEN_NS, `patience` looks in a row ───────── timer
+ *
+ * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
+ * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
+ * which every thread has inherited (scan.c finds threads from then on). */
+#include <sys/resource.h>
+
+#include "runtime/thread.h"
+#include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+enum {
+    OFTEN_NS = 1000000, /* 0.5% of the CPU time, where a switch costs 5 us */
+    SEEN_LEAST = 16,    /* switches that tell something ... */
+    LOOK_NS = 64000000, /* ... and CPU time that does, however few they were */
+    TICKS_A_LOOK = 16,
+    PATIENCE_MOST = 64,
+};
+
+/* Switches of the calling thread since it began, both when it waited and when it was preempted. */
+static uint64_t switches_now(void)
+{
+    struct rusage usage = {0};
+    sys_call3_as(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0);
+    return (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+}
+
+static void look_begin(struct rt_thread *t, uint64_t switches)
+{
+    t->switches = switches;
+    t->switches_cpu_ns = t->base;
+    t->looks = 0;
+}
+
+void ticks_arm_as(struct rt_thread *t)
+{
+    t->calm = t->patience = 0;
+    if (t->fd >= 0 && rt.config->trigger == TRIGGER_CPU)
+        look_begin(t, switches_now());
+}
+
+static void ticks_begin(struct rt_thread *t)
+{
+    if (!timer_open_as(t))
+        return;
+    perf_close_as(t);
+    clock_turn_as(t);
+    timer_set_period_as(t, t->period);
+    trigger_scan_begin_as();
+    if (!t->patience)
+        __atomic_fetch_add(&rt.process->ticking, 1, __ATOMIC_RELAXED);
+    t->calm = 0;
+    t->patience = t->patience ? t->patience * 2 : 1;
+    if (t->patience > PATIENCE_MOST)
+        t->patience = PATIENCE_MOST;
+}
+
+static void ticks_end(struct rt_thread *t)
+{
+    if (!perf_open_as(t))
+        return;
+    timer_delete_as(t);
+    clock_turn_as(t);
+    trigger_resume_as(t);
+    t->calm = 0;
+}
+
+static bool is_due(struct rt_thread *t, uint64_t passed_ns)
+{
+    if (t->timer >= 0)
+        return ++t->looks >= TICKS_A_LOOK;
+    return passed_ns > t->period + t->period / 8;
+}
+
+void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
+{
+    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || !is_due(t, passed_ns))
+        return;
+    uint64_t now = switches_now(), seen = now - t->switches;
+    uint64_t cpu_ns = t->base > t->switches_cpu_ns ? t->base - t->switches_cpu_ns : 0;
+    if (seen < SEEN_LEAST && cpu_ns < LOOK_NS)
+        return;
+    look_begin(t, now);
+    if (t->timer < 0) {
+        t->record->switches += seen;
+        if (seen * OFTEN_NS > cpu_ns)
+            ticks_begin(t);
+        return;
+    }
+    t->calm = 4 * seen * OFTEN_NS < cpu_ns ? t->calm + 1 : 0;
+    if (t->calm >= t->patience)
+        ticks_end(t);
+}
