@@ -27,6 +27,7 @@
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
 #include "cli/record_copies.h"
+#include "cli/record_discover.h"
 #include "cli/record_finish.h"
 #include "cli/record_host.h"
 #include "cli/record_launch.h"
@@ -57,6 +58,7 @@ struct recording {
     struct record_child child;
     struct record_attach attach; /* -p */
     struct record_shadows shadows;
+    struct record_discover discover;
     struct record_copies copies;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
@@ -277,6 +279,7 @@ static uint64_t serve(struct recording *r)
         subject_poll(r, now);
         record_host_poll(&r->host);
         record_shadows_poll(&r->shadows, s);
+        record_discover_poll(&r->discover, s, now);
         record_copies_poll(&r->copies, &spool_header(s)->config);
         if (!record_signals_stop())
             hand_on_signals(r);
@@ -324,6 +327,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     if (!r->left)
         command_fail("record", &e);
     record_shadows_end(&r->spool.spool);
+    record_discover_end(&r->discover);
     e = (struct err){0};
     record_host_finish(&r->host);
     struct record_result result = {.argv = r->arguments,

@@ -1,9 +1,13 @@
-/* How fast the time stamp counter runs, and what one empty signal costs.
+/* How fast the time stamp counter runs, what one empty signal costs, and what an event does at a switch.
  *
  * A loop reads the time stamp counter twice. The gap between two readings during which exactly one
  * signal was handled is the cost of interrupt, signal delivery, empty handler and
  * return; the median of some dozens of them is robust against whatever else the machine does. Programs wait for this: it
- * ends with the last of them, and lasts some milliseconds.
+ * ends with the last of them, and lasts some milliseconds. In a program the same takes longer; the runtime finds out how much
+ * by the part that it can see, the time from a period's end to the handler (trigger/account.c): the loop's is measured
+ * here, after each setting of the event, on the same clock.
+ *
+ * A switch of threads stops an event and starts another: so do two calls of ioctl.
  *
  * The counter's rate comes from two readings of both clocks, between which the collector has done its other work: for
  * it alone nobody waits. */
@@ -21,9 +25,10 @@
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 4000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
-       CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64, DELIVERED_MOST = 4 * GAPS_MOST, SPINS = 16 };
+       CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64, DELIVERED_MOST = 4 * GAPS_MOST, SPINS = 16, LATENCIES = 24, PAIRS = 16 };
 
 static volatile sig_atomic_t delivered;
+static volatile uint64_t entered_cpu_ns;
 static int clock_event = -1;
 
 /* Where a signal takes longer than the event's period (under strace, say) the loop hardly gets on: it must end all the same. */
@@ -32,6 +37,20 @@ static void empty_handler(int number)
     (void)number;
     if (++delivered >= DELIVERED_MOST)
         ioctl(clock_event, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void clock_handler(int number)
+{
+    (void)number;
+    if (!entered_cpu_ns)
+        entered_cpu_ns = thread_cpu_ns();
 }
 
 struct gaps {
@@ -92,27 +111,96 @@ static int open_clock(bool exclude_kernel)
 }
 
 /* What one empty signal costs, in ticks; 0: not known. */
-static uint64_t delivery_ticks(const struct spool_config *config)
+static uint64_t delivery_ticks(int event, int number)
 {
     struct gaps g = {.count = 0};
-    struct sigaction action = {.sa_handler = empty_handler, .sa_flags = SA_RESTART}, old_action;
+    clock_event = event;
+    delivered = 0;
+    if (event >= 0)
+        ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    collect_gaps(&g, event < 0 ? number : 0, monotonic_ns() + CALIBRATION_NS);
+    if (event >= 0)
+        ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    return measure_median(g.ticks, g.count);
+}
+
+/* From the end of a period to the handler, in nanoseconds of CPU time; 0: not known. */
+static uint64_t latency_ns(int event)
+{
+    uint64_t period = CALIBRATION_PERIOD_NS, seen[LATENCIES], start = monotonic_ns();
+    unsigned count = 0;
+    ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    for (unsigned i = 0; i < 2 * LATENCIES && count < LATENCIES; i++) {
+        ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
+        uint64_t base = thread_cpu_ns();
+        entered_cpu_ns = 0;
+        while (!entered_cpu_ns && monotonic_ns() - start < CALIBRATION_MOST_NS)
+            spin();
+        if (entered_cpu_ns > base + period && entered_cpu_ns - base - period < period)
+            seen[count++] = entered_cpu_ns - base - period;
+    }
+    ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    return measure_median(seen, count);
+}
+
+/* Of stopping and starting the event, without the calls themselves, in ticks. */
+static uint64_t switch_ticks(int event)
+{
+    uint64_t pairs[PAIRS], calls[PAIRS], id;
+    for (unsigned i = 0; i < PAIRS; i++) {
+        uint64_t begun = sys_ticks_as();
+        ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+        ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+        uint64_t middle = sys_ticks_as();
+        ioctl(event, PERF_EVENT_IOC_ID, &id);
+        ioctl(event, PERF_EVENT_IOC_ID, &id);
+        pairs[i] = middle - begun;
+        calls[i] = sys_ticks_as() - middle;
+    }
+    uint64_t pair = measure_median(pairs, PAIRS), call = measure_median(calls, PAIRS);
+    return pair > call ? pair - call : 0;
+}
+
+static void handle(int number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigaction(number, &action, NULL);
+}
+
+/* In ticks, but for the latency. */
+static struct prices {
+    uint64_t delivery, latency_ns, tick, switches;
+} prices_measure(const struct spool_config *config)
+{
+    struct prices p = {0};
+    int number = (int)config->signal;
+    int event = config->mechanism == MECHANISM_PERF ? open_clock(config->exclude_kernel) : -1;
+    handle(number, empty_handler);
+    p.tick = delivery_ticks(-1, number);
+    p.delivery = event >= 0 ? delivery_ticks(event, number) : p.tick;
+    if (event >= 0) {
+        p.switches = switch_ticks(event);
+        handle(number, clock_handler);
+        p.latency_ns = latency_ns(event);
+        close(event);
+    }
+    return p;
+}
+
+/* The collector's own handling of the signal is put back. */
+static struct prices prices_find(const struct spool_config *config)
+{
+    struct sigaction old_action;
     sigset_t set, old_set;
     int number = (int)config->signal;
     sigemptyset(&set);
     sigaddset(&set, number);
-    sigaction(number, &action, &old_action);
+    sigaction(number, NULL, &old_action);
     sigprocmask(SIG_UNBLOCK, &set, &old_set);
-    clock_event = config->mechanism == MECHANISM_PERF ? open_clock(config->exclude_kernel) : -1;
-    if (clock_event >= 0)
-        ioctl(clock_event, PERF_EVENT_IOC_ENABLE, 0);
-    collect_gaps(&g, clock_event < 0 ? number : 0, monotonic_ns() + CALIBRATION_NS);
-    if (clock_event >= 0) {
-        ioctl(clock_event, PERF_EVENT_IOC_DISABLE, 0);
-        close(clock_event);
-    }
+    struct prices p = prices_measure(config);
     sigprocmask(SIG_SETMASK, &old_set, NULL);
     sigaction(number, &old_action, NULL);
-    return measure_median(g.ticks, g.count);
+    return p;
 }
 
 /* Of some readings the one that was interrupted least. */
@@ -137,10 +225,19 @@ static uint64_t ticks_per_second(const struct record_clocks *began)
     return (uint64_t)((double)(now.ticks - began->ticks) / (double)(now.ns - began->ns) * 1e9);
 }
 
+static uint32_t ns_of(uint64_t ticks, uint64_t hz)
+{
+    return hz ? (uint32_t)((double)ticks * 1e9 / (double)hz) : 0;
+}
+
 void record_calibrate(struct spool_config *config, const struct record_clocks *began)
 {
-    uint64_t delivery = config->carrier == CARRIER_EXACT ? 0 : delivery_ticks(config);
+    struct prices p = {0};
+    if (config->carrier != CARRIER_EXACT)
+        p = prices_find(config);
     config->tsc_hz = ticks_per_second(began);
-    config->delivery_ns =
-        config->tsc_hz ? (uint32_t)((double)delivery * 1e9 / (double)config->tsc_hz) : 0;
+    config->delivery_ns = ns_of(p.delivery, config->tsc_hz);
+    config->tick_ns = ns_of(p.tick, config->tsc_hz);
+    config->switch_ns = ns_of(p.switches, config->tsc_hz);
+    config->latency_ns = (uint32_t)p.latency_ns;
 }

@@ -86,6 +86,18 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
     buf_puts(b, "\n");
 }
 
+static void put_ticking(struct buf *b, const struct profile *p)
+{
+    uint64_t threads = 0;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        threads += p->processes[i].ticking;
+    if (!threads)
+        return;
+    put_count(b, threads, "thread", "threads");
+    buf_puts(b, " switched so often that events would have slowed it down: sampled at the kernel's ticks meanwhile "
+                "(100 to 1000 times a second), each sample standing for all periods since the last one\n");
+}
+
 /* Processes some of whose threads have not got the event that the recording began with: they came to it without rights. */
 static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p, const char *before)
 {
@@ -371,6 +383,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     put_unarmed(&b, p, "");
     put_stops(&b, p, "");
+    put_ticking(&b, p);
     put_user_mode(&b, s, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");

@@ -40,6 +40,7 @@ static const char *known_name(uint32_t type)
         [SECTION_TREES] = "trees",         [SECTION_LIVE] = "live",
         [SECTION_RANKS] = "ranks",
         [SECTION_SANDBOXES] = "sandboxes", [SECTION_CPU_TIME] = "CPU time",
+        [SECTION_DELIVERED] = "cost of signals",
         [SECTION_PHASES] = "phases",       [SECTION_HEAP] = "heap",
         [SECTION_COUNTS] = "counts",       [SECTION_BLOCKS] = "blocks",
         [SECTION_EDGES] = "edges",

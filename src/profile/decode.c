@@ -303,7 +303,7 @@ static bool decode_all(struct decoder *d)
 {
     return get_reasons(d) && get_meta(d) && get_images(d) && get_processes(d) && get_ranks(d) &&
            get_threads(d) && decode_trees(d) && section_phases_get(d) && section_heap_get(d) &&
-           section_sandboxes_get(d) && section_cpu_time_get(d) &&
+           section_sandboxes_get(d) && section_cpu_time_get(d) && section_delivered_get(d) &&
            sections_counts_get(d) && section_shadows_get(d) && sections_values_get(d) &&
            note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");

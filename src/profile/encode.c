@@ -322,6 +322,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_sandboxes_put(&s[count++], p);
     if (section_cpu_time_needed(p))
         section_cpu_time_put(&s[count++], p);
+    if (section_delivered_needed(p))
+        section_delivered_put(&s[count++], p);
     count += put_shadows(&s[count], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);

@@ -88,7 +88,7 @@ static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUN
 
 double profile_spent_ns(const struct profile *p, const struct profile_totals *t)
 {
-    double spent = (double)t->cost_ns + (double)t->deliveries * (double)p->delivery_ns;
+    double spent = (double)t->cost_ns + (double)t->delivered_ns;
     return spent + (p->shadows ? (double)p->shadows->cost_ns : 0);
 }
 
@@ -131,6 +131,8 @@ void profile_totals(const struct profile *p, struct profile_totals *out)
         out->cpu_ns += t->cpu_ns;
         out->cost_ns += t->cost_ns;
         out->deliveries += t->deliveries;
+        out->delivered_ns += t->delivered_ns;
+        out->switches += t->switches;
         out->nodes += t->node_count;
     }
 }

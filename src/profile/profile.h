@@ -60,7 +60,7 @@ struct profile_process {
     uint32_t end;              /* enum profile_process_end */
     uint32_t epochs;
     uint32_t mechanism, arm_error, exclude_kernel; /* spool.h */
-    uint32_t unarmed; /* as there; not in files */
+    uint32_t unarmed, ticking; /* as there; not in files */
     struct profile_map *maps;
     uint32_t map_count;
     struct profile_jit_symbol *jit; /* sorted by address */
@@ -111,6 +111,8 @@ struct profile_thread {
     uint64_t drops[DROP_COUNT];
     uint64_t cost_ns;    /* time spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received */
+    uint64_t delivered_ns; /* what they cost besides; and what the trigger did when the thread was switched */
+    uint64_t switches;   /* that were noticed while that cost time */
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
 };
@@ -123,7 +125,7 @@ struct profile {
     uint64_t period;    /* mean period, in `unit`; one weighted sample stands for one period */
     uint32_t randomized; /* 1: drawn from [P/2, 3P/2] */
     uint32_t budget_ppm; /* 0: none asked for */
-    uint32_t delivery_ns; /* calibrated cost of delivering one signal */
+    uint32_t delivery_ns; /* of one signal, in a loop of the collector's; in the program it takes longer */
     uint64_t start_realtime_ns, duration_ns;
     char *kernel;       /* uname release */
     char *cpu;          /* model name */
@@ -172,7 +174,7 @@ struct profile_totals {
     uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cpu_ns, cost_ns, deliveries, nodes;
+    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, nodes;
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);

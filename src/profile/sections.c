@@ -189,3 +189,40 @@ bool section_cpu_time_get(struct decoder *d)
         p->processes[i].early_cpu_ns = get(&c, "the CPU time before the first sample could come");
     return decode_close(&c);
 }
+
+/* ---- what signals have cost ---- */
+
+bool section_delivered_needed(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].delivered_ns || p->threads[i].switches)
+            return true;
+    return false;
+}
+
+void section_delivered_put(struct section_out *out, const struct profile *p)
+{
+    out->type = SECTION_DELIVERED;
+    out->optional = true;
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        buf_put_uleb(&out->raw, p->threads[i].delivered_ns);
+        buf_put_uleb(&out->raw, p->threads[i].switches);
+    }
+}
+
+bool section_delivered_get(struct decoder *d)
+{
+    struct profile *p = d->p;
+    struct cursor c;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        p->threads[i].delivered_ns = p->threads[i].deliveries * p->delivery_ns;
+    if (!is_there(d, SECTION_DELIVERED))
+        return true;
+    if (!decode_open(d, SECTION_DELIVERED, &c))
+        return false;
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        p->threads[i].delivered_ns = get(&c, "what a thread's signals have cost");
+        p->threads[i].switches = get(&c, "a number of switches");
+    }
+    return decode_close(&c);
+}

@@ -220,6 +220,8 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     get_drops(r, t->drops, s->drops);
     t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->config.tsc_hz);
     t->deliveries = spool_view_count(v, &s->deliveries);
+    t->delivered_ns = load(&s->delivered_ns);
+    t->switches = spool_view_count(v, &s->switches);
     if (!t->name ||
         !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t))
         return false;
@@ -306,6 +308,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->epochs = __atomic_load_n(&s->epoch, __ATOMIC_RELAXED);
     to->mechanism = s->mechanism;
     to->arm_error = s->arm_error;
+    to->ticking = __atomic_load_n(&s->ticking, __ATOMIC_RELAXED);
     to->unarmed = __atomic_load_n(&s->unarmed, __ATOMIC_RELAXED);
     to->exclude_kernel = s->exclude_kernel;
     to->rank = r->header->config.rank;

@@ -47,6 +47,7 @@ static void add_thread(struct walk *w, struct profile_totals *out, const struct 
     add_drops(out, t->drops);
     out->cpu_ns += load(&t->cpu_ns);
     out->deliveries += load(&t->deliveries);
+    out->delivered_ns += load(&t->delivered_ns);
     out->nodes += load(&t->nodes);
     w->ticks += load(&t->cost_ticks);
 }

@@ -152,6 +152,8 @@ static void add_counters(struct profile_thread *to, const struct profile_thread 
     to->guessed += t->guessed;
     to->cost_ns += t->cost_ns;
     to->deliveries += t->deliveries;
+    to->delivered_ns += t->delivered_ns;
+    to->switches += t->switches;
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
         to->truncated[i] += t->truncated[i];
     for (unsigned i = 0; i < DROP_COUNT; i++)

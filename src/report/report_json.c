@@ -99,7 +99,8 @@ static void write_losses(struct json *j, const struct view *v)
     json_open(j, '{');
     json_key_u64(j, "handler_ns", t.cost_ns);
     json_key_u64(j, "deliveries", t.deliveries);
-    json_key_u64(j, "delivery_ns", p->delivery_ns);
+    json_key_u64(j, "delivery_ns", t.deliveries ? t.delivered_ns / t.deliveries : 0);
+    json_key_u64(j, "switches", t.switches);
     double spent = profile_spent_ns(p, &t);
     json_key(j, "percent_of_cpu");
     json_double(j, t.cpu_ns && !t.sandboxed ? 100 * spent / (double)t.cpu_ns : NAN);

@@ -68,7 +68,7 @@ static struct spool_process *record_make(void)
     p->exclude_kernel = rt.config->exclude_kernel;
     p->trampoline = rt.process ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
     sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
-    rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
+    p->cookie = rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
 }
 

@@ -53,6 +53,23 @@ struct rt_trampoline {
     spool_ref tree; /* the tree that the memo belonged to when it was set */
 };
 
+/* How often a thread was switched out: as it waited, and as others took its place. */
+struct rt_switches {
+    uint64_t waits, preempted;
+};
+
+enum { ACCOUNT_LATENCIES = 8 };
+
+/* What a sample costs the thread (trigger/account.c). */
+struct rt_account {
+    uint64_t latency_ns;   /* from a period's end to the handler's beginning, median; 0: not known */
+    uint32_t latencies[ACCOUNT_LATENCIES], measured; /* the last ones; how many there have been */
+    uint64_t entry_cpu_ns; /* the thread's CPU clock when this sample's period ended; 0: not known */
+    uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
+    uint64_t set_ticks;    /* time stamp counter where the event has just been set: the next one's latency can be measured;
+                              else 0 */
+};
+
 struct engine_thread;
 struct perf_event_mmap_page;
 
@@ -107,10 +124,8 @@ struct rt_thread {
     /* The sampling clock (trigger/clock.h). */
     uint64_t period;        /* of the event as programmed now, in the trigger's unit */
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
-    uint64_t last_cost;     /* ticks that the last sample took */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t passed_ns;     /* of elapsed time between the last two samples */
-    uint64_t look_ticks;    /* of this sample, in which it looked at the thread's clock */
     uint64_t last_pc, last_sp; /* where it interrupted the thread */
     uint32_t stops;         /* samples in a row that came there while the one before was taken (carrier/handler.c) */
     bool stopped;           /* its samples have ended: it is traced */
@@ -126,12 +141,14 @@ struct rt_thread {
     enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
 
     /* Whether it switches often (trigger/ticks.c). */
-    uint64_t switches, switches_cpu_ns; /* at the last look: how often it had, and its CPU time */
+    struct rt_switches switches;        /* at the last look: how often it had, ... */
+    uint64_t switches_cpu_ns;           /* ... and its CPU time */
     uint32_t looks;                     /* samples since then */
     uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
 
     /* Self-measurement over the current window (trigger/budget.h). */
-    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries;
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns;
+    struct rt_account account;
 
     /* Tree building (carrier/cct.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */

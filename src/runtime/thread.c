@@ -138,6 +138,7 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
     if (t->record) {
         t->window_cost_ticks += record->cost_ticks - t->record->cost_ticks;
         t->window_deliveries += record->deliveries - t->record->deliveries;
+        t->window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
     }
     t->record = record;
     t->phase = phase;
@@ -269,7 +270,7 @@ void thread_unarmed_as(void)
 
 /* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
  * CPUCLOCK_PERTHREAD below the complement of the thread's number). */
-long thread_clock_of(int32_t tid)
+static long clock_of(int32_t tid)
 {
     return (long)((int32_t)((uint32_t)~tid << 3) | 6);
 }
@@ -277,7 +278,7 @@ long thread_clock_of(int32_t tid)
 /* As thread_cpu_note_as, for any thread. */
 static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
-    uint64_t cpu = clock_ns_as(thread_clock_of(t->tid));
+    uint64_t cpu = clock_ns_as(clock_of(t->tid));
     if (cpu > t->cpu_seen) {
         t->record->cpu_ns += cpu - t->cpu_seen;
         t->cpu_seen = cpu;

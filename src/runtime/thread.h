@@ -58,8 +58,6 @@ uint64_t thread_cpu_note_as(struct rt_thread *t);
 /* The calling thread's name as it is now, into its record. */
 void thread_name_as(struct rt_thread *t);
 
-/* The clock of a thread's CPU time. */
-long thread_clock_of(int32_t tid);
 /* CPU time of the calling thread in nanoseconds. */
 uint64_t thread_cpu_ns_as(void);
 uint64_t thread_monotonic_ns_as(void);

@@ -112,7 +112,11 @@ struct spool_config {
     uint32_t budget_ppm;    /* of the program's CPU time; 0: no bound was asked for */
     uint32_t max_depth;     /* frames kept of one stack */
     uint64_t tsc_hz;        /* time stamp counter ticks a second */
-    uint32_t delivery_ns;   /* cost of an empty handler's signal, calibrated by the collector */
+    /* Calibrated by the collector, in a loop. */
+    uint32_t delivery_ns;   /* cost of an empty handler's signal, ... */
+    uint32_t latency_ns;    /* ... of which until the handler begins, ... */
+    uint32_t tick_ns;       /* ... of one that comes at a kernel tick, ... */
+    uint32_t switch_ns;     /* ... and of stopping and starting an event */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
     uint32_t carrier;       /* enum carrier_kind */
     uint32_t tool;          /* enum tool_kind */
@@ -243,6 +247,8 @@ struct spool_process {
     uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
     uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
     uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found by their ticks */
+    uint32_t cookie;    /* what its signals carry */
+    uint32_t undiscovered; /* atomic, 1: it has no event that finds threads which nobody told the runtime about */
     uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the kernel's ticks */
     uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
     char name[16];
@@ -286,7 +292,8 @@ struct spool_thread {
     uint64_t drops[DROP_COUNT];
     uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
-    uint64_t switches;   /* of the thread, while an event counted its time */
+    uint64_t delivered_ns; /* what they have cost besides the handler, and what an event did at switches */
+    uint64_t switches;   /* of the thread, while an event counted its time; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
 };
 

@@ -252,7 +252,7 @@ static void account_look(const struct shadow_usage *now)
     if (monitor.record->started)
         c = shadow_account_copies(&monitor.account, now, &p, shared);
     __atomic_fetch_add(&monitor.record->copies, c.pages, __ATOMIC_RELAXED);
-    shadow_account_trigger(&monitor.account, now, rt.config->delivery_ns + monitor.look_ns);
+    shadow_account_trigger(&monitor.account, now, trigger_price_as() + monitor.look_ns);
     if (sharing && rt.config->budget_ppm && shadow_account_overdrawn(&monitor.account, now, &p, rt.config->budget_ppm, c.pages))
         shadows_dismiss();
     monitor.last_ns = monitor.record->started ? shadow_account_cost(&monitor.account, now, &p) : 0;

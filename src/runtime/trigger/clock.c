@@ -10,8 +10,7 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, BURST_US = 200, SLOW_SAMPLES = 4,
-       FIXED = 3 };
+enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
 
 static bool counts_time(void)
 {
@@ -116,6 +115,7 @@ static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
     t->window_cpu_ns = cpu_ns;
     t->window_cost_ticks = t->record->cost_ticks;
     t->window_deliveries = t->record->deliveries;
+    t->window_delivered_ns = t->record->delivered_ns;
 }
 
 void clock_start_as(struct rt_thread *t)
@@ -125,6 +125,7 @@ void clock_start_as(struct rt_thread *t)
     t->owed = 0;
     t->last_ticks = sys_ticks_as();
     t->base = clock_now_as(t);
+    account_begin_as(t);
     window_begin(t, thread_cpu_ns_as());
 }
 
@@ -161,6 +162,14 @@ bool trigger_arm_as(struct rt_thread *t)
     return timer_arm_as(t);
 }
 
+/* Whole periods of what is owed. */
+static uint64_t owed_take(struct rt_thread *t)
+{
+    uint64_t periods = t->owed / rt.config->period;
+    t->owed %= rt.config->period;
+    return periods;
+}
+
 /* What has passed on the clock since the last sample belongs to this context, whole periods at once and the rest carried
  * over (csprof paper, figure 2). */
 static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
@@ -174,6 +183,13 @@ static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
     return weight;
 }
 
+static struct trigger_charge charge_ticks(struct rt_thread *t)
+{
+    struct trigger_charge charge = {charge_passed(t, thread_cpu_ns_as()), owed_take(t)};
+    t->account.entry_cpu_ns = t->base;
+    return charge;
+}
+
 /* Time off the CPU counts. In a sandbox the time stamp counter says how much. */
 static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
 {
@@ -181,27 +197,21 @@ static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ti
     return (struct trigger_charge){charge_passed(t, now), 0};
 }
 
-/* Whole periods of what is owed. */
-static uint64_t owed_take(struct rt_thread *t)
-{
-    uint64_t periods = t->owed / rt.config->period;
-    t->owed %= rt.config->period;
-    return periods;
-}
-
 /* One signal is one period, unless expirations were merged: while the kernel works for the thread
  * (a long system call, a huge page to be cleared), one signal is pending and later ones are absorbed.
  * It is taken at the instruction that made the kernel work, so all of them belong there, and the
  * thread's clock tells how many. Where only user mode is seen, nothing expires in the kernel: that
  * time is found when the period is renewed, and charged to no context. */
-static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks)
+static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t ticks_at_entry)
 {
     struct trigger_charge charge = {t->multiple, owed_take(t)};
     t->base += t->period;
+    t->account.entry_cpu_ns = t->base;
+    if (t->account.set_ticks)
+        account_latency_as(t, t->base, ticks_at_entry);
     if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || rt.process->exclude_kernel)
         return charge;
-    uint64_t begun = sys_ticks_as(), now = clock_now_as(t);
-    t->look_ticks = sys_ticks_as() - begun;
+    uint64_t now = clock_now_as(t);
     uint64_t mean = rt.config->period * t->multiple; /* not the period, which may be very short */
     uint64_t merged = now > t->base ? (now - t->base) / mean : 0;
     t->base += merged * mean;
@@ -259,7 +269,7 @@ uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
 
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 {
-    return ticks_to_ns(ticks - t->last_ticks - t->last_cost) < 1000 * PREEMPTED_US;
+    return ticks_to_ns(ticks - t->last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US;
 }
 
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
@@ -291,9 +301,9 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     if (rt_quiet_as()) /* only a timer's expirations are merged */
         charge.weight *= 1 + overrun;
     else if (t->timer >= 0)
-        charge = (struct trigger_charge){charge_passed(t, clock_now_as(t)), owed_take(t)};
+        charge = charge_ticks(t);
     else if (rt.config->trigger == TRIGGER_CPU)
-        charge = charge_cpu(t, passed);
+        charge = charge_cpu(t, passed, ticks);
     else
         charge = charge_events(t);
     return charge;
@@ -311,12 +321,6 @@ static uint64_t limit_ppm(void)
     return ppm / (shadow_watches() ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
 
-/* What a trigger costs besides the handler. */
-static uint64_t trigger_price_ns(void)
-{
-    return rt.config->delivery_ns + (rt_shadow_as() ? shadow_look_ns() : 0);
-}
-
 /* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
  * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
  * would halve the rate of a program that is inside its budget on average. */
@@ -326,8 +330,9 @@ static void budget_look(struct rt_thread *t)
     uint64_t cpu = thread_cpu_note_as(t);
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->window_deliveries;
-    uint64_t ours =
-        ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + deliveries * trigger_price_ns();
+    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns - t->window_delivered_ns;
+    if (rt_shadow_as())
+        ours += deliveries * shadow_look_ns();
     uint64_t mean = deliveries * rt.config->period * t->multiple;
     if (rt.config->trigger == TRIGGER_CPU && cpu_spent < mean)
         cpu_spent = mean;
@@ -360,6 +365,7 @@ static void period_draw(struct rt_thread *t, uint64_t old)
     if (!counts_time() && now > t->base)
         t->owed += now - t->base; /* of the period that the kernel has just forgotten */
     t->base = now;
+    account_set_as(t);
 }
 
 static void period_renew(struct rt_thread *t)
@@ -396,37 +402,6 @@ void trigger_fix_as(struct rt_thread *t)
     period_set_as(t, mean);
 }
 
-/* What the sample cost by the time stamp counter. A long time may be the handler's or, if it was
- * preempted, somebody else's: it is believed when the sample before was as long. But a look at the thread's clock is where
- * a thread on a busy core is preempted every time: the kernel finds there that its turn is over. */
-static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
-{
-    uint64_t cost = sys_ticks_as() - ticks_at_entry;
-    uint64_t credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
-    if (t->look_ticks > credible)
-        cost -= t->look_ticks;
-    t->look_ticks = 0;
-    if (t->last_cost > credible)
-        credible = t->last_cost;
-    t->last_cost = cost;
-    return cost < credible ? cost : credible;
-}
-
-uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)
-{
-    uint64_t credible = rt.config->tsc_hz / 1000000u * BURST_US;
-    uint64_t cost = ticks < credible ? ticks : credible;
-    t->record->cost_ticks += cost;
-    return ticks_to_ns(cost);
-}
-
-void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns)
-{
-    uint64_t ticks = cpu_ns / 1000u * (rt.config->tsc_hz / 1000000u);
-    __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */
-    t->window_cost_ticks += ticks;
-}
-
 SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
@@ -435,11 +410,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
         ticks_look_as(t, t->passed_ns);
         if (--t->group_left == 0)
             period_renew(t);
-        if (t->timer >= 0)
-            scan_look_as(ticks_at_entry);
     }
-    uint64_t cost = cost_measure(t, ticks_at_entry);
-    t->record->cost_ticks += cost;
+    uint64_t cost = account_finish_as(t, ticks_at_entry);
     t->premature = false;
     if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2) {
         t->slow = 0;

@@ -12,13 +12,13 @@ void perf_close_as(struct rt_thread *t);
 /* A timer of the thread's, not set; deleted. */
 bool timer_open_as(struct rt_thread *t);
 void timer_delete_as(struct rt_thread *t);
-/* A timer that sends ticks of discovery to a thread of this process. Negative errno on failure. */
-int timer_discover_as(int32_t tid);
 /* The process's discovery event, with all that have inherited it. */
 void perf_discovery_close_as(void);
 /* Makes `period` the length of all coming periods. */
 void perf_set_period_as(struct rt_thread *t, uint64_t period);
 void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
+/* Somebody else finds threads: the seekers' events are closed, but which threads were there stays known. */
+void seek_yield_as(void);
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
 /* The event's count so far; 0 if it cannot be read. */
@@ -28,13 +28,19 @@ uint64_t clock_now_as(const struct rt_thread *t);
 void clock_start_as(struct rt_thread *t);
 /* The clock goes on by another mechanism. */
 void clock_turn_as(struct rt_thread *t);
+/* What samples cost (account.c): at the thread's begin; when the event has been set; at the first sample after that, whose
+ * period has ended at a known time of its CPU clock; at the end of each, returns the ticks that it took; for switches while an
+ * event counts the thread's time. */
+void account_begin_as(struct rt_thread *t);
+void account_set_as(struct rt_thread *t);
+void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry);
+uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+void account_switches_as(struct rt_thread *t, uint64_t switches);
+/* Nanoseconds that the next delivery costs. */
+uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
 void ticks_arm_as(struct rt_thread *t);
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
-/* Threads that nobody knows (scan.c): at each sample that comes by a timer; when samples end; in a fork child. */
-void scan_look_as(uint64_t now_ticks);
-void scan_end_as(void);
-void scan_fork_child_as(void);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
 

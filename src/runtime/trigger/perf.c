@@ -246,6 +246,9 @@ void perf_close_as(struct rt_thread *t)
 
 void perf_discovery_close_as(void)
 {
+    if (__atomic_exchange_n(&rt.process->undiscovered, 1, __ATOMIC_RELAXED))
+        return;
+    seek_yield_as();
     event_close(&discovery_fd);
 }
 
@@ -343,7 +346,6 @@ void trigger_stop_all_as(void)
     }
     trigger_seek_stop_as();
     trigger_pause_discovery_as();
-    scan_end_as();
 }
 
 void trigger_close_all_as(void)
@@ -355,7 +357,6 @@ void trigger_close_all_as(void)
     }
     trigger_seek_close_as();
     event_close(&discovery_fd);
-    scan_end_as();
 }
 
 void trigger_fork_child_as(void)
@@ -371,7 +372,6 @@ void trigger_fork_child_as(void)
     }
     event_close(&discovery_fd);
     trigger_seek_close_as();
-    scan_fork_child_as();
     limit_lock = 0;
 }
 

@@ -79,8 +79,18 @@ bool trigger_seek_tick_as(int32_t tid)
     if (!s || s->seen)
         return false;
     s->seen = true;
-    sys_call3_as(SYS_ioctl, s->fd, PERF_EVENT_IOC_PERIOD, (long)&pace);
+    if (s->fd >= 0)
+        sys_call3_as(SYS_ioctl, s->fd, PERF_EVENT_IOC_PERIOD, (long)&pace);
     return true;
+}
+
+void seek_yield_as(void)
+{
+    for (uint32_t i = 0; i < seekers.count; i++) {
+        int fd = __atomic_exchange_n(&seekers.list[i].fd, -1, __ATOMIC_RELAXED);
+        if (fd >= 0)
+            sys_call3_as(SYS_close, fd, 0, 0);
+    }
 }
 
 void trigger_seek_stop_as(void)
@@ -102,5 +112,6 @@ void trigger_seek_close_as(void)
     uint32_t count = seekers.count;
     seekers.count = 0;
     for (uint32_t i = 0; i < count; i++)
-        sys_call3_as(SYS_close, seekers.list[i].fd, 0, 0);
+        if (seekers.list[i].fd >= 0)
+            sys_call3_as(SYS_close, seekers.list[i].fd, 0, 0);
 }

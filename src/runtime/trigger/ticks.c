@@ -7,9 +7,12 @@
  *     event ──── less than OFTEN_NS of CPU time to a switch ───────────────> timer
  *     event <─── more than 4 * OFTEN_NS, `patience` looks in a row ───────── timer
  *
+ * That is for switches in which the thread waits. Where it is preempted, it competes for the processor with others, which
+ * ends when they do; so it takes PREEMPTED as many of those.
+ *
  * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
- * which every thread has inherited (scan.c finds threads from then on). */
+ * which every thread has inherited (the collector finds threads from then on: cli/record_discover.h). */
 #include <sys/resource.h>
 
 #include "runtime/thread.h"
@@ -19,23 +22,24 @@
 
 enum {
     OFTEN_NS = 1000000, /* 0.5% of the CPU time, where a switch costs 5 us */
+    PREEMPTED = 8,
     SEEN_LEAST = 16,    /* switches that tell something ... */
     LOOK_NS = 64000000, /* ... and CPU time that does, however few they were */
     TICKS_A_LOOK = 16,
     PATIENCE_MOST = 64,
 };
 
-/* Switches of the calling thread since it began, both when it waited and when it was preempted. */
-static uint64_t switches_now(void)
+/* Of the calling thread since it began. */
+static struct rt_switches switches_now(void)
 {
     struct rusage usage = {0};
     sys_call3_as(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0);
-    return (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+    return (struct rt_switches){(uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_nivcsw};
 }
 
-static void look_begin(struct rt_thread *t, uint64_t switches)
+static void look_begin(struct rt_thread *t, struct rt_switches now)
 {
-    t->switches = switches;
+    t->switches = now;
     t->switches_cpu_ns = t->base;
     t->looks = 0;
 }
@@ -54,7 +58,7 @@ static void ticks_begin(struct rt_thread *t)
     perf_close_as(t);
     clock_turn_as(t);
     timer_set_period_as(t, t->period);
-    trigger_scan_begin_as();
+    perf_discovery_close_as();
     if (!t->patience)
         __atomic_fetch_add(&rt.process->ticking, 1, __ATOMIC_RELAXED);
     t->calm = 0;
@@ -84,13 +88,15 @@ void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
     if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || !is_due(t, passed_ns))
         return;
-    uint64_t now = switches_now(), seen = now - t->switches;
+    struct rt_switches now = switches_now();
+    uint64_t waits = now.waits - t->switches.waits, preempted = now.preempted - t->switches.preempted;
+    uint64_t seen = waits + preempted / PREEMPTED;
     uint64_t cpu_ns = t->base > t->switches_cpu_ns ? t->base - t->switches_cpu_ns : 0;
     if (seen < SEEN_LEAST && cpu_ns < LOOK_NS)
         return;
     look_begin(t, now);
     if (t->timer < 0) {
-        t->record->switches += seen;
+        account_switches_as(t, waits + preempted);
         if (seen * OFTEN_NS > cpu_ns)
             ticks_begin(t);
         return;

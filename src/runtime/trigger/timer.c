@@ -1,7 +1,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
@@ -21,32 +20,19 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-/* On the CPU clock of a thread of this process, to which it sends. Negative errno on failure. */
-static int timer_make(int32_t tid, uint32_t slot)
-{
-    struct kernel_sigevent event = {.value = signal_value(slot),
-                                    .signal = (int32_t)rt.config->signal,
-                                    .notify = SIGEV_THREAD_ID,
-                                    .tid = tid};
-    int timer = -1;
-    long result = sys_call3_as(SYS_timer_create, thread_clock_of(tid), (long)&event, (long)&timer);
-    return result < 0 ? (int)result : timer;
-}
-
-static void timer_set(int timer, uint64_t period)
-{
-    struct itimerspec spec = {timespec_of(period), timespec_of(period)};
-    sys_call6_as(SYS_timer_settime, timer, 0, (long)&spec, 0, 0, 0);
-}
-
 bool timer_open_as(struct rt_thread *t)
 {
-    t->timer = timer_make(t->tid, t->slot);
-    if (t->timer >= 0)
-        return true;
-    rt.process->arm_error = (uint32_t)-t->timer;
-    t->timer = -1;
-    return false;
+    struct kernel_sigevent event = {.value = signal_value(t->slot),
+                                    .signal = (int32_t)rt.config->signal,
+                                    .notify = SIGEV_THREAD_ID,
+                                    .tid = t->tid};
+    int timer = -1;
+    long result = sys_call3_as(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event, (long)&timer);
+    if (result < 0)
+        rt.process->arm_error = (uint32_t)-result;
+    else
+        t->timer = timer;
+    return result >= 0;
 }
 
 void timer_delete_as(struct rt_thread *t)
@@ -67,15 +53,8 @@ bool timer_arm_as(struct rt_thread *t)
     return true;
 }
 
-int timer_discover_as(int32_t tid)
-{
-    int timer = timer_make(tid, RT_SLOT_DISCOVERY);
-    if (timer >= 0)
-        timer_set(timer, RT_DISCOVERY_NS);
-    return timer;
-}
-
 void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
-    timer_set(t->timer, period);
+    struct itimerspec spec = {timespec_of(period), timespec_of(period)};
+    sys_call6_as(SYS_timer_settime, t->timer, 0, (long)&spec, 0, 0, 0);
 }

@@ -36,9 +36,6 @@ void trigger_resume_as(const struct rt_thread *t);
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Stops all that sends signals to the thread, which may be another one. */
 void trigger_silence_as(const struct rt_thread *t);
-/* Threads are found by reading which there are, and by no event, from the first call on. */
-void trigger_scan_begin_as(void);
-bool trigger_scans_as(void);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);
@@ -102,6 +99,8 @@ void trigger_fix_as(struct rt_thread *t);
 void trigger_hurry_as(struct rt_thread *t, uint32_t times);
 /* A burst that is all cost to the program, being so short, took so many ticks besides. In nanoseconds, as far as that is credible. */
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
+/* Nanoseconds that one delivery costs a thread of the process. */
+uint64_t trigger_price_as(void);
 /* So much of its CPU time went to the beginning: of its process's record, of bursts. It is nothing that fewer samples would
  * save. */
 void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns);

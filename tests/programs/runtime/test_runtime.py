@@ -265,6 +265,52 @@ def budget():
     within(r.total("first") / r.samples(), 1 / 3, effective(r), "first", 0.05)
 
 
+def switched(kind, rounds, options=()):
+    """Both threads of the target are sampled at ticks, and no call of theirs is interrupted."""
+    r = Recording([target("switching"), kind, str(rounds)], options)
+    expect(b" 0 interrupted" in r.profiled.stdout, r.profiled.stdout.decode())
+    expect("switched so often" in str(r.report["notes"]), f"{kind}: {r.report['notes']}")
+    return r
+
+
+def accounted(r, threads):
+    """Weights times the period are the CPU time, within a period a thread and what a thread's beginning may be off by."""
+    period, cpu = r.report["period"], r.report["cpu_ns"]
+    off = r.samples() * period - cpu
+    expect(abs(off) <= 2 * threads * period + 0.01 * cpu, f"{r.samples()} periods of {period}, {cpu} ns of CPU time, off by {off}")
+
+
+def switching():
+    """Threads that hand over to each other are sampled by timers, which cost nothing where threads switch."""
+    for kind, rounds in (("pipe", 60000), ("futex", 60000), ("condition", 60000), ("epoll", 40000), ("sleep", 3000), ("yield", 200000)):
+        r = switched(kind, rounds)
+        accounted(r, 2)
+        expect(r.report["overhead"]["switches"] < 0.3 * 2 * rounds, f"{kind}: events at {r.report['overhead']['switches']} switches")
+    switched("pipe", 60000, ("-F", "97"))
+    switched("pipe", 60000, ("-F", "9973"))
+    switched("pipe", 60000, ("--budget", "1%"))
+
+
+def switching_raw():
+    """With the inherited event gone, threads that no library knows of are found all the same."""
+    r = switched("raw", 150000)
+    expect(r.total("raw_work") > 0.2 * r.samples(), f"raw_work: {r.total('raw_work')} of {r.samples()}")
+
+
+def switching_seldom():
+    """A thread that keeps its processor has its event, also where others are preempted all the time."""
+    r = Recording([target("shares"), "1500"])
+    expect("switched so often" not in str(r.report["notes"]), r.report["notes"])
+
+
+def timed():
+    """Where only timers are to be had, weights are the CPU time too."""
+    for options in ((), ("-F", "97"), ("-F", "9973"), ("--no-randomize",)):
+        r = Recording([target("shares"), "1500"], options, around=[target("noperf")])
+        accounted(r, 1)
+    accounted(Recording([target("switching"), "pipe", "60000"], around=[target("noperf")]), 2)
+
+
 def fallback():
     """Where perf events are refused, a timer on the thread's CPU clock takes over."""
     r = Recording([target("shares"), "1500"], around=[target("noperf")])
@@ -655,5 +701,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, preempted, threads, rawclone, forks, deep,
                                   loader, upgraded, signals, starved, eintr, interrupts,
                                   altstack, altshared, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
-                                  blocked, context_switches, budget, fallback,
+                                  blocked, context_switches, budget, switching, switching_raw, switching_seldom, timed, fallback,
                                   unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})

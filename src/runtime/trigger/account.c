@@ -1,0 +1,148 @@
+/* What samples cost the thread, measured in it.
+ *
+ *     the period expires      the handler begins      it ends      the program goes on
+ *              |------ latency ------|------ cost ------|------ return ------|
+ *
+ * Cost is read off the time stamp counter. Where that took long, the thread may have been switched out: then the thread's
+ * CPU clock bounds it.
+ *
+ * Delivery is latency and return, and what the interruption has displaced from caches. Where the event has just been
+ * set, the moment of its expiry is known on the thread's CPU clock, and so the latency. The collector has measured
+ * latency L and whole delivery D of an empty handler in a loop. In programs that use their caches both take
+ * several times as long. What comes after the handler grows more, since the program must fill its caches again
+ * (docs/results/account.md has the factor's source):
+ *
+ *     delivery = D * latency / L * COLD / 100 */
+#include "runtime/thread.h"
+#include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sample_path.h"
+#include "sigsafe/sys.h"
+
+enum { SHORT_US = 20, BURST_US = 200, SWITCHED_US = 2, COLD = 135 };
+
+/* Of the process: where a thread begins. 0: not measured yet. */
+static uint64_t process_latency_ns;
+
+static uint64_t ticks_to_ns(uint64_t ticks)
+{
+    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    return per_us ? ticks * 1000u / per_us : 0;
+}
+
+static uint64_t ns_to_ticks(uint64_t ns)
+{
+    return ns * (rt.config->tsc_hz / 1000000u) / 1000u;
+}
+
+void account_begin_as(struct rt_thread *t)
+{
+    t->account = (struct rt_account){.latency_ns = __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED)};
+}
+
+/* The median of the last few: a period that expires in a system call is delivered at its end, so single ones say nothing. */
+static uint64_t latency_median(const struct rt_account *a)
+{
+    uint32_t sorted[ACCOUNT_LATENCIES], count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        for (; at && sorted[at - 1] > a->latencies[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = a->latencies[i];
+    }
+    return sorted[count / 2];
+}
+
+void account_set_as(struct rt_thread *t)
+{
+    t->account.set_ticks = sys_ticks_as();
+}
+
+/* The event stands still while the thread is switched out, and a little longer than the clock: then it tells nothing. */
+static bool was_switched(const struct rt_thread *t, uint64_t cpu_ns, uint64_t ticks_at_entry)
+{
+    return ticks_to_ns(ticks_at_entry - t->account.set_ticks) > cpu_ns + 1000 * SWITCHED_US;
+}
+
+void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry)
+{
+    uint64_t now = thread_cpu_ns_as(), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
+    bool switched = was_switched(t, now - since_entry - (expiry_cpu_ns - t->period), ticks_at_entry);
+    t->account.set_ticks = 0;
+    if (switched)
+        return;
+    uint64_t before = expiry_cpu_ns + since_entry;
+    if (now <= before || now - before >= t->period || now - before > UINT32_MAX)
+        return;
+    t->account.latencies[t->account.measured++ % ACCOUNT_LATENCIES] = (uint32_t)(now - before);
+    t->account.latency_ns = latency_median(&t->account);
+    __atomic_store_n(&process_latency_ns, t->account.latency_ns, __ATOMIC_RELAXED);
+}
+
+static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
+{
+    uint64_t least = rt.config->latency_ns;
+    if (!least || latency_ns < least)
+        latency_ns = least;
+    return price_ns * COLD / 100 * (least ? latency_ns : 1) / (least ? least : 1);
+}
+
+uint64_t account_price_as(const struct rt_thread *t)
+{
+    uint64_t price = t->timer >= 0 && rt.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
+    return scaled(price, t->account.latency_ns);
+}
+
+uint64_t trigger_price_as(void)
+{
+    return scaled(rt.config->delivery_ns, __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED));
+}
+
+void account_switches_as(struct rt_thread *t, uint64_t switches)
+{
+    t->record->switches += switches;
+    t->record->delivered_ns += switches * rt.config->switch_ns;
+}
+
+/* In ticks of the time stamp counter. */
+SAMPLE_PATH
+static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
+{
+    uint64_t cost = sys_ticks_as() - ticks_at_entry, last = t->account.last_cost;
+    uint64_t credible = ns_to_ticks(1000 * SHORT_US);
+    t->account.last_cost = cost;
+    if (cost > credible && t->account.entry_cpu_ns && !rt_quiet_as()) {
+        uint64_t now = thread_cpu_ns_as();
+        uint64_t most = now > t->account.entry_cpu_ns ? ns_to_ticks(now - t->account.entry_cpu_ns) : 0;
+        return cost < most ? cost : most;
+    }
+    /* No clock tells: a long time is believed when the one before was as long. */
+    if (last > credible)
+        credible = last;
+    return cost < credible ? cost : credible;
+}
+
+SAMPLE_PATH
+uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
+{
+    uint64_t cost = cost_measure(t, ticks_at_entry);
+    t->record->cost_ticks += cost;
+    t->record->delivered_ns += account_price_as(t);
+    t->account.entry_cpu_ns = 0;
+    return cost;
+}
+
+uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)
+{
+    uint64_t credible = ns_to_ticks(1000 * BURST_US);
+    uint64_t cost = ticks < credible ? ticks : credible;
+    t->record->cost_ticks += cost;
+    return ticks_to_ns(cost);
+}
+
+void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns)
+{
+    uint64_t ticks = ns_to_ticks(cpu_ns);
+    __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */
+    t->window_cost_ticks += ticks;
+}
