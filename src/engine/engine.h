@@ -50,6 +50,8 @@ struct engine_carrier {
     /* The return address of the procedure that the thread is in, with its registers in t, before the
      * instruction at pc; 0: not found. For called hooks; NULL: never found. */
     uint64_t (*caller)(struct engine_thread *t, uint64_t pc);
+    /* The profiler's own image: tools do not see what is executed there. NULL: none. */
+    const uint8_t *own_begin, *own_end;
 };
 
 struct engine_config {

@@ -188,6 +188,11 @@ uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc)
     return c->caller ? c->caller(t, pc) : 0;
 }
 
+bool hook_is_own(const struct engine_thread *t, uint64_t address)
+{
+    return engine_is_own(t->engine, address);
+}
+
 bool hook_is_sampled(const struct engine_thread *t)
 {
     return t->engine->config.budget;

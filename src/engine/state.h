@@ -109,6 +109,12 @@ static inline uint32_t engine_counters(const struct engine *e)
     return (uint32_t)(e->counter_space / e->counter_size);
 }
 
+static inline bool engine_is_own(const struct engine *e, uint64_t address)
+{
+    const struct engine_carrier *c = e->config.carrier;
+    return address >= (uint64_t)(uintptr_t)c->own_begin && address < (uint64_t)(uintptr_t)c->own_end;
+}
+
 /* How its areas are mapped. */
 static inline unsigned engine_sharing(const struct engine *e)
 {

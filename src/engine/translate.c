@@ -385,6 +385,12 @@ static void cut(struct translation *x)
     x->next = x->pc + (uint64_t)(e->code[x->count - 1] - e->code[0]) + e->insns[x->count - 1].length;
 }
 
+static bool tool_sees(const struct translation *x, uint64_t pc)
+{
+    const struct tool *tool = x->e->config.tool;
+    return tool && tool->block && (x->late || !x->e->config.late) && (tool->flags & TOOL_OWN || !engine_is_own(x->e, pc));
+}
+
 /* Decodes the block at pc, and asks the tool about it. False: x->why. */
 static bool consider_as(struct translation *x, uint64_t pc)
 {
@@ -405,7 +411,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
             cut(x);
     }
     x->why = STOP_COUNTERS_FULL;
-    x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
+    x->hooked = tool_sees(x, pc);
     for (uint32_t i = 0; (x->hooked || e->steals) && i < x->count; i++)
         x86_uses_as(&e->insns[i], e->code[i]);
     return !x->hooked || hooks_ask_as(x);

@@ -235,6 +235,8 @@ static const struct engine_carrier carrier = {
     .system_call = system_call_as,
     .stopped = stopped_as,
     .key = translated_key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 /* ---- what changes ---- */

@@ -87,6 +87,8 @@ static const struct engine_carrier carrier = {
     .system_call = whole_system_call_as,
     .stopped = whole_stopped_as,
     .key = translated_key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 static const struct whole_events events = {

@@ -271,6 +271,8 @@ static const struct engine_carrier carrier = {
     .stopped = stopped_as,
     .signals = signals_as,
     .key = key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 /* Where threads take turns that are to be the same again, they are counted exactly. */

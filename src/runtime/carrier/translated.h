@@ -30,4 +30,8 @@ uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e
 /* What glibc registered with the kernel for the calling thread's restartable sequences, or NULL. */
 void *translated_rseq_area_as(void);
 
+/* This library in memory, by the linker. */
+extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
+extern const uint8_t _end[] __attribute__((visibility("hidden")));
+
 #endif
