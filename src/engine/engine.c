@@ -10,6 +10,7 @@
 #include "engine/hook.h"
 #include "engine/lookup.h"
 #include "engine/pairs.h"
+#include "engine/reset.h"
 #include "engine/state.h"
 #include "engine/translate.h"
 #include "sigsafe/sys.h"
@@ -151,6 +152,12 @@ static bool common_map_as(struct engine *e)
            area_map_as(&e->common, within_limit_as(tool->common_size, 64), engine_sharing(e));
 }
 
+/* Of engines that are one process's own. */
+static bool tables_map_as(struct engine *e)
+{
+    return e->config.shared || (area_map_as(&e->leaves, ENGINE_LEAVES, AREA_CODE) && hook_things_map_as(e));
+}
+
 static uint64_t tick_ns(const struct spool *spool)
 {
     uint64_t hz = spool ? spool_header(spool)->config.tsc_hz : 0;
@@ -176,7 +183,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->ended = STOP_COUNT;
     e->rings = config->tool && config->tool->flags & TOOL_STEALS_R15;
     e->steals = config->loose || e->rings;
-    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e)) {
+    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e) && tables_map_as(e)) {
         glue_make_as(e);
         if (config->tool && config->tool->line)
             line_make_as(e, config->tool->line);
@@ -184,6 +191,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
             pairs_prepare_as(e);
             if (config->paired)
                 pairs_begin_as(e);
+            reset_prepare(e);
             return e;
         }
     }
@@ -196,7 +204,7 @@ void engine_free_as(struct engine *e)
 {
     struct cache cache = e->cache;
     struct blocks blocks = e->blocks;
-    struct area table = e->table_area, common = e->common;
+    struct area table = e->table_area, common = e->common, leaves = e->leaves, things = e->known_things;
     struct engine_thread *lists[] = { e->threads, e->pool };
     for (int i = 0; i < 2; i++)
         while (lists[i]) {
@@ -208,6 +216,8 @@ void engine_free_as(struct engine *e)
     blocks_unmap_as(&blocks);
     area_unmap_as(&table);
     area_unmap_as(&common);
+    area_unmap_as(&leaves);
+    area_unmap_as(&things);
     struct area own = { .base = (uint8_t *)e, .size = sizeof(struct engine) };
     area_unmap_as(&own);
 }
@@ -236,6 +246,7 @@ struct engine_figures engine_figures_as(const struct engine *e)
     struct engine_figures f = e->figures;
     f.code_bytes = e->cache.hot;
     f.paired = e->paired;
+    f.slots = e->blocks.taken;
     return f;
 }
 

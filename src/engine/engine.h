@@ -163,6 +163,8 @@ struct engine_figures {
     uint64_t code_bytes;           /* used of the cache */
     uint64_t indirect_entries, chained; /* lookup entries; those that share their index */
     uint64_t unlinked;             /* blocks dropped */
+    uint64_t resets;               /* times that all were, and the cache was used anew */
+    uint64_t slots;                /* of the table of blocks, those in use */
     bool paired;                   /* calls and returns, by now */
     uint64_t translate_ticks;      /* time stamp counter, in translation */
 };

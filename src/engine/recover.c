@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "engine/reset.h"
 #include "engine/translate.h"
 
 static const uint8_t order[16] = {
@@ -187,7 +188,9 @@ static bool enter_directly(struct engine_thread *t, greg_t *gregs)
     struct engine *e = t->engine;
     if (t->rip == t->stop_at || !engine_lock_try_as(e))
         return false;
-    const struct block *block = block_find_as(&e->blocks, t->rip, 0);
+    const struct block *block = e->reset_wanted ? NULL : block_find_as(&e->blocks, t->rip, 0);
+    if (block)
+        reset_quiet(t, false);
     engine_unlock_as(e);
     if (!block)
         return false;

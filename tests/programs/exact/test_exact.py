@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|calls|totals|contexts|ours|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|calls|totals|contexts|ours|from_edges|start|programs
 """
 import json
 import os
@@ -96,6 +96,16 @@ def code():
     same([target("changing")], "blocks")
     for tool in ("null", "blocks", "edges"):
         same([target("racing")], tool)
+
+
+def patched():
+    """Code that changes over and over is observed to its end, with memory that has a bound."""
+    for tool in ("null", "blocks", "edges", "calls", "paths"):
+        r = same([target("patches")], tool).report
+        expect(sum(r["stopped"].values()) == 0, f"{tool}: {r['stopped']}")
+        expect(r["engine"]["code_bytes"] < 64 << 20, f"{tool}: {r['engine']}")
+    changed = same([target("patches"), "30000"], "blocks").report
+    expect(len(changed["blocks"]) < 5000, f"{len(changed['blocks'])} blocks")
 
 
 def calls():
@@ -275,5 +285,5 @@ def programs():
 
 if __name__ == "__main__":
     main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted,
-          "exhausted": exhausted, "code": code, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
+          "exhausted": exhausted, "code": code, "patched": patched, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
           "from_edges": from_edges, "start": start, "programs": programs})
