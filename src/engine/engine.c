@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <cpuid.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -80,6 +81,13 @@ static bool fsgsbase_as(void)
         if (auxv[i / 8] == AT_HWCAP2)
             return auxv[i / 8 + 1] & HWCAP2_FSGSBASE;
     return false;
+}
+
+static bool transactions(void)
+{
+    enum { RTM = 1 << 11, ALWAYS_ABORTS = 1 << 11 }; /* leaf 7: of ebx, of edx */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & RTM || d & ALWAYS_ABORTS);
 }
 
 /* No more than a small share of the program's limit on address space. */
@@ -173,6 +181,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
+    e->transactions = transactions();
     e->tick_ns = tick_ns(config->spool);
     e->counter_size = sizeof(uint64_t);
     if (config->tool && config->tool->flags & TOOL_LEADS)

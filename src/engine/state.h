@@ -91,6 +91,7 @@ struct engine {
     bool steals;                /* r15 of translated code points into it, or is what is left of a loose budget */
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
+    bool transactions; /* the processor has xbegin, or aborts it always */
     bool fsgsbase;  /* GS can be set by an instruction */
     uint64_t tick_ns; /* nanoseconds a tick, times 2^32; 0: not known */
     struct engine_figures figures;

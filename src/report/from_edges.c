@@ -85,16 +85,16 @@ static struct point *find_from(struct deriver *d, uint32_t image, uint64_t addre
 
 /* ---- runs ---- */
 
-static bool ends_run(enum x86_kind kind)
+static bool ends_run(const struct x86_insn *insn)
 {
-    return (kind >= X86_JCC && kind <= X86_RET) || kind == X86_UD;
+    return (insn->kind >= X86_JCC && insn->kind <= X86_RET) || insn->kind == X86_UD || x86_is_xbegin(insn);
 }
 
 /* The engine stops before it, or it is no instruction. */
 static bool is_no_part(enum x86_kind kind)
 {
     return kind <= X86_TRUNCATED || kind == X86_FAR || kind == X86_NEAR16 || kind == X86_SYSENTER ||
-           kind == X86_INT || kind == X86_TSX || kind == X86_OTHER;
+           kind == X86_INT || kind == X86_OTHER;
 }
 
 /* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing is decoded twice.
@@ -126,7 +126,7 @@ static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bo
         run.bytes += length;
         run.instructions++;
         run.system = insn.kind == X86_SYSCALL && !late;
-        if (ends_run(insn.kind) || run.system)
+        if (ends_run(&insn) || run.system)
             break;
     }
     return run;

@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|calls|totals|contexts|ours|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|alone|calls|totals|contexts|ours|from_edges|start|programs
 """
 import json
 import os
@@ -106,6 +106,20 @@ def patched():
         expect(r["engine"]["code_bytes"] < 64 << 20, f"{tool}: {r['engine']}")
     changed = same([target("patches"), "30000"], "blocks").report
     expect(len(changed["blocks"]) < 5000, f"{len(changed['blocks'])} blocks")
+
+
+def alone():
+    """An instruction that cannot be translated is executed natively, and observation goes on behind it; it is named."""
+    r = same([target("alone")], "blocks")
+    expect(sum(r.report["stopped"].values()) == 0, f"{r.report['stopped']}")
+    executed = executed_in(r.report, ("behind",)).get("behind", 0)
+    expect(executed > 6 * 1000 * 3, f"{executed} instructions behind them")
+    notes = " ".join(r.report["notes"])
+    expect("alone+0x" in notes and "ret" in notes and "6 times" in notes, notes)
+    # A burst ends there, and others begin behind it.
+    r = Recording([target("alone"), "30000"], ("--carrier", "burst", "--tool", "blocks", "-F", "5000"))
+    notes = " ".join(r.report["notes"])
+    expect(r.report["stopped"]["far-transfer"] > 0 and "alone+0x" in notes, f"{r.report['stopped']} {notes}")
 
 
 def calls():
@@ -285,5 +299,5 @@ def programs():
 
 if __name__ == "__main__":
     main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted,
-          "exhausted": exhausted, "code": code, "patched": patched, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
+          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
           "from_edges": from_edges, "start": start, "programs": programs})
