@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|alone|calls|totals|contexts|ours|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|alone|unread|calls|totals|contexts|ours|from_edges|start|programs
 """
 import json
 import os
@@ -120,6 +120,13 @@ def alone():
     r = Recording([target("alone"), "30000"], ("--carrier", "burst", "--tool", "blocks", "-F", "5000"))
     notes = " ".join(r.report["notes"])
     expect(r.report["stopped"]["far-transfer"] > 0 and "alone+0x" in notes, f"{r.report['stopped']} {notes}")
+
+
+def unread():
+    """Code that may not be read is observed if the processor reads it: it is no harder to translate."""
+    for options in (("--exact", "--tool", "blocks"), ("--exact", "--tool", "count")):
+        r = Recording([target("unread")], options).report
+        expect(r["instructions"] > 300 * 3000, f"{options}: {r['instructions']} instructions")
 
 
 def calls():
@@ -299,5 +306,5 @@ def programs():
 
 if __name__ == "__main__":
     main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted,
-          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
+          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone, "unread": unread, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
           "from_edges": from_edges, "start": start, "programs": programs})
