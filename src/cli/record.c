@@ -113,6 +113,8 @@ static void settle_config(struct recording *r)
     r->config.shadow_memory = o->engine.shadow_memory;
     r->config.barrier_us = o->engine.barrier_us;
     r->config.seed = o->engine.seed;
+    r->config.contexts = o->engine.contexts;
+    r->config.fold_recursion = o->engine.fold_recursion;
     sched_getaffinity(0, sizeof r->config.cpus, (cpu_set_t *)(void *)r->config.cpus);
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }

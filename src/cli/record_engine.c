@@ -10,6 +10,7 @@
 enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000, SAMPLE_SENT = 1000000,
        LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
+enum { CONTEXTS_DEFAULT = 1 << 20, CONTEXTS_LEAST = 100, CONTEXTS_MOST = 1 << 30 };
 enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
 #define LENGTH_MAX 1e12
 
@@ -138,6 +139,16 @@ bool record_engine_seed(struct record_engine *r, const char *text, struct err *e
     return true;
 }
 
+bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, CONTEXTS_LEAST, CONTEXTS_MOST, "the nodes of a thread's tree (--max-contexts)",
+                      &value, e))
+        return false;
+    r->contexts = (uint32_t)value;
+    return true;
+}
+
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
 {
     double value;
@@ -262,6 +273,10 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
         return false;
     if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
+    if ((r->contexts || r->fold_recursion) && r->tool != TOOL_CALLS)
+        return err_set(e, ERR_USAGE, "%s is about the tree of exact calls: add --exact --tool calls",
+                       r->contexts ? "--max-contexts" : "--fold-recursion");
+    r->contexts = r->contexts ? r->contexts : CONTEXTS_DEFAULT;
     if (r->native_ns && !exact)
         return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
                        "their profile as what they cost");

@@ -28,6 +28,8 @@ struct record_engine {
     uint32_t barrier_us; /* --barrier-timeout; 0: not given */
     uint64_t seed;
     bool seed_given, threads_given;
+    uint32_t contexts;   /* --max-contexts; 0: not given */
+    bool fold_recursion;
     bool budgeted; /* --budget was given */
 };
 
@@ -40,6 +42,7 @@ bool record_engine_load(struct record_engine *r, const char *text, struct err *e
 bool record_engine_threads(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_seed(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e);
 bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that

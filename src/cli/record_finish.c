@@ -12,7 +12,10 @@
 #include "profile/coverage.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
+#include "sigsafe/key.h"
 #include "sigsafe/shadow_place.h"
+#include "sigsafe/spool_counts.h"
+#include "x86/format.h"
 
 static void put_size(struct buf *b, const char *path)
 {
@@ -370,6 +373,47 @@ static void put_trampolines(struct buf *b, const struct record_spool *s)
                        sentences[i]);
 }
 
+/* The file name of the image with this number. */
+static void put_image_name(struct buf *b, const struct record_spool *s, unsigned number)
+{
+    const struct spool_image *image;
+    spool_ref ref = spool_header(&s->spool)->images;
+    for (unsigned n = 0; n <= KEY_IMAGE_MAX && (image = spool_at(&s->spool, ref, sizeof *image)); n++, ref = image->next) {
+        const struct spool_string *path = image->number == number ? spool_at(&s->spool, image->path, sizeof *path) : NULL;
+        if (!path || !spool_at(&s->spool, image->path, sizeof *path + path->length))
+            continue;
+        const char *slash = memrchr(path->bytes, '/', path->length);
+        const char *name = slash ? slash + 1 : path->bytes;
+        buf_printf(b, "%.*s+", (int)(path->bytes + path->length - name), name);
+        return;
+    }
+}
+
+/* The instructions that could not be translated: how often one was executed natively, and which was the first. */
+static void put_refused(struct buf *b, const struct record_spool *s)
+{
+    enum { MOST = 1 << 20, KNOWN = 2 };
+    const struct spool_process *process;
+    spool_ref ref = spool_header(&s->spool)->processes;
+    for (unsigned n = 0; n < MOST && (process = spool_at(&s->spool, ref, sizeof *process)); n++, ref = process->next) {
+        const struct spool_counts *c = spool_at(&s->spool, process->counts, sizeof *c);
+        if (!c || c->refused != KNOWN)
+            continue;
+        char text[X86_TEXT_SIZE];
+        unsigned length = x86_format(c->refused_code, sizeof c->refused_code, key_offset(c->refused_key), NULL, NULL, text,
+                                     sizeof text);
+        buf_printf(b, "process %d: \"%s\" (", process->pid, text);
+        for (unsigned i = 0; i < length; i++)
+            buf_printf(b, i ? " %02x" : "%02x", c->refused_code[i]);
+        buf_puts(b, ") at ");
+        put_image_name(b, s, key_image(c->refused_key));
+        buf_printf(b, "0x%llx cannot be translated", (unsigned long long)key_offset(c->refused_key));
+        if (c->alone)
+            buf_printf(b, "; %llu times such an instruction was executed natively, alone", (unsigned long long)c->alone);
+        buf_puts(b, "\n");
+    }
+}
+
 /* What was found out only now joins what was known at the start. */
 static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
@@ -387,6 +431,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_user_mode(&b, s, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");
+    put_refused(&b, s);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");
     put_left_behind(&b, r, "");

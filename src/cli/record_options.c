@@ -11,7 +11,7 @@ enum { BUDGET_FORKS_PPM = 10000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
 
 /* Values of options without a letter. */
-enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_SPOOL,
+enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_DEPTH, OPT_MAX_CONTEXTS, OPT_FOLD_RECURSION, OPT_SPOOL,
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
@@ -39,6 +39,9 @@ static const struct row {
     {OPT_NO_FOLLOW, "no-follow", NULL, "leave out forked children and exec'ed programs"},
     {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant"},
     {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)"},
+    {OPT_MAX_CONTEXTS, "max-contexts", "N", "of --tool calls: fold new contexts into their parents where a thread's\n"
+                                            "tree has N nodes (default 1M, of 32 bytes)"},
+    {OPT_FOLD_RECURSION, "fold-recursion", NULL, "of --tool calls: a function that is active already is no new context"},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone"},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)"},
@@ -164,6 +167,7 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     case OPT_SAMPLE_SIZE: return record_engine_sample_size(&o->engine, text, e);
     case OPT_LOAD: return record_engine_load(&o->engine, text, e);
     case OPT_BARRIER: return record_engine_barrier(&o->engine, text, e);
+    case OPT_MAX_CONTEXTS: return record_engine_contexts(&o->engine, text, e);
     case OPT_SEED: return record_engine_seed(&o->engine, text, e);
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case OPT_EVERY: return record_values_every(&o->values, text, e);
@@ -191,7 +195,7 @@ static bool take_number(struct record_options *o, int option, const char *text, 
         o->duration_ns = (uint64_t)value;
         return true;
     default:
-        if (!number_parse(text, number_counts, 1, DEPTH_MAX, "the depth (--max-depth)", &value, e))
+        if (!number_parse(text, number_counts, SPOOL_DEPTH_LEAST, DEPTH_MAX, "the depth (--max-depth)", &value, e))
             return false;
         o->max_depth = (uint32_t)value;
         return true;
@@ -233,6 +237,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_SUMMARY: return record_values_summary(&o->values, optarg, e);
     case OPT_BY_SITE: o->values.by_site = true; return true;
     case OPT_REDACT: o->values.redact = true; return true;
+    case OPT_FOLD_RECURSION: o->engine.fold_recursion = true; return true;
     case OPT_LOG_INPUT: o->engine.shadow_flags |= SHADOW_LOG_INPUT; return true;
     case OPT_SKIP_SHARED: o->engine.shadow_flags |= SHADOW_SKIP_SHARED; return true;
     case OPT_THREADS: return record_engine_threads(&o->engine, optarg, e);

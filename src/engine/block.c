@@ -54,15 +54,15 @@ static inline uint32_t tag_of(uint64_t hash)
     return (uint32_t)hash | 1;
 }
 
-/* Puts the block into the first slot that is free, or was. */
+/* Puts the block into the first slot that is free, or a dead block's: that one's place in the sequence is kept. */
 static void slot_take(struct blocks *b, uint64_t pc, uint32_t number)
 {
     uint64_t hash = hash_of(pc);
     uint64_t at = hash >> 32 & b->mask;
-    while (slots_of(b)[at].number)
+    while (slots_of(b)[at].tag)
         at = (at + 1) & b->mask;
+    b->taken += !slots_of(b)[at].number;
     slots_of(b)[at] = (struct slot){ tag_of(hash), number };
-    b->taken++;
 }
 
 /* Twice the slots, without those of dead blocks. */

@@ -2,10 +2,11 @@
 
 #include "engine/link.h"
 #include "engine/lookup.h"
+#include "engine/reset.h"
 #include "engine/translate.h"
 #include "sigsafe/sys.h"
 
-/* Code that changes before every execution would fill the cache. */
+/* Code that changes before every execution would fill a cache that is not used anew. */
 enum { REMADE_MOST = 100000 };
 
 #define VSYSCALL_PAGE UINT64_C(0xffffffffff600000)
@@ -28,6 +29,10 @@ static struct block *block_make_as(struct engine_thread *t, struct request reque
     request.stop_at = t->stop_at;
     struct block *block = translate_as(t->engine, request, why);
     t->translated += block != NULL;
+    if (*why == STOP_CACHE_FULL && !block)
+        reset_want_as(t->engine);
+    else
+        reset_consider_as(t->engine);
     return block;
 }
 
@@ -108,6 +113,30 @@ static bool vsyscall_as(struct engine_thread *t)
     return true;
 }
 
+/* Locked, no reset is wanted. True: one has been done on the way, and no exit that the thread came by is any more. */
+static bool code_lock_as(struct engine_thread *t)
+{
+    for (bool reset = false;; engine_unlock_as(t->engine)) {
+        reset |= reset_pass_as(t);
+        engine_lock_as(t->engine);
+        if (!t->engine->reset_wanted)
+            return reset;
+    }
+}
+
+/* The block, which goes with the others if a reset is wanted by now: then NULL, and STOP_COUNT says that it is to be asked for
+ * again. */
+static struct block *code_unlock_as(struct engine_thread *t, struct block *block, enum stop_reason *why)
+{
+    bool wanted = t->engine->reset_wanted;
+    engine_unlock_as(t->engine);
+    if (!wanted)
+        return block;
+    if (block || *why != STOP_CACHE_FULL)
+        *why = STOP_COUNT;
+    return NULL;
+}
+
 static uint32_t enter_as(struct engine_thread *t, const struct block *block)
 {
     t->next = (uint64_t)(uintptr_t)cache_at(&t->engine->cache, block->body);
@@ -137,16 +166,21 @@ static void wanted_soon(const struct engine_thread *t)
     code_prefetch(t->rip);
 }
 
-/* Goes on at t->rip until there is code for it or somebody has decided otherwise. */
+/* Goes on at t->rip until there is code for it or somebody has decided otherwise. A full cache is used anew, but what does not fit
+ * then never will. */
 static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
 {
+    bool full = false;
     while (action == ENGINE_CONTINUE) {
         enum stop_reason why = STOP_COUNT;
-        engine_lock_as(t->engine);
-        struct block *block = block_need_as(t, false, &why);
-        engine_unlock_as(t->engine);
+        code_lock_as(t);
+        struct block *block = code_unlock_as(t, block_need_as(t, false, &why), &why);
         if (block)
             return enter_as(t, block);
+        bool again = why == STOP_COUNT || (why == STOP_CACHE_FULL && !full && reset_possible(t->engine));
+        full |= why == STOP_CACHE_FULL;
+        if (again)
+            continue;
         if (t->engine->config.budget && t->rip - VSYSCALL_PAGE < 4096)
             action = stop_as(t, STOP_SYSTEM_CALL);
         else if (!vsyscall_as(t))
@@ -158,6 +192,7 @@ static uint32_t go_on_as(struct engine_thread *t, uint32_t action)
 /* What was done since `begin` led to code: a dispatch. */
 static uint32_t dispatched(struct engine_thread *t, uint64_t begin, uint32_t action)
 {
+    reset_quiet(t, action != ENGINE_CONTINUE);
     uint64_t ticks = sys_ticks_as() - begin;
     t->dispatches++;
     t->dispatch_ticks += ticks;
@@ -180,9 +215,8 @@ uint32_t engine_lookup_as(struct engine_thread *t)
     t->lookups++;
     uint64_t begin = sys_ticks_as();
     enum stop_reason why = STOP_COUNT;
-    engine_lock_as(t->engine);
-    struct block *block = block_need_as(t, true, &why);
-    engine_unlock_as(t->engine);
+    code_lock_as(t);
+    struct block *block = code_unlock_as(t, block_need_as(t, true, &why), &why);
     return dispatched(t, begin, block ? enter_as(t, block) : go_on_as(t, ENGINE_CONTINUE));
 }
 
@@ -190,14 +224,17 @@ static uint32_t follow_as(struct engine_thread *t, uint32_t exit)
 {
     struct engine *e = t->engine;
     enum stop_reason why = STOP_COUNT;
-    engine_lock_as(e);
+    if (code_lock_as(t)) {
+        engine_unlock_as(e);
+        return go_on_as(t, ENGINE_CONTINUE);
+    }
     uint32_t tail = link_tail(e, exit);
     struct block *block = tail == BLOCK_OBSERVED ? block_observed_as(t, exit, &why)
                           : tail                 ? block_of_tail_as(t, tail, &why)
                                                  : block_need_as(t, false, &why);
     if (block && block->tail == tail && !exit_at(&e->blocks, exit)->linked)
         link_set_as(e, exit, block);
-    engine_unlock_as(e);
+    block = code_unlock_as(t, block, &why);
     if (block)
         return enter_as(t, block);
     /* Behind a gate the block has been counted. */
@@ -226,17 +263,22 @@ static uint32_t remake_as(struct engine_thread *t, uint32_t number)
 {
     struct engine *e = t->engine;
     enum stop_reason why = STOP_COUNT;
-    engine_lock_as(e);
+    if (code_lock_as(t)) {
+        engine_unlock_as(e);
+        return go_on_as(t, ENGINE_CONTINUE);
+    }
     struct block *old = block_at(&e->blocks, number), *block = NULL;
     unlink_as(e, old);
-    if (old->remade == REMADE_MOST)
+    reset_note_remade_as(e);
+    if (old->remade == REMADE_MOST && !reset_possible(e))
         why = STOP_SELF_MODIFIED;
     else
         block = block_need_as(t, false, &why);
     if (block && block->remade <= old->remade)
         block->remade = old->remade + 1;
-    engine_unlock_as(e);
-    return block ? enter_as(t, block) : go_on_as(t, stop_as(t, why));
+    block = code_unlock_as(t, block, &why);
+    bool again = why == STOP_COUNT || (why == STOP_CACHE_FULL && reset_possible(e));
+    return block ? enter_as(t, block) : go_on_as(t, again ? ENGINE_CONTINUE : stop_as(t, why));
 }
 
 /* Goes on behind an exit that is no system call's. */
@@ -269,6 +311,7 @@ static uint32_t exit_take_as(struct engine_thread *t, uint32_t number, const str
 static uint32_t call_take_as(struct engine_thread *t)
 {
     engine_flush_as(t, false);
+    reset_quiet(t, true);
     uint32_t action = t->engine->config.carrier->system_call(t);
     if (action != ENGINE_CONTINUE)
         return action;
@@ -301,5 +344,7 @@ enum stop_reason engine_ended_as(const struct engine *e)
 
 uint32_t engine_signals_as(struct engine_thread *t)
 {
-    return go_on_as(t, t->engine->config.carrier->signals(t));
+    uint32_t action = go_on_as(t, t->engine->config.carrier->signals(t));
+    reset_quiet(t, action != ENGINE_CONTINUE);
+    return action;
 }

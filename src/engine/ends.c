@@ -167,6 +167,8 @@ uint64_t end_emit_as(struct translation *x)
         hooks(x, HOOK_FALL);
         return x->next;
     case END_JUMP:
+        if (x86_is_xbegin(insn)) /* no reason, and no hint that it might succeed another time */
+            emit_mov_ri(&x->hot, X86_RAX, 0);
         span_close_as(x, SPAN_BETWEEN, insn->length, 0);
         hooks(x, HOOK_TAKEN);
         return x->taken;

@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <cpuid.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -10,6 +11,7 @@
 #include "engine/hook.h"
 #include "engine/lookup.h"
 #include "engine/pairs.h"
+#include "engine/reset.h"
 #include "engine/state.h"
 #include "engine/translate.h"
 #include "sigsafe/sys.h"
@@ -79,6 +81,13 @@ static bool fsgsbase_as(void)
         if (auxv[i / 8] == AT_HWCAP2)
             return auxv[i / 8 + 1] & HWCAP2_FSGSBASE;
     return false;
+}
+
+static bool transactions(void)
+{
+    enum { RTM = 1 << 11, ALWAYS_ABORTS = 1 << 11 }; /* leaf 7: of ebx, of edx */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & RTM || d & ALWAYS_ABORTS);
 }
 
 /* No more than a small share of the program's limit on address space. */
@@ -151,6 +160,12 @@ static bool common_map_as(struct engine *e)
            area_map_as(&e->common, within_limit_as(tool->common_size, 64), engine_sharing(e));
 }
 
+/* Of engines that are one process's own. */
+static bool tables_map_as(struct engine *e)
+{
+    return e->config.shared || (area_map_as(&e->leaves, ENGINE_LEAVES, AREA_CODE) && hook_things_map_as(e));
+}
+
 static uint64_t tick_ns(const struct spool *spool)
 {
     uint64_t hz = spool ? spool_header(spool)->config.tsc_hz : 0;
@@ -166,6 +181,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     struct engine *e = (struct engine *)(void *)own.base;
     e->config = *config;
     e->fsgsbase = fsgsbase_as();
+    e->transactions = transactions();
     e->tick_ns = tick_ns(config->spool);
     e->counter_size = sizeof(uint64_t);
     if (config->tool && config->tool->flags & TOOL_LEADS)
@@ -176,7 +192,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->ended = STOP_COUNT;
     e->rings = config->tool && config->tool->flags & TOOL_STEALS_R15;
     e->steals = config->loose || e->rings;
-    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e)) {
+    if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e) && tables_map_as(e)) {
         glue_make_as(e);
         if (config->tool && config->tool->line)
             line_make_as(e, config->tool->line);
@@ -184,6 +200,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
             pairs_prepare_as(e);
             if (config->paired)
                 pairs_begin_as(e);
+            reset_prepare(e);
             return e;
         }
     }
@@ -196,7 +213,7 @@ void engine_free_as(struct engine *e)
 {
     struct cache cache = e->cache;
     struct blocks blocks = e->blocks;
-    struct area table = e->table_area, common = e->common;
+    struct area table = e->table_area, common = e->common, leaves = e->leaves, things = e->known_things;
     struct engine_thread *lists[] = { e->threads, e->pool };
     for (int i = 0; i < 2; i++)
         while (lists[i]) {
@@ -208,6 +225,8 @@ void engine_free_as(struct engine *e)
     blocks_unmap_as(&blocks);
     area_unmap_as(&table);
     area_unmap_as(&common);
+    area_unmap_as(&leaves);
+    area_unmap_as(&things);
     struct area own = { .base = (uint8_t *)e, .size = sizeof(struct engine) };
     area_unmap_as(&own);
 }
@@ -236,6 +255,7 @@ struct engine_figures engine_figures_as(const struct engine *e)
     struct engine_figures f = e->figures;
     f.code_bytes = e->cache.hot;
     f.paired = e->paired;
+    f.slots = e->blocks.taken;
     return f;
 }
 

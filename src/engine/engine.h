@@ -50,6 +50,8 @@ struct engine_carrier {
     /* The return address of the procedure that the thread is in, with its registers in t, before the
      * instruction at pc; 0: not found. For called hooks; NULL: never found. */
     uint64_t (*caller)(struct engine_thread *t, uint64_t pc);
+    /* The profiler's own image: tools do not see what is executed there. NULL: none. */
+    const uint8_t *own_begin, *own_end;
 };
 
 struct engine_config {
@@ -161,6 +163,8 @@ struct engine_figures {
     uint64_t code_bytes;           /* used of the cache */
     uint64_t indirect_entries, chained; /* lookup entries; those that share their index */
     uint64_t unlinked;             /* blocks dropped */
+    uint64_t resets;               /* times that all were, and the cache was used anew */
+    uint64_t slots;                /* of the table of blocks, those in use */
     bool paired;                   /* calls and returns, by now */
     uint64_t translate_ticks;      /* time stamp counter, in translation */
 };

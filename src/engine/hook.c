@@ -188,6 +188,11 @@ uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc)
     return c->caller ? c->caller(t, pc) : 0;
 }
 
+bool hook_is_own(const struct engine_thread *t, uint64_t address)
+{
+    return engine_is_own(t->engine, address);
+}
+
 bool hook_is_sampled(const struct engine_thread *t)
 {
     return t->engine->config.budget;
@@ -264,10 +269,36 @@ void hook_waited(struct engine_thread *t)
     engine_storage_waited(t->engine);
 }
 
-static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
+/* What has been given a counter keeps it when it is translated again: code that changes over and over would use up ids. */
+struct known_thing {
+    struct spool_thing thing;
+    uint32_t id; /* + 1; 0: free */
+    uint32_t counts; /* spool_ref: of whom; a forked child's are others */
+};
+
+enum { THINGS = 1 << 15 };
+
+bool hook_things_map_as(struct engine *e)
 {
-    if (!e->config.counts)
-        return e->counters < engine_counters(e) ? e->counters++ : COUNTS_NONE;
+    return area_map_as(&e->known_things, THINGS * sizeof(struct known_thing), AREA_PLAIN);
+}
+
+static struct known_thing *thing_at(const struct engine *e, const struct spool_thing *thing)
+{
+    uint64_t hash = (thing->key ^ thing->to * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+    return (struct known_thing *)(void *)e->known_things.base + (hash >> 32) % THINGS;
+}
+
+static bool thing_equal(const struct spool_thing *a, const struct spool_thing *b)
+{
+    bool equal = a->key == b->key && a->bytes == b->bytes && a->instructions == b->instructions && a->kind == b->kind;
+    for (unsigned i = 0; equal && i < CLASS_COUNT; i++)
+        equal = a->classes[i] == b->classes[i];
+    return equal;
+}
+
+static uint32_t counter_new_as(struct engine *e, const struct spool_thing *thing)
+{
     uint32_t id;
     do
         id = counts_thing_as(e->config.spool, e->config.counts, thing);
@@ -277,6 +308,22 @@ static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thin
             return COUNTS_NONE;
     if (id != COUNTS_NONE)
         engine_storage_waited(e);
+    return id;
+}
+
+static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
+{
+    if (!e->config.counts)
+        return e->counters < engine_counters(e) ? e->counters++ : COUNTS_NONE;
+    if (!e->known_things.base)
+        return counter_new_as(e, thing);
+    uint32_t counts = spool_ref_of(e->config.spool, e->config.counts);
+    struct known_thing *known = thing_at(e, thing);
+    if (known->id && known->counts == counts && thing_equal(&known->thing, thing))
+        return known->id - 1;
+    uint32_t id = counter_new_as(e, thing);
+    if (id != COUNTS_NONE)
+        *known = (struct known_thing){ *thing, id + 1, counts };
     return id;
 }
 

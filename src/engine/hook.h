@@ -156,6 +156,8 @@ uint64_t hook_caller_as(struct engine_thread *t, uint64_t pc);
  * runs and shadows can wait, and not for ever: after hook_waited the time begins anew. */
 bool hook_wait_as(struct engine_thread *t);
 void hook_waited(struct engine_thread *t);
+/* The address is in the profiler's own image. The tool is asked about blocks there only if it is TOOL_OWN. */
+bool hook_is_own(const struct engine_thread *t, uint64_t address);
 /* True if runs begin and end anywhere (bursts, shadows), false if the whole run is observed. */
 bool hook_is_sampled(const struct engine_thread *t);
 /* Of these, bursts: the thread goes on natively afterwards. */
@@ -205,6 +207,7 @@ enum {
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
     TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
     TOOL_SENDS = 16, /* what it sees goes to another process, which it may wait for */
+    TOOL_OWN = 64, /* is asked about the profiler's own code, too */
     TOOL_LOOSE = 32, /* can do with a budget that is not exact, though that takes r15 (hook_register). If it
                         appends, its flush says what was executed (hook_executed) */
 };
@@ -232,6 +235,10 @@ struct tool {
      * that observes whatever is executed. */
     void (*burst_begin)(void *data, struct engine_thread *t, uint32_t skip, uint64_t length);
     void (*burst_end)(void *data, struct engine_thread *t);
+    /* Of whole runs: a handler of the program is about to begin, at t->rip, its return address at t->gpr[ENGINE_RSP]; it
+     * interrupts the program before the instruction at pc. In the signal handler of the thread, on the engine's stack, without
+     * the lock. May be NULL. */
+    void (*interrupted)(void *data, struct engine_thread *t, uint64_t pc);
 };
 
 /* The thread's counter, as translated code adds to it. */

@@ -84,17 +84,45 @@ bool lookup_need_as(struct engine *e, struct block *block)
     return true;
 }
 
+/* Bytes of add_to_rcx. */
+static uint32_t added_size(uint64_t value)
+{
+    enum { LEA = 7, MOV_LEA = 14 };
+    return value == (uint64_t)(int64_t)(int32_t)value ? LEA : MOV_LEA;
+}
+
 void lookup_check_leave_as(struct engine *e, uint32_t check, uint64_t pc)
 {
     /* jrcxz +0: also a hit goes on with the jump. */
     uint8_t *at = cache_at(&e->cache, check);
-    uint64_t value = 0 - pc;
-    at += value == (uint64_t)(int64_t)(int32_t)value ? 7 : 14;
+    at += added_size(0 - pc);
     __atomic_store_n(at + 1, 0, __ATOMIC_RELAXED);
+}
+
+/* Where `jmp rel32` at `jump` goes. */
+static const uint8_t *jump_target(const uint8_t *jump)
+{
+    typedef struct { int32_t v; } __attribute__((packed, may_alias)) word;
+    enum { JMP = 5 };
+    return jump + JMP + ((const word *)(const void *)(jump + 1))->v;
+}
+
+/* Where the check at `entry` goes on if it misses. */
+static uint64_t next_of(const struct engine *e, uint32_t entry, uint64_t pc)
+{
+    enum { JRCXZ = 2 };
+    const uint8_t *cold = jump_target(cache_at(&e->cache, entry) + added_size(0 - pc) + JRCXZ);
+    return (uint64_t)(uintptr_t)jump_target(cold + added_size(pc));
 }
 
 void lookup_leave_as(struct engine *e, const struct block *block)
 {
-    if (block->entry)
-        lookup_check_leave_as(e, block->entry, block->pc);
+    uint64_t *slot = &e->table[block->pc & (LOOKUP_SIZE - 1)];
+    if (!block->entry)
+        return;
+    lookup_check_leave_as(e, block->entry, block->pc);
+    e->figures.indirect_entries--;
+    /* At the head of its chain, the rest of that takes its place: code that changes over and over leaves no chain of the dead. */
+    if (*slot == (uint64_t)(uintptr_t)cache_at(&e->cache, block->entry))
+        __atomic_store_n(slot, next_of(e, block->entry, block->pc), __ATOMIC_RELEASE);
 }

@@ -224,6 +224,15 @@ bool mappings_readable_as(void)
     return o.fd >= 0;
 }
 
+/* Of memory without the permission to read the processor can read what it may write or execute, unless a protection key forbids it,
+ * as the kernel does with memory that may be executed only. A system call that fails, but reads eight bytes first, tells. */
+static bool reads_as(uint64_t address)
+{
+    enum { NO_SUCH_WAY = 1000, MASK_SIZE = 8 };
+    uint64_t at = address & ~UINT64_C(7);
+    return sys_call6_as(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)at, 0, MASK_SIZE, 0, 0) != -EFAULT;
+}
+
 struct trust_range mappings_trust_as(uint64_t address)
 {
     struct mapping m;
@@ -233,7 +242,7 @@ struct trust_range mappings_trust_as(uint64_t address)
         return nothing;
     bool found = query_as(o.fd, address, &m) || search_as(o.fd, address, &m);
     close_as(o);
-    if (!found || !m.readable || !m.executable)
+    if (!found || !m.executable || !(m.readable || reads_as(address)))
         return nothing;
     return (struct trust_range){m.lo, m.hi, m.writable || m.shared ? TRUST_CHECKED : TRUST_FIXED};
 }

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "engine/reset.h"
 #include "engine/translate.h"
 
 static const uint8_t order[16] = {
@@ -105,14 +106,11 @@ static void unspill(struct engine_thread *t, const struct span *span, greg_t *gr
         greg_set(gregs, b, t->slot_b);
 }
 
+enum { LEAVE_BYTES = 16 };
+
 static enum engine_place place_in_cache(struct engine_thread *t, uint64_t pc, greg_t *gregs)
 {
     const struct engine *e = t->engine;
-    uint64_t leave = t->leave;
-    if (pc >= leave && pc < leave + 16) {
-        engine_registers_put(t, gregs);
-        return PLACE_NATIVE;
-    }
     uint32_t offset = cache_offset(&e->cache, (const uint8_t *)(uintptr_t)pc);
     const struct block *block = block_of_code_as(&e->blocks, offset);
     if (!block)
@@ -141,6 +139,10 @@ enum engine_place engine_recover_as(struct engine_thread *t, greg_t *gregs)
         return place_in_text(t, pc, gregs);
     if (in_cache(t->engine, pc))
         return place_in_cache(t, pc, gregs);
+    if (pc - t->leave < LEAVE_BYTES) {
+        engine_registers_put(t, gregs);
+        return PLACE_NATIVE;
+    }
     return t->state == ENGINE_INSIDE ? PLACE_INSIDE : PLACE_NATIVE;
 }
 
@@ -187,7 +189,9 @@ static bool enter_directly(struct engine_thread *t, greg_t *gregs)
     struct engine *e = t->engine;
     if (t->rip == t->stop_at || !engine_lock_try_as(e))
         return false;
-    const struct block *block = block_find_as(&e->blocks, t->rip, 0);
+    const struct block *block = e->reset_wanted ? NULL : block_find_as(&e->blocks, t->rip, 0);
+    if (block)
+        reset_quiet(t, false);
     engine_unlock_as(e);
     if (!block)
         return false;

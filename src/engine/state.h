@@ -25,6 +25,7 @@ enum {
     BRIEF = 256,            /* for fewer instructions, hardly more is made than they come to */
     HOOKS_MOST = 256,       /* hooks in a block */
     HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
+    ENGINE_LEAVES = 3 << 20, /* bytes for them */
     TRANSLATE_ROOM = 40 << 10, /* most bytes of code of one block, cold part included */
 };
 
@@ -80,10 +81,17 @@ struct engine {
     uint32_t counters;          /* ids given out, without a spool */
     uint32_t window_ids;        /* with one: all threads' windows cover the ids below */
     uint32_t storage_waits;     /* so often was the collector waited for */
+    uint32_t reset_wanted;      /* atomic, a futex word (reset.h) */
+    uint32_t hot_kept, cold_kept; /* cache offsets: what a reset leaves */
+    uint32_t remade;            /* blocks made again, since the last reset */
+    struct area leaves;         /* each thread's way to native code */
+    uint32_t leaves_used;       /* atomic */
+    struct area known_things;   /* hook.c */
     bool rings;                 /* the tool appends: each thread has a ring */
     bool steals;                /* r15 of translated code points into it, or is what is left of a loose budget */
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */
+    bool transactions; /* the processor has xbegin, or aborts it always */
     bool fsgsbase;  /* GS can be set by an instruction */
     uint64_t tick_ns; /* nanoseconds a tick, times 2^32; 0: not known */
     struct engine_figures figures;
@@ -107,6 +115,12 @@ static inline void code_prefetch(uint64_t pc)
 static inline uint32_t engine_counters(const struct engine *e)
 {
     return (uint32_t)(e->counter_space / e->counter_size);
+}
+
+static inline bool engine_is_own(const struct engine *e, uint64_t address)
+{
+    const struct engine_carrier *c = e->config.carrier;
+    return address >= (uint64_t)(uintptr_t)c->own_begin && address < (uint64_t)(uintptr_t)c->own_end;
 }
 
 /* How its areas are mapped. */
@@ -155,6 +169,8 @@ void engine_area_unmap_as(struct engine_thread *t);
 /* Counters for all ids that have been given out, from now on with those of the other threads. Under the lock. False: no
  * memory for them. */
 bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t tid);
+/* hook.c: memory for things that have been given ids. */
+bool hook_things_map_as(struct engine *e);
 /* hook_wait_as, hook_waited (hook.h). */
 bool engine_storage_wait_as(struct engine *e);
 void engine_storage_waited(struct engine *e);

@@ -21,13 +21,10 @@ _Static_assert(ENGINE_T_RETURNS == -(RETURNS + GUARD + STACK), "below the thread
 
 static bool leave_make_as(struct engine *e, struct engine_thread *t)
 {
-    engine_lock_as(e);
-    bool room = cache_reserve_as(&e->cache, 2 * LEAVE_SIZE);
-    uint32_t place = room ? cache_cold_as(&e->cache, LEAVE_SIZE, 16) : 0;
-    engine_unlock_as(e);
-    if (!room)
+    uint32_t place = __atomic_fetch_add(&e->leaves_used, 1, __ATOMIC_RELAXED);
+    if ((uint64_t)(place + 1) * LEAVE_SIZE > e->leaves.size)
         return false;
-    struct leave *leave = (struct leave *)(void *)cache_at(&e->cache, place);
+    struct leave *leave = (struct leave *)(void *)(e->leaves.base + (uint64_t)place * LEAVE_SIZE);
     struct emit to = { .at = leave->code, .end = leave->code + sizeof leave->code + EMIT_LONGEST };
     emit_mov_rm(&to, 8, X86_RDI, emit_rip((uint64_t)(uintptr_t)&leave->rdi));
     emit_jmp_m(&to, emit_rip((uint64_t)(uintptr_t)&leave->rip));
@@ -59,6 +56,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->mapping = mapping; /* the rest is zero: it is fresh */
     t->mapping_size = size;
     t->engine = e;
+    t->quiet = 1;
     t->self = t;
     t->stack_top = (uint64_t)(uintptr_t)t;
     t->exit_entry = (uint64_t)(uintptr_t)engine_exit;
@@ -190,6 +188,7 @@ void engine_thread_free_as(struct engine_thread *t)
     e->thread_count--;
     t->link = e->pool;
     t->pending = t->mask_changed = t->state = 0;
+    t->quiet = 1;
     t->alt_size = t->stop_at = 0;
     e->pool = t;
     engine_unlock_as(e);

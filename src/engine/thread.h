@@ -73,6 +73,7 @@ struct engine_thread {
     uint64_t ring_from;     /* where it is filled from */
     uint64_t stop_at;       /* the engine stops before this address; 0: none */
     uint32_t stop;          /* enum stop_reason: why it stopped last */
+    uint32_t quiet;         /* atomic, 1: it knows no translation, and comes by the dispatcher before it does (reset.h) */
     uint32_t number;        /* among the engine's threads */
     bool paired;            /* `returns` has been filled (pairs.h) */
     bool soon;              /* translate_soon_as has been called since engine_redirect_as */

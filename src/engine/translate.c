@@ -71,7 +71,7 @@ static const struct rule rules[X86_KINDS] = {
     [X86_INT1] = { COPY, 0 },
     [X86_UD] = { COPY_AND_END, 0 },
     [X86_PRIVILEGED] = { COPY, 0 },
-    [X86_TSX] = { STOP, STOP_UNSUPPORTED },
+    [X86_TSX] = { COPY, 0 }, /* outside a transaction: xend faults, xabort does nothing. xbegin: transaction_begin */
     [X86_NONDET] = { COPY, 0 },
     [X86_STRING_REP] = { COPY, 0 },
     [X86_PUSHF] = { COPY, 0 },
@@ -159,6 +159,17 @@ static const uint8_t *bytes_as(struct translation *x, uint64_t pc, uint64_t *ava
     return copy;
 }
 
+/* xbegin may abort at any time, and does at once: a jump to where it says, the reason in eax. Processors that have none
+ * raise #UD. */
+static enum treatment transaction_begin(struct translation *x, const struct x86_insn *insn, const uint8_t *code)
+{
+    if (!x->e->transactions)
+        return COPY_AND_END;
+    x->end = END_JUMP;
+    x->taken = x->next + (uint64_t)(int64_t)x86_relative_as(insn, code);
+    return END;
+}
+
 /* Decodes the instruction at pc. STOP: the block ends before it, because it cannot be translated; x->why. */
 static enum treatment decode_one_as(struct translation *x, uint64_t pc)
 {
@@ -180,6 +191,8 @@ static enum treatment decode_one_as(struct translation *x, uint64_t pc)
     e->code[x->count++] = code;
     x->next = pc + insn->length;
     struct rule rule = rules[insn->kind];
+    if (x86_is_xbegin(insn))
+        return transaction_begin(x, insn, code);
     if (rule.treatment != END)
         return rule.treatment;
     x->end = rule.how;
@@ -385,6 +398,12 @@ static void cut(struct translation *x)
     x->next = x->pc + (uint64_t)(e->code[x->count - 1] - e->code[0]) + e->insns[x->count - 1].length;
 }
 
+static bool tool_sees(const struct translation *x, uint64_t pc)
+{
+    const struct tool *tool = x->e->config.tool;
+    return tool && tool->block && (x->late || !x->e->config.late) && (tool->flags & TOOL_OWN || !engine_is_own(x->e, pc));
+}
+
 /* Decodes the block at pc, and asks the tool about it. False: x->why. */
 static bool consider_as(struct translation *x, uint64_t pc)
 {
@@ -405,7 +424,7 @@ static bool consider_as(struct translation *x, uint64_t pc)
             cut(x);
     }
     x->why = STOP_COUNTERS_FULL;
-    x->hooked = e->config.tool && e->config.tool->block && (x->late || !e->config.late);
+    x->hooked = tool_sees(x, pc);
     for (uint32_t i = 0; (x->hooked || e->steals) && i < x->count; i++)
         x86_uses_as(&e->insns[i], e->code[i]);
     return !x->hooked || hooks_ask_as(x);

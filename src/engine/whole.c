@@ -178,13 +178,33 @@ bool whole_some_left_as(void)
     return __atomic_load_n(&whole_left_count, __ATOMIC_RELAXED) != 0;
 }
 
+/* int 0x80: it may wait, or make a thread, of which nothing would be known. */
+static bool is_old_call(uint64_t pc)
+{
+    enum { INT_80 = 0x80cd };
+    uint16_t code = 0;
+    return whole_read_as(&code, pc, sizeof code) && code == INT_80;
+}
+
+/* An instruction that was executed natively led out of 64-bit code. */
+void whole_strayed_as(struct engine_thread *t)
+{
+    t->host_gs = 0;
+    __atomic_add_fetch(&whole_left_count, 1, __ATOMIC_RELAXED);
+    whole.events->left(t, STOP_FAR_TRANSFER);
+    engine_release_as(t);
+}
+
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why)
 {
     /* The program has used up all descriptors that it may have: every instruction would be stepped over. */
     if (why == STOP_UNREADABLE && !mappings_readable_as())
         why = STOP_NO_MAPS;
-    /* This faults natively, or is an instruction that we do not know. */
-    if (why == STOP_UNREADABLE || why == STOP_INVALID) {
+    /* This faults natively, or is an instruction that we do not know, or can do nothing with. */
+    bool alone = why == STOP_INVALID || why == STOP_FAR_TRANSFER || (why == STOP_UNSUPPORTED && !is_old_call(t->rip));
+    if (alone)
+        whole.events->alone(t);
+    if (alone || why == STOP_UNREADABLE) {
         whole_native_step_as(t);
         return ENGINE_LEAVE;
     }

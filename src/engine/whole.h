@@ -32,6 +32,8 @@ struct whole_events {
     /* In a forked child, whose only thread this is, before its first instruction: must call
      * engine_fork_child_as. False: it runs natively. */
     bool (*fork_child)(struct engine_thread *t);
+    /* The instruction at t->rip cannot be translated: it will be executed natively, and the thread comes back behind it. */
+    void (*alone)(struct engine_thread *t);
     /* The thread goes native for good. */
     void (*left)(struct engine_thread *t, enum stop_reason why);
 };

@@ -35,6 +35,8 @@ _Noreturn void whole_thread_begun_as(struct engine_thread *child);
 /* True if this GS base is that of a thread of ours. */
 bool whole_owns_as(uint64_t gs);
 
+void whole_strayed_as(struct engine_thread *t);
+
 void whole_lock_as(void);
 void whole_unlock_as(void);
 

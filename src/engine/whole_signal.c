@@ -326,6 +326,9 @@ static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, uco
     t->gpr[ENGINE_RSP] = (uint64_t)u - sizeof(uint64_t);
     t->rip = handler;
     t->rflags &= ~(uint64_t)(EFLAGS_DF | EFLAGS_RF | EFLAGS_TF);
+    const struct engine_config *config = &t->engine->config;
+    if (config->tool && config->tool->interrupted)
+        config->tool->interrupted(config->tool_data, t, (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
     whole_mask_as(t, mask);
     engine_start_as(t);
 }
@@ -439,6 +442,12 @@ static void native_end_as(struct engine_thread *t, ucontext_t *u)
     *mask_in(u) = s->step_mask;
 }
 
+static bool is_64_bit(const greg_t *gregs)
+{
+    enum { USER_CS = 0x33 };
+    return (gregs[REG_CSGSFS] & 0xffff) == USER_CS;
+}
+
 /* The mask that the kernel would have made for a handler. */
 static uint64_t handler_mask(const struct whole_action *a, int number, uint64_t mask)
 {
@@ -531,6 +540,10 @@ void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_
         if (step && native_early_as(t, rip))
             return;
         native_end_as(t, u);
+        if (step && !is_64_bit(gregs)) {
+            whole_strayed_as(t);
+            return;
+        }
         if (step) {
             engine_redirect_as(t, gregs);
             return;

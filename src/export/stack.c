@@ -51,12 +51,15 @@ static struct symbol_location pseudo_frames(uint64_t what)
 {
     static const struct symbol_frame truncated = {.function = "[truncated]", .file = ""};
     static const struct symbol_frame unattributed = {.function = "[unattributed]", .file = ""};
+    static const struct symbol_frame folded = {.function = "[folded]", .file = ""};
     static const struct symbol_frame unknown = {.function = "[unknown]", .file = ""};
     switch (what) {
     case KEY_TRUNCATED:
         return (struct symbol_location){.frames = &truncated, .count = 1};
     case KEY_UNATTRIBUTED:
         return (struct symbol_location){.frames = &unattributed, .count = 1};
+    case KEY_FOLDED:
+        return (struct symbol_location){.frames = &folded, .count = 1};
     default:
         return (struct symbol_location){.frames = &unknown, .count = 1};
     }

@@ -7,6 +7,7 @@
 #include "base/saturate.h"
 #include "report/ranked.h"
 #include "report/text.h"
+#include "sigsafe/key.h"
 
 enum { FIELD = 10, COUNT = 18, PLACE = 32, BLOCKS = 20 };
 
@@ -79,6 +80,35 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
         fputs("not known (record --baseline TIME says what the program takes natively)\n", out);
 }
 
+/* Calls in contexts that the tree had no room for: below its pseudo nodes. */
+static uint64_t folded_calls(const struct profile *p)
+{
+    uint64_t all = 0;
+    for (uint32_t t = 0; t < p->thread_count; t++) {
+        const struct profile_thread *thread = &p->threads[t];
+        uint32_t end = 0; /* of the last such subtree */
+        for (uint32_t i = 0; i < thread->node_count; i++) {
+            const struct profile_node *n = &thread->nodes[i];
+            if (i >= end && n->image == PROFILE_IMAGE_PSEUDO && n->offset == KEY_FOLDED)
+                end = i + n->subtree;
+            if (i < end)
+                all = add_saturated(all, n->self);
+        }
+    }
+    return all;
+}
+
+static void write_folded(FILE *out, const struct profile *p, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t folded = folded_calls(p);
+    if (!folded)
+        return;
+    field(out, style, "folded");
+    fprintf(out, "%s calls, in contexts deeper than --max-depth or beyond --max-contexts: below [folded], by callee\n",
+            text_count(number, folded));
+}
+
 static void write_work(FILE *out, const struct profile_counts *c, const struct profile_shadows *shadows,
                        const struct report_style *style)
 {
@@ -141,6 +171,7 @@ static void write_stops(FILE *out, const struct profile_counts *c, const struct 
 void counted_header(FILE *out, const struct view *v, const struct report_style *style)
 {
     write_engine(out, v, style);
+    write_folded(out, v->profile, style);
     write_work(out, v->profile->counts, v->profile->shadows, style);
     write_latencies(out, v->profile->counts, style);
     write_stops(out, v->profile->counts, style);
@@ -323,6 +354,7 @@ static void json_totals(struct json *j, const struct view *v)
     }
     json_key(j, "slowdown");
     json_double(j, slowdown > 0 ? slowdown : NAN);
+    json_key_u64(j, "folded", folded_calls(v->profile));
     json_key(j, "stopped");
     json_open(j, '{');
     for (unsigned i = 0; i < STOP_COUNT; i++)

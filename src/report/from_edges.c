@@ -85,16 +85,16 @@ static struct point *find_from(struct deriver *d, uint32_t image, uint64_t addre
 
 /* ---- runs ---- */
 
-static bool ends_run(enum x86_kind kind)
+static bool ends_run(const struct x86_insn *insn)
 {
-    return (kind >= X86_JCC && kind <= X86_RET) || kind == X86_UD;
+    return (insn->kind >= X86_JCC && insn->kind <= X86_RET) || insn->kind == X86_UD || x86_is_xbegin(insn);
 }
 
 /* The engine stops before it, or it is no instruction. */
 static bool is_no_part(enum x86_kind kind)
 {
     return kind <= X86_TRUNCATED || kind == X86_FAR || kind == X86_NEAR16 || kind == X86_SYSENTER ||
-           kind == X86_INT || kind == X86_TSX || kind == X86_OTHER;
+           kind == X86_INT || kind == X86_OTHER;
 }
 
 /* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing is decoded twice.
@@ -126,7 +126,7 @@ static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bo
         run.bytes += length;
         run.instructions++;
         run.system = insn.kind == X86_SYSCALL && !late;
-        if (ends_run(insn.kind) || run.system)
+        if (ends_run(&insn) || run.system)
             break;
     }
     return run;
@@ -142,13 +142,29 @@ static void find_runs(struct deriver *d, struct points *points, bool late)
 
 /* ---- blocks ---- */
 
+static bool is_own(const struct profile *p, uint32_t image)
+{
+    return image < p->image_count && p->images[image].flags & PROFILE_IMAGE_RUNTIME;
+}
+
+/* The profiler's own code is not the program's: it is in edges only so that what they make of the program's is whole. */
+static void drop_own(struct profile *p)
+{
+    struct profile_counts *c = p->counts;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->edge_count; i++)
+        if (!is_own(p, c->edges[i].from_image) && !is_own(p, c->edges[i].to_image))
+            c->edges[kept++] = c->edges[i];
+    c->edge_count = kept;
+}
+
 static void add_block(struct deriver *d, uint32_t image, uint64_t start, const struct run *run, uint64_t count)
 {
     struct profile_counts *c = d->p->counts;
     struct point *from = find_from(d, image, run->last);
     if (from)
         from->in = add_saturated(from->in, count);
-    if (!count)
+    if (!count || is_own(d->p, image))
         return;
     c->blocks[c->block_count++] = (struct profile_block){
         .image = image, .offset = start, .bytes = run->bytes, .instructions = run->instructions, .count = count };
@@ -235,14 +251,19 @@ static bool make(struct deriver *d)
     add_entered(d);
     add_behind_system_calls(d);
     add_entered_without_edge(d);
+    drop_own(d->p);
     return profile_counts_settle(c);
 }
 
 bool blocks_from_edges(struct profile *p, const struct symbols_options *options, struct err *e)
 {
     const struct profile_counts *c = p->counts;
-    if (!c || c->block_count || !c->edge_count || strcmp(c->carrier, "exact") != 0)
+    if (!c || !c->edge_count)
         return true;
+    if (c->block_count || strcmp(c->carrier, "exact") != 0) {
+        drop_own(p);
+        return true;
+    }
     struct deriver d = { .p = p, .options = *options };
     d.options.detail = SYMBOLS_QUICK;
     bool ok = make(&d);

@@ -38,7 +38,7 @@ static bool header_good(const struct spool_header *h, off_t file_size)
 {
     return h->magic == SPOOL_MAGIC && h->version == SPOOL_VERSION &&
            h->size <= (uint64_t)file_size && h->size >= MAPPED_MIN && h->config.period &&
-           h->config.max_depth >= 64;
+           h->config.max_depth >= SPOOL_DEPTH_LEAST;
 }
 
 /* Where the address space is limited, nearly all of it is for the program. */

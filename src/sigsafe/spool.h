@@ -99,6 +99,8 @@ enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARR
 enum tool_kind { TOOL_KINDS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
 #undef TOOL_ENUMERATOR
 
+enum { SPOOL_DEPTH_LEAST = 4 }; /* of max_depth */
+
 /* Written by the collector before the program starts, constant afterwards. */
 struct spool_config {
     uint32_t trigger;       /* enum trigger_kind */
@@ -143,6 +145,8 @@ struct spool_config {
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
+    uint32_t contexts;      /* of TOOL_CALLS: nodes of a thread's tree before new contexts are folded; 0: no bound */
+    uint32_t fold_recursion; /* of TOOL_CALLS: 1: a function that is active is not a context of its own once more */
 };
 
 enum {

@@ -119,6 +119,8 @@ struct spool_window {
     spool_ref tool;   /* what the tool keeps for whoever counts here; 0: nothing yet */
 };
 
+enum { COUNTS_INSN_MOST = 15 };
+
 /* One a process that runs under the engine. Counters are written with atomic additions. */
 struct spool_counts {
     uint32_t things;  /* atomic spool_ref: the newest chunk */
@@ -138,6 +140,11 @@ struct spool_counts {
     uint32_t words;   /* 8-byte words of a counter; 0: 1. Set before the first window is made */
     uint32_t reserved;
     struct latency latencies[LATENCY_KIND_COUNT];
+    /* Instructions that cannot be translated. Whole runs execute them natively, alone; bursts and shadows end there. */
+    uint64_t alone;         /* atomic: so many were executed so */
+    uint64_t refused_key;   /* of the first one that was met; */
+    uint8_t refused_code[COUNTS_INSN_MOST]; /* its bytes */
+    uint32_t refused;       /* atomic, 1: being written; 2: it is known */
 };
 
 /* A thread's counters in its own address space. */

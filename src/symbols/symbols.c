@@ -28,6 +28,7 @@ static const struct symbol_frame frames_pseudo[] = {
     [KEY_ROOT] = { .function = "[root]", .file = "" },
     [KEY_TRUNCATED] = { .function = "[truncated]", .file = "" },
     [KEY_UNATTRIBUTED] = { .function = "[unattributed]", .file = "" },
+    [KEY_FOLDED] = { .function = "[folded]", .file = "" },
 };
 
 static struct bucket *bucket_of(const struct symbols *s, uint32_t process, uint32_t image)
@@ -297,7 +298,7 @@ void symbols_free(struct symbols *s)
 struct symbol_location symbols_find(const struct symbols *s, const struct profile_process *process,
                                     uint32_t image, uint64_t offset)
 {
-    if (image == PROFILE_IMAGE_PSEUDO && offset <= KEY_UNATTRIBUTED)
+    if (image == PROFILE_IMAGE_PSEUDO && offset < KEY_PSEUDO_COUNT)
         return (struct symbol_location){ &frames_pseudo[offset], 1 };
     uint32_t index = UINT32_MAX;
     if (process && process >= s->profile->processes)

@@ -12,6 +12,14 @@
  * leave nothing wrong behind. A thread may run on several stacks (signal handlers, coroutines): each
  * has a shadow stack of its own, found by where its return addresses lie.
  *
+ * The tree is bounded: a context that is too deep (spool_config.max_depth), or new where the tree is as large as it may
+ * be (spool_config.contexts), is folded into its parent. What is called there keeps its counts, by callee, below the
+ * parent's [folded], and so does all that those call. Where not even that has room (twice as many nodes), calls are
+ * counted in [folded] below the root. With spool_config.fold_recursion the context of a function that is active already
+ * is that of its activation.
+ *
+ * The profiler's own functions are not shown: what they call is called by whoever called them.
+ *
  * What is met again and again, a known call from the frame on top and the return of that frame, is done by code
  * of the tool's own in the code cache (calls_line.S), which moves `top` alone. The functions here begin by
  * taking over what it has done, and end by saying what it finds.
@@ -21,6 +29,7 @@
 #include <stddef.h>
 
 #include "sigsafe/cct_grow.h"
+#include "sigsafe/key.h"
 #include "tools/memory.h"
 #include "tools/calls_layout.h"
 #include "tools/plt.h"
@@ -36,8 +45,8 @@ enum {
 
 struct frame {
     uint64_t slot; /* address of the return address */
-    spool_ref node; /* of the call */
-    uint32_t reserved;
+    spool_ref node; /* of the call: the context of what the callee does */
+    uint32_t callee; /* the low half of its address */
 };
 
 struct stack {
@@ -71,6 +80,7 @@ LAYOUT(line, taken, LINE_TAKEN);
 LAYOUT(line, weight, LINE_WEIGHT);
 LAYOUT(frame, slot, FRAME_SLOT);
 LAYOUT(frame, node, FRAME_NODE);
+LAYOUT(frame, callee, FRAME_CALLEE);
 LAYOUT(known_call, from, KNOWN_FROM);
 LAYOUT(known_call, to, KNOWN_TO);
 LAYOUT(known_call, context, KNOWN_CONTEXT);
@@ -90,6 +100,9 @@ struct calls {
     struct line line;
     struct frame nothing; /* its slot is 0: no frame of a call */
     struct cct_store store;
+    uint64_t nodes_most; /* that the tree has before contexts are folded */
+    uint32_t depth_most;
+    bool fold_recursion;
     struct stack stacks[STACKS];
     struct stack *current;
     uint64_t now;
@@ -176,41 +189,138 @@ static void calls_give(struct calls *c)
     c->line.limit = c->current->frames + DEPTH - 1;
 }
 
-static struct known_call *call_find_as(struct engine_thread *t, struct calls *c, spool_ref context,
-                                       uint64_t from, uint64_t to)
+static spool_ref child_as(struct engine_thread *t, struct calls *c, spool_ref parent, uint64_t key)
 {
-    uint32_t hash = ((uint32_t)from * CALLS_HASH_FROM + context) * CALLS_HASH_ALL;
-    struct known_call *known = &c->line.known[hash >> (32 - KNOWN_BITS)];
-    if (known->from == from && known->to == to && known->context == context && known->node)
-        return known;
-    uint64_t callee;
-    bool settled = plt_target_as(to, &callee);
-    spool_ref node = cct_child_as(&c->store, context, hook_key_late_as(t, from));
-    spool_ref entry = node ? cct_child_as(&c->store, node, hook_key_late_as(t, callee)) : 0;
-    if (!entry)
-        return NULL;
-    /* A stub that looks its function up goes elsewhere the next time: no call is known by this. */
-    *known = (struct known_call){ settled ? from : 0, to, context, node, cct_node_at(c->store.spool, entry) };
-    return known;
+    spool_ref child = cct_child_as(&c->store, parent, key);
+    if (child)
+        return child;
+    while (!child && hook_wait_as(t))
+        child = cct_child_as(&c->store, parent, key);
+    if (child)
+        hook_waited(t);
+    return child;
 }
 
-/* `from`: the return address minus one. The return address has been pushed. */
+/* Where a call is counted (`entry`), and what its callee does (`context`); entry 0: there is no room, or it is not counted. */
+struct place {
+    spool_ref context, entry;
+    bool hidden; /* it is not counted */
+};
+
+/* The activation of the callee that is nearest on the stack. */
+static const struct frame *active(const struct stack *s, uint64_t callee)
+{
+    for (uint32_t i = s->depth; i > 0; i--)
+        if (s->frames[i - 1].callee == (uint32_t)callee)
+            return &s->frames[i - 1];
+    return NULL;
+}
+
+static bool is_folded(const struct calls *c, spool_ref context)
+{
+    return cct_node_at(c->store.spool, context)->key == key_pseudo(KEY_FOLDED);
+}
+
+static struct place place_find_as(struct engine_thread *t, struct calls *c, const struct stack *s, uint64_t from,
+                                  uint64_t callee)
+{
+    struct place p = { .context = context_of(s), .hidden = hook_is_own(t, callee) };
+    bool own = hook_is_own(t, from);
+    if (p.hidden && own)
+        return p;
+    if (!own && !is_folded(c, p.context)) {
+        bool deep = !c->fold_recursion && s->depth >= c->depth_most;
+        bool kept = !deep && *c->store.nodes < c->nodes_most;
+        if (!kept && *c->store.nodes >= 2 * c->nodes_most) {
+            p.entry = child_as(t, c, t->record->tree, key_pseudo(KEY_FOLDED));
+            return p;
+        }
+        spool_ref node = child_as(t, c, p.context, kept ? hook_key_late_as(t, from) : key_pseudo(KEY_FOLDED));
+        if (!node)
+            return p;
+        p.context = node;
+    }
+    if (!p.hidden)
+        p.entry = *c->store.nodes < 2 * c->nodes_most ? child_as(t, c, p.context, hook_key_late_as(t, callee)) : p.context;
+    return p;
+}
+
+static struct known_call *known_at(const struct calls *c, spool_ref context, uint64_t from)
+{
+    uint32_t hash = ((uint32_t)from * CALLS_HASH_FROM + context) * CALLS_HASH_ALL;
+    return &c->line.known[hash >> (32 - KNOWN_BITS)];
+}
+
+/* Where the call goes in the tree; in `known`, too, unless that may be another place the next time, or none. */
+static struct place call_find_as(struct engine_thread *t, struct calls *c, const struct stack *s, uint64_t from, uint64_t to)
+{
+    spool_ref context = context_of(s);
+    struct known_call *known = known_at(c, context, from);
+    if (known->from == from && known->to == to && known->context == context && known->node)
+        return (struct place){ known->node, spool_ref_of(c->store.spool, known->entry), false };
+    uint64_t callee;
+    bool settled = plt_target_as(to, &callee);
+    struct place place = place_find_as(t, c, s, from, callee);
+    if (!place.entry)
+        return place;
+    const struct frame *again = c->fold_recursion ? active(s, to) : NULL;
+    place.context = again ? again->node : place.context;
+    /* A stub that looks its function up goes elsewhere the next time: no call is known by this. */
+    *known = (struct known_call){ settled ? from : 0, to, context, place.context, cct_node_at(c->store.spool, place.entry) };
+    return place;
+}
+
+static void push(struct stack *s, uint64_t slot, spool_ref node, uint64_t callee)
+{
+    if (s->depth < DEPTH)
+        s->frames[s->depth++] = (struct frame){ slot, node, (uint32_t)callee };
+}
+
+static void count(struct engine_thread *t, struct cct_node *entry)
+{
+    entry->samples++;
+    entry->calls += entry->calls != UINT32_MAX;
+    t->record->taken++;
+    t->record->weight++;
+}
+
+/* `from`: the return address minus one. The return address has been pushed. A call without room is lost, and counted;
+ * what its callee calls is called in its caller's context. */
 static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
 {
     struct calls *c = calls_take(t);
     uint64_t slot = t->gpr[ENGINE_RSP];
-    struct stack *s = c ? stack_at_as(c, slot) : NULL;
-    struct known_call *call = s ? call_find_as(t, c, context_of(s), from, to) : NULL;
-    if (call) {
-        call->entry->samples++;
-        call->entry->calls += call->entry->calls != UINT32_MAX;
-        t->record->taken++;
-        t->record->weight++;
-        if (s->depth < DEPTH)
-            s->frames[s->depth++] = (struct frame){ slot, call->node, 0 };
+    if (!c)
+        return;
+    struct stack *s = stack_at_as(c, slot);
+    struct place place = { 0 };
+    if (s)
+        place = call_find_as(t, c, s, from, to);
+    if (place.entry)
+        count(t, cct_node_at(c->store.spool, place.entry));
+    else if (!place.hidden)
+        t->record->drops[DROP_SPOOL_FULL]++;
+    if (s)
+        push(s, slot, place.context, to);
+    calls_give(c);
+}
+
+/* A handler is about to begin: what it calls is called where it interrupts the program. */
+static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
+{
+    struct calls *c = calls_take(t);
+    (void)data;
+    if (!c)
+        return;
+    uint64_t slot = t->gpr[ENGINE_RSP];
+    struct stack *s = stack_at_as(c, slot);
+    if (s) {
+        spool_ref node = 0;
+        if (!is_folded(c, context_of(s)) && *c->store.nodes < c->nodes_most)
+            node = child_as(t, c, context_of(s), hook_key_late_as(t, pc));
+        push(s, slot, node ? node : context_of(s), t->rip);
     }
-    if (c)
-        calls_give(c);
+    calls_give(c);
 }
 
 static void called_direct_as(struct engine_thread *t, uint64_t from, uint64_t value)
@@ -247,6 +357,16 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
         hook_line_as(h, HOOK_INDIRECT, LINE_RETURN, returned_as, 0);
 }
 
+/* 0 is no bound. */
+static void bounds_set(struct calls *c, const struct spool *spool)
+{
+    enum { NODES_MOST = INT32_MAX / 2 };
+    const struct spool_config *config = spool ? &spool_header(spool)->config : NULL;
+    c->nodes_most = config && config->contexts ? config->contexts : NODES_MOST;
+    c->depth_most = config && config->max_depth ? config->max_depth : UINT32_MAX;
+    c->fold_recursion = config && config->fold_recursion;
+}
+
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     (void)data;
@@ -254,6 +374,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     if (!c)
         return false;
     t->tool = c;
+    bounds_set(c, hook_spool(t));
     c->store = (struct cct_store){ 0 }; /* a forked child has nodes of its own */
     c->current = &c->stacks[0];
     for (uint32_t i = 0; i < STACKS; i++) {
@@ -278,5 +399,6 @@ static const struct tool_line line = {
 };
 
 const struct tool tool_calls = {
-    .name = "calls", .line = &line, .block = block_as, .thread_begin = thread_begin_as,
+    .name = "calls", .flags = TOOL_OWN, .line = &line, .block = block_as, .thread_begin = thread_begin_as,
+    .interrupted = interrupted_as,
 };

@@ -1,6 +1,6 @@
 /* Offsets that calls_line.S shares with calls.c, which asserts each of them.
  *
- *      t->line ─> struct line:  0 top ─> frame: 0 slot, 8 node (32 bits); 16 bytes
+ *      t->line ─> struct line:  0 top ─> frame: 0 slot, 8 node, 12 callee (32 bits each); 16 bytes
  *                               8 limit           known call: 0 from, 8 to, 16 context, 20 node (32 bits each),
  *                              16 known ─────────>            24 entry ─> struct cct_node; 32 bytes
  *                              24 taken, 32 weight ─> of the thread's record
@@ -17,6 +17,7 @@
 
 #define FRAME_SLOT 0
 #define FRAME_NODE 8
+#define FRAME_CALLEE 12
 #define FRAME_SIZE 16
 
 #define KNOWN_FROM 0

@@ -72,6 +72,8 @@
         addq    $FRAME_SIZE, %rcx
         movq    %rsp, FRAME_SLOT(%rcx)
         movl    %edi, FRAME_NODE(%rcx)
+        movl    %gs:ENGINE_T_RIP, %edi
+        movl    %edi, FRAME_CALLEE(%rcx)
         movq    %rcx, LINE_TOP(%rdx)
         movq    LINE_TAKEN(%rdx), %rcx
         incq    (%rcx)

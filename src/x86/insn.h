@@ -200,6 +200,11 @@ void x86_uses_as(struct x86_insn *insn, const uint8_t *code);
 enum { X86_LOOKAHEAD = 24 };
 
 /* The displacement of a relative branch (or xbegin), from the instruction's end. */
+static inline bool x86_is_xbegin(const struct x86_insn *insn)
+{
+    return insn->kind == X86_TSX && insn->opcode == 0xc7;
+}
+
 int32_t x86_relative_as(const struct x86_insn *insn, const uint8_t *code);
 
 /* The displacement of the modrm operand in bytes; disp8 of EVEX multiplied. 0 without one. */

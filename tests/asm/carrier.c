@@ -38,4 +38,6 @@ static enum engine_action signals(struct engine_thread *t)
     return ENGINE_RETURN;
 }
 
-const struct engine_carrier asm_carrier = { trust, system_call, stopped, signals, NULL, NULL };
+const struct engine_carrier asm_carrier = {
+    .trust = trust, .system_call = system_call, .stopped = stopped, .signals = signals,
+};

@@ -139,6 +139,8 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     if (tool && tool->burst_end)
         tool->burst_end(NULL, e);
     count_stop(why);
+    if (translated_is_refusal(why))
+        translated_refused_as(c, e);
     t->burst.credit = burst_credit(t->burst.credit, t->burst.reach, e->translated - t->burst.translated, !e->observed);
     translated_figures_as(c, e);
     __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
@@ -235,6 +237,8 @@ static const struct engine_carrier carrier = {
     .system_call = system_call_as,
     .stopped = stopped_as,
     .key = translated_key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 /* ---- what changes ---- */

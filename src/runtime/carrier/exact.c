@@ -73,7 +73,17 @@ static void exact_left(struct engine_thread *t, enum stop_reason why)
     if (!counts)
         return;
     __atomic_add_fetch(&counts->stopped[why], 1, __ATOMIC_RELAXED);
+    if (translated_is_refusal(why))
+        translated_refused_as(counts, t);
     translated_figures_as(counts, t);
+}
+
+static void exact_alone(struct engine_thread *t)
+{
+    if (!counts)
+        return;
+    __atomic_add_fetch(&counts->alone, 1, __ATOMIC_RELAXED);
+    translated_refused_as(counts, t);
 }
 
 static uint64_t exact_caller(struct engine_thread *t, uint64_t pc)
@@ -87,12 +97,15 @@ static const struct engine_carrier carrier = {
     .system_call = whole_system_call_as,
     .stopped = whole_stopped_as,
     .key = translated_key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 static const struct whole_events events = {
     .thread_begin = exact_thread_begin,
     .thread_end = exact_thread_end,
     .fork_child = exact_fork_child,
+    .alone = exact_alone,
     .left = exact_left,
 };
 

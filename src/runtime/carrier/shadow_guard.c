@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "runtime/carrier/shadow_self.h"
+#include "runtime/carrier/translated.h"
 #include "runtime/thread.h"
 #include "sigsafe/spool_shadow.h"
 #include "sigsafe/sys.h"
@@ -83,10 +84,7 @@ static void prepare_as(void)
 
 /* ---- in the shadow ---- */
 
-/* Where this library is: the guard's code, its stack, and what both know of the recording. */
-extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
-extern const uint8_t _end[] __attribute__((visibility("hidden")));
-
+/* Where this library is (translated.h): the guard's code, its stack, and what both know of the recording. */
 struct kept {
     uint64_t lo, hi;
 };

@@ -256,6 +256,8 @@ static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason w
         return ENGINE_CONTINUE;
     }
     __atomic_fetch_add(&shadow_self.counts->stopped[why], 1, __ATOMIC_RELAXED);
+    if (translated_is_refusal(why))
+        translated_refused_as(shadow_self.counts, t);
     shadow_end_as(why == STOP_BUDGET ? END_COMPLETE : END_ENGINE);
 }
 
@@ -271,6 +273,8 @@ static const struct engine_carrier carrier = {
     .stopped = stopped_as,
     .signals = signals_as,
     .key = key_as,
+    .own_begin = __ehdr_start,
+    .own_end = _end,
 };
 
 /* Where threads take turns that are to be the same again, they are counted exactly. */

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "engine/hook.h"
 #include "runtime/images.h"
 #include "runtime/runtime.h"
 #include "sigsafe/key.h"
@@ -66,4 +67,17 @@ void *translated_rseq_area_as(void)
         return NULL;
     __asm__ volatile("rdfsbase %0" : "=r"(base)); /* FSGSBASE: without it there is no engine */
     return base ? (uint8_t *)base + __rseq_offset : NULL;
+}
+
+void translated_refused_as(struct spool_counts *counts, struct engine_thread *t)
+{
+    enum { WRITING = 1, KNOWN = 2, PAGE = 4096 };
+    uint32_t nothing = 0;
+    if (!__atomic_compare_exchange_n(&counts->refused, &nothing, WRITING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    /* The translator has read what lies on this page. */
+    for (unsigned i = 0; i < COUNTS_INSN_MOST && (i == 0 || (t->rip + i) % PAGE); i++)
+        counts->refused_code[i] = ((const uint8_t *)(uintptr_t)t->rip)[i];
+    counts->refused_key = hook_key_late_as(t, t->rip);
+    __atomic_store_n(&counts->refused, KNOWN, __ATOMIC_RELEASE);
 }

@@ -30,4 +30,15 @@ uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e
 /* What glibc registered with the kernel for the calling thread's restartable sequences, or NULL. */
 void *translated_rseq_area_as(void);
 
+/* The instruction at t->rip cannot be translated: notes the first one. Not under the engine's lock. */
+void translated_refused_as(struct spool_counts *counts, struct engine_thread *t);
+static inline bool translated_is_refusal(enum stop_reason why)
+{
+    return why == STOP_UNSUPPORTED || why == STOP_FAR_TRANSFER || why == STOP_GS || why == STOP_INVALID;
+}
+
+/* This library in memory, by the linker. */
+extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
+extern const uint8_t _end[] __attribute__((visibility("hidden")));
+
 #endif

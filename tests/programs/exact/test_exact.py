@@ -1,6 +1,6 @@
 """Whole runs under the engine: each program must behave as it does natively, to the last byte.
 
-usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|calls|from_edges|start|programs
+usage: test_exact.py signals|storms|threads|throng|no_maps|rooted|exhausted|code|patched|alone|unread|calls|totals|contexts|ours|from_edges|start|programs
 """
 import json
 import os
@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 
-from harness import PENUMBRA, Failure, Recording, expect, main, run, target
+from harness import PENUMBRA, Failure, Recording, expect, main, nodes, run, target
 import programs as suite
 
 
@@ -98,6 +98,37 @@ def code():
         same([target("racing")], tool)
 
 
+def patched():
+    """Code that changes over and over is observed to its end, with memory that has a bound."""
+    for tool in ("null", "blocks", "edges", "calls", "paths"):
+        r = same([target("patches")], tool).report
+        expect(sum(r["stopped"].values()) == 0, f"{tool}: {r['stopped']}")
+        expect(r["engine"]["code_bytes"] < 64 << 20, f"{tool}: {r['engine']}")
+    changed = same([target("patches"), "30000"], "blocks").report
+    expect(len(changed["blocks"]) < 5000, f"{len(changed['blocks'])} blocks")
+
+
+def alone():
+    """An instruction that cannot be translated is executed natively, and observation goes on behind it; it is named."""
+    r = same([target("alone")], "blocks")
+    expect(sum(r.report["stopped"].values()) == 0, f"{r.report['stopped']}")
+    executed = executed_in(r.report, ("behind",)).get("behind", 0)
+    expect(executed > 6 * 1000 * 3, f"{executed} instructions behind them")
+    notes = " ".join(r.report["notes"])
+    expect("alone+0x" in notes and "ret" in notes and "6 times" in notes, notes)
+    # A burst ends there, and others begin behind it.
+    r = Recording([target("alone"), "30000"], ("--carrier", "burst", "--tool", "blocks", "-F", "5000"))
+    notes = " ".join(r.report["notes"])
+    expect(r.report["stopped"]["far-transfer"] > 0 and "alone+0x" in notes, f"{r.report['stopped']} {notes}")
+
+
+def unread():
+    """Code that may not be read is observed if the processor reads it: it is no harder to translate."""
+    for options in (("--exact", "--tool", "blocks"), ("--exact", "--tool", "count")):
+        r = Recording([target("unread")], options).report
+        expect(r["instructions"] > 300 * 3000, f"{options}: {r['instructions']} instructions")
+
+
 def calls():
     """Calls whose number is known, whatever interrupts them: leaf is called twice a turn."""
     turns = 2000
@@ -116,6 +147,102 @@ def calls():
     stubs = {f["name"]: f["calls"] for f in listed if f["name"].endswith("@plt") and f["calls"] > 1}
     expect(not stubs, f"calls of stubs: {stubs}")
     same([target("family")], "calls")
+
+
+# Do the same work in every run: the addresses of memory, and the environment, are in nobody's way.
+STILL = ("setarch", "-R", "env", "-i")
+FUNCTIONS = ("fib", "sort", "main")
+
+
+def executed_in(report, names):
+    """Instructions by function, of a tool that counts them."""
+    return {f["name"]: f["self"] for f in report["functions"] if f["name"] in names}
+
+
+def totals():
+    """What tools count of the same work agrees with --tool blocks, every time: nothing is lost, or it is said."""
+    command = [*STILL, target("grows")]
+    by_tool = {tool: same(command, tool).report for tool in
+               ("blocks", "count", "edges", "paths", "streams", "results", "values", "calls")}
+    want = executed_in(by_tool["blocks"], FUNCTIONS)
+    expect(len(want) == len(FUNCTIONS) and want["fib"] > 100000, f"{want}")
+    for tool in ("count", "edges", "paths", "streams", "results"):
+        got = executed_in(by_tool[tool], FUNCTIONS)
+        expect(got == want, f"{tool}: {got} instructions, blocks: {want}")
+    values = by_tool["values"]
+    expect(values["values"]["lost"] == 0, f"{values['values']}")
+    seen = [i for i in values["instructions"] if i["function"] in FUNCTIONS and i["kind"] == "result"]
+    expect(len(seen) > 20, f"{len(seen)} instructions have values")
+    for i in seen:
+        count = executions(by_tool["blocks"], i["image"], int(i["offset"], 16))
+        expect(i["observed"] == count, f"values: {i} {count} times")
+    entered = entered_in(by_tool["blocks"], FUNCTIONS)
+    expect(called_in(by_tool["calls"], FUNCTIONS) == entered, f"calls, blocks: {entered}")
+    # A tree that grows faster than storage is made.
+    large = [*STILL, target("grows"), "27"]
+    entered = entered_in(same(large, "blocks").report, FUNCTIONS)
+    for _ in range(2):
+        r = same(large, "calls").report
+        calls_of = called_in(r, FUNCTIONS)
+        expect(calls_of == entered, f"calls: {calls_of}, blocks: {entered}")
+        expect(sum(r["dropped"].values()) == 0, f"{r['dropped']}")
+
+
+def executions(report, image, offset):
+    return sum(b["count"] for b in report["blocks"]
+               if b["image"] == image and 0 <= offset - int(b["offset"], 16) < b["bytes"])
+
+
+def called_in(report, names):
+    return {f["name"]: f["calls"] for f in report["functions"] if f["name"] in names}
+
+
+def entered_in(report, names):
+    """Executions of the blocks that functions begin with."""
+    begin = {f["name"]: f["offset"] for f in report["functions"] if f["name"] in names}
+    return {b["function"]: b["count"] for b in report["blocks"] if begin.get(b["function"]) == b["offset"]}
+
+
+def contexts():
+    """The exact tree is as large as was asked for, at most; what is folded keeps its counts, and is said."""
+    want = entered_in(same([target("grows"), "25"], "blocks").report, FUNCTIONS)
+    for options, said in ((("--max-contexts", "1000"), True), (("--max-depth", "8"), True), (("--fold-recursion",), False)):
+        r = Recording([target("grows"), "25"], ("--exact", "--tool", "calls", *options))
+        got = called_in(r.report, FUNCTIONS)
+        expect(got == want, f"{options}: {got}, blocks: {want}")
+        count = sum(1 for _ in nodes(r.report["tree"]))
+        expect(count < 5000, f"{options}: {count} nodes")
+        text = run([PENUMBRA, "report", "--quick", r.file]).stdout.decode()
+        folded = any(node["name"] == "[folded]" for node in nodes(r.report["tree"]))
+        expect(folded == said and ("folded" in text.split("function")[0]) == said, f"{options}: {text}")
+    done = run([PENUMBRA, "record", "--max-contexts", "1000", "true"])
+    expect(done.returncode != 0 and b"--tool calls" in done.stderr, done.stderr.decode())
+
+
+def paths_to(tree, name, above=()):
+    """Of the nodes with this name: the names from the root on."""
+    here = (*above, tree["name"])
+    if tree["name"] == name:
+        yield here
+    for child in tree["children"]:
+        yield from paths_to(child, name, here)
+
+
+def ours():
+    """A handler stands below the function that it interrupts; the profiler's own functions are nowhere."""
+    for more in ((), ("alternate",)):
+        tree = same([target("traps"), *more], "calls").report["tree"]
+        ways = list(paths_to(tree, "work"))
+        expect(ways and all(way[-4:] == ("outer", "trap", "handler", "work") for way in ways), f"{ways}")
+    for tool in ("calls", "blocks", "edges", "paths", "streams", "results", "count"):
+        r = same([target("family")], tool)
+        shown = json.dumps([r.report[part] for part in ("tree", "functions", "blocks", "edges", "paths", "streams")
+                            if part in r.report])
+        expect("libpenumbra" not in shown, f"{tool}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
+    for options in (("-F", "20000"), ("--carrier", "burst", "--tool", "blocks", "-F", "20000")):
+        r = Recording([target("family")], options)
+        shown = json.dumps([r.report.get(part) for part in ("tree", "functions", "blocks")])
+        expect("libpenumbra" not in shown, f"{options}: {shown[max(0, shown.find('libpenumbra') - 300):][:600]}")
 
 
 def from_edges():
@@ -178,5 +305,6 @@ def programs():
 
 
 if __name__ == "__main__":
-    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted, "exhausted": exhausted, "code": code, "calls": calls, "from_edges": from_edges, "start": start,
-          "programs": programs})
+    main({"signals": signals, "storms": storms, "threads": threads, "throng": throng, "no_maps": no_maps, "rooted": rooted,
+          "exhausted": exhausted, "code": code, "patched": patched, "alone": alone, "unread": unread, "calls": calls, "totals": totals, "contexts": contexts, "ours": ours,
+          "from_edges": from_edges, "start": start, "programs": programs})

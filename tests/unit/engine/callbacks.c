@@ -39,7 +39,9 @@ static enum engine_action signals(struct engine_thread *t)
     return ENGINE_CONTINUE;
 }
 
-const struct engine_carrier rig_carrier = { trust, system_call, stopped, signals, NULL, NULL };
+const struct engine_carrier rig_carrier = {
+    .trust = trust, .system_call = system_call, .stopped = stopped, .signals = signals,
+};
 
 /* Counts what it asks for, by itself: hooks at every point, of known frequency. */
 struct asked asked;

@@ -1,4 +1,5 @@
 /* The tool `calls`: exact numbers in exact contexts, whatever way functions end. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,13 +18,18 @@ enum { SPOOL_SIZE = 16 << 20 };
 static struct spool spool;
 static struct spool_thread *record;
 
+static uint64_t ready = SPOOL_SIZE; /* of the spool's storage, to begin with */
+static struct spool_config config;
+
 static void spool_make(void)
 {
     spool.base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(spool.base != MAP_FAILED);
     spool.mapped = SPOOL_SIZE;
     struct spool_header *h = spool_header(&spool);
-    h->size = h->limit = SPOOL_SIZE;
+    h->size = SPOOL_SIZE;
+    h->limit = ready;
+    h->config = config;
     h->next = SPOOL_HEADER_SIZE;
     record = spool_alloc_as(&spool, sizeof *record);
     struct cct_node *root = spool_alloc_as(&spool, sizeof *root);
@@ -170,6 +176,169 @@ static void coroutines(void **state)
     assert_true(depth <= 4);
 }
 
+/* The number of calls of tree(n), and of what is in the thread's tree below the pseudo nodes. */
+static uint64_t tree_calls(uint64_t n)
+{
+    return (UINT64_C(2) << n) - 2;
+}
+
+static uint64_t folded_below(spool_ref ref, bool folded)
+{
+    if (!ref)
+        return 0;
+    const struct cct_node *n = cct_node_at(&spool, ref);
+    bool here_too = folded || n->key == key_pseudo(KEY_FOLDED);
+    return (here_too ? n->samples : 0) + folded_below(n->child, here_too) + folded_below(n->left, folded) +
+           folded_below(n->right, folded);
+}
+
+static bool collector_ends;
+
+/* Makes room as the collector does: some, some time after it was asked for. */
+static void *collector(void *unused)
+{
+    struct spool_header *h = spool_header(&spool);
+    uint32_t seen = 0;
+    (void)unused;
+    while (!__atomic_load_n(&collector_ends, __ATOMIC_ACQUIRE)) {
+        uint32_t bell = __atomic_load_n(&h->bell, __ATOMIC_ACQUIRE);
+        if (bell != seen)
+            __atomic_fetch_add(&h->limit, 65536, __ATOMIC_RELEASE);
+        seen = bell;
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void a_whole_run_waits_for_room(void **state)
+{
+    (void)state;
+    enum { N = 14 };
+    pthread_t thread;
+    uint32_t depth;
+    struct rig r;
+    ready = SPOOL_HEADER_SIZE + 16384;
+    spool_make();
+    collector_ends = false;
+    assert_int_equal(pthread_create(&thread, NULL, collector, NULL), 0);
+    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    r.thread->record = record;
+    rig_call(&r, (const void *)(uintptr_t)tree, N, 0, 0, 0);
+    rig_free(&r);
+    __atomic_store_n(&collector_ends, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    assert_int_equal(record->drops[DROP_SPOOL_FULL], 0);
+    assert_int_equal(record->taken, tree_calls(N));
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(N));
+    ready = SPOOL_SIZE;
+}
+
+/* Where there will be no more room, every call is in the tree or counted as lost, and those in the tree are where they belong. */
+static void calls_without_room_are_counted(void **state)
+{
+    (void)state;
+    enum { N = 14 };
+    uint32_t depth;
+    ready = SPOOL_HEADER_SIZE + 65536;
+    spool_make();
+    spool.mapped = ready;
+    struct rig r;
+    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    r.thread->record = record;
+    rig_call(&r, (const void *)(uintptr_t)tree, N, 0, 0, 0);
+    rig_free(&r);
+    uint64_t lost = record->drops[DROP_SPOOL_FULL], taken = record->taken;
+    assert_true(lost > 1000 && taken > 500);
+    assert_int_equal(taken + lost, tree_calls(N));
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), taken);
+    assert_true(depth <= N + 1);
+    ready = SPOOL_SIZE;
+}
+
+static void contexts_are_bounded(void **state)
+{
+    (void)state;
+    enum { N = 15, MOST = 1000 };
+    uint32_t depth;
+    config.contexts = MOST;
+    run((const void *)(uintptr_t)tree, N);
+    uint64_t nodes = record->nodes, taken = record->taken, folded = folded_below(record->tree, false);
+    assert_true(nodes >= MOST && nodes <= 2 * MOST + 16);
+    assert_true(folded > 0 && folded < taken);
+    assert_int_equal(taken, tree_calls(N));
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(N));
+    config.contexts = 0;
+}
+
+static void deep_contexts_are_folded(void **state)
+{
+    (void)state;
+    enum { N = 12, MOST = 5 };
+    uint32_t depth;
+    config.max_depth = MOST;
+    run((const void *)(uintptr_t)tree, N);
+    assert_int_equal(record->taken, tree_calls(N));
+    assert_int_equal(folded_below(record->tree, false), tree_calls(N) - tree_calls(MOST));
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(N));
+    assert_int_equal(depth, MOST + 2); /* the pseudo node is one of them */
+    config.max_depth = 0;
+}
+
+static void even(uint64_t n);
+
+__attribute__((noipa)) static void odd(uint64_t n)
+{
+    if (n)
+        even(n - 1);
+    leaf();
+    sink = sink + 1;
+}
+
+__attribute__((noipa)) static void even(uint64_t n)
+{
+    if (n)
+        odd(n - 1);
+    leaf();
+    sink = sink + 1;
+}
+
+/* What a function calls while it is called again is what it calls. */
+static void recursion_is_folded(void **state)
+{
+    (void)state;
+    uint32_t depth;
+    config.fold_recursion = 1;
+    run((const void *)(uintptr_t)tree, 16);
+    assert_int_equal(record->nodes, 12); /* two calls, each with two calls below: two nodes for each */
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(16));
+    run((const void *)(uintptr_t)even, 1000);
+    assert_true(record->nodes < 20);
+    assert_int_equal(calls((const void *)(uintptr_t)leaf, &depth), 1001);
+    run((const void *)(uintptr_t)even, 1000);
+    assert_int_equal(calls((const void *)(uintptr_t)odd, &depth), 500);
+    config.fold_recursion = 0;
+}
+
+/* A handler's calls are below the instruction that it interrupts. */
+static void handlers_are_below_what_they_interrupt(void **state)
+{
+    (void)state;
+    struct rig r;
+    uint32_t depth;
+    spool_make();
+    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    r.thread->record = record;
+    rig_prepare(&r, (const void *)(uintptr_t)by_pointer, 2, 0, 0, 0);
+    tool_calls.interrupted(NULL, r.thread, 0x1234);
+    r.thread->stop_at = *(const uint64_t *)(uintptr_t)r.thread->gpr[ENGINE_RSP];
+    engine_run_as(r.thread);
+    rig_free(&r);
+    const struct cct_node *at = cct_node_at(&spool, cct_node_at(&spool, record->tree)->child);
+    assert_int_equal(at->key, key_make(0, 0x1234));
+    assert_int_equal(calls((const void *)(uintptr_t)leaf, &depth), 2);
+    assert_int_equal(depth, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +346,12 @@ int main(void)
         cmocka_unit_test(longjmps),
         cmocka_unit_test(indirect),
         cmocka_unit_test(coroutines),
+        cmocka_unit_test(a_whole_run_waits_for_room),
+        cmocka_unit_test(calls_without_room_are_counted),
+        cmocka_unit_test(contexts_are_bounded),
+        cmocka_unit_test(deep_contexts_are_folded),
+        cmocka_unit_test(recursion_is_folded),
+        cmocka_unit_test(handlers_are_below_what_they_interrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,23 +185,64 @@ static void links_are_undone(void **state)
     assert_true(engine_figures_as(rig.engine).unlinked >= 28);
 }
 
-/* An engine with the smallest cache stops when that is full, and says so. */
-static void a_full_cache_stops(void **state)
+/* What is looked through for a block does not grow with what has changed, and what is dropped is not kept. */
+static void changes_cost_the_same(void **state)
 {
     (void)state;
-    enum { SIZE = 6, PLACES = CODE / SIZE }; /* the more has been made, the longer it takes to look for what has changed */
-    uint64_t made = 0;
-    for (; made < 1000000; made++) {
+    enum { ROUNDS = 150000, PLACES = CODE / 64 };
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    rig.code_trust = TRUST_MAPPED;
+    for (uint32_t places = 1; places <= PLACES; places *= PLACES) {
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+            uint8_t *at = code + i % places * 64;
+            put_value(at, i);
+            assert_int_equal(call_code(at), i);
+        }
+        struct engine_figures f = engine_figures_as(rig.engine);
+        assert_true(f.slots < 10 * PLACES);
+        assert_true(f.indirect_entries < 10 * PLACES);
+        assert_true(f.code_bytes < 32 << 20);
+        assert_true(f.resets >= 1);
+    }
+}
+
+/* An engine with the smallest cache uses it anew when it is full. */
+static void a_full_cache_begins_anew(void **state)
+{
+    (void)state;
+    enum { SIZE = 6, PLACES = CODE / SIZE };
+    for (uint32_t made = 0; engine_figures_as(rig.engine).resets < 3; made++) {
         uint8_t *at = code + made % PLACES * SIZE;
         if (at == code)
             engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + CODE);
+        put_value(at, made);
+        assert_int_equal(rig_call(&rig, at, 0, 0, 0, 0), made);
+        assert_int_equal(rig.thread->stop, STOP_ADDRESS);
+        assert_true(made < 1000000);
+    }
+}
+
+/* One that must not, stops, and says so. */
+static void a_full_cache_stops(void **state)
+{
+    (void)state;
+    enum { SIZE = 6, PLACES = CODE / SIZE };
+    uint64_t made = 0;
+    struct rig r;
+    rig_make(&r, &(struct engine_config){ .cache_size = 4 << 20, .shared = true });
+    for (; made < 1000000; made++) {
+        uint8_t *at = code + made % PLACES * SIZE;
+        if (at == code)
+            engine_invalidate_as(r.engine, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + CODE);
         put_value(at, (uint32_t)made);
-        uint64_t value = rig_call(&rig, at, 0, 0, 0, 0);
-        if (rig.thread->stop == STOP_CACHE_FULL)
+        uint64_t value = rig_call(&r, at, 0, 0, 0, 0);
+        if (r.thread->stop == STOP_CACHE_FULL)
             break;
         assert_int_equal(value, made);
     }
     assert_true(made > 10000 && made < 1000000);
+    rig_free(&r);
 }
 
 static void *thread_main(void *argument)
@@ -233,6 +274,45 @@ static void threads_share_a_cache(void **state)
         assert_null(wrong);
         rig_unshare(&rigs[i]);
     }
+}
+
+static uint32_t threads_end;
+
+/* Runs what does not change, until the others have done: loops, calls, and returns. */
+static void *loop_main(void *argument)
+{
+    struct rig *r = argument;
+    uint64_t wrong = 0;
+    while (!__atomic_load_n(&threads_end, __ATOMIC_ACQUIRE))
+        wrong += thread_main(r) != NULL;
+    return (void *)(uintptr_t)wrong;
+}
+
+/* The cache is used anew while other threads are in it, or sleep. */
+static void threads_wait_for_a_reset(void **state)
+{
+    (void)state;
+    struct rig rigs[3];
+    pthread_t threads[2];
+    rig.code_lo = (uint64_t)(uintptr_t)code;
+    rig.code_hi = rig.code_lo + CODE;
+    for (int i = 0; i < 3; i++)
+        rig_share(&rigs[i], &rig); /* the last one runs nothing */
+    __atomic_store_n(&threads_end, 0, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, loop_main, &rigs[i]), 0);
+    for (uint32_t i = 0; engine_figures_as(rig.engine).resets < 3; i++) {
+        put_value(code + i % 64 * 64, i);
+        assert_int_equal(call_code(code + i % 64 * 64), i);
+    }
+    __atomic_store_n(&threads_end, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    for (int i = 0; i < 3; i++)
+        rig_unshare(&rigs[i]);
 }
 
 enum { CALLS = 30000, MANY = CALLS * 5 + 16 };
@@ -339,14 +419,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_bytes_are_compared, setup, teardown),
         cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup, teardown),
         cmocka_unit_test_setup_teardown(links_are_undone, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_cost_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_cache_begins_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_cache_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_cache, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_wait_for_a_reset, setup, teardown),
         cmocka_unit_test(many_calls_are_paired),
         cmocka_unit_test(many_calls_of_others_are_paired),
         cmocka_unit_test_setup_teardown(checked_code_follows_every_change, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(trusted_code_changes_when_told, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(links_are_undone, setup_paired, teardown),
-        cmocka_unit_test_setup_teardown(a_full_cache_stops, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(changes_cost_the_same, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(a_full_cache_begins_anew, setup_paired, teardown),
+        cmocka_unit_test_setup_teardown(threads_wait_for_a_reset, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(threads_share_a_cache, setup_paired, teardown),
         cmocka_unit_test_setup_teardown(flags_behind_a_jump_change, setup_leads, teardown),
         cmocka_unit_test_setup_teardown(flags_behind_a_checked_jump, setup_leads, teardown),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engine/state.h"
 #include "functions.h"
 #include "run.h"
 
@@ -86,6 +87,36 @@ static void a_jump_to_nowhere_stops(void **state)
     assert_int_equal(rig.thread->rip, 16);
 }
 
+/* What it is given, plus what a transaction that is begun leaves in eax, or 1 << 40 if it is in it. */
+uint64_t transaction(uint64_t n);
+__asm__(".text\n.type transaction, @function\ntransaction:\n"
+        "mov $-1, %rax\n"
+        "xbegin 1f\n"
+        "movabs $0x10000000000, %rax\n"
+        "1: lea (%rax,%rdi), %rax\n"
+        "ret\n");
+
+/* Outside a transaction nothing is aborted. */
+uint64_t abort_none(uint64_t n);
+__asm__(".type abort_none, @function\nabort_none:\n"
+        "xabort $7\n"
+        "lea 1(%rdi), %rax\n"
+        "ret\n");
+
+/* Whatever the processor has: one that has transactions may abort each, and so does the engine. */
+static void transactions_abort(void **state)
+{
+    (void)state;
+    bool has = rig.engine->transactions;
+    rig.engine->transactions = true;
+    for (uint64_t n = 0; n < 3; n++) {
+        assert_int_equal(rig_call(&rig, (const void *)(uintptr_t)transaction, n, 0, 0, 0), n);
+        assert_int_equal(rig.thread->stop, STOP_ADDRESS);
+    }
+    if (has)
+        assert_int_equal(rig_call(&rig, (const void *)(uintptr_t)abort_none, 4, 0, 0, 0), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +126,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(warm_code_stays_in_the_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(system_calls_are_shown, setup, teardown),
         cmocka_unit_test_setup_teardown(a_jump_to_nowhere_stops, setup, teardown),
+        cmocka_unit_test_setup_teardown(transactions_abort, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
