@@ -266,6 +266,8 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
 {
     if (!signals_active_as() || signal < 1 || signal >= SIGNALS)
         return REAL(sigaction)(signal, wanted, old);
+    if (wanted && !rt_quiet_as() && !pointer_readable_as(wanted, sizeof *wanted))
+        return REAL(sigaction)(signal, wanted, old); /* libc reads it, and faults */
     if (signal != signals_number_as())
         return faults_ours(signal) ? action_of_fault(signal, wanted, old)
                                    : action_set(signal, wanted, old);

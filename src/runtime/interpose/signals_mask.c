@@ -283,7 +283,7 @@ static int mask_change(mask_function *real, int how, const sigset_t *set, sigset
         given_mask &= ~bit_as();
     sigemptyset(&given);
     __builtin_memcpy(&given, &given_mask, sizeof given_mask);
-    int result = real(how, set ? &given : NULL, old ? old : &scratch);
+    int result = real(how, given_mask == wanted ? set : &given, old ? old : &scratch);
     if (result != 0 && (!old || !is_unanswered(result)))
         return result;
     int error = errno;

@@ -138,6 +138,14 @@ def starved():
     expect(r.samples() > 50, f"only {r.samples()} samples")
 
 
+def trapped():
+    """The program's own SIGTRAP is pending while the program blocks it, and samples go on meanwhile."""
+    r = Recording([target("trapped")], ("-F", "9973"))
+    expect(r.total("compute") > 500, f"only {r.total('compute')} samples while SIGTRAP was pending")
+    for options in (["--exact"], ["--carrier", "burst", "-F", "997"], ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
+        Recording([target("trapped")], options)
+
+
 def eintr():
     r = Recording([target("eintr")], ("-F", "9973"))
     expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
