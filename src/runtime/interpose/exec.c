@@ -84,7 +84,7 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     char path[PATH_MAX];
-    char **with = FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp);
+    char **with = envp ? FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp) : NULL; /* libc refuses none */
     struct signals_lent lent = process_before_exec();
     int result = REAL(fexecve)(fd, argv, with);
     process_after_failed_exec(lent);

@@ -53,13 +53,14 @@ void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves)
 __attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, const void *argument);
 void *nonlocal_prepare(unsigned number, const void *argument)
 {
-    enum { LONGJMP_LAST = 3 };
+    enum { LONGJMP_LAST = 3, ADDRESS_BITS = 56 };
     void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
     struct rt_thread *t = rt.process ? self_get() : NULL;
     trampoline_lift(t);
-    if (t && number <= LONGJMP_LAST)
-        trampoline_leave(t, jump_stack(argument));
-    if (number <= LONGJMP_LAST)
+    if (number <= LONGJMP_LAST && !((uint64_t)argument >> ADDRESS_BITS)) { /* else it is the real one's to fault */
+        if (t)
+            trampoline_leave(t, jump_stack(argument));
         belief_restore(argument);
+    }
     return function ? function : real_find(number);
 }

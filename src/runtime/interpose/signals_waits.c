@@ -150,7 +150,6 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const stru
 
 struct wait_time {
     const sigset_t *set;
-    siginfo_t *info;
     const struct timespec *limit;
     uint64_t until_ns; /* on the monotonic clock; 0: forever, or as the kernel says of `limit` */
     struct timespec rest;
@@ -193,21 +192,31 @@ static void wait_end(void *state)
     errno = error;
 }
 
-/* Another thread, which holds one for the process, wakes this one up by a signal of ours. */
-static int wait_for_ours(struct wait_time *w)
+/* The program's place for what has come. The signal is gone also where there is none: the kernel says so only then. */
+static bool info_give(siginfo_t *to, const siginfo_t *from)
+{
+    char *ends[] = {(char *)to, (char *)(to + 1) - MASK_SIZE};
+    for (int i = 0; to && i < 2; i++)
+        if (sys_call3_as(SYS_rt_sigpending, (long)ends[i], MASK_SIZE, 0) != 0)
+            return false;
+    if (to)
+        *to = *from;
+    return true;
+}
+
+/* Another thread, which holds one for the process, wakes this one up by a signal of ours; and a sample may have come before it
+ * was blocked. */
+static int wait_for_ours(struct wait_time *w, siginfo_t *info)
 {
     int number = signals_number_as(), result;
-    siginfo_t scratch;
-    if (!w->info)
-        w->info = &scratch;
     wait_limit(w);
     w->was_blocked = signals_mask_real_as(SIG_BLOCK);
     signals_wait_for(true);
     pthread_cleanup_push(wait_end, w);
     for (;;) {
         held_release_as(number);
-        result = REAL(sigtimedwait)(w->set, w->info, w->limit);
-        if (result != number || !handler_is_ours(w->info))
+        result = REAL(sigtimedwait)(w->set, info, w->limit);
+        if (result != number || !handler_is_ours(info))
             break;
         wait_again(w);
     }
@@ -220,8 +229,12 @@ EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, 
     bool known;
     if (!has_ours(set, &known) || signals_yield_as())
         return REAL(sigtimedwait)(set, info, limit);
-    struct wait_time w = {.set = set, .info = info, .limit = limit};
-    return wait_for_ours(&w);
+    struct wait_time w = {.set = set, .limit = limit};
+    siginfo_t came;
+    int result = wait_for_ours(&w, &came);
+    if (result > 0 && !info_give(info, &came))
+        return (int)call_failed(-EFAULT);
+    return result;
 }
 
 EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)

@@ -182,6 +182,13 @@ def locked():
     expect(r.samples() > 50, f"only {r.samples()} samples")
 
 
+def locks_all():
+    """What the runtime maps is not locked with the program's memory, whoever locks it, and fills no /dev/shm."""
+    for options in (("-F", "4999"), ("--exact",), ("--carrier", "burst", "-F", "997"), ("--tool", "values", "--carrier", "burst")):
+        for limit in ((), ("limited",)):
+            Recording([target("locks_all"), *limit], options)
+
+
 def inherits():
     for options in (("-F", "4999"), ("-F", "4999", "--no-follow")):
         Recording([target("inherits")], options)
@@ -661,7 +668,7 @@ def kills():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (shares, shares_fast, shares_wall, preempted, threads, rawclone, forks, deep,
-                                  loader, upgraded, signals, starved, eintr, interrupts,
-                                  altstack, altshared, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
+                                  loader, upgraded, signals, starved, trapped, eintr, interrupts,
+                                  altstack, altshared, locked, locks_all, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
                                   blocked, context_switches, budget, fallback,
                                   unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
