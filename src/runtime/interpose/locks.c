@@ -126,7 +126,7 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l,
                                       const struct timespec *restrict until)
 {
-    if !is_time_or_none(until)
+    if (!is_time_or_none(until))
         return REAL(pthread_rwlock_timedrdlock)(l, until);
     return TRY_THEN_TIMED(REAL(pthread_rwlock_tryrdlock)(l), EBUSY,
                           REAL(pthread_rwlock_timedrdlock)(l, until));
@@ -135,7 +135,7 @@ EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l,
 EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict l,
                                       const struct timespec *restrict until)
 {
-    if !is_time_or_none(until)
+    if (!is_time_or_none(until))
         return REAL(pthread_rwlock_timedwrlock)(l, until);
     return TRY_THEN_TIMED(REAL(pthread_rwlock_trywrlock)(l), EBUSY,
                           REAL(pthread_rwlock_timedwrlock)(l, until));
