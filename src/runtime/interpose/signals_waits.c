@@ -18,6 +18,7 @@
 #include "runtime/interpose/signals_held.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/runtime.h"
+#include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
 enum { MASK_SIZE = 8 };
@@ -156,20 +157,13 @@ struct wait_time {
     bool was_blocked;
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void wait_limit(struct wait_time *w)
 {
     enum { LONGEST = 1 << 30, NS = 1000000000 };
     if (!w->limit || !pointer_readable_as(w->limit, sizeof *w->limit))
         return;
     if (w->limit->tv_sec >= 0 && w->limit->tv_sec < LONGEST && (uint64_t)w->limit->tv_nsec < NS)
-        w->until_ns = now_ns() + (uint64_t)w->limit->tv_sec * NS + (uint64_t)w->limit->tv_nsec;
+        w->until_ns = thread_monotonic_ns_as() + (uint64_t)w->limit->tv_sec * NS + (uint64_t)w->limit->tv_nsec;
 }
 
 static void wait_again(struct wait_time *w)
@@ -177,7 +171,7 @@ static void wait_again(struct wait_time *w)
     enum { NS = 1000000000 };
     if (!w->until_ns)
         return;
-    uint64_t now = now_ns(), rest = now < w->until_ns ? w->until_ns - now : 0;
+    uint64_t now = thread_monotonic_ns_as(), rest = now < w->until_ns ? w->until_ns - now : 0;
     w->rest = (struct timespec){(time_t)(rest / NS), (long)(rest % NS)};
     w->limit = &w->rest;
 }

@@ -1,5 +1,5 @@
 /* Locks its memory in every way there is, makes threads and children meanwhile, and prints what the kernel says is locked, in
- * steps that are far more than it has. With an argument: limited to some megabytes, without privileges. */
+ * steps that are far more than it has. With an argument: limited to some megabytes, and without privileges. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -81,12 +81,23 @@ int main(int argc, char **argv)
     unsigned long shm = shm_free_kb();
     (void)argv;
     if (argc > 1) {
-        const struct rlimit limit = {32 << 20, 32 << 20};
+        struct rlimit limit = {0, 0};
+        getrlimit(RLIMIT_MEMLOCK, &limit);
+        if (limit.rlim_max > 32 << 20)
+            limit.rlim_max = 32 << 20;
+        limit.rlim_cur = limit.rlim_max;
         if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0))
             return 1;
     }
     work(NULL);
     say("at the beginning", 0, shm);
+    if (argc == 1) {
+        errno = 0;
+        say("each line", lines(mlock), shm);
+        say("each line, unlocked", lines(munlock), shm);
+        say("each line on fault", lines(lock_on_fault), shm);
+        say("munlockall", munlockall(), shm);
+    }
     say("MCL_CURRENT", mlockall(MCL_CURRENT), shm);
     say("munlockall", munlockall(), shm);
     say("MCL_FUTURE", mlockall(MCL_FUTURE), shm);
@@ -103,13 +114,6 @@ int main(int argc, char **argv)
     say("munlockall", munlockall(), shm);
     say("MCL_ONFAULT", mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT), shm);
     say("munlockall", munlockall(), shm);
-    if (argc == 1) {
-        errno = 0;
-        say("each line", lines(mlock), shm);
-        say("each line, unlocked", lines(munlock), shm);
-        say("each line on fault", lines(lock_on_fault), shm);
-        say("munlockall", munlockall(), shm);
-    }
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_MEMLOCK, &none);
     say("no limit left", mlockall(MCL_CURRENT), shm);
