@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,7 +35,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     nested--;
 }
 
-static void compute(void)
+static __attribute__((noinline)) void compute(void)
 {
     volatile unsigned long r = spin(20000000);
     (void)r;
@@ -299,7 +300,8 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
-    if (argc > 1) {
+    bool engine = argc > 1 && !strcmp(argv[1], "engine"); /* what is pending there is not dropped where it is ignored */
+    if (argc > 1 && !engine) {
         say(argv[1]);
         return 0;
     }
@@ -315,7 +317,7 @@ int main(int argc, char **argv)
             blocks[b].unblock();
             say("unblocked");
         }
-    for (int t = 0; t < TAKES; t++)
+    for (int t = 0; t < TAKES - engine; t++)
         for (int s = 0; s < SENDS; s++) {
             caught = code = value = 0;
             printf("%s\n", sends[s].name);
