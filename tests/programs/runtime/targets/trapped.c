@@ -37,7 +37,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 
 static __attribute__((noinline)) void compute(void)
 {
-    volatile unsigned long r = spin(20000000);
+    volatile unsigned long r = spin(5000000);
     (void)r;
 }
 
