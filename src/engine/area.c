@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -24,9 +25,9 @@ static void align_huge_as(struct area *a)
     uint64_t base = (uint64_t)(uintptr_t)a->base, aligned = (base + HUGE - 1) & ~(uint64_t)(HUGE - 1);
     uint64_t end = base + a->size, size = a->size - HUGE;
     if (aligned > base)
-        sys_call3_as(SYS_munmap, (long)base, (long)(aligned - base), 0);
+        own_unmap_as((const void *)base, aligned - base);
     if (end > aligned + size)
-        sys_call3_as(SYS_munmap, (long)(aligned + size), (long)(end - aligned - size), 0);
+        own_unmap_as((const void *)(aligned + size), end - aligned - size);
     *a = (struct area){ .base = (uint8_t *)aligned, .size = size };
 }
 
@@ -36,7 +37,7 @@ static bool map_as(struct area *a, uint64_t size, unsigned how)
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
                  (how & AREA_LOW ? MAP_32BIT : 0);
     uint64_t huge = how & (AREA_HUGE | AREA_GROWS) ? HUGE : 0, from = how & AREA_GROWS ? HUGE : 0;
-    long base = sys_call6_as(SYS_mmap, 0, (long)(size + huge), prot, flags, -1, 0);
+    long base = own_map_as(0, size + huge, prot, flags, -1);
     if (failed(base))
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size + huge };
@@ -44,7 +45,7 @@ static bool map_as(struct area *a, uint64_t size, unsigned how)
         return true;
     align_huge_as(a);
     /* Shared memory is in huge pages where they begin with those of the file that it is. */
-    if (how & AREA_SHARED && failed(sys_call6_as(SYS_mmap, (long)a->base, (long)size, prot, flags | MAP_FIXED, -1, 0))) {
+    if (how & AREA_SHARED && failed(own_map_as((uint64_t)(uintptr_t)a->base, size, prot, flags | MAP_FIXED, -1))) {
         area_unmap_as(a);
         return false;
     }
@@ -65,7 +66,7 @@ bool area_map_as(struct area *a, uint64_t size, unsigned how)
 void area_unmap_as(struct area *a)
 {
     if (a->base)
-        sys_call3_as(SYS_munmap, (long)a->base, (long)a->size, 0);
+        own_unmap_as(a->base, a->size);
     *a = (struct area){ 0 };
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/state.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -23,16 +24,15 @@ bool ring_make_as(struct engine_thread *t)
     for (uint32_t i = 0; i < RINGS_TRIED; i++) {
         uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % RINGS_TRIED;
         long wanted = (long)(RINGS_FIRST + at * RINGS_STEP);
-        long got = sys_call6_as(SYS_mmap, wanted, size, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                                -1, 0);
+        long got = own_map_as((uint64_t)wanted, (uint64_t)size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1);
         if (got == wanted) {
             sys_call3_as(SYS_mprotect, got + size - RING_GUARD, RING_GUARD, PROT_NONE);
             t->ring = t->ring_from = t->ring_base = (uint64_t)got;
             return true;
         }
         if (got > 0) /* an old kernel takes the address for a hint */
-            sys_call3_as(SYS_munmap, got, size, 0);
+            own_unmap_as((const void *)got, (uint64_t)size);
     }
     return false;
 }
@@ -40,7 +40,7 @@ bool ring_make_as(struct engine_thread *t)
 void ring_unmap_as(struct engine_thread *t)
 {
     if (t->ring_base)
-        sys_call3_as(SYS_munmap, (long)t->ring_base, RING_SIZE + RING_SLACK + RING_GUARD, 0);
+        own_unmap_as((const void *)t->ring_base, RING_SIZE + RING_SLACK + RING_GUARD);
     t->ring_base = 0;
 }
 

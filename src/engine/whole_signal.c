@@ -173,7 +173,7 @@ long whole_sigaltstack_as(struct engine_thread *t)
     /* The kernel refuses while the stack pointer is on the stack that would be changed. */
     long result = whole_syscall_at_as(t->gpr[ENGINE_RSP], SYS_sigaltstack, set_at,
                                       t->gpr[ENGINE_RSI], 0);
-    if (result == 0 && known_set)
+    if ((result == 0 || result == -EFAULT) && known_set) /* it is set though there is no room for the old one */
         alternate_set(t, &stack);
     return result;
 }

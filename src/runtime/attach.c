@@ -16,6 +16,7 @@
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum { PAGE = 4096, AHEAD = 4 << 20, SCANS = 16 };
@@ -100,7 +101,7 @@ static void spool_release(void)
     used = used < rt.spool.mapped ? (used + PAGE - 1) / PAGE * PAGE : rt.spool.mapped;
     uint8_t *base = rt.spool.base;
     if (used < rt.spool.mapped)
-        sys_call3_as(SYS_munmap, (long)(base + used), (long)(rt.spool.mapped - used), 0);
+        own_unmap_as(base + used, rt.spool.mapped - used);
     sys_call6_as(SYS_mmap, (long)base, (long)used, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     remains.base = base;
@@ -110,7 +111,7 @@ static void spool_release(void)
 static void remains_release(void)
 {
     if (remains.base)
-        sys_call3_as(SYS_munmap, (long)remains.base, (long)remains.size, 0);
+        own_unmap_as(remains.base, remains.size);
     remains.base = NULL;
 }
 

@@ -19,6 +19,7 @@
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/traced.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 struct rt rt = {.lifeline = -1};
@@ -63,8 +64,7 @@ bool runtime_map_spool(int fd, uint64_t at_most)
         while (size / 2 >= MAPPED_MIN && size > share)
             size /= 2;
         for (; size >= MAPPED_MIN && !rt.spool.base; size /= 2) {
-            at = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_NORESERVE, fd, 0);
+            at = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
             if (at < 0 && at > -4096)
                 continue;
             rt.spool.base = (uint8_t *)at;
@@ -132,10 +132,14 @@ static bool translated(const char *const *argv)
     return start && distance > 2 * (uint64_t)NEAR;
 }
 
+/* Made by the linker: where this library begins and ends. */
+__attribute__((visibility("hidden"))) extern const char __ehdr_start, _end;
+
 static bool begin(int argc, char **argv, bool is_translated)
 {
     if (!process_begin(argc, argv))
         return false;
+    own_memory_note_as((uint64_t)&__ehdr_start, (uint64_t)&_end);
     forbidden_init();
     if (rt.config->mechanism != MECHANISM_CALLS && traced_as())
         rt.process->arm_error = ARM_ERROR_TRACED;

@@ -12,6 +12,7 @@
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/interpose/signals_held.h"
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
@@ -19,6 +20,7 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16, PAGE = 4096 };
@@ -28,11 +30,11 @@ static uint32_t *ours;
 
 static void ours_make(void)
 {
-    long at = sys_call6_as(SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long at = own_map_as(0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (at < 0 && at > -PAGE)
         return;
     if (sys_call3_as(SYS_madvise, at, PAGE, MADV_WIPEONFORK) != 0) {
-        sys_call3_as(SYS_munmap, at, PAGE, 0);
+        own_unmap_as((const void *)at, PAGE);
         return;
     }
     ours = (uint32_t *)at;
@@ -228,6 +230,8 @@ void process_fork_child(void)
     rt.inside = held = 0; /* of threads that are not here */
     sandbox_filter_fork_child();
     environment_fork_child();
+    held_forget_all_as();
+    own_memory_locks_as(false);
     trampoline_fork_child(t);
     burst_fork_child();
     shadow_forget();

@@ -179,7 +179,8 @@ struct rt_thread {
     uint64_t stack_size;
     bool stack_short; /* paused: the thread's alternate stack is too small for a signal */
     uint64_t alternate_lo, alternate_hi; /* atomic: that stack; alternate_lo 0: none, or it changes */
-    bool trap_blocked; /* the program believes that our signal is blocked in this thread */
+    bool trap_blocked; /* the program believes that our signal is blocked in this thread; atomic, once the thread has begun */
+    bool trap_awaited; /* atomic: the program waits for it there (interpose/signals_waits.c) */
 
     struct rt_thread *next_free;
     struct unwind_thread unwind;

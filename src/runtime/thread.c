@@ -10,6 +10,7 @@
 #include "runtime/carrier/tree.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
@@ -52,8 +53,7 @@ static void pool_release_as(void)
 
 static struct rt_thread *state_map_as(uint32_t depth)
 {
-    long address = sys_call6_as(SYS_mmap, 0, (long)state_size(depth), PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long address = own_map_as(0, state_size(depth), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (address < 0 && address > -4096)
         return NULL;
     struct rt_thread *t = (struct rt_thread *)address;
@@ -73,7 +73,7 @@ struct rt_thread *thread_make_as(void)
         pool_release_as();
     }
     if (t && t->max_depth < rt.config->max_depth) { /* of an earlier recording of the process */
-        sys_call3_as(SYS_munmap, (long)t, (long)state_size(t->max_depth), 0);
+        own_unmap_as(t, state_size(t->max_depth));
         t = NULL;
     }
     if (!t)

@@ -385,7 +385,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
     if (!c->current->frames)
         c->current->frames = frames_make_as();
     if (c->line.known)
-        sys_call3_as(SYS_munmap, (long)c->line.known, KNOWN * sizeof *c->line.known, 0);
+        own_unmap_as(c->line.known, KNOWN * sizeof *c->line.known);
     c->line.known = memory_map_as(KNOWN * sizeof *c->line.known);
     c->line.top = c->line.limit = &c->nothing;
     t->line = &c->line;

@@ -63,7 +63,7 @@ static struct targets *targets_grow_as(struct engine_thread *t, struct targets *
         if (old->slots[i].taken)
             *slot_find(table, old->slots[i].from, old->slots[i].to) = old->slots[i];
     t->tool = table;
-    sys_call3_as(SYS_munmap, (long)old, (long)old->size, 0);
+    own_unmap_as(old, old->size);
     return table;
 }
 

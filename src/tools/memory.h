@@ -9,13 +9,12 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "sigsafe/sys.h"
+#include "sigsafe/own_memory.h"
 
 /* `size` zero bytes, which cost no memory before they are touched; NULL without address space. */
 static inline void *memory_map_as(uint64_t size)
 {
-    long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     return base < 0 && base > -4096 ? NULL : (void *)base;
 }
 

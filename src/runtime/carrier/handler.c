@@ -12,6 +12,7 @@
 #include "runtime/images.h"
 #include "runtime/phases.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/sandbox.h"
 #include "runtime/thread.h"
 #include "runtime/traced.h"
@@ -365,6 +366,12 @@ void handler_as(int signal, siginfo_t *info, void *context)
     if (!rt.process || !signal_ours(info, &value, &late, &overrun)) {
         signals_chain_as(signal, info, context);
         return; /* where reading the time stamp counter may fault */
+    }
+    if (signals_is_wake_as(value)) {
+        siginfo_t kept;
+        if (signals_wake_as(&kept))
+            signals_chain_as(signal, &kept, context);
+        return;
     }
     uint64_t ticks = sys_ticks_as();
     uint32_t slot = (uint32_t)value;

@@ -128,10 +128,9 @@ void interrupted_repair_as(ucontext_t *u)
     if (!mask)
         return;
     uint64_t pending = pending_now();
-    /* Made again, the call at once finds the signal that its own mask lets through. Only then: a
-     * context that the program's own handler has just returned to looks the same. */
-    if (first_handler(pending & ~mask_of(u)) == NO_HANDLER &&
-        first_handler(pending & ~*mask) != NO_HANDLER) {
+    /* Made again, the call at once finds the signal that its own mask lets through; one that is ignored is gone then, and the call
+     * goes on. Only then: a context that the program's own handler has just returned to looks the same. */
+    if (first_handler(pending & ~mask_of(u)) == NO_HANDLER && pending & ~*mask) {
         r[REG_RAX] = number;
         r[REG_RIP] -= SYSCALL_BYTES;
     }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/interpose/pointers.h"
 #include "runtime/sandbox.h"
 #include "sigsafe/elf_probe.h"
 #include "sigsafe/preload.h"
@@ -136,6 +137,8 @@ bool environment_follows(const char *file, bool search, struct environment_image
         sandbox_left_out_as(0, 1);
         return false;
     }
+    if (search && !pointer_string_readable_as(file))
+        return false;
     if (search && !strchr(file, '/')) {
         int saved = errno;
         bool is_there = path_search(file, found, sizeof found);
@@ -228,7 +231,7 @@ bool environment_lend(void)
 {
     bool done = true;
     struct environment_image shell;
-    if (!environment_follows("/bin/sh", false, &shell))
+    if (!environment_follows("/bin/sh", false, &shell) || !pointer_list_readable_as(environ))
         return false;
     lent_lock();
     if (!lent.users && !lent_fits(environ)) {

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "runtime/interpose/environment.h"
+#include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
+#include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
 long call_failed(long result)
@@ -22,11 +24,11 @@ long call_failed(long result)
     return -1;
 }
 
-/* envp, or a copy of it on this function's stack with our variables. */
+/* envp, or a copy of it on this function's stack with our variables. One that cannot be read is for the kernel to refuse. */
 #define FOLLOWED(file, search, envp)                                                               \
     ({                                                                                             \
         struct environment_image image;                                                            \
-        environment_follows(file, search, &image)                                                  \
+        environment_follows(file, search, &image) && pointer_list_readable_as(envp)                \
             ? environment_build(__builtin_alloca(environment_size(&image, envp)), &image, envp)    \
             : (char **)(uintptr_t)(envp);                                                          \
     })
@@ -62,8 +64,8 @@ EXPORT int execvp(const char *file, char *const argv[])
 /* `path` as seen from the directory fd, or the file fd itself, by a name that open() understands. */
 static const char *descriptor_path(int fd, const char *path, char *out, size_t size)
 {
-    if (!path || path[0] == '/' || (fd == AT_FDCWD && path[0]))
-        return path;
+    if (!path || rt_quiet_as() || !pointer_readable_as(path, 1) || path[0] == '/' || (fd == AT_FDCWD && path[0]))
+        return path; /* or it is not looked at */
     int n = snprintf(out, size, "/proc/self/fd/%d%s%s", fd, path[0] ? "/" : "", path);
     return n > 0 && (size_t)n < size ? out : path;
 }
@@ -82,7 +84,7 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     char path[PATH_MAX];
-    char **with = FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp);
+    char **with = envp ? FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp) : NULL; /* libc refuses none */
     struct signals_lent lent = process_before_exec();
     int result = REAL(fexecve)(fd, argv, with);
     process_after_failed_exec(lent);

@@ -5,6 +5,7 @@
 #include "runtime/process.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum { SLOT_BITS = 20, SLOTS = 1 << SLOT_BITS, FILTER = 1 << HEAP_FILTER_BITS, STICKY = 255,
@@ -184,9 +185,8 @@ struct heap_sampled heap_table_remove(const void *address)
 void heap_table_begin(void)
 {
     enum { SIZE = SLOTS * sizeof(struct slot) + FILTER };
-    long at = sys_call6_as(SYS_mmap, (long)slots, SIZE, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (slots ? MAP_FIXED : 0), -1,
-                           0);
+    long at = own_map_as((uint64_t)slots, SIZE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (slots ? MAP_FIXED : 0), -1);
     if (at < 0 && at > -4096)
         return;
     lock = version = used = 0;

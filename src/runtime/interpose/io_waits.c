@@ -1,12 +1,10 @@
 /* Calls that wait for input, and those that say where it comes from: they move no bytes, and are here for the sake
- * of shadows only (record --log-input, carrier/input_calls.h). */
+ * of shadows only (record --log-input, carrier/input_calls.h). Those with a mask of signals are in signals_waits.c. */
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "runtime/interpose/io.h"
 #include "runtime/interpose/real.h"
@@ -14,7 +12,6 @@
 /* ---- poll, select ---- */
 
 int __poll_chk(struct pollfd *, nfds_t, int, size_t);
-int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 
 EXPORT int poll(struct pollfd *list, nfds_t count, int limit)
 {
@@ -24,17 +21,6 @@ EXPORT int poll(struct pollfd *list, nfds_t count, int limit)
 EXPORT int __poll_chk(struct pollfd *list, nfds_t count, int limit, size_t room)
 {
     return LOGGED(REAL(__poll_chk)(list, count, limit, room), SYS_poll, list, count, limit);
-}
-
-EXPORT int ppoll(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask)
-{
-    return LOGGED(REAL(ppoll)(list, count, limit, mask), SYS_ppoll, list, count, limit);
-}
-
-EXPORT int __ppoll_chk(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask,
-                       size_t room)
-{
-    return LOGGED(REAL(__ppoll_chk)(list, count, limit, mask, room), SYS_ppoll, list, count, limit);
 }
 
 /* libc makes pselect6 of it, with a time limit of its own, and writes what is left of that back. */
@@ -52,29 +38,11 @@ EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes, fd
     return result;
 }
 
-EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict fails,
-                   const struct timespec *restrict limit, const sigset_t *restrict mask)
-{
-    return LOGGED(REAL(pselect)(count, reads, writes, fails, limit, mask), SYS_pselect6, count, reads, writes,
-                  fails, limit);
-}
-
 /* ---- epoll ---- */
 
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int limit)
 {
     return LOGGED(REAL(epoll_wait)(fd, events, most, limit), SYS_epoll_wait, fd, events, most);
-}
-
-EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit, const sigset_t *mask)
-{
-    return LOGGED(REAL(epoll_pwait)(fd, events, most, limit, mask), SYS_epoll_pwait, fd, events, most);
-}
-
-EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *limit,
-                        const sigset_t *mask)
-{
-    return LOGGED(REAL(epoll_pwait2)(fd, events, most, limit, mask), SYS_epoll_pwait2, fd, events, most);
 }
 
 EXPORT int epoll_ctl(int fd, int what, int which, struct epoll_event *event)

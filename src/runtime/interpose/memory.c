@@ -1,4 +1,5 @@
-/* Memory that the program limits, locks, makes writable, or sets apart for signals. */
+/* Memory that the program limits, makes writable, or sets apart for signals. */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/auxv.h>
@@ -7,12 +8,14 @@
 
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 /* Gives back what the spool holds of the address space beyond `keep` bytes and what is in use. Without
@@ -28,14 +31,16 @@ static void spool_shrink(uint64_t keep)
     if (keep >= mapped)
         return;
     __atomic_store_n(&rt.spool.mapped, keep, __ATOMIC_SEQ_CST);
-    sys_call3_as(SYS_munmap, (long)(rt.spool.base + keep), (long)(mapped - keep), 0);
+    own_unmap_as(rt.spool.base + keep, mapped - keep);
 }
 
 /* Before the program limits its address space. */
 static void room_make(const struct rlimit64 *limit)
 {
     enum { SHARE = 16 };
-    if (limit && limit->rlim_cur != RLIM64_INFINITY)
+    if (!rt.process || rt_quiet_as() || !pointer_readable_as(limit, sizeof *limit))
+        return;
+    if (limit->rlim_cur != RLIM64_INFINITY)
         spool_shrink(limit->rlim_cur / SHARE);
 }
 
@@ -68,13 +73,6 @@ int prlimit_plain(pid_t pid, __rlimit_resource_t resource, const struct rlimit64
                   struct rlimit64 *old)
 {
     return prlimit64(pid, resource, limit, old);
-}
-
-/* The whole of a sparse file would be brought in. */
-EXPORT int mlockall(int flags)
-{
-    spool_shrink(0);
-    return REAL(mlockall)(flags);
 }
 
 /* Code of an image that can be written can change: bursts trust it no more. */
@@ -124,25 +122,17 @@ static void alternate_note(struct rt_thread *t, const stack_t *stack)
         signals_leave_alternate_as();
 }
 
-/* A program may set an alternate stack that is too small for any signal on this processor, as long as
- * no signal comes: then ours must not come either. */
-EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+/* The calling thread's alternate stack is what the kernel says: who gives no room for the old one's description has set it all
+ * the same. */
+static void alternate_set(struct rt_thread *t)
 {
     enum { HANDLER = 3584 };
-    struct rt_thread *t = self_get();
-    if (!stack || !t || !rt.process || rt_quiet_as() || process_foreign_as())
-        return REAL(sigaltstack)(stack, old);
-    stack_t before = {0};
-    bool noted = !rt_exact_as() && REAL(sigaltstack)(NULL, &before) == 0;
-    if (noted)
-        alternate_note(t, stack);
-    int result = REAL(sigaltstack)(stack, old);
-    if (result != 0 && noted)
-        alternate_note(t, &before);
-    if (result != 0)
-        return result;
-    bool short_of = !(stack->ss_flags & SS_DISABLE) &&
-                    stack->ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
+    stack_t stack = {0};
+    if (REAL(sigaltstack)(NULL, &stack) != 0)
+        return;
+    if (!rt_exact_as())
+        alternate_note(t, &stack);
+    bool short_of = !(stack.ss_flags & SS_DISABLE) && stack.ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
     if (short_of && !t->stack_short) {
         trigger_pause_as(t);
         trigger_pause_discovery_as(); /* it comes to every thread */
@@ -150,5 +140,19 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
         trigger_resume_as(t);
     }
     t->stack_short = short_of;
+}
+
+/* A program may set an alternate stack that is too small for any signal on this processor, as long as
+ * no signal comes: then ours must not come either. */
+EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+{
+    struct rt_thread *t = self_get();
+    if (!t || !rt.process || rt_quiet_as() || process_foreign_as() || !pointer_readable_as(stack, sizeof *stack))
+        return REAL(sigaltstack)(stack, old);
+    if (!rt_exact_as())
+        alternate_note(t, stack);
+    int result = REAL(sigaltstack)(stack, old), error = errno;
+    alternate_set(t);
+    errno = error;
     return result;
 }

@@ -43,4 +43,37 @@ nonlocal_begin:
         .hidden nonlocal_end
 nonlocal_end:
 
+
+/* Those that save the mask note what the program believes of it, and jump to the real one in the same way. __sigsetjmp saves
+ * none where its second argument is 0: no word is written then. */
+        .macro saving number, name
+        .globl \name
+        .type \name, @function
+\name:
+        .cfi_startproc
+        endbr64
+        pushq %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq %rsi
+        .cfi_adjust_cfa_offset 8
+        subq $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        movl %esi, %edx
+        movq %rdi, %rsi
+        movl $\number, %edi
+        call nonlocal_save
+        addq $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq %rsi
+        .cfi_adjust_cfa_offset -8
+        popq %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp *%rax
+        .cfi_endproc
+        .size \name, . - \name
+        .endm
+        .hidden nonlocal_save
+        saving 0, __sigsetjmp
+        saving 1, setjmp
+
         .section .note.GNU-stack, "", @progbits

@@ -1,15 +1,19 @@
 /* Non-local exits and unwinders (csprof paper, section 2.5.3): before one of them runs, the true return
  * address is where the program put it. */
+#include <setjmp.h>
 #include <stddef.h>
 
 #include "runtime/carrier/trampoline.h"
 #include "runtime/interpose/nonlocal_names.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/self.h"
 
 #define NONLOCAL_PLACE(number, name) [number] = {#name, NULL},
 /* Found beforehand: siglongjmp() may be called in a signal handler. */
 static struct real_place real[] REAL_PLACE = {NONLOCAL_NAMES(NONLOCAL_PLACE)};
+
+static struct real_place real_save[] REAL_PLACE = {{"__sigsetjmp", NULL}, {"setjmp", NULL}};
 
 static void *real_find(unsigned number)
 {
@@ -28,15 +32,35 @@ static uint64_t jump_stack(const uint64_t *jump_buffer)
     return (mangled >> ROTATED | mangled << (64 - ROTATED)) ^ guard;
 }
 
+static void belief_restore(const struct __jmp_buf_tag *buffer)
+{
+    if (buffer->__mask_was_saved)
+        signals_belief_restore(&buffer->__saved_mask);
+}
+
+/* Called by nonlocal.S before a mask is saved in a buffer, by sigsetjmp or setjmp; returns the function that does. */
+__attribute__((visibility("hidden"))) void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves);
+void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves)
+{
+    enum { SETJMP = 1 }; /* saves in any case, and is told nothing */
+    void *function = __atomic_load_n(&real_save[number].found, __ATOMIC_RELAXED);
+    if (number == SETJMP || saves)
+        signals_belief_save(&buffer->__saved_mask);
+    return function ? function : real_place_find(&real_save[number]);
+}
+
 /* Called by nonlocal.S with the number of the function that the program calls, and its argument. */
 __attribute__((visibility("hidden"))) void *nonlocal_prepare(unsigned number, const void *argument);
 void *nonlocal_prepare(unsigned number, const void *argument)
 {
-    enum { LONGJMP_LAST = 3 };
+    enum { LONGJMP_LAST = 3, ADDRESS_BITS = 56 };
     void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
     struct rt_thread *t = rt.process ? self_get() : NULL;
     trampoline_lift(t);
-    if (t && number <= LONGJMP_LAST)
-        trampoline_leave(t, jump_stack(argument));
+    if (number <= LONGJMP_LAST && !((uint64_t)argument >> ADDRESS_BITS)) { /* else it is the real one's to fault */
+        if (t)
+            trampoline_leave(t, jump_stack(argument));
+        belief_restore(argument);
+    }
     return function ? function : real_find(number);
 }

@@ -9,7 +9,10 @@
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/images.h"
+#include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
@@ -23,48 +26,30 @@ static bool ignored;                       /* our handler is away (signals_ignor
 static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
-/* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
- * thread-local storage, but its mask is its own. */
-struct belief {
-    bool blocked, child_blocked;
-    int32_t child;
-};
-static _Thread_local struct belief belief __attribute__((tls_model("initial-exec")));
-
-static bool active(void)
-{
-    return rt.process && !rt_exact_as(); /* the engine sees system calls */
-}
-
-static int ours(void)
-{
-    return (int)rt.config->signal;
-}
-
-static bool *believed(void)
-{
-    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    if (pid == rt.pid)
-        return &belief.blocked;
-    if (belief.child != pid) {
-        belief.child = pid;
-        belief.child_blocked = belief.blocked;
-    }
-    return &belief.child_blocked;
-}
-
 bool signals_ours(int number)
 {
-    return active() && (number == ours() || faults_ours(number));
+    return signals_active_as() && (number == signals_number_as() || faults_ours(number));
 }
 
-/* Blocks or unblocks our signal for the kernel. True: it was blocked. */
-static bool mask_real(int how)
+/* What libc and the kernel make of an action, and answer when they are asked for it. */
+static struct sigaction as_kept(const struct sigaction *wanted)
 {
-    sigset_t set, old;
-    sigemptyset(&set);
-    sigaddset(&set, ours());
-    return REAL(sigprocmask)(how, &set, &old) == 0 && sigismember(&old, ours()) == 1;
+    enum { KNOWN = 0x5c000807, RESTORER = 0x04000000 }; /* the kernel's UAPI_SA_FLAGS but SA_RESETHAND, the highest bit */
+    struct sigaction kept = *wanted, now;
+    kept.sa_flags = (int)(((unsigned)wanted->sa_flags & (KNOWN | (unsigned)SA_RESETHAND)) | RESTORER);
+    kept.sa_restorer = REAL(sigaction)(signals_number_as(), NULL, &now) == 0 ? now.sa_restorer : NULL;
+    sigdelset(&kept.sa_mask, SIGKILL);
+    sigdelset(&kept.sa_mask, SIGSTOP);
+    return kept;
+}
+
+/* The members only, as libc does; between them lie bytes that are the program's. */
+static void answer_write(struct sigaction *to, const struct sigaction *from)
+{
+    to->sa_sigaction = from->sa_sigaction;
+    to->sa_mask = from->sa_mask;
+    to->sa_flags = from->sa_flags;
+    to->sa_restorer = from->sa_restorer;
 }
 
 static bool handler_install(struct sigaction *before)
@@ -75,7 +60,7 @@ static bool handler_install(struct sigaction *before)
     /* All of them: sigfillset leaves out the two that glibc uses itself. One of them cancels a thread at any
      * instruction, if it allows that: in the handler, with what this holds. */
     memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
-    return REAL(sigaction)(ours(), &action, before) == 0;
+    return REAL(sigaction)(signals_number_as(), &action, before) == 0;
 }
 
 /* Where libc is; what is called there does not matter. */
@@ -98,16 +83,16 @@ bool signals_install(void)
         return false;
     if (rt_burst_as())
         faults_install();
-    belief.blocked = mask_real(SIG_UNBLOCK);
+    signals_mask_begin();
     return true;
 }
 
 void signals_uninstall(void)
 {
     faults_uninstall();
-    REAL(sigaction)(ours(), &program_action, NULL);
-    if (belief.blocked)
-        mask_real(SIG_BLOCK);
+    REAL(sigaction)(signals_number_as(), &program_action, NULL);
+    if (signals_believed_blocked())
+        signals_mask_real_as(SIG_BLOCK);
 }
 
 bool signals_join(void)
@@ -119,8 +104,8 @@ bool signals_join(void)
 void signals_leave(void)
 {
     struct sigaction now;
-    if (REAL(sigaction)(ours(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
-        REAL(sigaction)(ours(), &program_action, NULL);
+    if (REAL(sigaction)(signals_number_as(), NULL, &now) == 0 && now.sa_sigaction == handler_as)
+        REAL(sigaction)(signals_number_as(), &program_action, NULL);
 }
 
 /* The kernel's struct sigaction, for use inside the handler. */
@@ -136,16 +121,16 @@ void signals_leave_alternate_as(void)
     struct kernel_sigaction now = {0};
     if (__atomic_exchange_n(&alternate_shared, true, __ATOMIC_ACQ_REL))
         return;
-    sys_call6_as(SYS_rt_sigaction, ours(), 0, (long)&now, sizeof now.mask, 0, 0);
+    sys_call6_as(SYS_rt_sigaction, signals_number_as(), 0, (long)&now, sizeof now.mask, 0, 0);
     now.flags &= ~(unsigned long)SA_ONSTACK;
     if ((uintptr_t)now.handler == (uintptr_t)handler_as)
-        sys_call6_as(SYS_rt_sigaction, ours(), (long)&now, 0, sizeof now.mask, 0, 0);
+        sys_call6_as(SYS_rt_sigaction, signals_number_as(), (long)&now, 0, sizeof now.mask, 0, 0);
 }
 
 static bool ignore_set(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
-    return REAL(sigaction)(ours(), &ignore, NULL) == 0;
+    return REAL(sigaction)(signals_number_as(), &ignore, NULL) == 0;
 }
 
 void signals_ignore(bool on)
@@ -162,22 +147,12 @@ void signals_ignore(bool on)
  * that is too long: only if there is no other thread. */
 static bool ignored_give(void)
 {
-    return ignored && sandbox_lets_actions() && REAL(sigaction)(ours(), &program_action, NULL) == 0;
+    return ignored && sandbox_lets_actions() && REAL(sigaction)(signals_number_as(), &program_action, NULL) == 0;
 }
 
 void signals_fork_child(void)
 {
     ignored = ignored && !ignored_give();
-}
-
-bool signals_believed_blocked(void)
-{
-    return belief.blocked;
-}
-
-void signals_believe_blocked(bool blocked)
-{
-    belief.blocked = blocked;
 }
 
 /* The default action of our signals is to end the process: let the kernel do it. */
@@ -191,32 +166,48 @@ static void die_by_default(int signal)
                  signal);
 }
 
+/* While its handler runs, the signal is blocked. */
+static void handler_call_as(const struct sigaction *action, int signal, siginfo_t *info, void *context)
+{
+    bool *blocked = rt_quiet_as() || !signals_active_as() ? NULL : signals_believed_as(), before = blocked && *blocked;
+    uint64_t bit = UINT64_C(1) << (signal - 1);
+    if (blocked && (!((unsigned)action->sa_flags & SA_NODEFER) || signals_mask_of(&action->sa_mask) & bit))
+        *blocked = true;
+    if (action->sa_flags & SA_SIGINFO)
+        action->sa_sigaction(signal, info, context);
+    else
+        action->sa_handler(signal);
+    if (!blocked)
+        return;
+    *blocked = before;
+    if (before || !held_here_as())
+        return;
+    signals_mask_real_as(SIG_BLOCK); /* they come when this handler has returned */
+    held_release_as(signal);
+}
+
 void signals_chain_as(int signal, siginfo_t *info, void *context)
 {
     struct sigaction action = program_action;
     bool unhandled = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
     if (info->si_code == CODE_TRAP_PERF && unhandled)
         return; /* an event of ours that was disarmed meanwhile */
+    if (signals_hold_as(signal, info, context))
+        return;
     if (action.sa_handler == SIG_IGN && info->si_code < CODE_KERNEL_MIN)
         return;
-    if (unhandled) {
+    if (unhandled || signals_is_forced_as(info)) {
         die_by_default(signal);
         return;
     }
     if (!((unsigned)action.sa_flags & SA_RESTART))
         interrupted_end_as(context);
     const ucontext_t *u = context;
-    uint64_t mask = 0;
-    for (int i = 0; i < 8; i++)
-        mask |= (uint64_t)((const uint8_t *)&u->uc_sigmask)[i] << (8 * i) |
-                (uint64_t)((const uint8_t *)&action.sa_mask)[i] << (8 * i);
+    uint64_t mask = signals_mask_of(&u->uc_sigmask) | signals_mask_of(&action.sa_mask);
     sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
     if ((unsigned)action.sa_flags & SA_RESETHAND)
         program_action.sa_handler = SIG_DFL;
-    if (action.sa_flags & SA_SIGINFO)
-        action.sa_sigaction(signal, info, context);
-    else
-        action.sa_handler(signal);
+    handler_call_as(&action, signal, info, context);
 }
 
 /* The program's mask for another signal must not block ours while that handler runs; but it must
@@ -227,21 +218,21 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
     struct sigaction without;
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
-        without = *wanted;
+        answer_write(&without, wanted);
         if ((unsigned)wanted->sa_flags & SA_ONSTACK)
-            sigaddset(&without.sa_mask, ours());
+            sigaddset(&without.sa_mask, signals_number_as());
         else
-            sigdelset(&without.sa_mask, ours());
+            sigdelset(&without.sa_mask, signals_number_as());
     }
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
     if (result != 0)
         return result;
     if (old && before)
-        sigaddset(&old->sa_mask, ours());
+        sigaddset(&old->sa_mask, signals_number_as());
     else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
-        sigdelset(&old->sa_mask, ours());
+        sigdelset(&old->sa_mask, signals_number_as());
     if (wanted && signal > 0 && signal < SIGNALS)
-        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, ours()) == 1);
+        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     return 0;
 }
 
@@ -264,29 +255,33 @@ static int action_of_fault(int signal, const struct sigaction *wanted, struct si
 static int action_of_child(const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction before;
-    int result = REAL(sigaction)(ours(), wanted, &before);
+    int result = REAL(sigaction)(signals_number_as(), wanted, &before);
     if (result == 0 && old)
-        *old = before.sa_sigaction == handler_as ? program_action : before;
+        answer_write(old, before.sa_sigaction == handler_as ? &program_action : &before);
     return result;
 }
 
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
                      struct sigaction *restrict old)
 {
-    if (!active())
+    if (!signals_active_as() || signal < 1 || signal >= SIGNALS)
         return REAL(sigaction)(signal, wanted, old);
-    if (signal != ours())
+    if (wanted && !rt_quiet_as() && !pointer_readable_as(wanted, sizeof *wanted))
+        return REAL(sigaction)(signal, wanted, old); /* libc reads it, and faults */
+    if (signal != signals_number_as())
         return faults_ours(signal) ? action_of_fault(signal, wanted, old)
                                    : action_set(signal, wanted, old);
     if (process_foreign_as())
         return action_of_child(wanted, old);
     struct sigaction before = program_action;
     if (wanted) {
-        program_action = *wanted;
+        program_action = as_kept(wanted);
         signals_ignore(ignored);
+        if (wanted->sa_handler == SIG_IGN)
+            held_forget_all_as();
     }
     if (old)
-        *old = before;
+        answer_write(old, &before);
     return 0;
 }
 
@@ -296,10 +291,12 @@ long sigaction_by_number(long number, long signal, const struct kernel_sigaction
 {
     enum { RESTORER = 0x04000000 };
     struct sigaction given = {0}, before = {0};
-    if (!active() || signal != ours() || size != sizeof wanted->mask) {
+    if (!signals_active_as() || rt_quiet_as() || signal != signals_number_as() || size != sizeof wanted->mask) {
         long result = sys_call6_as(number, signal, (long)wanted, (long)old, size, 0, 0);
         return result < 0 ? call_failed(result) : result;
     }
+    if (wanted && !pointer_readable_as(wanted, sizeof *wanted))
+        return call_failed(-EFAULT);
     if (wanted) {
         given.sa_handler = wanted->handler;
         given.sa_flags = (int)(wanted->flags & ~(unsigned long)RESTORER);
@@ -307,75 +304,40 @@ long sigaction_by_number(long number, long signal, const struct kernel_sigaction
     }
     if (sigaction((int)signal, wanted ? &given : NULL, &before))
         return -1;
-    if (old) {
-        *old = (struct kernel_sigaction){.handler = before.sa_handler, .flags = (unsigned)before.sa_flags};
-        memcpy(&old->mask, &before.sa_mask, sizeof old->mask);
-    }
+    if (!old)
+        return 0;
+    const struct kernel_sigaction answer = {before.sa_handler, (unsigned)before.sa_flags, before.sa_restorer,
+                                            signals_mask_of(&before.sa_mask)};
+    long written = sys_call6_as(number, signal, 0, (long)old, size, 0, 0);
+    if (written < 0)
+        return call_failed(written);
+    *old = answer;
     return 0;
-}
-
-typedef int mask_function(int, const sigset_t *, sigset_t *);
-
-/* Blocking our signal is remembered, not done. Where it is blocked nevertheless, by the mask of a
- * handler, the program's wishes are done. */
-static int mask_change(mask_function *real, int how, const sigset_t *set, sigset_t *old)
-{
-    if (!active())
-        return real(how, set, old);
-    bool *blocked = believed(), before = *blocked;
-    bool member = set && sigismember(set, ours()) == 1;
-    sigset_t without, was;
-    if (set)
-        without = *set;
-    if (set && how != SIG_UNBLOCK)
-        sigdelset(&without, ours());
-    int result = real(how, set ? &without : NULL, &was);
-    if (result != 0)
-        return result;
-    if (set && !before && sigismember(&was, ours()) == 1) {
-        if (member && how == SIG_SETMASK)
-            mask_real(SIG_BLOCK);
-    } else if (set && (member || how == SIG_SETMASK)) {
-        *blocked = member && how != SIG_UNBLOCK;
-    }
-    if (old)
-        *old = was;
-    if (old && before)
-        sigaddset(old, ours());
-    return 0;
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    return mask_change(&REAL(sigprocmask), how, set, old);
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    return mask_change(&REAL(pthread_sigmask), how, set, old);
 }
 
 static bool ignore_real(void)
 {
     struct sigaction now;
-    return program_action.sa_handler == SIG_IGN && REAL(sigaction)(ours(), NULL, &now) == 0 &&
+    return program_action.sa_handler == SIG_IGN && REAL(sigaction)(signals_number_as(), NULL, &now) == 0 &&
            now.sa_sigaction == handler_as && ignore_set();
 }
 
 struct signals_lent signals_lend(bool is_exec)
 {
-    struct signals_lent lent = {.given = active() && (is_exec || !thread_others_as()) && ignored_give()};
-    if (!active() || rt_quiet_as())
+    struct signals_lent lent = {.given = signals_active_as() && (is_exec || !thread_others_as()) && ignored_give()};
+    if (!signals_active_as() || rt_quiet_as())
         return lent;
     lent.ignored = ignore_real();
-    lent.blocked = *believed() && !mask_real(SIG_BLOCK);
+    lent.blocked = *signals_believed_as() && !signals_mask_real_as(SIG_BLOCK);
+    if (is_exec && *signals_believed_as())
+        held_release_as(signals_number_as()); /* what is pending stays so */
     return lent;
 }
 
 void signals_return(struct signals_lent lent)
 {
     if (lent.blocked)
-        mask_real(SIG_UNBLOCK);
+        signals_mask_real_as(SIG_UNBLOCK);
     if (lent.ignored)
         handler_install(NULL);
     if (lent.given)

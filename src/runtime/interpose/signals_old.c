@@ -2,9 +2,12 @@
  * those, so each would replace our handler or block our signal unseen. */
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/interpose/signals_mask.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
@@ -113,23 +116,16 @@ EXPORT int siginterrupt(int number, int interrupt)
     return sigaction(number, &action, NULL);
 }
 
-/* BSD's masks: the first 32 signals. */
+/* BSD's masks: the first 32 signals, libc's own among them. */
 static int mask_bsd(int how, const int *mask)
 {
-    sigset_t set, old;
-    int before = 0;
-    if (mask) {
-        sigemptyset(&set);
-        for (int i = 1; i <= 32; i++)
-            if ((unsigned)*mask >> (i - 1) & 1)
-                sigaddset(&set, i);
-    }
-    if (sigprocmask(how, mask ? &set : NULL, &old) != 0)
+    uint64_t set = mask ? (unsigned)*mask : 0;
+    sigset_t wanted, old;
+    sigemptyset(&wanted);
+    memcpy(&wanted, &set, sizeof set);
+    if (sigprocmask(how, mask ? &wanted : NULL, &old) != 0)
         return -1;
-    for (int i = 1; i <= 32; i++)
-        if (sigismember(&old, i) == 1)
-            before |= (int)(1u << (i - 1));
-    return before;
+    return (int)(uint32_t)signals_mask_of(&old);
 }
 
 EXPORT int sigblock(int mask)

@@ -6,6 +6,7 @@
 
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/interpose/signals_held.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/self.h"
@@ -37,6 +38,7 @@ static void thread_started(struct rt_thread *t)
 {
     uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
     signals_believe_blocked(t->trap_blocked);
+    held_forget_thread_as();
     thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
     sandbox_in_as(NULL);
     thread_arm(t);

@@ -9,6 +9,7 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 /* CPU time until a thread arms itself. Longer than what is left of the collector's call when the
@@ -37,16 +38,14 @@ static struct seeker *seeker_find_as(int32_t tid)
 static bool list_grow(void)
 {
     uint32_t capacity = seekers.capacity ? seekers.capacity * 2 : 4096 / sizeof(struct seeker);
-    long address = sys_call6_as(SYS_mmap, 0, capacity * (long)sizeof(struct seeker),
-                                PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = own_map_as(0, capacity * sizeof(struct seeker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (address < 0 && address > -4096)
         return false;
     struct seeker *list = (struct seeker *)address;
     for (uint32_t i = 0; i < seekers.count; i++)
         list[i] = seekers.list[i];
     if (seekers.list)
-        sys_call3_as(SYS_munmap, (long)seekers.list,
-                     seekers.capacity * (long)sizeof(struct seeker), 0);
+        own_unmap_as(seekers.list, seekers.capacity * sizeof(struct seeker));
     seekers.list = list;
     seekers.capacity = capacity;
     return true;

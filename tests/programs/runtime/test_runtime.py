@@ -138,6 +138,15 @@ def starved():
     expect(r.samples() > 50, f"only {r.samples()} samples")
 
 
+def trapped():
+    """The program's own SIGTRAP is pending while the program blocks it, and samples go on meanwhile."""
+    r = Recording([target("trapped")], ("-F", "9973"))
+    expect(r.total("compute") > 500, f"only {r.total('compute')} samples while SIGTRAP was pending")
+    Recording([target("trapped"), "engine"], ["--exact"])
+    for options in (["--carrier", "burst", "-F", "97"], ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
+        Recording([target("trapped")], options)
+
+
 def eintr():
     r = Recording([target("eintr")], ("-F", "9973"))
     expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
@@ -172,6 +181,13 @@ def altshared():
 def locked():
     r = Recording([target("locked")])
     expect(r.samples() > 50, f"only {r.samples()} samples")
+
+
+def locks_all():
+    """What the runtime maps is not locked with the program's memory, whoever locks it, and fills no /dev/shm."""
+    for options in (("-F", "4999"), ("--exact",), ("--carrier", "burst", "-F", "997"), ("--tool", "values", "--carrier", "burst")):
+        for limit in ((), ("limited",)):
+            Recording([target("locks_all"), *limit], options)
 
 
 def inherits():
@@ -698,8 +714,4 @@ def kills():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (shares, shares_fast, shares_wall, preempted, threads, rawclone, forks, deep,
-                                  loader, upgraded, signals, starved, eintr, interrupts,
-                                  altstack, altshared, locked, held, own_malloc, inherits, shells, execs, users, chroots, brink, page_faults, huge_pages,
-                                  blocked, context_switches, budget, switching, switching_raw, switching_seldom, timed, fallback,
-                                  unprivileged, dropped, dropped_kernel, sandbox, stray, sandbox_return, sandbox_rate, forbids, refused, closes, traced, stops, programs, kills)})
+    main({name: f for name, f in dict(globals()).items() if getattr(f, "__module__", "") == "__main__"})

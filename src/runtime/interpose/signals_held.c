@@ -1,0 +1,110 @@
+#include "runtime/interpose/signals_held.h"
+
+#include "sigsafe/sys.h"
+
+/* Programs that use our signal, block it and have it sent to a thread that does are rare; hardly one does so in many
+ * threads at a time. */
+enum { HELD_MOST = 64, FREE = 0, TAKEN = -1 };
+
+/* Two may share memory and be others' processes (vfork): the owner is a thread's number, or the process's with a high bit. */
+#define SHARED (INT64_C(1) << 32)
+
+static struct held {
+    int64_t owner; /* atomic; FREE; TAKEN: being filled or emptied */
+    siginfo_t info;
+} held[HELD_MOST];
+static uint32_t kept; /* atomic: how many; 0 for nearly all programs, and nothing is searched */
+
+static int64_t owner_thread(void)
+{
+    return sys_call3_as(SYS_gettid, 0, 0, 0);
+}
+
+static int64_t owner_process(void)
+{
+    return sys_call3_as(SYS_getpid, 0, 0, 0) | SHARED;
+}
+
+static struct held *find_as(int64_t owner)
+{
+    for (unsigned i = 0; i < HELD_MOST; i++)
+        if (__atomic_load_n(&held[i].owner, __ATOMIC_ACQUIRE) == owner)
+            return &held[i];
+    return NULL;
+}
+
+static bool claim_as(struct held *h, int64_t from)
+{
+    return __atomic_compare_exchange_n(&h->owner, &from, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool held_is_shared_as(const siginfo_t *info)
+{
+    return info->si_code != SI_TKILL;
+}
+
+bool held_keep_as(const siginfo_t *info)
+{
+    int64_t owner = held_is_shared_as(info) ? owner_process() : owner_thread();
+    if (__atomic_load_n(&kept, __ATOMIC_ACQUIRE) && find_as(owner))
+        return true;
+    for (unsigned i = 0; i < HELD_MOST; i++) {
+        if (!claim_as(&held[i], FREE))
+            continue;
+        held[i].info = *info;
+        __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&held[i].owner, owner, __ATOMIC_SEQ_CST);
+        return true;
+    }
+    return false;
+}
+
+bool held_here_as(void)
+{
+    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) && (find_as(owner_thread()) || find_as(owner_process()));
+}
+
+static bool take_as(int64_t owner, siginfo_t *info)
+{
+    struct held *h = find_as(owner);
+    if (!h || !claim_as(h, owner))
+        return false;
+    *info = h->info;
+    __atomic_store_n(&h->owner, FREE, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&kept, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool held_take_as(siginfo_t *info)
+{
+    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) && (take_as(owner_thread(), info) || take_as(owner_process(), info));
+}
+
+/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a thread: the other stays here. */
+void held_release_as(int signal)
+{
+    siginfo_t info;
+    for (int i = 0; i < 2 && held_take_as(&info); i++) {
+        uint64_t pending = 0;
+        sys_call6_as(SYS_rt_sigpending, (long)&pending, 8, 0, 0, 0, 0);
+        if (pending >> (signal - 1) & 1) {
+            held_keep_as(&info);
+            return;
+        }
+        sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal, (long)&info, 0, 0);
+    }
+}
+
+void held_forget_thread_as(void)
+{
+    siginfo_t gone;
+    if (__atomic_load_n(&kept, __ATOMIC_ACQUIRE))
+        take_as(owner_thread(), &gone);
+}
+
+void held_forget_all_as(void)
+{
+    for (unsigned i = 0; i < HELD_MOST; i++)
+        __atomic_store_n(&held[i].owner, FREE, __ATOMIC_RELEASE);
+    __atomic_store_n(&kept, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,274 @@
+/* Calls that wait for signals, and those that have a mask of their own meanwhile. A signal of the program's with our number,
+ * which it has blocked and which is kept (signals_held.h), is given to the kernel for their time, and blocked there: the thread
+ * sleeps, and there is nothing to sample. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "runtime/carrier/handler.h"
+#include "runtime/interpose/io.h"
+#include "runtime/interpose/pointers.h"
+#include "runtime/interpose/real.h"
+#include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/signals_mask.h"
+#include "runtime/runtime.h"
+#include "runtime/thread.h"
+#include "sigsafe/sys.h"
+
+enum { MASK_SIZE = 8 };
+
+/* Whether the program's set holds our signal, or NULL is returned for it. A bad one is for the kernel to refuse. */
+static bool has_ours(const sigset_t *set, bool *known)
+{
+    *known = signals_active_as() && !rt_quiet_as() && set && pointer_readable_as(set, MASK_SIZE);
+    return *known && signals_mask_of(set) >> (signals_number_as() - 1) & 1;
+}
+
+/* ---- a mask for the time of a call ---- */
+
+struct mask_time {
+    bool used;
+};
+
+/* A sample that came just before the signal was blocked is pending, and the kernel would drop what is given to it. */
+static void sample_drop(void)
+{
+    const struct timespec now = {0, 0};
+    uint64_t set = UINT64_C(1) << (signals_number_as() - 1);
+    siginfo_t info;
+    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, MASK_SIZE, 0, 0) > 0 && !handler_is_ours(&info))
+        held_keep_as(&info);
+}
+
+/* Only where the program's mask blocks our signal and the call's does not. */
+static struct mask_time mask_begin(const sigset_t *mask)
+{
+    struct mask_time m = {false};
+    bool known, member = has_ours(mask, &known);
+    if (!known || member || signals_yield_as() || !*signals_believed_as())
+        return m;
+    m.used = true;
+    signals_mask_real_as(SIG_BLOCK);
+    sample_drop();
+    signals_believe_as(false);
+    held_release_as(signals_number_as());
+    return m;
+}
+
+static void mask_end(void *state)
+{
+    int error = errno;
+    (void)state;
+    signals_believe_as(true);
+    signals_mask_real_as(SIG_UNBLOCK);
+    errno = error;
+}
+
+/* The call, which is a point of cancellation. */
+#define WITH_MASK(mask, call)                                                                      \
+    ({                                                                                             \
+        struct mask_time m = mask_begin(mask);                                                     \
+        int result;                                                                                \
+        if (!m.used) {                                                                             \
+            result = (call);                                                                       \
+        } else {                                                                                   \
+            pthread_cleanup_push(mask_end, &m);                                                    \
+            result = (call);                                                                       \
+            pthread_cleanup_pop(1);                                                                \
+        }                                                                                          \
+        result;                                                                                    \
+    })
+
+EXPORT int sigsuspend(const sigset_t *mask)
+{
+    return WITH_MASK(mask, REAL(sigsuspend)(mask));
+}
+
+/* The older ways to say it. libc's own do not call ours. */
+int __xpg_sigpause(int);
+int sigpause_plain(int) __asm__("sigpause");
+int(__sigpause)(int, int);
+
+static int pause_without(int number)
+{
+    sigset_t set;
+    if (sigprocmask(SIG_BLOCK, NULL, &set) != 0 || sigdelset(&set, number) != 0)
+        return -1;
+    return sigsuspend(&set);
+}
+
+static int pause_with(int mask)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 1; i <= 32; i++)
+        if ((unsigned)mask >> (i - 1) & 1)
+            sigaddset(&set, i);
+    return sigsuspend(&set);
+}
+
+EXPORT int __xpg_sigpause(int number)
+{
+    return pause_without(number);
+}
+
+EXPORT int sigpause_plain(int mask)
+{
+    return pause_with(mask);
+}
+
+EXPORT int(__sigpause)(int number_or_mask, int is_number)
+{
+    return is_number ? pause_without(number_or_mask) : pause_with(number_or_mask);
+}
+
+/* ---- descriptors, with a mask; numbered for shadows (io.h) ---- */
+
+int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
+
+EXPORT int ppoll(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask)
+{
+    return WITH_MASK(mask, LOGGED(REAL(ppoll)(list, count, limit, mask), SYS_ppoll, list, count, limit, mask));
+}
+
+EXPORT int __ppoll_chk(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask, size_t room)
+{
+    return WITH_MASK(mask, LOGGED(REAL(__ppoll_chk)(list, count, limit, mask, room), SYS_ppoll, list, count, limit, mask));
+}
+
+EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict fails,
+                   const struct timespec *restrict limit, const sigset_t *restrict mask)
+{
+    return WITH_MASK(mask, LOGGED(REAL(pselect)(count, reads, writes, fails, limit, mask), SYS_pselect6, count, reads, writes, fails, limit));
+}
+
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit, const sigset_t *mask)
+{
+    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait)(fd, events, most, limit, mask), SYS_epoll_pwait, fd, events, most, limit, mask));
+}
+
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *limit, const sigset_t *mask)
+{
+    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait2)(fd, events, most, limit, mask), SYS_epoll_pwait2, fd, events, most, limit, mask));
+}
+
+/* ---- waits ---- */
+
+struct wait_time {
+    const sigset_t *set;
+    const struct timespec *limit;
+    uint64_t until_ns; /* on the monotonic clock; 0: forever, or as the kernel says of `limit` */
+    struct timespec rest;
+    bool was_blocked;
+};
+
+static void wait_limit(struct wait_time *w)
+{
+    enum { LONGEST = 1 << 30, NS = 1000000000 };
+    if (!w->limit || !pointer_readable_as(w->limit, sizeof *w->limit))
+        return;
+    if (w->limit->tv_sec >= 0 && w->limit->tv_sec < LONGEST && (uint64_t)w->limit->tv_nsec < NS)
+        w->until_ns = thread_monotonic_ns_as() + (uint64_t)w->limit->tv_sec * NS + (uint64_t)w->limit->tv_nsec;
+}
+
+static void wait_again(struct wait_time *w)
+{
+    enum { NS = 1000000000 };
+    if (!w->until_ns)
+        return;
+    uint64_t now = thread_monotonic_ns_as(), rest = now < w->until_ns ? w->until_ns - now : 0;
+    w->rest = (struct timespec){(time_t)(rest / NS), (long)(rest % NS)};
+    w->limit = &w->rest;
+}
+
+static void wait_end(void *state)
+{
+    const struct wait_time *w = state;
+    int error = errno;
+    signals_wait_for(false);
+    if (!w->was_blocked)
+        signals_mask_real_as(SIG_UNBLOCK);
+    errno = error;
+}
+
+/* The program's place for what has come. The signal is gone also where there is none: the kernel says so only then. */
+static bool info_give(siginfo_t *to, const siginfo_t *from)
+{
+    char *ends[] = {(char *)to, (char *)(to + 1) - MASK_SIZE};
+    for (int i = 0; to && i < 2; i++)
+        if (sys_call3_as(SYS_rt_sigpending, (long)ends[i], MASK_SIZE, 0) != 0)
+            return false;
+    if (to)
+        *to = *from;
+    return true;
+}
+
+/* Another thread, which holds one for the process, wakes this one up by a signal of ours; and a sample may have come before it
+ * was blocked. */
+static int wait_for_ours(struct wait_time *w, siginfo_t *info)
+{
+    int number = signals_number_as(), result;
+    wait_limit(w);
+    w->was_blocked = signals_mask_real_as(SIG_BLOCK);
+    signals_wait_for(true);
+    pthread_cleanup_push(wait_end, w);
+    for (;;) {
+        held_release_as(number);
+        result = REAL(sigtimedwait)(w->set, info, w->limit);
+        if (result != number || !handler_is_ours(info))
+            break;
+        wait_again(w);
+    }
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict limit)
+{
+    bool known;
+    if (!has_ours(set, &known) || signals_yield_as())
+        return REAL(sigtimedwait)(set, info, limit);
+    struct wait_time w = {.set = set, .limit = limit};
+    siginfo_t came;
+    int result = wait_for_ours(&w, &came);
+    if (result > 0 && !info_give(info, &came))
+        return (int)call_failed(-EFAULT);
+    return result;
+}
+
+EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+    return sigtimedwait(set, info, NULL);
+}
+
+EXPORT int sigwait(const sigset_t *restrict set, int *restrict number)
+{
+    bool known;
+    siginfo_t info;
+    int result;
+    if (!has_ours(set, &known) || signals_yield_as())
+        return REAL(sigwait)(set, number);
+    do
+        result = sigtimedwait(set, &info, NULL);
+    while (result < 0 && errno == EINTR);
+    if (result < 0)
+        return errno;
+    *number = info.si_signo;
+    return 0;
+}
+
+EXPORT int signalfd(int fd, const sigset_t *mask, int flags)
+{
+    bool known;
+    int result = REAL(signalfd)(fd, mask, flags), error = errno;
+    if (result >= 0 && has_ours(mask, &known) && !signals_yield_as())
+        signals_yield_begin();
+    errno = error;
+    return result;
+}
