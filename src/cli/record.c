@@ -399,7 +399,7 @@ int command_record(int argc, char **argv)
     if (!record_options_parse(&r.options, argc, argv, &e))
         return command_fail("record", &e);
     if (r.options.help) {
-        record_options_help(stdout);
+        record_options_help(&r.options, stdout);
         return 0;
     }
     record_signals_install(r.options.pid != 0);

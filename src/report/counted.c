@@ -124,7 +124,7 @@ static void write_latencies(FILE *out, const struct profile_counts *c, const str
     }
 }
 
-static void write_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
+void counted_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     uint64_t all = 0;
@@ -143,7 +143,7 @@ void counted_header(FILE *out, const struct view *v, const struct report_style *
     write_engine(out, v, style);
     write_work(out, v->profile->counts, v->profile->shadows, style);
     write_latencies(out, v->profile->counts, style);
-    write_stops(out, v->profile->counts, style);
+    counted_stops(out, v->profile->counts, style);
 }
 
 static void title(FILE *out, const struct report_style *style, const char *text)
@@ -186,7 +186,7 @@ static void write_block(FILE *out, const struct view *v, const struct report_sty
     snprintf(place, sizeof place, "+0x%llx", (unsigned long long)b->offset);
     text_name(out, symbols_image_name(v->symbols, b->image), 0);
     fprintf(out, "%s  ", place);
-    text_name(out, counted_function(v, b->process, b->image, b->offset), 0);
+    text_function(out, style, counted_function(v, b->process, b->image, b->offset), 0);
     fputc('\n', out);
 }
 
@@ -205,9 +205,9 @@ static void write_edge(FILE *out, const struct view *v, const struct report_styl
     snprintf(place, sizeof place, "+0x%llx  ", (unsigned long long)edge->to);
     text_name(out, symbols_image_name(v->symbols, edge->to_image), 0);
     fputs(place, out);
-    text_name(out, counted_function(v, edge->process, edge->from_image, edge->from), 0);
+    text_function(out, style, counted_function(v, edge->process, edge->from_image, edge->from), 0);
     fputs(" -> ", out);
-    text_name(out, counted_function(v, edge->process, edge->to_image, edge->to), 0);
+    text_function(out, style, counted_function(v, edge->process, edge->to_image, edge->to), 0);
     fputc('\n', out);
 }
 

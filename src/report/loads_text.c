@@ -22,12 +22,13 @@ static const char *function_of(const struct view *v, const struct load_place *at
                ? counted_function(v, at->process, at->image, at->offset) : "?";
 }
 
-static size_t write_place(FILE *out, const struct view *v, const struct load_place *at, size_t columns)
+static size_t write_place(FILE *out, const struct view *v, const struct report_style *style,
+                          const struct load_place *at, size_t columns)
 {
     char number[24];
     size_t used = (size_t)snprintf(number, sizeof number, "%" PRIx64 "  ", at->offset);
     fputs(number, out);
-    used += text_name(out, function_of(v, at), columns > used + 8 ? columns - used : 0);
+    used += text_function(out, style, function_of(v, at), columns > used + 8 ? columns - used : 0);
     return used;
 }
 
@@ -102,7 +103,7 @@ static void write_loads(FILE *out, const struct loads *l, const struct report_st
         fprintf(out, "%6.2f%%  %10s  %6.4f  %2u  ", all > 0 ? 100 * load->ticks / all : 0,
                 text_count(number, load->observed), load->p, load->kept);
         write_levels(out, l, load);
-        write_place(out, l->view, &load->at, 0);
+        write_place(out, l->view, style, &load->at, 0);
         fputs("  ", out);
         text_name(out, image_of(l->view, &load->at), 0);
         fputc('\n', out);
@@ -124,9 +125,9 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
         fprintf(out, "%10s  ", text_count(number, (uint64_t)(c->count + 0.5)));
         size_t used = text_name(out, values->kinds[c->kind].name, 0);
         fprintf(out, "%*s  ", used < 8 ? (int)(8 - used) : 0, "");
-        used = write_place(out, l->view, &c->store, PLACE_COLUMNS);
+        used = write_place(out, l->view, style, &c->store, PLACE_COLUMNS);
         fprintf(out, "%*s  ", used < PLACE_COLUMNS ? (int)(PLACE_COLUMNS - used) : 0, "");
-        write_place(out, l->view, &c->load, 0);
+        write_place(out, l->view, style, &c->load, 0);
         fputs("  ", out);
         text_name(out, image_of(l->view, &c->load), 0);
         fputc('\n', out);

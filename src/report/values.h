@@ -42,5 +42,7 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
 
 /* Where the values come from, and what was lost: a few lines. */
 void report_values_header(FILE *out, const struct profile_values *values);
+/* Of these what is wrong: nothing is written if nothing is. */
+void report_values_losses(FILE *out, const struct profile_values *values, const struct report_style *style);
 
 #endif

@@ -42,6 +42,31 @@ void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t off
     }
 }
 
+/* Begins a line; returns the name of the next one. */
+static const char *line(FILE *out, const char *name)
+{
+    fprintf(out, "%-10s", name);
+    return "";
+}
+
+/* name: of the first line's field. */
+static void losses(FILE *out, const struct profile_values *v, const char *name)
+{
+    char number[TEXT_NUMBER_SIZE];
+    if (v->lost)
+        name = line(out, name), fprintf(out, "%" PRIu64 " sequences were lost on their way to the module\n", v->lost);
+    if (v->refused)
+        name = line(out, name), fprintf(out, "%" PRIu64 " observations could not be kept\n", v->refused);
+    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
+        if (v->unobserved[i])
+            name = line(out, name), fprintf(out, "not observed: registers of %s instructions: %s\n",
+                                            text_count(number, v->unobserved[i]), profile_unobserved_sentence(i));
+    if (v->module_end != MODULE_ENDED)
+        name = line(out, name), fprintf(out, "%s%s\n", profile_module_end_sentence(v->module_end),
+                                        v->module_end == MODULE_CRASHED ? "; what it had counted is here" : "");
+    (void)name;
+}
+
 void report_values_header(FILE *out, const struct profile_values *v)
 {
     char sequences[TEXT_NUMBER_SIZE], tuples[TEXT_NUMBER_SIZE];
@@ -57,20 +82,16 @@ void report_values_header(FILE *out, const struct profile_values *v)
         fprintf(out, ", at one of %" PRIu64 " samples at most", v->every);
     fprintf(out, "; %" PRIu32 " hotlists%s%s\n", v->hotlist_count,
             v->summary == HOTLIST_TNV ? " (top-N-value tables)" : "", v->redacted ? ", redacted" : "");
-    if (v->lost)
-        fprintf(out, "%-10s%" PRIu64 " sequences were lost on their way to the module\n", "", v->lost);
-    if (v->refused)
-        fprintf(out, "%-10s%" PRIu64 " observations could not be kept\n", "", v->refused);
-    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
-        if (v->unobserved[i])
-            fprintf(out, "%-10snot observed: registers of %s instructions: %s\n", "", text_count(tuples, v->unobserved[i]),
-                    profile_unobserved_sentence(i));
-    if (v->module_end != MODULE_ENDED)
-        fprintf(out, "%-10s%s%s\n", "", profile_module_end_sentence(v->module_end),
-                v->module_end == MODULE_CRASHED ? "; what it had counted is here" : "");
+    losses(out, v, "");
     for (uint32_t i = 0; i < v->fact_count; i++) {
         fputs(i ? ", " : "          ", out);
         text_name(out, v->facts[i].name, 0);
         fprintf(out, " %" PRIu64 "%s", v->facts[i].value, i + 1 == v->fact_count ? "\n" : "");
     }
+}
+
+void report_values_losses(FILE *out, const struct profile_values *v, const struct report_style *style)
+{
+    (void)style;
+    losses(out, v, "values");
 }

@@ -311,6 +311,15 @@ bool view_is_of_calls(const struct view *v)
     return v->profile->counts && !strcmp(v->profile->counts->tool, "calls");
 }
 
+bool view_is_attributed(const struct view *v)
+{
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].self &&
+            (v->functions[i].image != PROFILE_IMAGE_PSEUDO || v->functions[i].start != KEY_UNATTRIBUTED))
+            return true;
+    return false;
+}
+
 bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e)
 {
     static const char *const names[] = { "allocated", "live", "peak" };

@@ -209,7 +209,7 @@ static char *text_of(const struct view *v, const struct report_style *style, boo
     assert_non_null(out);
     report_header(out, v, style);
     if (tree)
-        report_tree(out, v, &v->tree, "call path", style);
+        assert_true(report_tree(out, v, &v->tree, "call path", style, &e));
     else
         assert_true(report_flat(out, v, style, &e));
     report_threads(out, v, style);
