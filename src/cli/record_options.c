@@ -57,9 +57,9 @@ static const struct row {
      "observe the whole run, every instruction of it"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
                                     "exact; auto: shadows, or bursts where forks cost too much",
-     "where else: handler (default), burst, shadow, exact, auto"},
+     "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
     {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)",
-     "what is observed then: see below (default blocks)"},
+     "what is observed: see below (default stacks; of the others blocks)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
                           "LEAST..MOST: any number between them, anew for each", NULL},
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
@@ -120,25 +120,39 @@ static const char help_usage[] = "Usage: penumbra record [OPTIONS] [--] PROGRAM 
                                  "       penumbra record [OPTIONS] -p PID\n\n"
                                  "Runs PROGRAM and records in which calling contexts its time is spent.\n\n";
 
+enum { HELP_COLUMNS = 96, HELP_FROM = 8 };
+
+/* used: columns of the line. */
+static void help_word(FILE *to, unsigned *used, const char *word)
+{
+    bool first = *used < HELP_FROM;
+    if (*used + strlen(word) + 2 > HELP_COLUMNS) {
+        fprintf(to, ",\n%*s", HELP_FROM - 1, "");
+        *used = HELP_FROM - 1;
+        first = true;
+    }
+    *used += (unsigned)fprintf(to, "%s %s", first ? "" : ",", word);
+}
+
 static void help_brief(FILE *to)
 {
-    enum { COLUMNS = 96, FROM = 8 };
     fprintf(to, "%sOptions:\n", help_usage);
     for (unsigned i = 0; i < ROW_COUNT; i++)
         if (rows[i].brief)
             help_row(to, &rows[i], rows[i].brief);
-    fputs("\nEvents: ", to);
-    unsigned used = FROM;
+    fputs("\nEvents:", to);
+    unsigned used = HELP_FROM - 1;
     for (unsigned i = 0; events_row(i); i++) {
         const char *name = events_row(i)->name;
-        if (used + strlen(name) + 2 > COLUMNS)
-            used = (unsigned)fprintf(to, "\n%*s", FROM, "") - 1;
-        used += (unsigned)fprintf(to, "%s%s", name, events_row(i + 1) ? ", " : "\n");
+        help_word(to, &used, name);
     }
-    fputs("Tools:  ", to);
+    fputs("\nTools: ", to);
+    used = HELP_FROM - 1;
     for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
-        fprintf(to, "%s, ", profile_tool_name(i));
-    fputs("latency, conflicts\n", to);
+        help_word(to, &used, profile_tool_name(i));
+    help_word(to, &used, "latency");
+    help_word(to, &used, "conflicts");
+    fputc('\n', to);
 }
 
 static void help_full(FILE *to)

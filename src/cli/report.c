@@ -485,13 +485,13 @@ static void print_more(FILE *out, const struct view *v)
     char lacks[MORE_SIZE] = "";
     size_t used = 0;
     if (strcmp(p->trigger, "wall") != 0)
-        used += (size_t)snprintf(lacks, sizeof lacks, "where it waits: record -e wall; ");
+        used += (size_t)snprintf(lacks, sizeof lacks, "waiting (record -e wall), ");
     if (!p->values)
-        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "which values hardly change: --tool values; ");
+        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "values (record --tool values), ");
     if (!view_is_of_calls(v))
-        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "every call, exactly: --exact --tool calls; ");
+        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "every call (record --exact --tool calls), ");
     if (used > 2)
-        fprintf(out, "Not in it: %.*s\n", (int)used - 2, lacks);
+        fprintf(out, "What it lacks: %.*s\n", (int)used - 2, lacks);
 }
 
 static bool print_text(FILE *out, const struct view *v, const struct arguments *a, struct err *e)

@@ -337,20 +337,11 @@ static uint32_t write_lines(FILE *out, const struct report_style *style, struct 
     return count;
 }
 
-void header_notes(FILE *out, const struct view *v, const struct report_style *style)
+uint32_t header_notes(FILE *out, const struct view *v, const struct report_style *style)
 {
     struct lines l = { .count = 0 };
-    FILE *to = style->chosen && !style->verbose ? NULL : out;
-    uint32_t notes = write_lines(to, style, &l, "note", v->profile->notes);
-    uint32_t warnings = write_lines(to, style, &l, "warning", symbols_warnings(v->symbols));
-    if (to || !(notes + warnings))
-        return;
-    header_field(out, style, warnings ? "warning" : "note");
-    if (notes)
-        fprintf(out, "%u note%s%s", notes, notes == 1 ? "" : "s", warnings ? " and " : "");
-    if (warnings)
-        fprintf(out, "%u warning%s", warnings, warnings == 1 ? "" : "s");
-    fputs(" on this profile: --verbose shows them\n", out);
+    uint32_t notes = write_lines(out, style, &l, "note", v->profile->notes);
+    return notes + write_lines(out, style, &l, "warning", symbols_warnings(v->symbols));
 }
 
 static void write_all(FILE *out, const struct view *v, const struct report_style *style)

@@ -111,6 +111,9 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
         fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples), text_count(b, t->weight),
                 text_share(v->samples, t->weight));
+    uint32_t notes = style->chosen ? header_notes(NULL, v, style) : 0;
+    if (notes)
+        fprintf(out, "; %u note%s (--verbose)", notes, notes == 1 ? "" : "s");
     fputc('\n', out);
 }
 
@@ -184,5 +187,6 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
         fprintf(out, "%s were too many or too deep, and are part of their outer phases\n",
                 text_count(number, phases_refused(p)));
     }
-    header_notes(out, v, style);
+    if (!style->chosen)
+        header_notes(out, v, style);
 }

@@ -29,8 +29,8 @@ void header_sandboxes(FILE *out, const struct profile *p, const struct report_st
 void header_pauses(FILE *out, const struct profile *p, const struct profile_totals *t,
                    const struct report_style *style);
 void header_heap_missed(FILE *out, const struct profile *p);
-/* Notes and warnings, each once; where views were chosen, how many there are. */
-void header_notes(FILE *out, const struct view *v, const struct report_style *style);
+/* Notes and warnings, each once; out NULL: how many there are. */
+uint32_t header_notes(FILE *out, const struct view *v, const struct report_style *style);
 
 /* The second form. */
 void header_brief(FILE *out, const struct view *v, const struct report_style *style);

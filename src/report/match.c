@@ -38,8 +38,8 @@ static uint32_t match_all(const struct view *v, const char *pattern, enum match_
         case MATCH_REGEX: matches[i] = regexec(regex, name, 0, NULL, 0) == 0; break;
         case MATCH_TEXT: matches[i] = strstr(name, pattern) != NULL; break;
         }
-        /* A function whose paths were all refined away is not there. */
-        matches[i] = matches[i] && v->functions[i].total;
+        /* A function whose paths were all refined away is not there, and the root is none. */
+        matches[i] = matches[i] && v->functions[i].total && i != v->tree.nodes[0].function;
         count += matches[i];
     }
     return count;

@@ -29,6 +29,7 @@ struct printer {
     size_t rail_count, rail_capacity;
     bool derived;    /* the tree is not the view's own, and was not expanded beyond the limit of depth */
     bool cut;        /* by depth */
+    bool folded;     /* a recursion was shown as one line */
 };
 
 static bool is_shown(const struct printer *p, uint32_t node)
@@ -51,7 +52,7 @@ static void write_rails(const struct printer *p, bool branch, bool last)
     text_colour(p->out, p->style, TEXT_PLAIN);
 }
 
-static void write_node(const struct printer *p, uint32_t node, bool branch, bool last)
+static void write_node(struct printer *p, uint32_t node, bool branch, bool last)
 {
     const struct view_node *n = &p->tree->nodes[node];
     const struct view_function *f = &p->view->functions[n->function];
@@ -75,7 +76,9 @@ static void write_node(const struct printer *p, uint32_t node, bool branch, bool
     if (n->inlined)
         fputs(" (inlined)", p->out);
     if (n->levels > 1)
-        fprintf(p->out, " (recursion, %s levels deep)", text_count(number, n->levels));
+        fprintf(p->out, " (recursion, %s levels deep%s)", text_count(number, n->levels),
+                p->derived && n->levels >= p->style->depth ? " or more" : "");
+    p->folded |= n->levels > 1;
     calls_write(p->out, p->view, n);
     /* The image only where it changes. */
     uint32_t parent = n->parent == VIEW_NONE ? VIEW_NONE : p->tree->nodes[n->parent].function;
@@ -174,15 +177,6 @@ static void titles_write(FILE *out, const struct view *v, const struct report_st
     fputc('\n', out);
 }
 
-/* Whether a recursion is shown as one level. */
-static bool is_folded(const struct view_tree *t)
-{
-    for (uint32_t i = 1; i < t->count; i++)
-        if (t->nodes[i].levels > 1 && t->nodes[i].total)
-            return true;
-    return false;
-}
-
 bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
                  const struct report_style *style, struct err *e)
 {
@@ -202,7 +196,7 @@ bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
         fprintf(out, "branches below %.4g%% are not shown (--min)\n", style->min);
     if (p.cut)
         fprintf(out, "levels below %u are not shown (--depth)\n", style->depth);
-    if (is_folded(p.tree))
+    if (p.folded)
         fputs("recursion is shown once (--no-fold shows each level)\n", out);
     free(p.rails);
     free(folded.nodes);
