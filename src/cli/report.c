@@ -442,14 +442,14 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), report_threads(out, v, style);
     if (show & SHOW_PHASES)
         fputc('\n', out), report_phases(out, v, style);
-    if (show & SHOW_IMAGES)
+    if (ok && (show & SHOW_IMAGES))
         fputc('\n', out), ok = report_images(out, v, style, e);
+    if (ok && !views_chosen(a) && loads_were_asked_for(v))
+        ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_FLAT))
         fputc('\n', out), ok = report_flat(out, v, style, e);
     if (ok && !views_chosen(a) && v->profile->counts)
         ok = counted_tables(out, v, style, e);
-    if (ok && !views_chosen(a) && v->profile->values)
-        ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
     if (ok && (show & SHOW_PATHS))

@@ -154,7 +154,7 @@ static void write_engine_losses(FILE *out, const struct view *v, const struct re
     if (p->shadows && !p->shadows->started)
         shadowed_ends(out, v, style);
     if (p->values)
-        report_values_losses(out, p->values, style);
+        report_values_losses(out, p->values);
 }
 
 static uint64_t phases_refused(const struct profile *p)

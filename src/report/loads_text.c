@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "penumbra/module.h"
 #include "profile/values.h"
 #include "report/counted.h"
 #include "report/loads.h"
@@ -135,15 +136,39 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
     write_rest(out, l->conflict_count, rows, "pairs");
 }
 
+static bool has_role(const struct view *v, uint32_t role)
+{
+    const struct profile_values *values = v->profile->values;
+    for (uint32_t i = 0; values && i < values->kind_count; i++)
+        if (values->kinds[i].role == role)
+            return true;
+    return false;
+}
+
+bool loads_were_asked_for(const struct view *v)
+{
+    return has_role(v, PENUMBRA_ROLE_LATENCY) || has_role(v, PENUMBRA_ROLE_CONFLICT);
+}
+
 bool loads_tables(FILE *out, const struct view *v, const struct report_style *style, struct err *e)
 {
+    char windows[TEXT_NUMBER_SIZE], instructions[TEXT_NUMBER_SIZE];
     struct loads *l = loads_of(v, e);
     if (!l)
         return false;
+    const struct profile_values *values = v->profile->values;
+    text_count(windows, values->sequences);
+    text_count(instructions, values->tuples);
     if (l->load_count)
         write_loads(out, l, style);
+    else if (has_role(v, PENUMBRA_ROLE_LATENCY))
+        fprintf(out, "\nNo load was timed: of %s instructions in %s windows none is a load that can be (a longer run, a higher "
+                "-F, or --every 1 sees more)\n", instructions, windows);
     if (l->conflict_count)
         write_conflicts(out, l, style);
+    else if (has_role(v, PENUMBRA_ROLE_CONFLICT))
+        fprintf(out, "\nNo store was seen that a later load may conflict with, in %s windows of %s instructions in all (a longer "
+                "run, a higher -F, or --every 1 sees more)\n", windows, instructions);
     loads_free(l);
     return true;
 }

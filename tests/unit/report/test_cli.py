@@ -208,6 +208,14 @@ class Report(unittest.TestCase):
         self.assertNotIn("trigger", brief)
         self.assertEqual(self.run_report("-v"), self.run_report("--verbose"))
 
+    def test_two_samplings(self):
+        """None of them is perfect, and what is the same does not differ."""
+        text = subprocess.run([PENUMBRA, "compare", "penumbra.pnb", "penumbra.pnb"], cwd=self.directory.name, text=True,
+                              capture_output=True, check=True, timeout=1200).stdout
+        self.assertNotIn("perfect", text)
+        self.assertNotIn("distortion", text)
+        self.assertRegex(text, r"difference +0\.00%")
+
     def test_more_says_what_is_lacking(self):
         text = self.run_report()
         for lacks in ("record -e wall", "record --tool values", "record --exact --tool calls"):
