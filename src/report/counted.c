@@ -50,6 +50,15 @@ static void field(FILE *out, const struct report_style *style, const char *name)
     text_colour(out, style, TEXT_PLAIN);
 }
 
+void counted_unread(FILE *out, const struct profile_counts *c, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    if (!c->unread)
+        return;
+    field(out, style, "unread");
+    fprintf(out, "%s transfers went to code that cannot be read: it is in none\n", text_count(number, c->unread));
+}
+
 static void write_engine(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile_counts *c = v->profile->counts;
@@ -66,9 +75,7 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
     fputs(c->bursts ? ", counted within bursts\n" : "\n", out);
     if (c->from_edges)
         fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD, "");
-    if (c->unread)
-        fprintf(out, "%*s%s transfers went to code that cannot be read: it is in none\n", FIELD, "",
-                text_count(number, c->unread));
+    counted_unread(out, c, style);
     if (strcmp(c->carrier, "exact") != 0)
         return;
     field(out, style, "slowdown");

@@ -7,6 +7,7 @@
 #include "profile/coverage.h"
 #include "profile/phases.h"
 #include "report/counted.h"
+#include "report/loads.h"
 #include "report/shadowed.h"
 #include "report/text.h"
 #include "report/values.h"
@@ -45,7 +46,7 @@ static void write_engine(FILE *out, const struct profile *p)
     const struct profile_counts *c = p->counts;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     if (header_is_exact(p))
-        fputs("; the whole run", out);
+        fputs("; exact", out);
     if (p->shadows)
         fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, p->shadows->started),
                 p->shadows->started == 1 ? "" : "s", text_count(b, p->shadows->instructions));
@@ -151,6 +152,8 @@ static void write_engine_losses(FILE *out, const struct view *v, const struct re
         stopped = add_saturated(stopped, p->counts->stopped[i]);
     if (stopped && header_is_exact(p))
         counted_stops(out, p->counts, style);
+    if (p->counts)
+        counted_unread(out, p->counts, style);
     if (p->shadows && !p->shadows->started)
         shadowed_ends(out, v, style);
     if (p->values)
@@ -187,6 +190,9 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
         fprintf(out, "%s were too many or too deep, and are part of their outer phases\n",
                 text_count(number, phases_refused(p)));
     }
+    /* Those of load latencies are how they were measured; of other modules they may be all there is. */
+    if (p->values && !style->chosen && !loads_were_asked_for(v))
+        report_values_facts(out, p->values, "numbers");
     if (!style->chosen)
         header_notes(out, v, style);
 }

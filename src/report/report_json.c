@@ -207,7 +207,7 @@ static void write_cost(struct json *j, const struct view *v, uint64_t total, uin
     json_double(j, cost.low);
     json_double(j, cost.high);
     json_close(j, ']');
-    if (cost.all_high > 0) {
+    if (cost.all_high > 0 && !view_is_of_calls(v)) {
         json_key(j, "all_calls");
         json_open(j, '[');
         json_double(j, cost.all_low);

@@ -43,6 +43,8 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
 
 /* Where the values come from, and what was lost: a few lines. */
 void report_values_header(FILE *out, const struct profile_values *values);
+/* Of these the numbers that the module gave, in a line that begins with `name`, if there are any. */
+void report_values_facts(FILE *out, const struct profile_values *values, const char *name);
 /* Of these what is wrong: nothing is written if nothing is. */
 void report_values_losses(FILE *out, const struct profile_values *values);
 

@@ -105,8 +105,15 @@ void report_values_header(FILE *out, const struct profile_values *v)
             fprintf(out, "%-10snot observed: registers of %s instructions: %s\n", "",
                     text_count(tuples, v->unobserved[i]), profile_unobserved_sentence(i));
     losses(out, v, "");
+    report_values_facts(out, v, "");
+}
+
+void report_values_facts(FILE *out, const struct profile_values *v, const char *name)
+{
+    if (v->fact_count)
+        fprintf(out, "%-10s", name);
     for (uint32_t i = 0; i < v->fact_count; i++) {
-        fputs(i ? ", " : "          ", out);
+        fputs(i ? ", " : "", out);
         text_name(out, v->facts[i].name, 0);
         fprintf(out, " %" PRIu64 "%s", v->facts[i].value, i + 1 == v->fact_count ? "\n" : "");
     }
