@@ -335,6 +335,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .cpu_ns = r->options.pid ? 0 : r->child.cpu_ns,
                                    .left_behind = r->child.ended && !r->options.pid &&
                                                   descendants_run(&r->spool.spool),
+                                   .wait_all = r->options.wait_all,
                                    .quiet = r->options.quiet};
     if (record_finish(&result, &r->spool, &e)) {
         unlink(r->spool.path);

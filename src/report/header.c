@@ -137,6 +137,14 @@ void header_coverage(FILE *out, const struct profile *p, const struct profile_to
     if (c.lacking && c.beyond_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
                 text_duration(a, c.beyond_ns));
+    double dropped_ns = (double)t->dropped_all * (double)p->period;
+    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns - (double)t->drops[DROP_PAUSED] * (double)p->period;
+    if (c.lacking && dropped_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s are samples that were dropped\n", "", text_duration(a, dropped_ns));
+    if (c.lacking && rest_ns - dropped_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s %s\n", "", text_duration(a, rest_ns - dropped_ns), t->sandboxed
+                ? "were used by processes in a sandbox (seccomp, no_new_privs), where not all is sampled"
+                : "were used by threads that were sampled late, seldom or not at all: their trigger could not be set or came late");
 }
 
 static void write_reason(FILE *out, uint64_t count, const char *name, const char *sentence)

@@ -372,6 +372,31 @@ static void header_is_two_lines(void **state)
     close_all(&f);
 }
 
+/* Where the time went that samples do not cover is said, whatever the reason. */
+static void what_is_not_covered_is_explained(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 1000");
+    p->kernel_cpu_ns = p->threads[0].cpu_ns = 10000000000;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = header_of(f.view, &style);
+    contains(text, "covered   10.0% of 10.00 s");
+    contains(text, "9.00 s were used by threads that were sampled late");
+    free(text);
+    p->processes[0].sandboxed = true;
+    text = header_of(f.view, &style);
+    contains(text, "9.00 s were used by processes in a sandbox");
+    free(text);
+    p->threads[0].drops[DROP_LATE] = 9000;
+    text = header_of(f.view, &style);
+    contains(text, "9.00 s are samples that were dropped");
+    assert_null(strstr(text, "were used by"));
+    free(text);
+    close_all(&f);
+}
+
 /* Merged profiles bring the same note many times. Views that are chosen only count them. */
 static void notes_are_said_once(void **state)
 {
@@ -565,6 +590,7 @@ int main(void)
         cmocka_unit_test(text_cannot_drive_the_terminal),
         cmocka_unit_test(text_shows_losses),
         cmocka_unit_test(header_is_two_lines),
+        cmocka_unit_test(what_is_not_covered_is_explained),
         cmocka_unit_test(notes_are_said_once),
         cmocka_unit_test(long_names_are_shortened),
         cmocka_unit_test(recursion_is_folded),
