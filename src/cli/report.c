@@ -276,6 +276,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
+    a->view.by_thread = a->html && a->view.heap == VIEW_ALLOCATED;
     return true;
 }
 

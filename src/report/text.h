@@ -12,7 +12,7 @@
 enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
 
 #define TEXT_NUMBER_SIZE 32
-#define TEXT_FUNCTION_WIDE 80
+#define TEXT_FUNCTION_WIDE 56
 
 /* "1,234,567"; "12.3 ms". Returns out (TEXT_NUMBER_SIZE bytes). */
 const char *text_count(char *out, uint64_t value);

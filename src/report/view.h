@@ -59,8 +59,15 @@ struct view_options {
     uint32_t rank;       /* 0: all; else 1 + the rank of a parallel program: only its processes */
     bool no_inline;      /* inlined frames count for the function they are inlined into */
     bool lines;          /* one node per source line instead of per function */
+    bool by_thread;      /* keep what each thread has of a node's own samples */
     const char *const *through; /* call path refinements, each "REGEX,REGEX,..." */
     uint32_t through_count;
+};
+
+/* Of a node's own samples, those of one thread (index in profile.threads). */
+struct view_share {
+    uint32_t node, thread;
+    uint64_t self;
 };
 
 struct view {
@@ -74,6 +81,8 @@ struct view {
     double effective;       /* samples as independent ones: weight squared / squares of weights */
     bool of_blocks;         /* samples are instructions, counted by block */
     bool *threads_chosen;   /* by index in profile.threads */
+    struct view_share *shares; /* by node, then by thread; only with view_options.by_thread */
+    size_t share_count, share_capacity;
 };
 
 /* Fails with ERR_USAGE if a filter matches nothing or a regular expression is wrong. */
