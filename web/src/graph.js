@@ -68,7 +68,7 @@ export class Graph {
     this.hovered = null;
     this.#find();
     this.#resize();
-    if (!icicle) this.host.scrollTop = this.host.scrollHeight;
+    this.host.scrollTop = icicle ? 0 : this.host.scrollHeight;
     this.#paint();
   }
 
