@@ -78,7 +78,10 @@ static void divisions_have_what_they_delay(void **state)
 static void invariance_is_counted(void **state)
 {
     (void)state;
-    struct { struct hotlist list; struct hotlist_entry entries[3]; } h = { .list = { .observed = 19, .count = 1 } };
+    union {
+        struct hotlist list;
+        uint64_t room[(sizeof(struct hotlist) + sizeof(struct hotlist_entry)) / sizeof(uint64_t)];
+    } h = { .list = { .observed = 19, .count = 1 } };
     char text[32];
     h.list.entries[0].count = 19;
     value_invariance(text, sizeof text, &h.list);
