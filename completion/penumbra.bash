@@ -1,11 +1,16 @@
 # Bash completion for penumbra. Commands, options and events are those that the command's own help
 # names, so that this file stays true when they change.
 
+# All that a command's help says, where --help itself is a part of it.
+_penumbra_help() { # PENUMBRA [COMMAND]
+    if [ "${2:-}" = record ]; then "$@" --help-all; else "$@" --help; fi 2>/dev/null
+}
+
 # First words of the indented lines below "TITLE:".
 _penumbra_section() { # PENUMBRA TITLE [COMMAND]
     local penumbra=$1 title=$2
     shift 2
-    "$penumbra" "$@" --help 2>/dev/null |
+    _penumbra_help "$penumbra" "$@" |
         awk -v title="$title:" '$0 == title { on = 1; next }
                                 /^[^ ]/ || !NF { on = 0 }
                                 on && /^  [^ ]/ { print $1 }'
@@ -13,7 +18,7 @@ _penumbra_section() { # PENUMBRA TITLE [COMMAND]
 
 # One line an option: "-o --output FILE", where there is no letter "- --budget PERCENT".
 _penumbra_options() { # PENUMBRA COMMAND
-    "$1" "$2" --help 2>/dev/null |
+    _penumbra_help "$1" "$2" |
         sed -nE 's/^ +((-[A-Za-z]), )?(--[a-z-]+)([ =]\[?([A-Z]+)\S*)?( .*)?$/\2 \3 \5/p' |
         sed 's/^ /- /'
 }

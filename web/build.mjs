@@ -35,7 +35,7 @@ function installPackages() {
     execFileSync("npm", command, { cwd: work, stdio: ["ignore", "ignore", "pipe"] });
   } catch (error) {
     fail(
-      `installing d3-flame-graph and esbuild with 'npm ${command.join(" ")}' failed. It needs npm and, ` +
+      `installing esbuild with 'npm ${command.join(" ")}' failed. It needs npm and, ` +
         `the first time, its registry. Without them, build without HTML pages: ` +
         `meson configure BUILD -Dhtml=false\n${error.stderr ?? error.message}`,
     );
@@ -73,9 +73,7 @@ function bundle(esbuild) {
     target: "es2022",
     charset: "utf8",
     legalComments: "none",
-    // Not identifiers: d3-flame-graph knows a d3-hierarchy node by its constructor's name.
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     loader: { ".css": "empty" },
     metafile: true,
     outdir: work,

@@ -22,7 +22,8 @@ struct arguments {
 static const char usage[] =
     "Usage: penumbra compare [options] PERFECT SAMPLED\n"
     "How near the profile SAMPLED comes to the profile PERFECT, which is exact, or had many more\n"
-    "samples. docs/compare.md says how each number is computed.\n"
+    "samples; of two that are sampled, how much they differ. docs/compare.md says how each number is\n"
+    "computed.\n"
     "\n"
     "Options\n"
     "      --by KIND          what is compared: function, path (calling contexts), call, block, edge,\n"

@@ -341,6 +341,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .cpu_ns = r->options.pid ? 0 : r->child.cpu_ns,
                                    .left_behind = r->child.ended && !r->options.pid &&
                                                   descendants_run(&r->spool.spool),
+                                   .wait_all = r->options.wait_all,
                                    .quiet = r->options.quiet};
     if (record_finish(&result, &r->spool, &e)) {
         unlink(r->spool.path);
@@ -405,7 +406,7 @@ int command_record(int argc, char **argv)
     if (!record_options_parse(&r.options, argc, argv, &e))
         return command_fail("record", &e);
     if (r.options.help) {
-        record_options_help(stdout);
+        record_options_help(&r.options, stdout);
         return 0;
     }
     record_signals_install(r.options.pid != 0);

@@ -257,8 +257,8 @@ static void put_shadowless(struct buf *b, const struct profile *p, const char *b
 static void put_left_behind(struct buf *b, const struct record_result *r, const char *before)
 {
     if (r->left_behind)
-        buf_printf(b, "%sprocesses that the program has left behind go on, and are not recorded any more (--wait-all "
-                      "records them to their end)\n", before);
+        buf_printf(b, "%sprocesses that the program has left behind go on, and are not recorded any more%s\n", before,
+                   r->wait_all ? "" : " (--wait-all records them to their end)");
 }
 
 static bool had_triggers(const struct profile_shadows *s)

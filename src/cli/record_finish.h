@@ -20,6 +20,7 @@ struct record_result {
     uint64_t duration_ns;
     uint64_t cpu_ns;    /* as in struct record_child; 0: not known */
     bool left_behind;   /* the program has ended, and not all processes that it made */
+    bool wait_all;      /* they were to be waited for */
     bool quiet;
 };
 

@@ -15,101 +15,154 @@ enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
-       OPT_BARRIER, OPT_SEED };
+       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
     const char *name;     /* of the long form */
     const char *argument; /* NULL: takes none */
     const char *help;
+    const char *brief;    /* what --help says; NULL: only --help-all lists it */
 } rows[] = {
     {'o', "output", "FILE", "write the profile to FILE (default penumbra.pnb); DIR/: to a file of\n"
-                            "its own in DIR, named after the rank or the process"},
-    {'p', "pid", "PID", "attach to process PID instead, until it ends, --duration is over, or Ctrl-C"},
-    {'e', "event", "EVENT", "what to sample, see below (default cpu)"},
-    {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)"},
+                            "its own in DIR, named after the rank or the process",
+     "write the profile to FILE (default penumbra.pnb), or into DIR/"},
+    {'p', "pid", "PID", "attach to process PID instead, until it ends, --duration is over, or Ctrl-C",
+     "attach to process PID instead of starting a program"},
+    {'e', "event", "EVENT", "what to sample, see below (default cpu)",
+     "what to sample: see below (default cpu)"},
+    {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)",
+     "samples a second of a thread's time (default 997)"},
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
                               "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
-                              "the same"},
+                              "the same",
+     "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; of --carrier auto, and of shadow without --load, 1)"},
+                                 "bound; of --carrier auto, and of shadow without --load, 1)",
+     "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
-                                       "program go on"},
-    {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},
-    {OPT_NO_FOLLOW, "no-follow", NULL, "leave out forked children and exec'ed programs"},
-    {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant"},
-    {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)"},
+                                       "program go on",
+     "record the first TIME only (10, 500ms, 2m)"},
+    {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM",
+     "go on until every descendant has ended"},
+    {OPT_NO_FOLLOW, "no-follow", NULL, "leave out forked children and exec'ed programs",
+     "leave out forked children and exec'ed programs"},
+    {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant", NULL},
+    {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)", NULL},
     {OPT_MAX_CONTEXTS, "max-contexts", "N", "of --tool calls: fold new contexts into their parents where a thread's\n"
-                                            "tree has N nodes (default 1M, of 32 bytes)"},
-    {OPT_FOLD_RECURSION, "fold-recursion", NULL, "of --tool calls: a function that is active already is no new context"},
-    {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone"},
+                                            "tree has N nodes (default 1M, of 32 bytes)", NULL},
+    {OPT_FOLD_RECURSION, "fold-recursion", NULL, "of --tool calls: a function that is active already is no new context", NULL},
+    {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
-                                "FILE)"},
+                                "FILE)", NULL},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
-                               "as --carrier exact"},
+                               "as --carrier exact",
+     "observe the whole run, every instruction of it"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
-                                    "exact; auto: shadows, or bursts where forks cost too much"},
-    {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)"},
+                                    "exact; auto: shadows, or bursts where forks cost too much",
+     "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
+    {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)",
+     "what is observed: see below (default stacks; of the others blocks)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
-                          "LEAST..MOST: any number between them, anew for each"},
+                          "LEAST..MOST: any number between them, anew for each", NULL},
     {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
-                            "observing (default 2000): against the bias of interrupts"},
+                            "observing (default 2000): against the bias of interrupts", NULL},
     {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; within a budget\n"
                                       "100M, of --tool values 1M, and then some of what comes,\n"
-                                      "until another one is due)"},
+                                      "until another one is due)", NULL},
     {OPT_LOAD, "load", "L", "shadows that are active on average, whatever they cost but\n"
-                             "for --budget (default 1, as far as a budget of 1% allows)"},
+                             "for --budget (default 1, as far as a budget of 1% allows)", NULL},
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
-                                                  "shared memory, instead of ending there"},
-    {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)"},
+                                                  "shared memory, instead of ending there", NULL},
+    {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)", NULL},
     {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from or waits for\n"
-                                       "pipes, sockets and the like: what it gets is kept for them"},
+                                       "pipes, sockets and the like: what it gets is kept for them", NULL},
     {OPT_THREADS, "threads", "WHICH", "whether a shadow has the interrupted thread alone (one) or all\n"
                                       "of the program, in turns (all); default auto: all within a\n"
-                                      "budget, where several run, or where one waited for another"},
+                                      "budget, where several run, or where one waited for another", NULL},
     {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all and auto: how long to wait for all threads\n"
-                                             "to stop before a shadow is made (default 20ms)"},
+                                             "to stop before a shadow is made (default 20ms)", NULL},
     {OPT_SEED, "seed", "N", "of --threads all and auto: what the order of turns is drawn from\n"
-                            "(default 0)"},
+                            "(default 0)", NULL},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
-                                       "report's slowdown"},
+                                       "report's slowdown", NULL},
     {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
                                       "(penumbra/module.h); --tool values, latency and conflicts are\n"
-                                      "built in"},
+                                      "built in", NULL},
     {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module\n"
-                             "says, and fewer where that would cost more than 0.7% of CPU time)"},
-    {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in"},
+                             "says, and fewer where that would cost more than 0.7% of CPU time)", NULL},
+    {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in", NULL},
     {OPT_SUMMARY, "summary", "HOW", "keep the most frequent values by concise sampling (default) or in\n"
-                                    "top-N-value tables (tnv)"},
+                                    "top-N-value tables (tnv)", NULL},
     {OPT_REDACT, "redact", NULL, "keep of values only whether they repeat, of addresses only where in an\n"
-                                 "image, or in which kind of memory, they are"},
-    {'q', "quiet", NULL, "no live line, no summary; errors only"},
-    {'h', "help", NULL, "this text"},
+                                 "image, or in which kind of memory, they are", NULL},
+    {'q', "quiet", NULL, "no live line, no summary; errors only",
+     "errors only"},
+    {'h', "help", NULL, "the most important of these", "this text"},
+    {OPT_HELP_ALL, "help-all", NULL, "this text", "all options, and what each event and tool is"},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
-void record_options_help(FILE *to)
+static void help_row(FILE *to, const struct row *row, const char *text)
 {
-    fprintf(to, "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
-                "       penumbra record [OPTIONS] -p PID\n\n"
-                "Runs PROGRAM and records in which calling contexts its time is spent.\n\n"
-                "Options:\n");
-    for (unsigned i = 0; i < ROW_COUNT; i++) {
-        char left[40];
-        if (rows[i].value < 256)
-            snprintf(left, sizeof left, "-%c, --%s %s", rows[i].value, rows[i].name,
-                     rows[i].argument ? rows[i].argument : "");
+    char left[40];
+    if (row->value < 256)
+        snprintf(left, sizeof left, "-%c, --%s %s", row->value, row->name, row->argument ? row->argument : "");
+    else
+        snprintf(left, sizeof left, "    --%s %s", row->name, row->argument ? row->argument : "");
+    fprintf(to, "  %-24s ", left);
+    for (const char *p = text; *p; p++)
+        if (*p == '\n')
+            fprintf(to, "\n%27s", "");
         else
-            snprintf(left, sizeof left, "    --%s %s", rows[i].name,
-                     rows[i].argument ? rows[i].argument : "");
-        fprintf(to, "  %-24s ", left);
-        for (const char *p = rows[i].help; *p; p++)
-            if (*p == '\n')
-                fprintf(to, "\n%27s", "");
-            else
-                fputc(*p, to);
-        fputc('\n', to);
+            fputc(*p, to);
+    fputc('\n', to);
+}
+
+static const char help_usage[] = "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+                                 "       penumbra record [OPTIONS] -p PID\n\n"
+                                 "Runs PROGRAM and records in which calling contexts its time is spent.\n\n";
+
+enum { HELP_COLUMNS = 96, HELP_FROM = 8 };
+
+/* used: columns of the line. */
+static void help_word(FILE *to, unsigned *used, const char *word)
+{
+    bool first = *used < HELP_FROM;
+    if (*used + strlen(word) + 2 > HELP_COLUMNS) {
+        fprintf(to, ",\n%*s", HELP_FROM - 1, "");
+        *used = HELP_FROM - 1;
+        first = true;
     }
+    *used += (unsigned)fprintf(to, "%s %s", first ? "" : ",", word);
+}
+
+static void help_brief(FILE *to)
+{
+    fprintf(to, "%sOptions:\n", help_usage);
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        if (rows[i].brief)
+            help_row(to, &rows[i], rows[i].brief);
+    fputs("\nEvents:", to);
+    unsigned used = HELP_FROM - 1;
+    for (unsigned i = 0; events_row(i); i++) {
+        const char *name = events_row(i)->name;
+        help_word(to, &used, name);
+    }
+    fputs("\nTools: ", to);
+    used = HELP_FROM - 1;
+    for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
+        help_word(to, &used, profile_tool_name(i));
+    help_word(to, &used, "latency");
+    help_word(to, &used, "conflicts");
+    fputc('\n', to);
+}
+
+static void help_full(FILE *to)
+{
+    fprintf(to, "%sOptions:\n", help_usage);
+    for (unsigned i = 0; i < ROW_COUNT; i++)
+        help_row(to, &rows[i], rows[i].help);
     fprintf(to, "\nEvents:\n");
     for (unsigned i = 0; events_row(i); i++) {
         const struct event *event = events_row(i);
@@ -127,6 +180,14 @@ void record_options_help(FILE *to)
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
             "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");
+}
+
+void record_options_help(const struct record_options *o, FILE *to)
+{
+    if (o->help_all)
+        help_full(to);
+    else
+        help_brief(to);
 }
 
 static bool unknown_option(const char *typed, struct err *e)
@@ -245,6 +306,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_SPOOL: o->spool_dir = optarg; return true;
     case 'q': o->quiet = true; return true;
     case 'h': o->help = true; return true;
+    case OPT_HELP_ALL: o->help = o->help_all = true; return true;
     default: return take_number(o, option, optarg, e);
     }
 }

@@ -33,7 +33,7 @@ struct record_options {
     bool trampoline;
     bool wait_all;
     bool quiet;
-    bool help;
+    bool help, help_all;
     const char *spool_dir; /* NULL: chosen */
     int pid;               /* of the process to attach to; 0: program is started */
     char **program;        /* with its arguments, NULL-terminated */
@@ -41,7 +41,8 @@ struct record_options {
 
 /* Parses argv (argv[0] is the command's name). False: *e says what is wrong with which argument. */
 bool record_options_parse(struct record_options *o, int argc, char **argv, struct err *e);
-void record_options_help(FILE *to);
+/* The options that help is asked for in o, on a screen or all of them. */
+void record_options_help(const struct record_options *o, FILE *to);
 /* The family of interposed functions that the recording needs (runtime/trigger/sync.h); NULL: none. */
 const char *record_options_family(const struct record_options *o);
 

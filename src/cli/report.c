@@ -44,6 +44,7 @@ enum view_flag {
     SHOW_SEMI_INVARIANT = 1024,
     SHOW_STREAMS = 2048,
 };
+enum { MORE_SIZE = 512 };
 
 struct arguments {
     const char *input;
@@ -57,7 +58,7 @@ struct arguments {
     unsigned show;
     double min; /* negative: not given */
     int64_t limit, depth; /* negative: not given */
-    bool json, json_flat, ci, ascii, help;
+    bool json, json_flat, ci, ascii, help, verbose, no_fold, full_names;
 };
 
 static const char usage[] =
@@ -95,7 +96,10 @@ static const char usage[] =
     "      --min PERCENT      leave out what has less (default 0.5; --semi-invariant 0.05; --json 0)\n"
     "      --limit N          rows of a table (default 50; 0 is no limit; --json no limit)\n"
     "      --depth N          levels of a tree (default 128; --json no limit)\n"
+    "      --no-fold          in trees every level of a recursion, which is one line otherwise\n"
+    "      --full-names       long C++ names with all template arguments and parameters\n"
     "      --ci               95% confidence intervals beside the percentages\n"
+    "  -v, --verbose          how it was recorded, what was lost and what it cost, in full\n"
     "Output\n"
     "      --json             as JSON (docs/json.md); --json=flat: the tree as an array of nodes\n"
     "      --html FILE        one self-contained page with an interactive flame graph\n"
@@ -111,7 +115,7 @@ enum option_value {
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
-    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT,
+    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD, OPTION_FULL_NAMES,
 };
 
 static const struct option options[] = {
@@ -142,6 +146,9 @@ static const struct option options[] = {
     { "limit", required_argument, NULL, OPTION_LIMIT },
     { "depth", required_argument, NULL, OPTION_DEPTH },
     { "ci", no_argument, NULL, OPTION_CI },
+    { "no-fold", no_argument, NULL, OPTION_NO_FOLD },
+    { "full-names", no_argument, NULL, OPTION_FULL_NAMES },
+    { "verbose", no_argument, NULL, 'v' },
     { "json", optional_argument, NULL, OPTION_JSON },
     { "html", required_argument, NULL, OPTION_HTML },
     { "output", required_argument, NULL, 'o' },
@@ -191,6 +198,9 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_QUICK: a->symbols.detail = SYMBOLS_QUICK; return true;
     case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; return true;
     case OPTION_ASCII: a->ascii = true; return true;
+    case OPTION_NO_FOLD: a->no_fold = true; return true;
+    case OPTION_FULL_NAMES: a->full_names = true; return true;
+    case 'v': a->verbose = true; return true;
     case 'h': a->help = true; return true;
     default: return false;
     }
@@ -238,7 +248,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
 {
     optind = 1;
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, ":o:hv", options, NULL)) != -1;) {
         if (option == ':')
             return err_set(e, ERR_USAGE, "%s needs a value; see penumbra report --help",
                            argv[optind - 1]);
@@ -266,7 +276,13 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
+    a->view.by_thread = a->html && a->view.heap == VIEW_ALLOCATED;
     return true;
+}
+
+static bool views_chosen(const struct arguments *a)
+{
+    return a->show || a->callers || a->callees;
 }
 
 static struct report_style style_make(const struct arguments *a, FILE *out)
@@ -274,6 +290,10 @@ static struct report_style style_make(const struct arguments *a, FILE *out)
     struct report_style style = style_of_stream(out, a->ascii);
     style.ci = a->ci;
     style.lines = a->view.lines;
+    style.verbose = a->verbose;
+    style.chosen = views_chosen(a);
+    style.no_fold = a->no_fold;
+    style.full_names = a->full_names;
     style.min = a->min < 0 ? 0.5 : a->min;
     style.limit = a->limit < 0 ? FLAT_LIMIT : (uint32_t)a->limit;
     style.depth = a->depth < 0 ? TREE_DEPTH : (uint32_t)a->depth;
@@ -305,6 +325,38 @@ static bool check_function(const struct view *v, const char *pattern, struct err
     return enough && (count || fail_unknown_function(v, pattern, e));
 }
 
+static bool has_ranks(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->process_count; i++)
+        if (p->processes[i].rank)
+            return true;
+    return false;
+}
+
+/* What was not recorded cannot be shown; the views that are there by default say so themselves. */
+static bool check_views(const struct view *v, const struct arguments *a, struct err *e)
+{
+    const struct profile_counts *c = v->profile->counts;
+    const char *what = (a->show & SHOW_PATHS) && !(c && c->paths)       ? "paths"
+                       : (a->show & SHOW_STREAMS) && !(c && c->streams) ? "streams"
+                                                                        : NULL;
+    if (what)
+        return err_set(e, ERR_USAGE, "this profile has no %s; record --exact --tool %s, or --carrier burst --tool %s, "
+                       "observes them", what, what, what);
+    if ((a->show & SHOW_CALLS) && !calls_known(v))
+        return err_set(e, ERR_USAGE, "no calls were counted in this profile: none of those that samples met has returned, "
+                       "or they cannot be counted there (the notes of --verbose, docs/trampoline.md); "
+                       "record --exact --tool calls counts all");
+    if ((a->show & SHOW_SEMI_INVARIANT) && !v->profile->values)
+        return err_set(e, ERR_USAGE, "this profile has no values; record some with --tool values");
+    if ((a->show & SHOW_IMBALANCE) && !has_ranks(v->profile))
+        return err_set(e, ERR_USAGE, "no process of this profile has a rank: it is not of a parallel program, or was recorded "
+                       "otherwise than by mpirun ... penumbra record");
+    if ((a->show & SHOW_PHASES) && !v->profile->phase_count)
+        return err_set(e, ERR_USAGE, "the program named no phases (penumbra_phase_begin, penumbra/penumbra.h)");
+    return true;
+}
+
 static struct expand_limits limits_make(const struct view *v, const struct report_style *style)
 {
     double min = (double)v->samples * style->min / 100;
@@ -324,10 +376,10 @@ static bool print_around(FILE *out, const struct view *v, const struct report_st
     free(chosen);
     if (!ok)
         return false;
-    report_tree(out, v, &tree, callers ? "function, and below it its callers"
-                                       : "function, and below it what it called", style);
+    ok = report_tree(out, v, &tree, callers ? "function, and below it its callers"
+                                            : "function, and below it what it called", style, e);
     free(tree.nodes);
-    return true;
+    return ok;
 }
 
 static bool print_bottom_up(FILE *out, const struct view *v, const struct report_style *style,
@@ -336,9 +388,9 @@ static bool print_bottom_up(FILE *out, const struct view *v, const struct report
     struct view_tree tree;
     if (!expand_bottom_up(v, limits_make(v, style), &tree, e))
         return false;
-    report_tree(out, v, &tree, "function, and below it its callers", style);
+    bool ok = report_tree(out, v, &tree, "function, and below it its callers", style, e);
     free(tree.nodes);
-    return true;
+    return ok;
 }
 
 static bool print_imbalance(FILE *out, const struct view *v, const struct arguments *a,
@@ -372,16 +424,17 @@ static bool print_semi_invariant(FILE *out, const struct view *v, const struct a
 static unsigned default_views(const struct view *v)
 {
     const struct profile_counts *c = v->profile->counts;
-    return (v->samples || !c ? SHOW_FLAT : 0) | (c && c->paths ? SHOW_PATHS : 0) |
+    bool flat = view_is_attributed(v) || !c;
+    return (flat ? SHOW_FLAT : 0) | (c && c->paths ? SHOW_PATHS : 0) |
            (c && c->streams ? SHOW_STREAMS : 0) |
-           (v->profile->values && !v->samples ? SHOW_SEMI_INVARIANT : 0);
+           (v->profile->values && !flat ? SHOW_SEMI_INVARIANT : 0);
 }
 
 static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
                         const struct report_style *style, struct err *e)
 {
     unsigned show = a->show;
-    if (!show && !a->callers && !a->callees)
+    if (!views_chosen(a))
         show = default_views(v);
     bool ok = true;
     if (show & SHOW_PROCESSES)
@@ -390,14 +443,14 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), report_threads(out, v, style);
     if (show & SHOW_PHASES)
         fputc('\n', out), report_phases(out, v, style);
-    if (show & SHOW_IMAGES)
+    if (ok && (show & SHOW_IMAGES))
         fputc('\n', out), ok = report_images(out, v, style, e);
+    if (ok && !views_chosen(a) && loads_were_asked_for(v))
+        ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_FLAT))
         fputc('\n', out), ok = report_flat(out, v, style, e);
-    if (ok && !a->show && !a->callers && !a->callees && v->profile->counts)
+    if (ok && !views_chosen(a) && v->profile->counts)
         ok = counted_tables(out, v, style, e);
-    if (ok && !a->show && !a->callers && !a->callees && v->profile->values)
-        ok = loads_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
     if (ok && (show & SHOW_PATHS))
@@ -408,8 +461,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
     if (ok && (show & SHOW_SEMI_INVARIANT))
         fputc('\n', out), ok = print_semi_invariant(out, v, a, style, e);
-    if (show & SHOW_TREE)
-        fputc('\n', out), report_tree(out, v, &v->tree, "call path", style);
+    if (ok && (show & SHOW_TREE))
+        fputc('\n', out), ok = report_tree(out, v, &v->tree, "call path", style, e);
     if (ok && (show & SHOW_BOTTOM_UP))
         fputc('\n', out), ok = print_bottom_up(out, v, style, e);
     if (ok && a->callers)
@@ -419,15 +472,37 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
     return ok;
 }
 
+/* The views that this profile has, and the recordings that would say what it lacks. */
+static void print_more(FILE *out, const struct view *v)
+{
+    const struct profile *p = v->profile;
+    bool contexts = !v->of_blocks && v->samples;
+    fprintf(out, "\nMore: %s%s%s%s%s%s%s--by-image, --lines, --html FILE, --verbose\n",
+            p->values ? "--semi-invariant, annotate, " : p->counts && p->counts->block_count ? "annotate, " : "",
+            contexts ? "--tree, --bottom-up, --callers FUNC, " : "",
+            calls_known(v) ? "--calls, " : "", p->thread_count > 1 ? "--by-thread, " : "",
+            p->process_count > 1 ? "--by-process, " : "", p->phase_count ? "--by-phase, " : "",
+            has_ranks(p) ? "--imbalance, " : "");
+    char lacks[MORE_SIZE] = "";
+    size_t used = 0;
+    if (strcmp(p->trigger, "wall") != 0)
+        used += (size_t)snprintf(lacks, sizeof lacks, "waiting (record -e wall), ");
+    if (!p->values)
+        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "values (record --tool values), ");
+    if (!view_is_of_calls(v))
+        used += (size_t)snprintf(lacks + used, sizeof lacks - used, "every call (record --exact --tool calls), ");
+    if (used > 2)
+        fprintf(out, "What it lacks: %.*s\n", (int)used - 2, lacks);
+}
+
 static bool print_text(FILE *out, const struct view *v, const struct arguments *a, struct err *e)
 {
     struct report_style style = style_make(a, out);
     report_header(out, v, &style);
     if (!print_views(out, v, a, &style, e))
         return false;
-    if (!a->show && !a->callers && !a->callees)
-        fprintf(out, "\nMore: %s--tree, --calls, --bottom-up, --callers FUNC, --by-thread, --by-image, "
-                "--lines, --html FILE\n", v->profile->values ? "--semi-invariant, annotate, " : "");
+    if (!views_chosen(a))
+        print_more(out, v);
     return true;
 }
 
@@ -493,7 +568,7 @@ static bool print_versus(FILE *out, const struct view *v, const struct view *ver
 static bool print(const struct view *v, const struct view *versus, const struct arguments *a,
                   struct err *e)
 {
-    if (!check_function(v, a->callers, e) || !check_function(v, a->callees, e))
+    if (!check_views(v, a, e) || !check_function(v, a->callers, e) || !check_function(v, a->callees, e))
         return false;
     const char *path = a->html ? a->html : a->output;
     if (path && !strcmp(path, "-"))

@@ -6,6 +6,7 @@
 
 #include "export/intern.h"
 #include "export/stack.h"
+#include "export/text.h"
 
 /* A calling context tree becomes a call graph here: costs by (function, line), and calls by (function,
  * line, callee) with the inclusive cost of the callee.
@@ -327,5 +328,6 @@ bool export_callgrind(const struct profile *p, const struct symbols *s,
     intern_fini(&w.costs);
     intern_fini(&w.calls);
     buf_free(&w.stack);
-    return ok || err_set(e, ERR_INTERNAL, "writing the callgrind profile: out of memory");
+    text_clean_buffer(out);
+    return (ok && buf_ok(out)) || err_set(e, ERR_INTERNAL, "writing the callgrind profile: out of memory");
 }

@@ -6,6 +6,7 @@
 
 #include "export/intern.h"
 #include "export/stack.h"
+#include "export/text.h"
 
 /* A frame's name where ';' separates frames and a line is one stack. */
 static void put_name(struct buf *line, const char *name)
@@ -86,6 +87,7 @@ bool export_folded(const struct profile *p, const struct symbols *s,
         buf_printf(out, " %" PRIu64 "\n", lines.entries[i].sum[0]);
     }
     intern_fini(&lines);
+    text_clean_buffer(out);
     if (!ok || !buf_ok(out))
         return err_set(e, ERR_INTERNAL, "folding the stacks: out of memory");
     return true;

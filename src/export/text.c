@@ -35,6 +35,15 @@ static size_t utf8_length(const uint8_t *s)
     return more + 1;
 }
 
+void text_clean_buffer(struct buf *text)
+{
+    buf_put_u8(text, 0);
+    if (!buf_ok(text))
+        return;
+    text_clean_utf8((char *)text->data);
+    text->size--;
+}
+
 void text_clean_utf8(char *string)
 {
     for (uint8_t *s = (uint8_t *)string; *s;) {

@@ -351,6 +351,8 @@ static bool add_results(struct reader *q, const struct spool_thing *t, const str
     unsigned lane = what >> RESULT_LANE_SHIFT & RESULT_LANE_MASK, bytes = lane ? 1u << (lane - 1) : sizeof(uint64_t);
     union result_list one;
     bool ok = true;
+    if (what & (RESULT_DIVISOR | RESULT_COUNT))
+        return add_result(q, t, what & RESULT_DIVISOR ? RESULTS_DIVISOR : RESULTS_COUNT, list);
     if (what & RESULT_SECOND)
         kind = RESULTS_SECOND;
     if (!(what & RESULT_REST))

@@ -163,10 +163,14 @@ struct profile_values *spool_values_of_results(void)
 {
     static const struct {
         const char *name;
-        uint32_t format;
+        uint32_t format, role;
     } kinds[RESULTS_KINDS] = {
-        [RESULTS_PLAIN] = {"result", PENUMBRA_SHOW_GUESS}, [RESULTS_FLOAT] = {"result float", PENUMBRA_SHOW_FLOAT},
-        [RESULTS_DOUBLE] = {"result double", PENUMBRA_SHOW_DOUBLE}, [RESULTS_SECOND] = {"second result", PENUMBRA_SHOW_GUESS},
+        [RESULTS_PLAIN] = {"result", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_RESULT},
+        [RESULTS_FLOAT] = {"result float", PENUMBRA_SHOW_FLOAT, PENUMBRA_ROLE_RESULT},
+        [RESULTS_DOUBLE] = {"result double", PENUMBRA_SHOW_DOUBLE, PENUMBRA_ROLE_RESULT},
+        [RESULTS_SECOND] = {"second result", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_RESULT},
+        [RESULTS_DIVISOR] = {"divisor", PENUMBRA_SHOW_GUESS, PENUMBRA_ROLE_DIVISOR},
+        [RESULTS_COUNT] = {"shift count", PENUMBRA_SHOW_DECIMAL, PENUMBRA_ROLE_SHIFT},
     };
     struct profile_values *values = profile_values_new("");
     for (unsigned i = 0; values && i < RESULTS_KINDS; i++) {
@@ -176,7 +180,7 @@ struct profile_values *spool_values_of_results(void)
             return NULL;
         }
         kind->format = kinds[i].format;
-        kind->role = PENUMBRA_ROLE_RESULT;
+        kind->role = kinds[i].role;
     }
     return values;
 }

@@ -100,7 +100,8 @@ bool spool_values_add(struct spool_view *v, struct profile_values *to, const str
 
 /* What the tool `results` has found, no hotlist yet: no module made it. Its kinds have the names that they have with
  * the tool `values`. NULL without memory. */
-enum { RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_SECOND, RESULTS_KINDS };
+enum { RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_SECOND, RESULTS_DIVISOR, RESULTS_COUNT,
+       RESULTS_KINDS };
 struct profile_values *spool_values_of_results(void);
 
 /* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists of images

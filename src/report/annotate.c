@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "report/annotate_inlined.h"
 #include "report/sources.h"
 #include "symbols/code.h"
 #include "x86/format.h"
@@ -141,7 +142,7 @@ static bool find_function(const struct view *v, const char *pattern,
         list_chosen(v, chosen, out->others, sizeof out->others);
     else if (count > 1)
         fail_ambiguous(v, chosen, pattern, count, e);
-    else if (!count)
+    else if (!count && !annotate_find_inlined(v->profile, pattern, options, e))
         err_set(e, ERR_USAGE, "no function with counts in this profile is named or matches \"%s\"; "
                 "penumbra report --no-inline --min 0 --limit 0 lists them all, and a place can be "
                 "given as image+0xoffset", pattern);

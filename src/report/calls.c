@@ -1,10 +1,44 @@
 #include "report/calls.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/ci.h"
 #include "report/text.h"
+
+enum { ALL_COLUMNS = 18 };
+
+/* Samples per activation that was met, if lengths are memoryless with a mean of m periods: grows with m, from 1. */
+static double cost_of_mean(double m)
+{
+    return 1 / (1 - m * (exp(-0.5 / m) - exp(-1.5 / m)));
+}
+
+/* How many activations one that was met stands for, at this cost of one. */
+static double stands_for(double cost)
+{
+    double low = 1e-3, high = cost;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (cost_of_mean(middle) < cost)
+            low = middle;
+        else
+            high = middle;
+    }
+    return cost / low;
+}
+
+/* Below the least the chance of sampling alone could make it so. */
+static void calls_estimate(struct calls_cost *cost, double calls)
+{
+    enum { LARGE = 1000 }; /* then all are met, as far as numbers of this precision tell */
+    const double least = 1.2;
+    if (cost->samples < CALLS_CHEAP || cost->low < least)
+        return;
+    cost->all_low = calls;
+    cost->all_high = cost->low > LARGE ? calls : floor(calls * stands_for(cost->low) + 0.5);
+}
 
 struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls)
 {
@@ -15,11 +49,13 @@ struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t call
     cost.samples = (double)total / n;
     if (view_is_of_calls(v)) {
         cost.low = cost.high = cost.samples;
+        cost.all_low = cost.all_high = n;
         return cost;
     }
     struct interval share = ci_wilson((double)total / samples, v->effective);
     cost.low = share.low * samples / n;
     cost.high = share.high * samples / n;
+    calls_estimate(&cost, n);
     return cost;
 }
 
@@ -62,6 +98,34 @@ const char *calls_cost_text(char *out, const struct view *v, double samples)
     return out;
 }
 
+void calls_write(FILE *out, const struct view *v, const struct view_node *n)
+{
+    struct calls_cost cost = calls_cost(v, n->total, n->calls);
+    char seen[TEXT_NUMBER_SIZE], most[TEXT_NUMBER_SIZE], each[TEXT_NUMBER_SIZE];
+    if (!cost.known)
+        return;
+    text_count(seen, n->calls);
+    calls_cost_text(each, v, cost.samples);
+    if (cost.all_high == 0)
+        fprintf(out, " (%s seen to return, each %s)", seen, each);
+    else if (cost.all_high > cost.all_low)
+        fprintf(out, " (%s to %s calls, each %s)", seen, text_count(most, (uint64_t)cost.all_high), each);
+    else
+        fprintf(out, " (%s call%s, each %s)", seen, n->calls == 1 ? "" : "s", each);
+}
+
+/* How many there were in all: "204 to 215", "2", or "" where it is not known. */
+static void all_text(char *out, size_t size, const struct calls_cost *cost)
+{
+    char low[TEXT_NUMBER_SIZE], high[TEXT_NUMBER_SIZE];
+    out[0] = 0;
+    if (cost->all_high > cost->all_low)
+        snprintf(out, size, "%s to %s", text_count(low, (uint64_t)cost->all_low),
+                 text_count(high, (uint64_t)cost->all_high));
+    else if (cost->all_high > 0)
+        snprintf(out, size, "%s", text_count(low, (uint64_t)cost->all_low));
+}
+
 /* A time, or a number of samples or calls. */
 static int each_columns(const struct view *v)
 {
@@ -73,10 +137,13 @@ static void row_write(FILE *out, const struct view *v, const struct report_style
 {
     struct calls_cost cost = calls_cost(v, f->total, f->calls);
     char calls[TEXT_NUMBER_SIZE], mean[TEXT_NUMBER_SIZE], low[TEXT_NUMBER_SIZE],
-        high[TEXT_NUMBER_SIZE];
+        high[TEXT_NUMBER_SIZE], all[2 * TEXT_NUMBER_SIZE + 4];
     text_percent(out, v, style, f->total, v->samples);
-    fprintf(out, "  %12s  %*s  ", text_count(calls, f->calls), each_columns(v),
-            calls_cost_text(mean, v, cost.samples));
+    fprintf(out, "  %12s  ", text_count(calls, f->calls));
+    all_text(all, sizeof all, &cost);
+    if (!view_is_of_calls(v))
+        fprintf(out, "%*s  ", ALL_COLUMNS, all);
+    fprintf(out, "%*s  ", each_columns(v), calls_cost_text(mean, v, cost.samples));
     if (view_is_of_calls(v))
         ; /* no interval: nothing is left to chance */
     else if (cost.samples < CALLS_CHEAP)
@@ -84,7 +151,7 @@ static void row_write(FILE *out, const struct view *v, const struct report_style
     else
         fprintf(out, "%10s .. %-10s  ", calls_cost_text(low, v, cost.low),
                 calls_cost_text(high, v, cost.high));
-    text_name(out, f->name, style->width ? 48 : 0);
+    text_function(out, style, f->name, style->width ? 48 : 0);
     text_colour(out, style, TEXT_DIM);
     fputs("  ", out);
     text_name(out, f->image_name, 0);
@@ -109,7 +176,10 @@ static void titles_write(FILE *out, const struct view *v, const struct report_st
                          bool expensive)
 {
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%*s  %12s  %*s  ", text_percent_width(style), "total", "calls", each_columns(v), "each");
+    fprintf(out, "%*s  %12s  ", text_percent_width(style), "total", view_is_of_calls(v) ? "calls" : "seen");
+    if (!view_is_of_calls(v))
+        fprintf(out, "%*s  ", ALL_COLUMNS, "calls in all");
+    fprintf(out, "%*s  ", each_columns(v), "each");
     if (view_is_of_calls(v))
         fputs("function, each: its total by its calls\n", out);
     else
@@ -150,6 +220,8 @@ bool report_calls(FILE *out, const struct view *v, const struct report_style *st
     if (!view_is_of_calls(v)) {
         fputc('\n', out);
         rank_write(out, v, style, false, rows);
+        fputs("seen: calls that samples met and that were seen to return; of cheap ones there were more "
+              "(record --exact --tool calls counts all)\n", out);
     }
     free(rows);
     return true;

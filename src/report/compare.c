@@ -103,6 +103,20 @@ static int compare_images(const void *a, const void *b)
                             : strcmp(x->path, y->path);
 }
 
+/* A program that was built anew is the same program, as far as functions go. */
+static int compare_image_names(const void *a, const void *b)
+{
+    const char *x = ((const struct named *)a)->image->path, *y = ((const struct named *)b)->image->path;
+    const char *slash_x = strrchr(x, '/'), *slash_y = strrchr(y, '/');
+    return strcmp(slash_x ? slash_x + 1 : x, slash_y ? slash_y + 1 : y);
+}
+
+bool compare_is_of_samplings(const struct view *first, const struct view *second)
+{
+    const struct profile_counts *a = first->profile->counts, *b = second->profile->counts;
+    return !(a && !strcmp(a->carrier, "exact")) && !(b && !strcmp(b->carrier, "exact"));
+}
+
 static int compare_functions(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
@@ -162,7 +176,8 @@ static bool identify(const struct view *const views[2], enum compare_by by, stru
         for (uint32_t i = 0; i < views[side]->profile->image_count; i++)
             list[n++] = (struct named){.image = &views[side]->profile->images[i], .side = side,
                                        .index = i};
-    number_named(list, n, compare_images, ids->images);
+    bool by_name = by <= COMPARE_CALL && compare_is_of_samplings(views[0], views[1]);
+    number_named(list, n, by_name ? compare_image_names : compare_images, ids->images);
     n = 0;
     for (unsigned side = 0; side < 2; side++)
         for (uint32_t i = 0; i < views[side]->function_count; i++) {
@@ -531,17 +546,20 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
                        const struct view *sampled)
 {
     const struct compare_metrics *m = &c->metrics;
-    write_profile(out, "perfect", perfect, m->entries_perfect, c->by);
-    write_profile(out, "sampled", sampled, m->entries_sampled, c->by);
+    bool equals = compare_is_of_samplings(perfect, sampled);
+    write_profile(out, equals ? "first" : "perfect", perfect, m->entries_perfect, c->by);
+    write_profile(out, equals ? "second" : "sampled", sampled, m->entries_sampled, c->by);
     if (strcmp(perfect->profile->trigger, sampled->profile->trigger) != 0)
         fprintf(out, "%-13s the profiles count different things; their shares are compared\n",
                 "note");
     fputc('\n', out);
     write_line(out, "overlap", m->overlap, "of the weight is where both have it");
     write_line(out, "overlap-90", m->overlap_90,
-               "the same, of the hottest that make 90% of the perfect profile");
+               equals ? "the same, of the hottest that make 90% of the first profile"
+                      : "the same, of the hottest that make 90% of the perfect profile");
     write_line(out, "weight match", m->weight_match,
-               "of the weight of the top 5% is in the sampled profile's top");
+               equals ? "of the weight of the top 5% is in the second profile's top"
+                      : "of the weight of the top 5% is in the sampled profile's top");
     if (c->diff_top < 0)
         fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
     else
@@ -552,6 +570,8 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
                    "of the calls agree, where one takes two samples or more");
     if (c->distortion < 0)
         fprintf(out, "%-13s %8s  no functions were sampled\n", "distortion", "-");
+    else if (equals)
+        write_line(out, "difference", c->distortion / 2, "of the weight is in other functions in the second");
     else
         write_line(out, "distortion", c->distortion, "sum of the differences over functions");
 }

@@ -1,7 +1,7 @@
 /* Two profiles entry by entry, and how near they are (profile/compare.h).
  *
- * What is the same entry in both: images by build-id (by path where there is none), functions by image
- * and name, calling contexts by the functions on them, blocks and edges by image and link-time address,
+ * What is the same entry in both: images by build-id (by path where there is none; between two samplings, for functions
+ * and calling contexts, by the name of their file), functions by image and name, calling contexts by the functions on them, blocks and edges by image and link-time address,
  * acyclic paths by their blocks.
  *
  * Context: ordinary code.
@@ -50,6 +50,9 @@ struct comparison {
     struct compare_chance chance; /* by COMPARE_INSTRUCTION and COMPARE_RESULT, of bursts */
     struct compare_calls calls; /* by COMPARE_CALL */
 };
+
+/* Whether neither is a whole run, so that neither is perfect. */
+bool compare_is_of_samplings(const struct view *first, const struct view *second);
 
 /* ERR_USAGE if either profile has no entries of that kind. */
 bool compare_views(const struct view *perfect, const struct view *sampled, enum compare_by by,

@@ -51,6 +51,15 @@ static void field(FILE *out, const struct report_style *style, const char *name)
     text_colour(out, style, TEXT_PLAIN);
 }
 
+void counted_unread(FILE *out, const struct profile_counts *c, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    if (!c->unread)
+        return;
+    field(out, style, "unread");
+    fprintf(out, "%s transfers went to code that cannot be read: it is in none\n", text_count(number, c->unread));
+}
+
 static void write_engine(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile_counts *c = v->profile->counts;
@@ -67,9 +76,7 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
     fputs(c->bursts ? ", counted within bursts\n" : "\n", out);
     if (c->from_edges)
         fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD, "");
-    if (c->unread)
-        fprintf(out, "%*s%s transfers went to code that cannot be read: it is in none\n", FIELD, "",
-                text_count(number, c->unread));
+    counted_unread(out, c, style);
     if (strcmp(c->carrier, "exact") != 0)
         return;
     field(out, style, "slowdown");
@@ -154,7 +161,7 @@ static void write_latencies(FILE *out, const struct profile_counts *c, const str
     }
 }
 
-static void write_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
+void counted_stops(FILE *out, const struct profile_counts *c, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     uint64_t all = 0;
@@ -174,7 +181,7 @@ void counted_header(FILE *out, const struct view *v, const struct report_style *
     write_folded(out, v->profile, style);
     write_work(out, v->profile->counts, v->profile->shadows, style);
     write_latencies(out, v->profile->counts, style);
-    write_stops(out, v->profile->counts, style);
+    counted_stops(out, v->profile->counts, style);
 }
 
 static void title(FILE *out, const struct report_style *style, const char *text)
@@ -217,7 +224,7 @@ static void write_block(FILE *out, const struct view *v, const struct report_sty
     snprintf(place, sizeof place, "+0x%llx", (unsigned long long)b->offset);
     text_name(out, symbols_image_name(v->symbols, b->image), 0);
     fprintf(out, "%s  ", place);
-    text_name(out, counted_function(v, b->process, b->image, b->offset), 0);
+    text_function(out, style, counted_function(v, b->process, b->image, b->offset), 0);
     fputc('\n', out);
 }
 
@@ -236,9 +243,9 @@ static void write_edge(FILE *out, const struct view *v, const struct report_styl
     snprintf(place, sizeof place, "+0x%llx  ", (unsigned long long)edge->to);
     text_name(out, symbols_image_name(v->symbols, edge->to_image), 0);
     fputs(place, out);
-    text_name(out, counted_function(v, edge->process, edge->from_image, edge->from), 0);
+    text_function(out, style, counted_function(v, edge->process, edge->from_image, edge->from), 0);
     fputs(" -> ", out);
-    text_name(out, counted_function(v, edge->process, edge->to_image, edge->to), 0);
+    text_function(out, style, counted_function(v, edge->process, edge->to_image, edge->to), 0);
     fputc('\n', out);
 }
 

@@ -12,6 +12,12 @@
  * v->profile->counts. */
 void counted_header(FILE *out, const struct view *v, const struct report_style *style);
 
+/* Of these the lines on why it stopped. */
+void counted_stops(FILE *out, const struct profile_counts *c, const struct report_style *style);
+
+/* Of these, what could not be read, if anything. */
+void counted_unread(FILE *out, const struct profile_counts *c, const struct report_style *style);
+
 /* Tables of instruction classes, of the blocks in which most instructions were executed, and of the most
  * frequent transfers of control, where there are any. */
 bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,

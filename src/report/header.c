@@ -1,4 +1,4 @@
-#include "report/report.h"
+#include "report/header_parts.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -12,27 +12,28 @@
 #include "report/text.h"
 #include "report/values.h"
 
+enum { LINES_COMPARED = 64 };
 enum { COMMAND_WIDTH = 500 }; /* shell scripts and lists of files can be arguments too */
 
-static void field(FILE *out, const struct report_style *style, const char *name)
+void header_field(FILE *out, const struct report_style *style, const char *name)
 {
     text_colour(out, style, TEXT_BOLD);
     fprintf(out, "%-10s", name);
     text_colour(out, style, TEXT_PLAIN);
 }
 
-static bool in_time(const struct profile *p)
+bool header_in_time(const struct profile *p)
 {
     return !strcmp(p->unit, "nanoseconds");
 }
 
-static bool in_bytes(const struct profile *p)
+bool header_in_bytes(const struct profile *p)
 {
     return !strcmp(p->unit, "bytes");
 }
 
 /* The whole run was observed: nothing was sampled, so nothing was missed. */
-static bool is_exact(const struct profile *p)
+bool header_is_exact(const struct profile *p)
 {
     return p->counts && !strcmp(p->counts->carrier, "exact");
 }
@@ -53,15 +54,15 @@ static void write_ending(FILE *out, const struct profile *p)
 static void write_trigger(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
-    field(out, style, "trigger");
+    header_field(out, style, "trigger");
     text_name(out, p->trigger, 0);
-    if (in_time(p))
+    if (header_in_time(p))
         fprintf(out, ", every %s", text_duration(number, (double)p->period));
-    else if (in_bytes(p))
+    else if (header_in_bytes(p))
         fprintf(out, ", every %s", text_bytes(number, (double)p->period));
     else
         fprintf(out, ", every %s events", text_count(number, p->period));
-    if (in_time(p) && p->period && strcmp(p->trigger, "lock-wait") != 0)
+    if (header_in_time(p) && p->period && strcmp(p->trigger, "lock-wait") != 0)
         fprintf(out, " (%s Hz)", text_digits(number, 4, 1e9 / (double)p->period));
     fputs(p->randomized ? ", randomized\n" : "\n", out);
 }
@@ -70,20 +71,20 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
 {
     char number[TEXT_NUMBER_SIZE];
     uint32_t threads = profile_thread_total(p);
-    field(out, style, "command");
+    header_field(out, style, "command");
     text_name(out, p->command, COMMAND_WIDTH);
     fputc('\n', out);
-    if (!is_exact(p))
+    if (!header_is_exact(p))
         write_trigger(out, p, style);
 
-    field(out, style, "recording");
+    header_field(out, style, "recording");
     fprintf(out, "%s", text_duration(number, (double)p->duration_ns));
     fprintf(out, ", %u process%s, %u thread%s", p->process_count, p->process_count == 1 ? "" : "es",
             threads, threads == 1 ? "" : "s");
     write_ending(out, p);
     fputc('\n', out);
     if (p->cpu[0] || p->kernel[0]) {
-        field(out, style, "machine");
+        header_field(out, style, "machine");
         text_name(out, p->cpu, 0);
         fprintf(out, "%s%u CPU%s, Linux ", p->cpu[0] ? ", " : "", p->cpus, p->cpus == 1 ? "" : "s");
         text_name(out, p->kernel, 0);
@@ -96,21 +97,21 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
 {
     const struct profile *p = v->profile;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    field(out, style, "samples");
+    header_field(out, style, "samples");
     fprintf(out, "%s", text_count(a, t->taken));
     if (t->weight != t->taken)
         fprintf(out, ", standing for %s periods", text_count(a, t->weight));
-    if (in_time(p)) {
+    if (header_in_time(p)) {
         fprintf(out, ": %s", text_duration(a, (double)t->weight * (double)p->period));
         if (!strcmp(p->trigger, "cpu"))
             fprintf(out, " of CPU time; the threads used %s%s", text_duration(b, (double)t->cpu_ns),
                     t->sandboxed ? " and, in a sandbox, what is not known" : "");
     }
-    if (in_bytes(p))
+    if (header_in_bytes(p))
         fprintf(out, ": %s", text_bytes(a, (double)t->weight * (double)p->period));
     fputc('\n', out);
     if (v->samples_all != t->weight || view_is_refined(v)) {
-        field(out, style, "shown");
+        header_field(out, style, "shown");
         fprintf(out, "%s of %s samples (%.2f%%)", text_count(a, v->samples),
                 text_count(b, t->weight), text_share(v->samples, t->weight));
         if (view_is_refined(v) && v->samples_all != t->weight)
@@ -120,14 +121,14 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
     }
 }
 
-static void write_coverage(FILE *out, const struct profile *p, const struct profile_totals *t,
-                           const struct report_style *style)
+void header_coverage(FILE *out, const struct profile *p, const struct profile_totals *t,
+                     const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     struct profile_coverage c;
     if (!profile_coverage(p, t, &c))
         return;
-    field(out, style, "covered");
+    header_field(out, style, "covered");
     fprintf(out, "%.1f%% of %s, the CPU time that the kernel accounts to the program and to what it waited for\n",
             100 * c.sampled_ns / c.all_ns, text_duration(a, c.all_ns));
     if (c.lacking && c.early_ns > c.all_ns / 50)
@@ -136,6 +137,14 @@ static void write_coverage(FILE *out, const struct profile *p, const struct prof
     if (c.lacking && c.beyond_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
                 text_duration(a, c.beyond_ns));
+    double dropped_ns = (double)t->dropped_all * (double)p->period;
+    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns - (double)t->drops[DROP_PAUSED] * (double)p->period;
+    if (c.lacking && dropped_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s are samples that were dropped\n", "", text_duration(a, dropped_ns));
+    if (c.lacking && rest_ns - dropped_ns > c.all_ns / 50)
+        fprintf(out, "%-10s%s %s\n", "", text_duration(a, rest_ns - dropped_ns), t->sandboxed
+                ? "were used by processes in a sandbox (seccomp, no_new_privs), where not all is sampled"
+                : "were used by threads that were sampled late, seldom or not at all: their trigger could not be set or came late");
 }
 
 static void write_reason(FILE *out, uint64_t count, const char *name, const char *sentence)
@@ -155,21 +164,29 @@ static uint64_t count_kept(const struct profile *p, const struct profile_totals 
     return kept > t->weight ? kept : t->weight;
 }
 
-static void write_losses(FILE *out, const struct profile *p, const struct profile_totals *t,
-                         const struct report_style *style)
+double header_dropped_percent(const struct profile *p, const struct profile_totals *t)
+{
+    return text_share(t->dropped_all, add_saturated(t->dropped_all, count_kept(p, t)));
+}
+
+void header_dropped(FILE *out, const struct profile *p, const struct profile_totals *t,
+                    const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
-    uint64_t kept = count_kept(p, t);
-    field(out, style, "dropped");
+    header_field(out, style, "dropped");
     fprintf(out, "%s", t->dropped_all ? text_count(number, t->dropped_all) : "none");
     if (t->dropped_all)
-        fprintf(out, " (%.2f%% of all)", text_share(t->dropped_all, t->dropped_all + kept));
+        fprintf(out, " (%.2f%% of all)", header_dropped_percent(p, t));
     fputc('\n', out);
     for (unsigned i = 0; i < DROP_COUNT; i++)
         if (i != DROP_PAUSED)
             write_reason(out, t->drops[i], profile_drop_name(i), profile_drop_sentence(i));
+}
 
-    field(out, style, "truncated");
+void header_truncated(FILE *out, const struct profile_totals *t, const struct report_style *style)
+{
+    char number[TEXT_NUMBER_SIZE];
+    header_field(out, style, "truncated");
     fprintf(out, "%s", t->truncated_all ? text_count(number, t->truncated_all) : "none");
     if (t->truncated_all)
         fprintf(out, " (%.2f%% of the stacks are incomplete)",
@@ -188,12 +205,12 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     double spent = profile_spent_ns(p, t);
-    field(out, style, "cost");
+    header_field(out, style, "cost");
     if (t->cpu_ns && !t->sandboxed)
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
-    if (in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
+    if (header_in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
         fprintf(out, ": %s in Penumbra's own code, %s for %s signal%s", text_duration(a, (double)t->cost_ns),
@@ -208,6 +225,17 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     fputc('\n', out);
 }
 
+void header_heap_missed(FILE *out, const struct profile *p)
+{
+    char number[TEXT_NUMBER_SIZE];
+    uint64_t missed = 0;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        missed = add_saturated(missed, p->processes[i].heap_missed);
+    if (missed)
+        fprintf(out, "%-10s%s samples were not followed to their end: what is live may be more\n", "",
+                text_count(number, missed));
+}
+
 /* What is live is known for all that is shown. */
 static void write_heap(FILE *out, const struct view *v, const struct report_style *style)
 {
@@ -215,8 +243,7 @@ static void write_heap(FILE *out, const struct view *v, const struct report_styl
     const struct profile *p = v->profile;
     const uint64_t *heap = v->tree.nodes[0].heap;
     double period = (double)p->period;
-    uint64_t missed = 0;
-    field(out, style, "heap");
+    header_field(out, style, "heap");
     fprintf(out, "%s allocated, %s live at the end, %s live at the peak",
             text_bytes(a, (double)heap[VIEW_ALLOCATED] * period),
             text_bytes(b, (double)heap[VIEW_LIVE] * period),
@@ -226,46 +253,49 @@ static void write_heap(FILE *out, const struct view *v, const struct report_styl
     else if (p->process_count > 1)
         fputs(" (of each process)", out);
     fputc('\n', out);
-    for (uint32_t i = 0; i < p->process_count; i++)
-        missed = add_saturated(missed, p->processes[i].heap_missed);
-    if (missed)
-        fprintf(out, "%-10s%s samples were not followed to their end: what is live may be more\n", "",
-                text_count(a, missed));
+    header_heap_missed(out, p);
 }
 
-static void write_phases(FILE *out, const struct profile *p, const struct profile_totals *t,
-                         const struct report_style *style)
+void header_pauses(FILE *out, const struct profile *p, const struct profile_totals *t,
+                   const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    uint64_t pauses = 0, paused_ns = 0, refused = 0;
+    uint64_t pauses = 0, paused_ns = 0;
     for (uint32_t i = 0; i < p->process_count; i++) {
         pauses = add_saturated(pauses, p->processes[i].pauses);
         paused_ns = add_saturated(paused_ns, p->processes[i].paused_ns);
-        refused = add_saturated(refused, p->processes[i].phases_refused);
     }
+    if (!pauses)
+        return;
+    header_field(out, style, "paused");
+    fprintf(out, "%s by the program%s, %s in all; %s samples fell into it and were not taken\n",
+            pauses == 1 ? "once" : text_count(a, pauses), pauses == 1 ? "" : " times",
+            text_duration(b, (double)paused_ns), text_count(c, t->drops[DROP_PAUSED]));
+}
+
+static void write_phases(FILE *out, const struct profile *p, const struct report_style *style)
+{
+    char a[TEXT_NUMBER_SIZE];
+    uint64_t refused = 0;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        refused = add_saturated(refused, p->processes[i].phases_refused);
     if (p->phase_count) {
-        field(out, style, "phases");
+        header_field(out, style, "phases");
         fprintf(out, "%u (--by-phase lists them, --phase NAME shows one)\n", p->phase_count);
     }
     if (refused)
         fprintf(out, "%-10s%s more were too many or too deep, and are part of their outer phases\n",
                 "", text_count(a, refused));
-    if (pauses) {
-        field(out, style, "paused");
-        fprintf(out, "%s by the program%s, %s in all; %s samples fell into it and were not taken\n",
-                pauses == 1 ? "once" : text_count(a, pauses), pauses == 1 ? "" : " times",
-                text_duration(b, (double)paused_ns), text_count(c, t->drops[DROP_PAUSED]));
-    }
 }
 
-static void write_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
+void header_sandboxes(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     const struct profile_left_out left = profile_left_out(p);
     uint64_t sandboxed = profile_sandboxed(p);
     if (!sandboxed)
         return;
-    field(out, style, "sandbox");
+    header_field(out, style, "sandbox");
     fprintf(out, "entered by %s process%s (seccomp, no_new_privs): threads that were there before are sampled in it, but "
                  "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
     if (left.silenced)
@@ -278,23 +308,52 @@ static void write_sandboxes(FILE *out, const struct profile *p, const struct rep
                 left.processes == 1 ? "" : "es");
 }
 
-static void write_lines(FILE *out, const struct report_style *style, const char *name,
-                        const char *text)
+struct lines {
+    const char *seen[LINES_COMPARED]; /* the last ones, each once */
+    size_t lengths[LINES_COMPARED], count;
+};
+
+static bool line_is_new(struct lines *l, const char *line, size_t length)
 {
+    size_t kept = l->count < LINES_COMPARED ? l->count : LINES_COMPARED;
+    for (size_t i = 0; i < kept; i++)
+        if (l->lengths[i] == length && memcmp(l->seen[i], line, length) == 0)
+            return false;
+    l->seen[l->count % LINES_COMPARED] = line;
+    l->lengths[l->count % LINES_COMPARED] = length;
+    l->count++;
+    return true;
+}
+
+/* Calls for each line that has not been met: writes it, or without `out` counts it only. */
+static uint32_t write_lines(FILE *out, const struct report_style *style, struct lines *l, const char *name,
+                            const char *text)
+{
+    uint32_t count = 0;
     while (*text) {
         size_t length = strcspn(text, "\n");
-        char line[1024];
-        snprintf(line, sizeof line, "%.*s", (int)(length < 1000 ? length : 1000), text);
-        if (length) {
-            field(out, style, name);
+        bool is_new = length && line_is_new(l, text, length);
+        count += is_new;
+        if (is_new && out) {
+            char line[1024];
+            snprintf(line, sizeof line, "%.*s", (int)(length < 1000 ? length : 1000), text);
+            header_field(out, style, name);
             text_name(out, line, 0);
             fputc('\n', out);
         }
         text += length + (text[length] == '\n');
     }
+    return count;
 }
 
-void report_header(FILE *out, const struct view *v, const struct report_style *style)
+uint32_t header_notes(FILE *out, const struct view *v, const struct report_style *style)
+{
+    struct lines l = { .count = 0 };
+    uint32_t notes = write_lines(out, style, &l, "note", v->profile->notes);
+    return notes + write_lines(out, style, &l, "warning", symbols_warnings(v->symbols));
+}
+
+static void write_all(FILE *out, const struct view *v, const struct report_style *style)
 {
     struct profile_totals totals;
     profile_totals(v->profile, &totals);
@@ -307,19 +366,28 @@ void report_header(FILE *out, const struct view *v, const struct report_style *s
         shadowed_header(out, v, style);
     if (!counts || (totals.taken && !counts->block_count))
         write_samples(out, v, &totals, style);
-    write_coverage(out, v->profile, &totals, style);
+    header_coverage(out, v->profile, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);
-    write_phases(out, v->profile, &totals, style);
-    write_sandboxes(out, v->profile, style);
-    if (!is_exact(v->profile)) {
-        write_losses(out, v->profile, &totals, style);
+    write_phases(out, v->profile, style);
+    header_pauses(out, v->profile, &totals, style);
+    header_sandboxes(out, v->profile, style);
+    if (!header_is_exact(v->profile)) {
+        header_dropped(out, v->profile, &totals, style);
+        header_truncated(out, &totals, style);
         write_cost(out, v->profile, &totals, style);
     }
     if (v->profile->values) {
-        field(out, style, "values");
+        header_field(out, style, "values");
         report_values_header(out, v->profile->values);
     }
-    write_lines(out, style, "note", v->profile->notes);
-    write_lines(out, style, "warning", symbols_warnings(v->symbols));
+    header_notes(out, v, style);
+}
+
+void report_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    if (style->verbose)
+        write_all(out, v, style);
+    else
+        header_brief(out, v, style);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 #if PENUMBRA_HTML
 #include "report/html_page.h"
@@ -206,15 +207,21 @@ static bool copy_json(const char *json, size_t size, FILE *out, struct err *e)
     return true;
 }
 
+/* What is not UTF-8, or a control character, is replaced: a page that says it is UTF-8 must be. */
 static void put_escaped(const char *text, FILE *out)
 {
-    for (; *text; text++) {
-        if (*text == '<')
+    const unsigned char *s = (const unsigned char *)text;
+    for (unsigned length; *s; s += length ? length : 1) {
+        uint32_t code;
+        length = utf8_sequence(s, &code);
+        if (!length || code < ' ' || code == 0x7f)
+            fputs("\xef\xbf\xbd", out); /* U+FFFD */
+        else if (code == '<')
             fputs("&lt;", out);
-        else if (*text == '&')
+        else if (code == '&')
             fputs("&amp;", out);
         else
-            putc(*text, out);
+            fwrite(s, 1, length, out);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 struct json {
     struct buf *out;
@@ -33,9 +34,5 @@ void json_key_u64(struct json *j, const char *key, uint64_t value);
 void json_key_double(struct json *j, const char *key, double value);
 /* As a string: "0x" and lower-case hexadecimal digits. */
 void json_key_address(struct json *j, const char *key, uint64_t value);
-
-/* The length of the well-formed UTF-8 sequence that begins at s (NUL-terminated): 1 to 4, or 0.
- * *code is set to its code point. */
-unsigned utf8_sequence(const unsigned char *s, uint32_t *code);
 
 #endif

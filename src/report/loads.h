@@ -46,7 +46,10 @@ struct loads {
 struct loads *loads_of(const struct view *v, struct err *e);
 void loads_free(struct loads *l);
 
-/* Tables of both, where there are any. */
+/* Whether the profile's module observes loads or conflicts, whether it has found any or not. */
+bool loads_were_asked_for(const struct view *v);
+
+/* Tables of both, or that none was found. Only if v->profile->values. */
 bool loads_tables(FILE *out, const struct view *v, const struct report_style *style, struct err *e);
 
 /* Members "loads" and "conflicts", where the profile has values of these. */

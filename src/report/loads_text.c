@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "penumbra/module.h"
 #include "profile/values.h"
 #include "report/counted.h"
 #include "report/loads.h"
@@ -22,12 +23,13 @@ static const char *function_of(const struct view *v, const struct load_place *at
                ? counted_function(v, at->process, at->image, at->offset) : "?";
 }
 
-static size_t write_place(FILE *out, const struct view *v, const struct load_place *at, size_t columns)
+static size_t write_place(FILE *out, const struct view *v, const struct report_style *style,
+                          const struct load_place *at, size_t columns)
 {
     char number[24];
     size_t used = (size_t)snprintf(number, sizeof number, "%" PRIx64 "  ", at->offset);
     fputs(number, out);
-    used += text_name(out, function_of(v, at), columns > used + 8 ? columns - used : 0);
+    used += text_function(out, style, function_of(v, at), columns > used + 8 ? columns - used : 0);
     return used;
 }
 
@@ -102,7 +104,7 @@ static void write_loads(FILE *out, const struct loads *l, const struct report_st
         fprintf(out, "%6.2f%%  %10s  %6.4f  %2u  ", all > 0 ? 100 * load->ticks / all : 0,
                 text_count(number, load->observed), load->p, load->kept);
         write_levels(out, l, load);
-        write_place(out, l->view, &load->at, 0);
+        write_place(out, l->view, style, &load->at, 0);
         fputs("  ", out);
         text_name(out, image_of(l->view, &load->at), 0);
         fputc('\n', out);
@@ -124,9 +126,9 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
         fprintf(out, "%10s  ", text_count(number, (uint64_t)(c->count + 0.5)));
         size_t used = text_name(out, values->kinds[c->kind].name, 0);
         fprintf(out, "%*s  ", used < 8 ? (int)(8 - used) : 0, "");
-        used = write_place(out, l->view, &c->store, PLACE_COLUMNS);
+        used = write_place(out, l->view, style, &c->store, PLACE_COLUMNS);
         fprintf(out, "%*s  ", used < PLACE_COLUMNS ? (int)(PLACE_COLUMNS - used) : 0, "");
-        write_place(out, l->view, &c->load, 0);
+        write_place(out, l->view, style, &c->load, 0);
         fputs("  ", out);
         text_name(out, image_of(l->view, &c->load), 0);
         fputc('\n', out);
@@ -134,15 +136,39 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
     write_rest(out, l->conflict_count, rows, "pairs");
 }
 
+static bool has_role(const struct view *v, uint32_t role)
+{
+    const struct profile_values *values = v->profile->values;
+    for (uint32_t i = 0; values && i < values->kind_count; i++)
+        if (values->kinds[i].role == role)
+            return true;
+    return false;
+}
+
+bool loads_were_asked_for(const struct view *v)
+{
+    return has_role(v, PENUMBRA_ROLE_LATENCY) || has_role(v, PENUMBRA_ROLE_CONFLICT);
+}
+
 bool loads_tables(FILE *out, const struct view *v, const struct report_style *style, struct err *e)
 {
+    char windows[TEXT_NUMBER_SIZE], instructions[TEXT_NUMBER_SIZE];
     struct loads *l = loads_of(v, e);
     if (!l)
         return false;
+    const struct profile_values *values = v->profile->values;
+    text_count(windows, values->sequences);
+    text_count(instructions, values->tuples);
     if (l->load_count)
         write_loads(out, l, style);
+    else if (has_role(v, PENUMBRA_ROLE_LATENCY))
+        fprintf(out, "\nNo load was timed: of %s instructions in %s windows none is a load that can be (a longer run, a higher "
+                "-F, or --every 1 sees more)\n", instructions, windows);
     if (l->conflict_count)
         write_conflicts(out, l, style);
+    else if (has_role(v, PENUMBRA_ROLE_CONFLICT))
+        fprintf(out, "\nNo store was seen that a later load may conflict with, in %s windows of %s instructions in all (a longer "
+                "run, a higher -F, or --every 1 sees more)\n", windows, instructions);
     loads_free(l);
     return true;
 }

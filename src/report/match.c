@@ -24,7 +24,7 @@ bool view_is_whole_name(const char *name, const char *pattern)
     return !depth;
 }
 
-enum match_kind { MATCH_EXACT, MATCH_BASE, MATCH_REGEX };
+enum match_kind { MATCH_EXACT, MATCH_BASE, MATCH_REGEX, MATCH_TEXT };
 
 static uint32_t match_all(const struct view *v, const char *pattern, enum match_kind kind,
                           const regex_t *regex, bool *matches)
@@ -36,9 +36,10 @@ static uint32_t match_all(const struct view *v, const char *pattern, enum match_
         case MATCH_EXACT: matches[i] = !strcmp(name, pattern); break;
         case MATCH_BASE: matches[i] = is_base_name(name, pattern); break;
         case MATCH_REGEX: matches[i] = regexec(regex, name, 0, NULL, 0) == 0; break;
+        case MATCH_TEXT: matches[i] = strstr(name, pattern) != NULL; break;
         }
-        /* A function whose paths were all refined away is not there. */
-        matches[i] = matches[i] && v->functions[i].total;
+        /* A function whose paths were all refined away is not there, and the root is none. */
+        matches[i] = matches[i] && v->functions[i].total && i != v->tree.nodes[0].function;
         count += matches[i];
     }
     return count;
@@ -56,9 +57,13 @@ bool *view_match(const struct view *v, const char *pattern, uint32_t *count, str
     if (!*count)
         *count = match_all(v, pattern, MATCH_BASE, NULL, matches);
     regex_t regex;
-    if (!*count && regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0) {
-        *count = match_all(v, pattern, MATCH_REGEX, &regex, matches);
-        regfree(&regex);
+    if (*count)
+        return matches;
+    if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+        *count = match_all(v, pattern, MATCH_TEXT, NULL, matches);
+        return matches;
     }
+    *count = match_all(v, pattern, MATCH_REGEX, &regex, matches);
+    regfree(&regex);
     return matches;
 }

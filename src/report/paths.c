@@ -97,7 +97,8 @@ static struct stretch stretch_at(const struct view *v, const struct profile_path
 }
 
 /* main > parse > next: the functions crossed, in order. */
-static void write_functions(FILE *out, const struct view *v, const struct profile_path *path)
+static void write_functions(FILE *out, const struct view *v, const struct report_style *style,
+                            const struct profile_path *path)
 {
     const uint32_t *blocks = v->profile->counts->paths->sequence;
     uint32_t end = path->first + path->length, written = 0;
@@ -107,7 +108,7 @@ static void write_functions(FILE *out, const struct view *v, const struct profil
             return;
         }
         fputs(written ? " > " : "", out);
-        text_name(out, function_of(v, blocks[at]), 40);
+        text_function(out, style, function_of(v, blocks[at]), 40);
     }
 }
 
@@ -151,7 +152,7 @@ static void write_stretches(FILE *out, const struct view *v, const struct report
             return;
         }
         fprintf(out, "%*s", FIELD, "");
-        text_name(out, function_of(v, c->paths->sequence[at]), 40);
+        text_function(out, style, function_of(v, c->paths->sequence[at]), 40);
         text_colour(out, style, TEXT_DIM);
         fprintf(out, "  %" PRIu32 " block%s, ", s.to - s.from, s.to - s.from == 1 ? "" : "s");
         text_name(out, symbols_image_name(v->symbols, b->image), 0);
@@ -172,7 +173,7 @@ static void write_path(FILE *out, const struct view *v, const struct report_styl
     text_colour(out, style, TEXT_PLAIN);
     fprintf(out, "  %*s  %8" PRIu64 "  ", WIDTH, text_count(number, path->count),
             path_instructions(v->profile->counts, path));
-    write_functions(out, v, path);
+    write_functions(out, v, style, path);
     fputc('\n', out);
     write_stretches(out, v, style, path);
 }

@@ -150,7 +150,7 @@ static void write_row(FILE *out, const struct view *v, const struct ranks *r, ui
     fprintf(out, "%*.1f%%%9u  ", NUMBER_COLUMNS - 1, 100 * rank_imbalance(r, s), s->slowest);
     uint32_t depth = n->depth ? n->depth - 1 : 0;
     fprintf(out, "%*s", (int)(depth < INDENT_MOST ? depth : INDENT_MOST), "");
-    text_name(out, f->name, style->width ? 60 : 0);
+    text_function(out, style, f->name, style->width ? 60 : 0);
     fputc('\n', out);
 }
 

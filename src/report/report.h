@@ -18,20 +18,24 @@ struct report_style {
     bool unicode; /* box lines; ASCII otherwise */
     bool ci;      /* 95% confidence intervals beside percentages */
     bool lines;   /* show file:line of functions that have one */
+    bool verbose; /* all that is known of the recording above the views; else two lines, and what is wrong */
+    bool chosen;  /* views were asked for: notes and warnings, seen with the default ones, are counted only */
+    bool no_fold; /* trees show each level of a recursion */
+    bool full_names; /* of functions, however long */
     int width;    /* columns to cut lines to; 0: do not cut */
     double min;   /* percent: rows below are left out */
     uint32_t limit; /* rows of a flat table; 0: all */
     uint32_t depth; /* levels of a tree */
 };
 
-/* What was recorded and how; drops, truncated stacks, cost, notes and warnings. */
+/* What was recorded, and what is wrong with it. With style->verbose also how: drops, truncated stacks, cost. */
 void report_header(FILE *out, const struct view *v, const struct report_style *style);
 /* Functions by self. */
 bool report_flat(FILE *out, const struct view *v, const struct report_style *style,
                  struct err *e);
 /* A tree; title: one line above it. From the children of the root down. */
-void report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
-                 const struct report_style *style);
+bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
+                 const struct report_style *style, struct err *e);
 bool report_images(FILE *out, const struct view *v, const struct report_style *style,
                    struct err *e);
 void report_threads(FILE *out, const struct view *v, const struct report_style *style);

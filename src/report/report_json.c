@@ -11,6 +11,7 @@
 #include "report/annotate.h"
 #include "report/counted.h"
 #include "report/json.h"
+#include "report/json_shares.h"
 #include "report/loads.h"
 #include "report/paths.h"
 #include "report/streams.h"
@@ -208,6 +209,13 @@ static void write_cost(struct json *j, const struct view *v, uint64_t total, uin
     json_double(j, cost.low);
     json_double(j, cost.high);
     json_close(j, ']');
+    if (cost.all_high > 0 && !view_is_of_calls(v)) {
+        json_key(j, "all_calls");
+        json_open(j, '[');
+        json_double(j, cost.all_low);
+        json_double(j, cost.all_high);
+        json_close(j, ']');
+    }
     json_close(j, '}');
 }
 
@@ -332,7 +340,7 @@ static uint32_t walk_next(const struct view_tree *t, uint32_t node, bool descend
 }
 
 static void write_node(struct json *j, const struct view *v,
-                       const struct report_json_options *options, uint32_t node)
+                       const struct report_json_options *options, const struct json_shares *shares, uint32_t node)
 {
     const struct view_node *n = &v->tree.nodes[node];
     write_function(j, &v->functions[n->function]);
@@ -343,6 +351,7 @@ static void write_node(struct json *j, const struct view *v,
     write_weights(j, v, options->ci, n->self, n->total, n->calls);
     write_heap(j, v, n->heap);
     write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
+    json_shares_write(j, shares, node);
 }
 
 static bool is_shown(const struct view_tree *t, uint32_t node, uint64_t min)
@@ -356,16 +365,35 @@ static bool has_shown(const struct view_tree *t, uint32_t node,
     return t->nodes[node].first_child != VIEW_NONE && t->nodes[node].depth < options->depth;
 }
 
-static void write_tree(struct json *j, const struct view *v,
-                       const struct report_json_options *options, uint64_t min)
+struct limits {
+    uint64_t min;
+    uint32_t depth;
+};
+
+static bool is_within(const struct view *v, uint32_t node, const void *arg)
+{
+    const struct limits *limits = arg;
+    return is_shown(&v->tree, node, limits->min) && v->tree.nodes[node].depth <= limits->depth;
+}
+
+static bool write_tree(struct json *j, const struct view *v,
+                       const struct report_json_options *options, uint64_t min, struct err *e)
 {
     const struct view_tree *t = &v->tree;
+    const struct limits limits = { min, options->depth };
+    struct json_shares shares;
+    if (!json_shares_make(&shares, v, is_within, &limits))
+        return err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
+    if (shares.count) {
+        json_key(j, "by_thread");
+        json_bool(j, true);
+    }
     json_key(j, "tree");
     for (uint32_t node = 0, up; node != VIEW_NONE;) {
         bool shown = is_shown(t, node, min), descend = shown && has_shown(t, node, options);
         if (shown) {
             json_open(j, '{');
-            write_node(j, v, options, node);
+            write_node(j, v, options, &shares, node);
             json_key(j, "children");
             json_open(j, '[');
         }
@@ -375,6 +403,8 @@ static void write_tree(struct json *j, const struct view *v,
             json_close(j, '}');
         }
     }
+    json_shares_free(&shares);
+    return true;
 }
 
 /* The same nodes in the same order, each with its parent's place in the array. */
@@ -382,6 +412,7 @@ static bool write_nodes(struct json *j, const struct view *v,
                         const struct report_json_options *options, uint64_t min, struct err *e)
 {
     const struct view_tree *t = &v->tree;
+    static const struct json_shares none;
     uint32_t *places = calloc((size_t)t->count + 1, sizeof *places), count = 0;
     if (!places)
         return err_set(e, ERR_INTERNAL, "cannot write JSON: out of memory");
@@ -393,7 +424,7 @@ static bool write_nodes(struct json *j, const struct view *v,
             json_open(j, '{');
             json_key(j, "parent");
             json_i64(j, node ? (int64_t)places[t->nodes[node].parent] : -1);
-            write_node(j, v, options, node);
+            write_node(j, v, options, &none, node);
             json_close(j, '}');
             places[node] = count++;
         }
@@ -442,9 +473,7 @@ bool report_json(struct buf *out, const struct view *v,
         shadowed_json(&j, v);
     if (options->annotated_count)
         write_annotated(&j, options);
-    if (!options->flat)
-        write_tree(&j, v, options, min);
-    else if (!write_nodes(&j, v, options, min, e))
+    if (!(options->flat ? write_nodes : write_tree)(&j, v, options, min, e))
         return false;
     json_close(&j, '}');
     buf_put_u8(out, '\n');

@@ -32,7 +32,7 @@ static struct shadow_coverage coverage(const struct view *v)
 
 /* ---- text ---- */
 
-static void write_ends(FILE *out, const struct view *v, const struct report_style *style)
+void shadowed_ends(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile_shadows *s = v->profile->shadows;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
@@ -165,7 +165,7 @@ void shadowed_header(FILE *out, const struct view *v, const struct report_style 
 {
     const struct profile_shadows *s = v->profile->shadows;
     write_places(out, s, style);
-    write_ends(out, v, style);
+    shadowed_ends(out, v, style);
     write_coverage(out, v, style);
     write_cost(out, s, v->profile->budget_ppm, style);
     write_threads(out, s, style);

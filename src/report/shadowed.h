@@ -12,6 +12,9 @@
 /* Lines of the header. Only if v->profile->shadows. */
 void shadowed_header(FILE *out, const struct view *v, const struct report_style *style);
 
+/* Of these the lines on how many there were, and why not more. */
+void shadowed_ends(FILE *out, const struct view *v, const struct report_style *style);
+
 /* Members "shadows" and "syscalls" of the report's object. */
 void shadowed_json(struct json *j, const struct view *v);
 

@@ -50,8 +50,8 @@ static void write_strides(FILE *out, const struct profile_stream *s)
     }
 }
 
-static void write_stream(FILE *out, const struct view *v, const struct profile_stream *s,
-                         double share)
+static void write_stream(FILE *out, const struct view *v, const struct report_style *style,
+                         const struct profile_stream *s, double share)
 {
     char number[TEXT_NUMBER_SIZE];
     struct symbol_location where = location(v, s);
@@ -60,7 +60,7 @@ static void write_stream(FILE *out, const struct view *v, const struct profile_s
     fprintf(out, "  %10s", text_bytes(number, (double)s->span));
     fprintf(out, "  %5.1f%%", text_share(s->same_line, s->count));
     fprintf(out, "  %8.1f  ", s->runs ? (double)stride_count(s) / (double)s->runs : 0);
-    text_name(out, where.frames[where.count - 1].function, 40);
+    text_function(out, style, where.frames[where.count - 1].function, 40);
     if (where.frames[0].line)
         fprintf(out, ":%" PRIu32, where.frames[0].line);
     fputs("  ", out);
@@ -94,7 +94,7 @@ bool report_streams(FILE *out, const struct view *v, const struct report_style *
         double share = text_share(order[rows].value, all);
         if (share < style->min)
             break;
-        write_stream(out, v, &s->list[order[rows].index], share);
+        write_stream(out, v, style, &s->list[order[rows].index], share);
     }
     if (rows < s->count)
         fprintf(out, "%" PRIu32 " more not shown (--json has all)\n", s->count - rows);

@@ -54,7 +54,7 @@ static size_t numbers_width(const struct view *v, const struct report_style *sty
 static void write_function(FILE *out, const struct view_function *f,
                            const struct report_style *style, size_t columns)
 {
-    size_t used = text_name(out, f->name, style->width ? columns : 0);
+    size_t used = text_function(out, style, f->name, style->width && !style->full_names ? columns : 0);
     fprintf(out, "%*s  ", used < columns ? (int)(columns - used) : 0, "");
     text_place(out, style, f, style->width ? IMAGE_COLUMNS : 0);
 }
@@ -85,13 +85,13 @@ static size_t name_columns(const struct view *v, const struct report_style *styl
     size_t names = 8, images = 5;
     for (uint32_t i = 0; i < count; i++) {
         const struct view_function *f = &v->functions[order[i]];
-        size_t name = text_name_width(f->name, style->width ? (size_t)style->width : NAME_COLUMNS);
+        size_t name = text_function_width(style, f->name, style->width ? (size_t)style->width : 0);
         size_t image = text_name_width(f->image_name, IMAGE_COLUMNS);
         names = name > names ? name : names;
         images = image > images ? image : images;
     }
     if (!style->width)
-        return names;
+        return names < NAME_COLUMNS ? names : NAME_COLUMNS;
     size_t others = numbers_width(v, style) + images + 2;
     size_t room = (size_t)style->width > others ? (size_t)style->width - others : 0;
     room = room > NAME_COLUMNS_MIN ? room : NAME_COLUMNS_MIN;
@@ -152,14 +152,32 @@ bool report_images(FILE *out, const struct view *v, const struct report_style *s
     return true;
 }
 
+struct row {
+    uint32_t index;
+    uint64_t weight, cpu_ns;
+};
+
+/* What rows are shares of. Where nothing was counted by thread that is CPU time. */
+static uint64_t share_of(const struct row *all, const struct row *row)
+{
+    return all->weight ? row->weight : row->cpu_ns;
+}
+
 /* Threads and processes have no refined weights: their rows are of the whole recording. */
 static void recording_row(FILE *out, const struct view *v, const struct report_style *style,
-                          uint64_t weight, uint64_t all, uint64_t cpu_ns)
+                          const struct row *row, const struct row *all)
 {
     char number[TEXT_NUMBER_SIZE];
-    text_percent(out, v, style, weight, all);
-    fprintf(out, "  %*s", COUNT_COLUMNS, text_count(number, weight));
-    fprintf(out, "  %10s  ", text_duration(number, (double)cpu_ns));
+    text_percent(out, v, style, share_of(all, row), share_of(all, all));
+    fprintf(out, "  %*s", COUNT_COLUMNS, all->weight ? text_count(number, row->weight) : "-");
+    fprintf(out, "  %10s  ", text_duration(number, (double)row->cpu_ns));
+}
+
+static void recording_end(FILE *out, const struct view *v, const struct row *all)
+{
+    if (!all->weight && all->cpu_ns)
+        fprintf(out, "shares are of CPU time: %s are counted for all threads and processes together\n",
+                v->samples ? text_unit(v) : "they");
 }
 
 static void recording_titles(FILE *out, const struct view *v, const struct report_style *style,
@@ -172,30 +190,27 @@ static void recording_titles(FILE *out, const struct view *v, const struct repor
     fputc('\n', out);
 }
 
-static uint64_t weight_of(const struct view *v, uint32_t process, uint64_t *cpu_ns)
+/* Of one process, or of all (VIEW_NONE). */
+static struct row row_of(const struct view *v, uint32_t process)
 {
     const struct profile *p = v->profile;
-    uint64_t weight = 0;
-    *cpu_ns = 0;
+    struct row row = { .index = process };
     for (uint32_t i = 0; i < p->thread_count; i++) {
         if (!v->threads_chosen[i] || (process != VIEW_NONE && p->threads[i].process != process))
             continue;
-        weight = add_saturated(weight, p->threads[i].weight);
-        *cpu_ns = add_saturated(*cpu_ns, p->threads[i].cpu_ns);
+        row.weight = add_saturated(row.weight, p->threads[i].weight);
+        row.cpu_ns = add_saturated(row.cpu_ns, p->threads[i].cpu_ns);
     }
-    return weight;
+    return row;
 }
-
-struct row {
-    uint32_t index;
-    uint64_t weight, cpu_ns;
-};
 
 static int row_compare(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
+    if (x->weight == 0 && x->cpu_ns != y->cpu_ns)
+        return x->cpu_ns > y->cpu_ns ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
@@ -215,14 +230,13 @@ static struct row *rows_of_threads(const struct view *v, uint32_t *count)
 void report_threads(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile *p = v->profile;
-    uint64_t cpu_ns;
-    uint64_t all = weight_of(v, VIEW_NONE, &cpu_ns);
+    const struct row all = row_of(v, VIEW_NONE);
     uint32_t count;
     struct row *rows = rows_of_threads(v, &count);
     recording_titles(out, v, style, "     pid       tid  thread");
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_thread *t = &p->threads[rows[i].index];
-        recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);
+        recording_row(out, v, style, &rows[i], &all);
         fprintf(out, "%8d  %8d  ", t->process < p->process_count ? p->processes[t->process].pid : 0,
                 t->tid);
         text_name(out, t->name, 0);
@@ -234,6 +248,7 @@ void report_threads(FILE *out, const struct view *v, const struct report_style *
         free(phase);
         fputc('\n', out);
     }
+    recording_end(out, v, &all);
     free(rows);
 }
 
@@ -241,18 +256,17 @@ void report_phases(FILE *out, const struct view *v, const struct report_style *s
 {
     const struct profile *p = v->profile;
     char number[TEXT_NUMBER_SIZE];
-    uint64_t cpu_ns, all = weight_of(v, VIEW_NONE, &cpu_ns);
+    const struct row all = row_of(v, VIEW_NONE);
     recording_titles(out, v, style, "   elapsed      times  phase");
     for (uint32_t i = 0; i <= p->phase_count; i++) {
-        uint64_t weight = 0;
-        cpu_ns = 0;
+        struct row row = { .index = i };
         for (uint32_t k = 0; k < p->thread_count; k++) {
             if (!v->threads_chosen[k] || p->threads[k].phase != i)
                 continue;
-            weight = add_saturated(weight, p->threads[k].weight);
-            cpu_ns = add_saturated(cpu_ns, p->threads[k].cpu_ns);
+            row.weight = add_saturated(row.weight, p->threads[k].weight);
+            row.cpu_ns = add_saturated(row.cpu_ns, p->threads[k].cpu_ns);
         }
-        recording_row(out, v, style, weight, all, cpu_ns);
+        recording_row(out, v, style, &row, &all);
         if (!i) {
             fprintf(out, "%10s %10s  (in no phase)\n", "", "");
             continue;
@@ -265,29 +279,28 @@ void report_phases(FILE *out, const struct view *v, const struct report_style *s
         fputc('\n', out);
         free(path);
     }
+    recording_end(out, v, &all);
 }
 
 void report_processes(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile *p = v->profile;
-    uint64_t cpu_ns;
-    uint64_t all = weight_of(v, VIEW_NONE, &cpu_ns);
+    const struct row all = row_of(v, VIEW_NONE);
     struct row *rows = calloc((size_t)p->process_count + 1, sizeof *rows);
     uint32_t count = rows ? p->process_count : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        rows[i].index = i;
-        rows[i].weight = weight_of(v, i, &rows[i].cpu_ns);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = row_of(v, i);
     if (rows)
         qsort(rows, count, sizeof *rows, row_compare);
     recording_titles(out, v, style, "     pid    parent  command");
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_process *process = &p->processes[rows[i].index];
-        recording_row(out, v, style, rows[i].weight, all, rows[i].cpu_ns);
+        recording_row(out, v, style, &rows[i], &all);
         fprintf(out, "%8d  %8d  ", process->pid, process->ppid);
         text_name(out, process->command[0] ? process->command : process->name,
                   style->width ? 60 : 0);
         fputc('\n', out);
     }
+    recording_end(out, v, &all);
     free(rows);
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/ci.h"
@@ -130,6 +131,76 @@ size_t text_name(FILE *out, const char *name, size_t columns)
         return width;
     fputs("..", out);
     return width + 2;
+}
+
+/* Whether the name ends with "operator", and up to `more` characters of one whose symbol has "<" or ">" in it. */
+static bool is_operator(const char *name, size_t length)
+{
+    static const char word[] = "operator";
+    while (length && strchr("<>-= ", name[length - 1]))
+        length--;
+    return length >= sizeof word - 1 && memcmp(name + length - (sizeof word - 1), word, sizeof word - 1) == 0;
+}
+
+/* What is between the outermost `open` and `close` becomes "..". False, with nothing said of `out`, if they do not match.
+ * out has the room of name. */
+static bool elide(const char *name, char open, char close, char *out)
+{
+    size_t depth = 0, used = 0;
+    for (size_t i = 0; name[i]; i++) {
+        bool symbol = open == '<' && strchr("<>", name[i]) && is_operator(name, i);
+        bool opens = name[i] == open && !symbol;
+        bool closes = name[i] == close && depth && !symbol && !(open == '<' && name[i - 1] == '-');
+        if (opens && depth++ == 0 && name[i + 1] != close) {
+            out[used++] = open;
+            out[used++] = '.';
+            out[used++] = '.';
+        } else if (opens && depth == 1) {
+            out[used++] = open;
+        } else if (depth == 0) {
+            out[used++] = name[i];
+        }
+        if (closes && --depth == 0)
+            out[used++] = close;
+    }
+    out[used] = 0;
+    return depth == 0;
+}
+
+/* NULL: the name is shown as it is; else to free(). Rust's "<Type as Trait>::method" keeps what is in these brackets. */
+static char *function_shorten(const struct report_style *style, const char *name, size_t columns)
+{
+    size_t room = columns ? columns : TEXT_FUNCTION_WIDE, size = strlen(name) + 3;
+    if (style->full_names || text_name_width(name, room + 1) <= room)
+        return NULL;
+    char *shorter = strdup(name), *other = malloc(size);
+    static const char brackets[2][2] = { "<>", "()" };
+    for (unsigned i = 0; shorter && other && i < 2 && text_name_width(shorter, room + 1) > room; i++) {
+        bool is_name = i == 0 && name[0] == '<';
+        if (is_name || !elide(shorter, brackets[i][0], brackets[i][1], other) || strlen(other) >= strlen(shorter))
+            continue;
+        char *longer = shorter;
+        shorter = other;
+        other = longer;
+    }
+    free(other);
+    return shorter;
+}
+
+size_t text_function(FILE *out, const struct report_style *style, const char *name, size_t columns)
+{
+    char *shorter = function_shorten(style, name, columns);
+    size_t used = text_name(out, shorter ? shorter : name, columns);
+    free(shorter);
+    return used;
+}
+
+size_t text_function_width(const struct report_style *style, const char *name, size_t columns)
+{
+    char *shorter = function_shorten(style, name, columns);
+    size_t used = text_name_width(shorter ? shorter : name, columns);
+    free(shorter);
+    return used;
 }
 
 void text_place(FILE *out, const struct report_style *style, const struct view_function *f,

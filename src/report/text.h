@@ -12,6 +12,7 @@
 enum text_colour { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN };
 
 #define TEXT_NUMBER_SIZE 32
+#define TEXT_FUNCTION_WIDE 56
 
 /* "1,234,567"; "12.3 ms". Returns out (TEXT_NUMBER_SIZE bytes). */
 const char *text_count(char *out, uint64_t value);
@@ -29,8 +30,14 @@ void text_colour_share(FILE *out, const struct report_style *style, double perce
  * Controls, bidirectional overrides and malformed UTF-8 are shown as \x1b or \u202e. Returns the
  * columns used. */
 size_t text_name(FILE *out, const char *name, size_t columns);
+/* The same for a function's name: one that is wider than `columns`, or than TEXT_FUNCTION_WIDE where any width may be
+ * used, loses its template arguments first ("std::map<..>::find(int)"), then its parameters, and is cut last. With
+ * style->full_names it is shown as it is. */
+size_t text_function(FILE *out, const struct report_style *style, const char *name, size_t columns);
 /* The columns that text_name would use. */
 size_t text_name_width(const char *name, size_t columns);
+/* ... and those of text_function. */
+size_t text_function_width(const struct report_style *style, const char *name, size_t columns);
 
 /* What the numbers of a view are: "samples", "instructions", "calls". */
 const char *text_unit(const struct view *v);

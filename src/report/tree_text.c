@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/calls.h"
+#include "report/fold.h"
 #include "report/text.h"
 
 enum { COUNT_COLUMNS = 12 };
@@ -26,7 +27,9 @@ struct printer {
     uint64_t min;
     char *rails; /* one character a level of branching: '|' goes on below, ' ' does not */
     size_t rail_count, rail_capacity;
+    bool derived;    /* the tree is not the view's own, and was not expanded beyond the limit of depth */
     bool cut;        /* by depth */
+    bool folded;     /* a recursion was shown as one line */
 };
 
 static bool is_shown(const struct printer *p, uint32_t node)
@@ -49,7 +52,7 @@ static void write_rails(const struct printer *p, bool branch, bool last)
     text_colour(p->out, p->style, TEXT_PLAIN);
 }
 
-static void write_node(const struct printer *p, uint32_t node, bool branch, bool last)
+static void write_node(struct printer *p, uint32_t node, bool branch, bool last)
 {
     const struct view_node *n = &p->tree->nodes[node];
     const struct view_function *f = &p->view->functions[n->function];
@@ -60,7 +63,7 @@ static void write_node(const struct printer *p, uint32_t node, bool branch, bool
     if (view_is_refined(p->view))
         fprintf(p->out, "  %6.2f%%", text_share(n->total, p->view->samples_all));
     fprintf(p->out, "  %*s  ", COUNT_COLUMNS, text_count(number, n->total));
-    if (p->tree == &p->view->tree)
+    if (!p->derived)
         text_heap(p->out, p->view, n->heap);
     write_rails(p, branch, last);
     size_t before = (size_t)text_percent_width(p->style) * 2 + COUNT_COLUMNS + 6
@@ -68,16 +71,15 @@ static void write_node(const struct printer *p, uint32_t node, bool branch, bool
     size_t most = p->style->width ? 20 : 0;
     if (most && (size_t)p->style->width > before + 40)
         most = (size_t)p->style->width - before - 20;
-    text_name(p->out, f->name, most);
+    text_function(p->out, p->style, f->name, most);
     text_colour(p->out, p->style, TEXT_DIM);
     if (n->inlined)
         fputs(" (inlined)", p->out);
-    struct calls_cost cost = calls_cost(p->view, n->total, n->calls);
-    if (cost.known) {
-        char calls[TEXT_NUMBER_SIZE], each[TEXT_NUMBER_SIZE];
-        fprintf(p->out, " (%s call%s, each %s)", text_count(calls, n->calls),
-                n->calls == 1 ? "" : "s", calls_cost_text(each, p->view, cost.samples));
-    }
+    if (n->levels > 1)
+        fprintf(p->out, " (recursion, %s levels deep%s)", text_count(number, n->levels),
+                p->derived && n->levels >= p->style->depth ? " or more" : "");
+    p->folded |= n->levels > 1;
+    calls_write(p->out, p->view, n);
     /* The image only where it changes. */
     uint32_t parent = n->parent == VIEW_NONE ? VIEW_NONE : p->tree->nodes[n->parent].function;
     if (f->image_name[0]
@@ -149,9 +151,7 @@ static void print_nodes(struct printer *p)
             node = n->first_child;
             continue;
         }
-        /* A derived tree was not expanded beyond the limit in the first place. */
-        bool derived = p->tree != &p->view->tree;
-        p->cut |= shown_children(p, node) > 0 || (derived && n->depth == p->style->depth);
+        p->cut |= shown_children(p, node) > 0 || (p->derived && n->depth == p->style->depth);
         while (node != 0 && is_last(p, node)) {
             node = p->tree->nodes[node].parent;
             if (node != 0 && is_branch(p, node))
@@ -161,23 +161,34 @@ static void print_nodes(struct printer *p)
     }
 }
 
-void report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
-                 const struct report_style *style)
+static void titles_write(FILE *out, const struct view *v, const struct report_style *style, bool heap,
+                         const char *title)
 {
-    struct printer p = { .out = out, .view = v, .tree = t, .style = style };
-    p.min = (uint64_t)ceil((double)v->samples * style->min / 100);
-    p.min = p.min ? p.min : 1;
     int width = text_percent_width(style);
     text_colour(out, style, TEXT_DIM);
     fprintf(out, "%*s  %*s", width, "total", width, "self");
     if (view_is_refined(v))
         fprintf(out, "  %7s", "of all");
     fprintf(out, "  %*s  ", COUNT_COLUMNS, text_unit(v));
-    if (t == &v->tree)
+    if (heap)
         text_heap(out, v, NULL);
     fputs(title, out);
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
+}
+
+bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
+                 const struct report_style *style, struct err *e)
+{
+    struct printer p = { .out = out, .view = v, .tree = t, .style = style, .derived = t != &v->tree };
+    struct view_tree folded = { 0 };
+    if (!style->no_fold && !fold_tree(v, t, &folded, e))
+        return false;
+    if (!style->no_fold)
+        p.tree = &folded;
+    p.min = (uint64_t)ceil((double)v->samples * style->min / 100);
+    p.min = p.min ? p.min : 1;
+    titles_write(out, v, style, !p.derived, title);
     print_nodes(&p);
     if (t->nodes[0].first_child == VIEW_NONE)
         fprintf(out, "no %s\n", text_unit(v));
@@ -185,5 +196,9 @@ void report_tree(FILE *out, const struct view *v, const struct view_tree *t, con
         fprintf(out, "branches below %.4g%% are not shown (--min)\n", style->min);
     if (p.cut)
         fprintf(out, "levels below %u are not shown (--depth)\n", style->depth);
+    if (p.folded)
+        fputs("recursion is shown once (--no-fold shows each level)\n", out);
     free(p.rails);
+    free(folded.nodes);
+    return true;
 }

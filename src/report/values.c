@@ -81,6 +81,18 @@ void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, cha
     snprintf(out, size, "%s", text);
 }
 
+void value_line(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size)
+{
+    const char *file, *directory;
+    uint32_t line;
+    struct code *code = value_code(r, image);
+    out[0] = 0;
+    if (!code || !code_line(code, offset, &file, &directory, &line))
+        return;
+    const char *slash = strrchr(file, '/');
+    snprintf(out, size, "%.200s:%" PRIu32, slash ? slash + 1 : file, line);
+}
+
 static bool is_printable(uint8_t c)
 {
     return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t';

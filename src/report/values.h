@@ -25,7 +25,8 @@ void value_place(struct value_reader *r, uint32_t image, uint64_t offset, char *
 /* The name of the function around a place, or "". */
 void value_function(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size);
 
-/* One line for each hotlist of the instruction: kind, site, times observed, p, invariance, values. */
+/* One line for each hotlist of the instruction: kind, site, times observed, p, invariance, values. Registers that the
+ * procedure does not read as arguments are left out, here and in value_json_at. */
 void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t offset, int indent);
 
 /* Members "values", "instructions" (the first `limit` hotlists by place; 0: all) and "semi_invariant" of an object
@@ -42,5 +43,9 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
 
 /* Where the values come from, and what was lost: a few lines. */
 void report_values_header(FILE *out, const struct profile_values *values);
+/* Of these the numbers that the module gave, in a line that begins with `name`, if there are any. */
+void report_values_facts(FILE *out, const struct profile_values *values, const char *name);
+/* Of these what is wrong: nothing is written if nothing is. */
+void report_values_losses(FILE *out, const struct profile_values *values);
 
 #endif

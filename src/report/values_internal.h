@@ -36,5 +36,22 @@ void value_json_hotlist(struct json *j, struct value_reader *r, const struct pro
 bool value_samples(struct value_reader *r);
 /* Samples in [lo, hi) of an image. */
 uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t lo, uint64_t hi);
+/* Samples of the instruction at a place. With skid: where it is a division, those at the instruction behind it are its
+ * own, and those at it are of the one before if that is a division. */
+uint64_t value_samples_of(struct value_reader *r, uint32_t image, uint64_t offset);
+
+/* Is the hotlist one of "argument N", in a register that the procedure at the place does not read? */
+bool value_is_unread(struct value_reader *r, const struct profile_hotlist *h);
+
+/* What was kept of a hotlist, and the most frequent value of it. */
+struct value_kept {
+    uint64_t all, most;
+};
+struct value_kept value_kept(const struct hotlist *list);
+/* "19 of 19", or of more than can be pictured "97.0%". */
+void value_invariance(char *out, size_t size, const struct hotlist *list);
+
+/* "div.c:12", or "". */
+void value_line(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size);
 
 #endif

@@ -33,6 +33,9 @@ void value_json_hotlist(struct json *j, struct value_reader *r, const struct pro
     write_site(j, r, h);
     json_key_u64(j, "observed", h->list->observed);
     json_key_double(j, "p", hotlist_probability(h->list));
+    struct value_kept kept = value_kept(h->list);
+    json_key_u64(j, "kept", kept.all);
+    json_key_u64(j, "same", kept.most);
     json_key_double(j, "invariance", hotlist_invariance(h->list));
     if (hotlist_is_spread(h->list)) {
         json_key(j, "spread");
@@ -66,8 +69,11 @@ void value_json_at(struct json *j, struct value_reader *r, uint32_t image, uint6
     struct values_range range = profile_values_at(r->values, image, offset);
     json_open(j, '[');
     for (uint32_t i = 0; i < range.count; i++) {
+        const struct profile_hotlist *h = &r->values->hotlists[range.first + i];
+        if (value_is_unread(r, h))
+            continue;
         json_open(j, '{');
-        value_json_hotlist(j, r, &r->values->hotlists[range.first + i]);
+        value_json_hotlist(j, r, h);
         json_close(j, '}');
     }
     json_close(j, ']');

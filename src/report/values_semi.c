@@ -88,6 +88,22 @@ static bool is_worth(struct value_reader *r, struct candidate *c)
            (role == PENUMBRA_ROLE_RESULT && is_used(r, c));
 }
 
+bool value_is_unread(struct value_reader *r, const struct profile_hotlist *h)
+{
+    static const char argument[] = "argument ";
+    const struct profile_value_kind *kind = &r->values->kinds[h->kind];
+    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1) != 0)
+        return false;
+    unsigned number = (unsigned)(unsigned char)kind->name[sizeof argument - 1] - '1';
+    struct code *code = value_code(r, h->image);
+    struct code_function f;
+    size_t available = 0;
+    const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
+    if (number > 5 || !bytes || !code_function(code, h->offset, &f) || f.start != h->offset || f.end - f.start > available)
+        return false;
+    return !(arguments_read(bytes, f.end - f.start) >> number & 1);
+}
+
 static uint64_t observed_at(const struct profile_values *v, uint32_t image, uint64_t offset)
 {
     uint32_t next;
@@ -138,7 +154,9 @@ static double share_of(struct value_reader *r, const struct profile_hotlist *h)
     struct code *code = argument ? value_code(r, h->image) : NULL;
     if (code && !code_function(code, h->offset, &f))
         f = (struct code_function){ .start = h->offset, .end = h->offset + 1 };
-    double share = by_time(r) ? (double)value_samples_in(r, h->image, f.start, f.end) / (double)r->samples
+    uint64_t samples = !by_time(r) ? 0 : argument ? value_samples_in(r, h->image, f.start, f.end)
+                                                  : value_samples_of(r, h->image, h->offset);
+    double share = by_time(r) ? (double)samples / (double)r->samples
                    : argument ? (double)observed_in(r, h) / (double)v->tuples
                               : (double)here / (double)v->tuples;
     if (argument)
@@ -153,21 +171,34 @@ struct omitted {
     uint32_t unread; /* registers of arguments that the procedure does not read */
 };
 
-/* Is the hotlist one of "argument N", in a register that the procedure at the place does not read? */
-static bool is_unread(struct value_reader *r, const struct profile_hotlist *h)
+static int compare_places(const void *a, const void *b)
 {
-    static const char argument[] = "argument ";
-    const struct profile_value_kind *kind = &r->values->kinds[h->kind];
-    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1) != 0)
-        return false;
-    unsigned number = (unsigned)(unsigned char)kind->name[sizeof argument - 1] - '1';
-    struct code *code = value_code(r, h->image);
-    struct code_function f;
-    size_t available = 0;
-    const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
-    if (number > 5 || !bytes || !code_function(code, h->offset, &f) || f.start != h->offset || f.end - f.start > available)
-        return false;
-    return !(arguments_read(bytes, f.end - f.start) >> number & 1);
+    const struct candidate *x = a, *y = b;
+    const struct profile_hotlist *h = x->hotlist, *g = y->hotlist;
+    uint64_t at = x->used_at ? x->used_at : h->offset, other = y->used_at ? y->used_at : g->offset;
+    if (h->image != g->image)
+        return h->image < g->image ? -1 : 1;
+    if (at != other)
+        return at < other ? -1 : 1;
+    /* What the instruction itself was seen to use comes behind results that are used there. */
+    return x->used_at && !y->used_at ? -1 : !x->used_at && y->used_at;
+}
+
+/* A divisor that the instruction was seen to use, and the result that it is (tool `results`), are one place. */
+static uint32_t leave_out_twice(const struct value_reader *r, struct candidate *list, uint32_t count)
+{
+    uint32_t kept = 0;
+    qsort(list, count, sizeof *list, compare_places);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct candidate *before = kept ? &list[kept - 1] : NULL;
+        bool operand = r->values->kinds[list[i].hotlist->kind].role != PENUMBRA_ROLE_RESULT;
+        bool twice = before && operand && before->used_at && before->hotlist->image == list[i].hotlist->image &&
+                     before->used_at == list[i].hotlist->offset &&
+                     before->hotlist->list->observed >= list[i].hotlist->list->observed / 10 * 9;
+        if (!twice)
+            list[kept++] = list[i];
+    }
+    return kept;
 }
 
 static uint32_t find_candidates(struct value_reader *r, struct candidate *to, struct omitted *omitted)
@@ -188,7 +219,7 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
             omitted->spread++;
             continue;
         }
-        if (is_unread(r, h)) {
+        if (value_is_unread(r, h)) {
             omitted->unread++;
             continue;
         }
@@ -196,6 +227,7 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
         c.gain = c.share * ci_wilson(hotlist_invariance(h->list), kept).low;
         to[count++] = c;
     }
+    count = leave_out_twice(r, to, count);
     qsort(to, count, sizeof *to, compare_candidates);
     return count;
 }
@@ -213,6 +245,14 @@ static struct candidate *candidates_make(struct value_reader *r, uint32_t *count
     return list;
 }
 
+static void json_line(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset)
+{
+    char line[PLACE_SIZE];
+    value_line(r, image, offset, line, sizeof line);
+    if (line[0])
+        json_key_string(j, "at", line);
+}
+
 void value_json_semi_invariant(struct json *j, struct value_reader *r)
 {
     uint32_t count = 0;
@@ -226,6 +266,7 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r)
         json_key_double(j, "gain", list[i].gain);
         json_key_double(j, "time", list[i].share);
         value_json_place(j, r, h->image, h->offset);
+        json_line(j, r, h->image, list[i].used_at ? list[i].used_at : h->offset);
         value_json_hotlist(j, r, h);
         if (list[i].use)
             json_key_string(j, "use", result_use_name(list[i].use));
@@ -239,24 +280,29 @@ void value_json_semi_invariant(struct json *j, struct value_reader *r)
 
 static void print_place(FILE *out, struct value_reader *r, uint32_t image, uint64_t offset)
 {
-    char place[PLACE_SIZE], assembly[128];
+    char place[PLACE_SIZE], assembly[128], line[PLACE_SIZE];
     value_place(r, image, offset, place, sizeof place);
     value_assembly(r, image, offset, assembly, sizeof assembly);
+    value_line(r, image, offset, line, sizeof line);
     text_name(out, place, 0);
     fputs(assembly[0] ? "  " : "", out);
     text_name(out, assembly, 0);
+    fputs(line[0] ? "  " : "", out);
+    text_name(out, line, 0);
 }
 
 static void print_candidate(FILE *out, struct value_reader *r, const struct candidate *c)
 {
     const struct profile_hotlist *h = c->hotlist;
-    fprintf(out, "%6.2f%%  %6.2f%%  %6.1f%%  ", c->gain * 100, c->share * 100, hotlist_invariance(h->list) * 100);
+    char invariance[TEXT_NUMBER_SIZE];
+    value_invariance(invariance, sizeof invariance, h->list);
+    fprintf(out, "%6.2f%%  %6.2f%%  %10s  ", c->gain * 100, c->share * 100, invariance);
     print_place(out, r, h->image, h->offset);
     if (c->used_at) {
         fprintf(out, "; %s of ", result_use_name(c->use));
         print_place(out, r, h->image, c->used_at);
     }
-    fprintf(out, "\n%*s", 27, "");
+    fprintf(out, "\n%*s", 30, "");
     value_hotlist(out, r, h);
 }
 
@@ -270,7 +316,7 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
     fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
             "sure (the lower end of its 95%% interval)\n\n", by_time(r) ? "time" : "instructions");
-    fprintf(out, "%7s  %7s  %7s  %s\n", "gain", "share", "invar.", "place: kind, values");
+    fprintf(out, "%7s  %7s  %10s  %s\n", "gain", "share", "invariant", "place: kind, values");
     uint32_t shown = 0;
     for (; shown < count && (!style->limit || shown < style->limit) && list[shown].gain * 100 >= style->min; shown++)
         print_candidate(out, r, &list[shown]);
@@ -284,7 +330,8 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
     if (omitted.unread)
         fprintf(out, "%u more are in registers that the procedure called does not read as arguments\n", omitted.unread);
     if (!count && !omitted.few && !omitted.spread && !omitted.unread)
-        fputs("(no arguments, divisors, shift counts, indirect targets or loads were observed)\n", out);
+        fprintf(out, "(no %sdivisors, shift counts, indirect targets or loads were observed)\n",
+                *r->values->module ? "arguments, " : "");
     free(list);
     return true;
 }

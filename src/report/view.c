@@ -196,6 +196,45 @@ static void node_add(struct view_node *to, const struct profile_node *n, enum vi
         to->heap[i] = add_saturated(to->heap[i], heap[i]);
 }
 
+static bool share_add(struct builder *b, uint32_t node, uint32_t thread, uint64_t self)
+{
+    struct view *v = b->view;
+    if (!b->options->by_thread || !self)
+        return true;
+    if (v->share_count == v->share_capacity) {
+        size_t capacity = v->share_capacity ? v->share_capacity * 2 : 1024;
+        struct view_share *grown = reallocarray(v->shares, capacity, sizeof *grown);
+        if (!grown)
+            return false;
+        v->shares = grown;
+        v->share_capacity = capacity;
+    }
+    v->shares[v->share_count++] = (struct view_share){ node, thread, self };
+    return true;
+}
+
+static int share_compare(const void *a, const void *b)
+{
+    const struct view_share *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* Sorts them, and makes one of equal ones. */
+static void shares_settle(struct view *v)
+{
+    size_t kept = 0;
+    if (v->share_count)
+        qsort(v->shares, v->share_count, sizeof *v->shares, share_compare);
+    for (size_t i = 0; i < v->share_count; i++)
+        if (kept && share_compare(&v->shares[kept - 1], &v->shares[i]) == 0)
+            v->shares[kept - 1].self = add_saturated(v->shares[kept - 1].self, v->shares[i].self);
+        else
+            v->shares[kept++] = v->shares[i];
+    v->share_count = kept;
+}
+
 static bool thread_add(struct builder *b, const struct profile_thread *thread)
 {
     const struct profile *p = b->view->profile;
@@ -211,7 +250,8 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
         const struct profile_node *n = &thread->nodes[i];
         if (i > 0)
             map[i] = frames_add(b, n->parent < i ? map[n->parent] : 0, process, n);
-        if (map[i] == VIEW_NONE) {
+        uint32_t index = (uint32_t)(thread - p->threads);
+        if (map[i] == VIEW_NONE || !share_add(b, map[i], index, n->self)) {
             free(map);
             return false;
         }
@@ -244,6 +284,7 @@ static bool threads_add(struct builder *b)
         if (!thread_add(b, &p->threads[t]))
             return false;
     }
+    shares_settle(b->view);
     b->view->effective = squares ? (double)weight * (double)weight / (double)squares
                                  : (double)taken;
     return true;
@@ -311,6 +352,15 @@ bool view_is_of_calls(const struct view *v)
     return v->profile->counts && !strcmp(v->profile->counts->tool, "calls");
 }
 
+bool view_is_attributed(const struct view *v)
+{
+    for (uint32_t i = 0; i < v->function_count; i++)
+        if (v->functions[i].self &&
+            (v->functions[i].image != PROFILE_IMAGE_PSEUDO || v->functions[i].start != KEY_UNATTRIBUTED))
+            return true;
+    return false;
+}
+
 bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e)
 {
     static const char *const names[] = { "allocated", "live", "peak" };
@@ -329,5 +379,6 @@ void view_free(struct view *v)
     free(v->functions);
     free(v->tree.nodes);
     free(v->threads_chosen);
+    free(v->shares);
     free(v);
 }

@@ -37,6 +37,7 @@ struct view_node {
     uint32_t first_child, next_sibling; /* by total, greatest first; VIEW_NONE: none */
     uint32_t depth;                     /* 0 for the root */
     bool inlined;                       /* into its parent */
+    uint32_t levels;                    /* of recursion that are one node, in folded trees (fold.h); else 0 */
     uint64_t self, total;
     uint64_t heap[3];                   /* totals by enum view_heap, in the top-down tree */
     uint64_t calls; /* edges counted; 0 for what is inlined, and in derived trees */
@@ -58,8 +59,15 @@ struct view_options {
     uint32_t rank;       /* 0: all; else 1 + the rank of a parallel program: only its processes */
     bool no_inline;      /* inlined frames count for the function they are inlined into */
     bool lines;          /* one node per source line instead of per function */
+    bool by_thread;      /* keep what each thread has of a node's own samples */
     const char *const *through; /* call path refinements, each "REGEX,REGEX,..." */
     uint32_t through_count;
+};
+
+/* Of a node's own samples, those of one thread (index in profile.threads). */
+struct view_share {
+    uint32_t node, thread;
+    uint64_t self;
 };
 
 struct view {
@@ -73,6 +81,8 @@ struct view {
     double effective;       /* samples as independent ones: weight squared / squares of weights */
     bool of_blocks;         /* samples are instructions, counted by block */
     bool *threads_chosen;   /* by index in profile.threads */
+    struct view_share *shares; /* by node, then by thread; only with view_options.by_thread */
+    size_t share_count, share_capacity;
 };
 
 /* Fails with ERR_USAGE if a filter matches nothing or a regular expression is wrong. */
@@ -88,6 +98,9 @@ bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e);
 /* Whether samples are calls, all of them: of the tool "calls". */
 bool view_is_of_calls(const struct view *v);
 
+/* Whether any of its samples has a place: triggers of shadows have none. */
+bool view_is_attributed(const struct view *v);
+
 static inline bool view_is_refined(const struct view *v)
 {
     return v->samples != v->samples_all;
@@ -97,7 +110,7 @@ static inline bool view_is_refined(const struct view *v)
 uint32_t *view_order(const struct view *v, uint32_t *count, struct err *e);
 
 /* Which functions a pattern names: those with exactly this name; else those whose name without
- * parameters it is; else those that the extended regular expression matches. matches: one flag per
+ * parameters it is; else those that the extended regular expression matches, or that hold the pattern if it is none. matches: one flag per
  * function, to free(). NULL on error; *count may be 0. */
 bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e);
 

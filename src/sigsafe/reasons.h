@@ -87,7 +87,7 @@
     X(DECLINE_BUSY, "busy", "another thread was making one")                                       \
     X(DECLINE_SEATS, "seats", "too many shadows are active or not yet buried")                     \
     X(DECLINE_FORK, "fork", "the kernel refused")                                                  \
-    X(DECLINE_COLLECTOR, "collector", "there is nobody to look after it")                          \
+    X(DECLINE_COLLECTOR, "collector", "the collector has ended, or cannot be seen: the process is in a PID namespace of its own")  \
     X(DECLINE_MEMORY, "memory", "there was no memory for its records")                             \
     X(DECLINE_SCARCE, "scarce", "memory of the machine or of a control group is running short")    \
     X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")                                   \

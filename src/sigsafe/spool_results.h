@@ -41,6 +41,8 @@ enum {
     RESULT_FORM_SHIFT = 10, RESULT_FORM_MASK = 3, /* enum x86_lane_form of them */
     RESULT_SECOND = 1 << 12, /* the second general register */
     RESULT_REST = 1 << 13,   /* not the first word */
+    RESULT_DIVISOR = 1 << 14, /* no result: a register that the instruction divides by ... */
+    RESULT_COUNT = 1 << 15,   /* ... or shifts by, and leaves as it is */
 };
 
 enum { RESULT_FRONT = 8 };

@@ -91,6 +91,31 @@ static const char *symbol_name(struct pool *pool, const char *name)
     return result;
 }
 
+/* A symbol without a size reaches to the next one, but what lies far behind it need not be its own. *start: where that
+ * begins; 0: nothing says where. */
+static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address, uint64_t *start)
+{
+    enum { FUNCTION_REACH = 256 /* those of the C start-up files are the usual ones */, LABEL_REACH = 4096, LABEL = 0x80 };
+    uint64_t reach = entry->kind & LABEL ? LABEL_REACH : FUNCTION_REACH;
+    if (entry->sized)
+        return false;
+    *start = fde_start(r, address);
+    return *start ? *start > entry->start : address - entry->start >= reach;
+}
+
+/* "frame_dummy+0x12340". */
+static const char *name_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address)
+{
+    char *name;
+    if (asprintf(&name, "%s+0x%llx", symbol_name(r->pool, entry->name), (unsigned long long)(address - entry->start)) < 0) {
+        r->pool->failed = true;
+        return "";
+    }
+    const char *result = pool_intern(r->pool, name);
+    free(name);
+    return result;
+}
+
 /* Names the physical function: symbol table first, so that a function has one name whether or not
  * its debug information is at hand. */
 static void name_function(struct resolver *r, uint64_t address, struct symbol_frame *frame)
@@ -106,6 +131,12 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
         return;
     }
     const struct symtab_entry *entry = symtab_find(&r->symtab, address);
+    if (entry && !frame->function[0] && is_beyond(r, entry, address, &frame->start)) {
+        r->unnamed++;
+        frame->function = frame->start ? name_address(r->pool, r->request->name, frame->start)
+                                       : name_beyond(r, entry, address);
+        return;
+    }
     if (entry && (entry->sized || !frame->function[0])) {
         if (entry != r->last_entry)
             r->last_name = symbol_name(r->pool, entry->name);

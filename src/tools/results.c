@@ -1,6 +1,7 @@
 /* The most frequent results of every instruction: each value that an instruction writes to a register, as wide as it
  * writes it (what is kept: sigsafe/spool_results.h). Of general registers the first two; the stack pointer
- * excepted where push, pop, call and return move it. Of others, the first, in words of 8 bytes. What ends a block by transferring
+ * excepted where push, pop, call and return move it. Of others, the first, in words of 8 bytes. Besides, what is divided or shifted
+ * by, where that is a register: often nothing in sight has computed it. What ends a block by transferring
  * control is not observed (system calls, loop); that is counted, as is what else is not.
  *
  *      block entry            counter + 1; gate (engine/hook.h): is this execution observed? Where not all have to be, p of
@@ -200,6 +201,50 @@ static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const 
                    : hook_lead_as(a->hooks, point, index, drawn_as, argument);
 }
 
+static bool is_division(const struct x86_insn *insn)
+{
+    enum { DIV = 6 /* modrm.reg; 7: idiv */ };
+    return insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY && (insn->opcode & 0xfe) == 0xf6 && (insn->reg & 7) >= DIV;
+}
+
+static bool is_shift_by_cl(const struct x86_insn *insn)
+{
+    return insn->encoding == X86_LEGACY && ((insn->map == X86_MAP_ONE_BYTE && (insn->opcode & 0xfe) == 0xd2) ||
+                                            (insn->map == X86_MAP_0F && (insn->opcode & 0xf7) == 0xa5));
+}
+
+/* What a division or a shift takes from a register that it leaves as it is: 0 if there is none, else RESULT_... */
+static unsigned operand_find(const struct x86_insn *insn, struct x86_definition *d)
+{
+    unsigned what = 0;
+    if (is_shift_by_cl(insn)) {
+        *d = (struct x86_definition){ .reg = X86_RCX, .width = 1 };
+        what = RESULT_COUNT;
+    } else if (is_division(insn) && !(insn->access & X86_MEM) && !(insn->traits & X86_HIGH_BYTE)) {
+        unsigned width = !(insn->opcode & 1) ? 1 : insn->traits & X86_REX_W ? 8 : insn->traits & X86_PREFIX66 ? 2 : 4;
+        *d = (struct x86_definition){ .reg = insn->base, .width = (uint8_t)width };
+        what = RESULT_DIVISOR;
+    }
+    return what && !(insn->writes >> d->reg & 1) ? what : 0;
+}
+
+/* Behind the instruction the register still holds it. */
+static bool operand_as(struct asked *a, uint32_t index, uint64_t pc)
+{
+    struct x86_definition d;
+    unsigned what = operand_find(&a->block->insns[index], &d);
+    if (!what)
+        return true;
+    const struct observed *of = &a->of[d.reg];
+    bool known = of->id && ((d.width == 8 && of->whole) || (d.width == 4 && of->width == 4));
+    uint32_t same = known ? of->id : 0, id = thing_make_as(a, pc, d.width, d.reg | what, same);
+    if (same && !result_is_copy(same, id)) {
+        same = 0;
+        id = thing_make_as(a, pc, d.width, d.reg | what, 0);
+    }
+    return id < COUNTS_IDS_MAX && (same || general_hook_as(a, index, id, &d));
+}
+
 static bool general_as(struct asked *a, uint32_t index, uint64_t pc)
 {
     const struct x86_insn *insn = &a->block->insns[index];
@@ -326,7 +371,7 @@ static bool instructions_as(struct asked *a)
     uint64_t pc = block->pc;
     bool ok = true;
     for (uint32_t i = 0; ok && i < observed; i++) {
-        ok = general_as(a, i, pc) && wide_result_as(a, i, pc);
+        ok = operand_as(a, i, pc) && general_as(a, i, pc) && wide_result_as(a, i, pc);
         pc += block->insns[i].length;
     }
     if (observed < block->count)

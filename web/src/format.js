@@ -58,6 +58,14 @@ export function cost(samples, data) {
   return `${count(samples * period)} ${data.trigger || "events"}`;
 }
 
+// How many calls there were: "2", "100 to 106", or of cheap ones, of which others were not met, "77 seen".
+export function calls(seen, costPerCall, data) {
+  if (data.carrier === "exact") return count(seen);
+  const [low, high] = costPerCall?.all_calls || [];
+  if (low === undefined) return `${count(seen)} seen`;
+  return high > low ? `${count(low)} to ${count(high)}` : count(seen);
+}
+
 // Below this many samples an activation is about as short as the period: others were not met at all.
 const CHEAP = 2;
 

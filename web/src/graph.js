@@ -1,22 +1,39 @@
-// The flame graph: d3-flame-graph, with our colors, tooltip and keyboard.
+// The flame graph, on a canvas: what is in view is drawn, and only what is wide enough to be seen. Frames beside one
+// another that are too narrow are one block, until one zooms in.
 
-import flamegraph from "d3-flame-graph";
-import { select } from "d3-selection";
 import * as format from "./format.js";
 
 const CELL = 20;
-const NARROWEST = 0.5; // pixels
+const SLIVER = 3; // pixels: frames narrower than that are drawn together
+const FONT = "12px ui-monospace, 'SF Mono', 'Cascadia Mono', 'Noto Sans Mono', 'DejaVu Sans Mono', monospace";
+const TALLEST = 0.72; // of the window
 
-// The depth of the deepest node below root.
-function levels(root) {
-  let deepest = 0;
-  const stack = [[root, 0]];
+// The tree as frames with places: x0 and x1 between 0 and 1, parents before children, greatest children first. No
+// recursion: a stack may be as deep as the tree.
+function layout(root) {
+  const top = { data: root, parent: null, depth: 0, x0: 0, x1: 1, children: [], id: 0 };
+  const all = [top];
+  const stack = [top];
   while (stack.length > 0) {
-    const [node, depth] = stack.pop();
-    deepest = Math.max(deepest, depth);
-    for (const child of node.children) stack.push([child, depth + 1]);
+    const frame = stack.pop();
+    let x = frame.x0;
+    const scale = frame.data.value > 0 ? (frame.x1 - frame.x0) / frame.data.value : 0;
+    for (const data of [...frame.data.children].sort((a, b) => b.value - a.value)) {
+      const width = data.value * scale;
+      const child = { data, parent: frame, depth: frame.depth + 1, x0: x, x1: x + width, children: [], id: all.length };
+      x += width;
+      frame.children.push(child);
+      all.push(child);
+    }
+    frame.rest = { ...frame.data.rest, x0: x, x1: x + frame.data.rest.value * scale };
+    stack.push(...frame.children);
   }
-  return deepest;
+  return all;
+}
+
+function fitted(text, room) {
+  if (text.length <= room) return text;
+  return room < 3 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
 export class Graph {
@@ -25,183 +42,292 @@ export class Graph {
   constructor({ host, tip, palette, data, events }) {
     Object.assign(this, { host, tip, palette, data, events });
     this.matches = null;
+    this.canvas = document.createElement("canvas");
+    this.spacer = document.createElement("div");
+    host.replaceChildren(this.canvas, this.spacer);
+    this.shown = []; // blocks in view: { frame, count, x, y, width }
+    host.addEventListener("scroll", () => this.#paint());
+    host.addEventListener("mousemove", (event) => this.#point(event));
+    host.addEventListener("mouseleave", () => this.#point(null));
+    host.addEventListener("click", (event) => this.#click(event));
     host.addEventListener("keydown", (event) => this.#key(event));
     host.addEventListener("focus", () => this.current && this.#mark(this.current));
-    host.addEventListener("blur", () => this.#mark(null));
+    host.addEventListener("blur", () => this.#paint());
   }
 
   // Draws root (model.js). icicle: the root on top.
-  draw(root, { icicle, bottomUp }) {
+  draw(root, { icicle, bottomUp, zoom }) {
     this.bottomUp = bottomUp;
     this.icicle = icicle;
     this.total = root.value;
-    this.host.replaceChildren();
-    const height = (levels(root) + 1) * CELL;
-    // The scroll bar is there before the width is measured, or not at all.
-    this.host.style.overflowY = height > 0.72 * window.innerHeight - 2 ? "scroll" : "hidden";
-    this.chart = flamegraph()
-      .width(this.host.clientWidth)
-      .height(height)
-      .cellHeight(CELL)
-      .minFrameSize(NARROWEST)
-      .transitionDuration(0)
-      .inverted(icicle)
-      .sort((a, b) => b.data.value - a.data.value)
-      .tooltip(this.#tooltip())
-      .getName((d) => format.shortName(d.data.name))
-      .setColorMapper((d) => this.#color(d))
-      .setSearchMatch((d) => this.matches !== null && this.matches(d.data.name))
-      .setSearchHandler((found, samples) => this.events.onSearch(samples, this.total))
-      .onClick((d) => this.#zoomed(d));
-    select(this.host).datum(root).call(this.chart);
-    this.top = select(this.host).datum();
-    this.current = this.top;
-    this.zoomedTo = this.top;
-    if (!icicle) this.host.scrollTop = this.host.scrollHeight;
-    if (this.matches) this.chart.search("on");
-    this.chart.transitionDuration(this.#zoomDuration());
+    this.all = layout(root);
+    this.top = this.all[0];
+    this.deepest = this.all.reduce((most, frame) => Math.max(most, frame.depth), 0);
+    this.focus = this.all[zoom] || this.top;
+    this.current = this.focus;
+    this.hovered = null;
+    this.#find();
+    this.#resize();
+    this.host.scrollTop = icicle ? 0 : this.host.scrollHeight;
+    this.#paint();
   }
 
-  // Only zooming moves.
-  #zoomDuration() {
-    return window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200;
+  resize() {
+    this.#resize();
+    this.#paint();
   }
 
   // matches: name => bool, or null.
   search(matches) {
     this.matches = matches;
-    this.chart.transitionDuration(0);
-    if (matches) this.chart.search("on"); // the term is not looked at: setSearchMatch decides
-    else this.chart.clear();
-    // Frames that do not match change color too, when a search begins or ends.
-    this.chart.update();
-    this.chart.transitionDuration(this.#zoomDuration());
+    this.#find();
+    this.#paint();
   }
 
+  // id: of a frame; 0: all of them.
   zoom(id) {
-    const node = this.chart.findById(id);
-    this.chart.transitionDuration(0);
-    if (node) this.chart.zoomTo(node);
-    this.chart.transitionDuration(this.#zoomDuration());
+    this.focus = this.all[id] || this.top;
+    this.current = this.focus;
+    this.#paint();
   }
 
-  reset() {
-    this.chart.resetZoom();
+  // For tests, and whoever reads the page by other means: what is in view.
+  frames() {
+    return this.shown.map(({ frame, count, x, y, width }) => {
+      const box = this.canvas.getBoundingClientRect();
+      const name = frame.data ? format.shortName(frame.data.name) : `(${count} frames)`;
+      return { name, id: frame.id ?? -1, x: box.x + x, y: box.y + y, width, height: CELL, matched: this.#isFound(frame) };
+    });
   }
 
-  #zoomed(d) {
-    this.zoomedTo = d;
-    this.current = d;
-    this.events.onZoom(d.id);
-    if (document.activeElement === this.host) this.#mark(d);
+  // Which frames match, and how many samples pass through one that does.
+  #find() {
+    this.found = new Set();
+    if (!this.matches) return;
+    const known = new Map(); // a name is looked at once, however many frames have it
+    let samples = 0;
+    const inside = new Set();
+    for (const frame of this.all) {
+      const { name, value } = frame.data;
+      if (!known.has(name)) known.set(name, this.matches(name));
+      if (frame.parent && inside.has(frame.parent)) inside.add(frame);
+      if (!known.get(name)) continue;
+      this.found.add(frame);
+      if (!inside.has(frame)) samples += value;
+      inside.add(frame);
+    }
+    this.events.onSearch(samples, this.total);
   }
 
-  #color(d) {
-    if (d.highlight) return this.palette.highlight();
-    return this.palette.fill(d.data.image, d.data.name, this.matches !== null);
+  #resize() {
+    const height = (this.deepest + 1) * CELL;
+    const room = Math.min(height, Math.floor(TALLEST * window.innerHeight));
+    // The scroll bar is there before the width is measured, or not at all.
+    this.host.style.overflowY = height > room ? "scroll" : "hidden";
+    this.host.style.height = `${room + 2}px`;
+    this.width = this.host.clientWidth;
+    this.height = room;
+    this.spacer.style.height = `${height - room}px`;
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(room * ratio);
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${room}px`;
+    this.context = this.canvas.getContext("2d");
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.context.font = FONT;
+    this.character = this.context.measureText("MMMMMMMMMM").width / 10;
   }
 
-  describe(d) {
-    const { name, image, value, self, calls, cost } = d.data;
-    const parts = [name];
-    if (image) parts.push(image);
-    parts.push(this.bottomUp && d.depth > 0 ? `${format.unit(this.data)} that end this way` : "total");
-    parts.push(`${format.percent(value, this.total)}, ${format.count(value)} ${format.unit(this.data)}`);
-    if (!this.bottomUp) parts.push(`self ${format.percent(self, this.total)}`);
-    if (calls > 0) parts.push(`${format.count(calls)} calls${cost ? ` of ${format.call(cost, this.data).mean}` : ""}`);
-    return parts.join(" · ");
+  #row(frame) {
+    return (this.icicle ? frame.depth : this.deepest - frame.depth) * CELL - this.host.scrollTop;
   }
 
-  #tooltip() {
-    const tip = () => {};
-    tip.show = (event, d) => {
-      this.#fillTip(d);
-      this.tip.hidden = false;
+  // Where a frame is at this zoom; those above the one that is zoomed into are as wide as it.
+  #place(frame) {
+    const scale = this.width / (this.focus.x1 - this.focus.x0 || 1);
+    const x = Math.max(0, (frame.x0 - this.focus.x0) * scale);
+    return { x, width: Math.min(this.width, (frame.x1 - this.focus.x0) * scale) - x };
+  }
+
+  #visible(frame) {
+    return this.#place(frame).width >= SLIVER;
+  }
+
+  // The blocks in view. One of several frames has no data, but their parent and how many of its children are before them.
+  #arrange() {
+    this.shown = [];
+    const show = (frame, count, x, width) => {
+      const y = this.#row(frame);
+      if (y > -CELL && y < this.height) this.shown.push({ frame, count, x, y, width });
+    };
+    for (let frame = this.focus.parent; frame; frame = frame.parent) show(frame, 1, 0, this.width);
+    const stack = [this.focus];
+    show(this.focus, 1, 0, this.width);
+    while (stack.length > 0) {
+      const parent = stack.pop();
+      // The greatest are first: what is behind the first sliver is a sliver.
+      const wide = parent.children.findIndex((child) => !this.#visible(child));
+      const drawn = wide < 0 ? parent.children : parent.children.slice(0, wide);
+      for (const child of drawn) {
+        const { x, width } = this.#place(child);
+        show(child, 1, x, width);
+        stack.push(child);
+      }
+      const count = parent.children.length - drawn.length + parent.rest.count;
+      const { x, width } = this.#place({ x0: (parent.children[drawn.length] || parent.rest).x0, x1: parent.rest.x1 });
+      if (count > 0 && width > 0.5) show({ parent, drawn: drawn.length, depth: parent.depth + 1 }, count, x, width);
+    }
+  }
+
+  #paint() {
+    if (!this.context || !this.all) return;
+    const { context } = this;
+    const style = getComputedStyle(this.host);
+    const ink = style.getPropertyValue("--frame-ink");
+    const gap = style.getPropertyValue("--raised");
+    const merged = style.getPropertyValue("--line");
+    this.#arrange();
+    context.clearRect(0, 0, this.width, this.height);
+    context.textBaseline = "middle";
+    for (const { frame, count, x, y, width } of this.shown) {
+      const found = this.#isFound(frame);
+      const { image, name } = frame.data || {};
+      const above = frame.depth < this.focus.depth;
+      context.globalAlpha = above ? 0.55 : 1;
+      context.fillStyle =
+        !frame.data ? merged : found ? this.palette.highlight() : this.palette.fill(image, name, this.matches !== null);
+      context.fillRect(x, y, width, CELL);
+      context.fillStyle = gap;
+      context.fillRect(x + width - 0.6, y, 0.6, CELL);
+      context.fillRect(x, y + CELL - 0.6, width, 0.6);
+      context.fillStyle = ink;
+      const text = frame.data ? format.shortName(name) : `${format.count(count)} more`;
+      const label = fitted(text, Math.floor((width - 8) / this.character));
+      if (label) context.fillText(label, x + 4, y + CELL / 2);
+    }
+    context.globalAlpha = 1;
+    this.#outline(ink);
+  }
+
+  #isFound(frame) {
+    if (frame.data || !this.matches) return this.found.has(frame);
+    return frame.parent.children.slice(frame.drawn).some((child) => this.found.has(child));
+  }
+
+  #outline(ink) {
+    const current = document.activeElement === this.host ? this.current : null;
+    this.context.strokeStyle = ink;
+    this.context.lineWidth = 1.4;
+    for (const { frame, x, y, width } of this.shown)
+      if (frame === current || frame === this.hovered)
+        this.context.strokeRect(x + 0.7, y + 0.7, Math.max(1, width - 1.4), CELL - 1.4);
+  }
+
+  #at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.x;
+    const y = event.clientY - box.y;
+    return this.shown.find((block) => x >= block.x && x < block.x + block.width && y >= block.y && y < block.y + CELL);
+  }
+
+  #point(event) {
+    const block = event && this.#at(event);
+    const frame = block ? block.frame : null;
+    this.host.style.cursor = block ? "pointer" : "";
+    this.tip.hidden = !block;
+    if (block) {
+      if (frame !== this.hovered) this.#fillTip(block);
       const { offsetWidth: width, offsetHeight: height } = this.tip;
       const left = Math.min(event.clientX + 14, window.innerWidth - width - 8);
       const below = event.clientY + 16;
       const top = below + height > window.innerHeight ? event.clientY - height - 12 : below;
       this.tip.style.left = `${Math.max(8, left)}px`;
       this.tip.style.top = `${Math.max(8, top)}px`;
-      return tip;
-    };
-    tip.hide = () => {
-      this.tip.hidden = true;
-      return tip;
-    };
-    tip.destroy = () => {};
-    return tip;
+    }
+    if (frame === this.hovered) return;
+    this.hovered = frame;
+    this.#paint();
   }
 
-  #fillTip(d) {
-    const { name, image, value, self, calls, cost } = d.data;
+  // A block of many zooms into what they are below.
+  #click(event) {
+    const block = this.#at(event);
+    if (block) this.events.onZoom((block.frame.data ? block.frame : block.frame.parent).id);
+  }
+
+  describe(frame) {
+    const { name, image, value, self, calls, cost } = frame.data;
+    const parts = [name];
+    if (image) parts.push(image);
+    parts.push(this.bottomUp && frame.depth > 0 ? `${format.unit(this.data)} that end this way` : "total");
+    parts.push(`${format.percent(value, this.total)}, ${format.count(value)} ${format.unit(this.data)}`);
+    if (!this.bottomUp) parts.push(`self ${format.percent(self, this.total)}`);
+    if (calls > 0) parts.push(`${format.calls(calls, cost, this.data)}${cost ? `, ${format.call(cost, this.data).mean} each` : ""}`);
+    return parts.join(" · ");
+  }
+
+  #rows({ frame }) {
     const row = (label, samples) => [
       label,
       format.percent(samples, this.total),
       `${format.count(samples)} ${format.unit(this.data)}`,
       format.cost(samples, this.data),
     ];
+    if (!frame.data) {
+      const { children, rest } = frame.parent;
+      return [row("Together", children.slice(frame.drawn).reduce((sum, child) => sum + child.data.value, rest.value))];
+    }
+    const { value, self, calls, cost } = frame.data;
     const rows = this.bottomUp
-      ? [row(d.depth > 1 ? "Through here" : "Self", value)]
+      ? [row(frame.depth > 1 ? "Through here" : "Self", value)]
       : [row("Total", value), row("Self", self)];
     if (calls > 0) {
       const { mean, interval } = cost ? format.call(cost, this.data) : { mean: "", interval: "" };
-      rows.push(["Calls", format.count(calls), mean && `${mean} each`, interval && `(95%: ${interval})`]);
+      rows.push(["Calls", format.calls(calls, cost, this.data), mean && `${mean} each`, interval && `(95%: ${interval})`]);
     }
+    return rows;
+  }
+
+  #fillTip(block) {
+    const { frame, count } = block;
     const title = document.createElement("strong");
-    title.textContent = name;
+    title.textContent = frame.data ? frame.data.name : `${format.count(count)} frames too narrow to draw`;
     const where = document.createElement("span");
     where.className = "tip-image";
-    where.textContent = image;
+    where.textContent = frame.data ? frame.data.image : `below ${frame.parent.data.name}; a click zooms into that`;
     const table = document.createElement("table");
-    for (const cells of rows) {
+    for (const cells of this.#rows(block)) {
       const line = table.insertRow();
       for (const cell of cells) line.insertCell().textContent = cell;
     }
-    this.tip.replaceChildren(title, ...(image ? [where] : []), table);
+    this.tip.replaceChildren(title, ...(where.textContent ? [where] : []), table);
   }
 
-  #mark(node) {
-    let marked = null;
-    select(this.host)
-      .selectAll("g")
-      .classed("current", function (d) {
-        if (node !== null && d === node) marked = this;
-        return node !== null && d === node;
-      });
-    if (marked === null) return;
-    const box = marked.getBoundingClientRect();
-    const view = this.host.getBoundingClientRect();
-    if (box.top < view.top) this.host.scrollTop -= view.top - box.top + CELL;
-    if (box.bottom > view.bottom) this.host.scrollTop += box.bottom - view.bottom + CELL;
-    this.events.onFrame(this.describe(node));
-  }
-
-  // Wide enough to be drawn at this zoom?
-  #visible(d) {
-    return ((d.x1 - d.x0) * this.host.clientWidth) / (this.top.x1 - this.top.x0) > NARROWEST;
+  // Scrolls to a frame, outlines it and says what it is.
+  #mark(frame) {
+    const y = this.#row(frame);
+    if (y < 0) this.host.scrollTop += y - CELL;
+    if (y + CELL > this.height) this.host.scrollTop += y + 2 * CELL - this.height;
+    this.#paint();
+    this.events.onFrame(this.describe(frame));
   }
 
   #neighbor(step) {
-    const row = (this.current.parent?.children || []).filter((d) => this.#visible(d));
-    row.sort((a, b) => a.x0 - b.x0);
+    const row = (this.current.parent?.children || []).filter((frame) => this.#visible(frame));
     return row[row.indexOf(this.current) + step];
   }
 
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const child = () =>
-      (this.current.children || [])
-        .filter((d) => this.#visible(d))
-        .reduce((widest, d) => (widest && widest.value >= d.value ? widest : d), undefined);
     const inward = this.icicle ? "ArrowDown" : "ArrowUp";
     const outward = this.icicle ? "ArrowUp" : "ArrowDown";
     const moves = {
-      [inward]: child,
+      [inward]: () => this.current.children.find((frame) => this.#visible(frame)),
       [outward]: () => this.current.parent,
       ArrowLeft: () => this.#neighbor(-1),
       ArrowRight: () => this.#neighbor(1),
-      Home: () => this.zoomedTo,
+      Home: () => this.focus,
     };
     if (moves[event.key]) {
       event.preventDefault();
@@ -210,9 +336,10 @@ export class Graph {
       this.#mark(this.current);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      this.chart.zoomTo(this.current);
+      this.events.onZoom(this.current.id);
+      this.#mark(this.current);
     } else if (event.key === "Escape") {
-      this.reset();
+      this.events.onZoom(0);
     }
   }
 }

@@ -1,11 +1,12 @@
 // The page: reads the embedded profile, keeps the state that the address's hash shows
-// (#view=bottom-up&shape=flame&search=...&zoom=ID), and connects the parts.
+// (#view=bottom-up&shape=flame&search=...&zoom=ID&thread=N), and connects the parts. What one clicks can be undone with the
+// browser's Back.
 
 import { Annotated } from "./annotate.js";
 import { Palette, onSchemeChange } from "./color.js";
 import * as format from "./format.js";
 import { Graph } from "./graph.js";
-import { bottomUp, draw, flatten, imagesBySelf, matcher, topDown } from "./model.js";
+import { bottomUp, draw, flatten, functionsOf, imagesBySelf, matcher, ofThread, topDown } from "./model.js";
 import { PathTable } from "./paths.js";
 import { FunctionTable } from "./table.js";
 import { SemiTable } from "./values.js";
@@ -13,6 +14,7 @@ import { SemiTable } from "./values.js";
 const element = (id) => document.getElementById(id);
 const WORTH_A_WARNING = 0.01;
 const LEGEND_ENTRIES = 8;
+const TYPING_PAUSE = 150; // milliseconds until what was typed is searched for
 
 function readState() {
   const hash = new URLSearchParams(location.hash.slice(1));
@@ -21,17 +23,23 @@ function readState() {
     shape: hash.get("shape") === "flame" ? "flame" : "icicle",
     search: hash.get("search") || "",
     zoom: Number(hash.get("zoom")) || 0,
+    thread: hash.has("thread") ? Number(hash.get("thread")) : null,
   };
 }
 
-function writeState(state) {
+// undo: Back leads to what is shown now.
+function writeState(state, undo) {
   const hash = new URLSearchParams();
   if (state.view !== "top-down") hash.set("view", state.view);
   if (state.shape !== "icicle") hash.set("shape", state.shape);
   if (state.search) hash.set("search", state.search);
   if (state.zoom) hash.set("zoom", state.zoom);
+  if (state.thread !== null) hash.set("thread", state.thread);
   const text = hash.toString();
-  history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+  if (text === location.hash.slice(1)) return;
+  const address = text ? `#${text}` : location.pathname + location.search;
+  if (undo) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
 }
 
 function addFact(label, value, title = "") {
@@ -50,6 +58,29 @@ function addWarning(text, kind = "warning") {
   item.className = kind;
   item.textContent = text;
   element("warnings").append(item);
+}
+
+// One line, that of the first warning, until it is opened.
+function closeWarnings() {
+  const box = element("warnings");
+  const items = [...box.querySelectorAll("p")];
+  box.hidden = items.length === 0;
+  if (items.length === 0) return;
+  const summary = box.querySelector("summary");
+  const first = items.find((item) => item.className === "warning") || items[0];
+  summary.className = first.className;
+  summary.textContent = items.length === 1 ? first.textContent : `${items.length} notes: ${first.textContent}`;
+  summary.title = items.map((item) => item.textContent).join("\n");
+  if (items.length === 1) first.hidden = true;
+}
+
+// Shadows observe copies of the program: samples are what they are made at, and stand for no time.
+function showShadows(shadows) {
+  addFact("Shadows", format.count(shadows.started), "Copies of the process that were observed");
+  addFact("Observed", `${format.count(shadows.instructions)} instructions`, "In all shadows");
+  const [low, high] = shadows.coverage_bounds || [];
+  const bounds = low === undefined ? "" : `Between ${format.percent(low, 1)} and ${format.percent(high, 1)}`;
+  if (typeof shadows.coverage === "number") addFact("Of the program", format.percent(shadows.coverage, 1), bounds);
 }
 
 function sumOf(counts) {
@@ -126,13 +157,16 @@ function showHeader(data) {
   if (!exact) {
     addFact("Trigger", data.trigger || "?", "What a sample is taken of");
     if (data.period) addFact("Period", `${period}${unit}`, "What one sample stands for, on average");
+  }
+  if (data.shadows) showShadows(data.shadows);
+  else if (!exact) {
     addFact("Samples", format.count(samples));
     if (weight !== samples)
       addFact("Weight", format.count(weight), "A sample that came late stands for several periods");
     if (data.period) addFact("Observed", format.cost(weight, data), "Weight times period");
   }
   if (data.duration_ns) addFact("Duration", format.duration(data.duration_ns));
-  if (!exact) {
+  if (!exact && !data.shadows) {
     addFact("Dropped", `${format.count(dropped)} (${format.percent(dropped, weight + dropped)})`, why);
     addFact(
       "Incomplete stacks",
@@ -155,6 +189,21 @@ function showHeader(data) {
   for (const list of [data.notes, data.warnings])
     for (const line of Array.isArray(list) ? list : (list || "").split("\n"))
       if (line !== "") addWarning(line, "remark");
+  closeWarnings();
+}
+
+// The threads by what was sampled in them; hidden if that is not known, or there is one.
+function showThreads(data, select) {
+  const sampled = (data.threads || []).map((thread, at) => ({ ...thread, at })).filter((t) => t.samples > 0 && t.shown !== false);
+  select.hidden = !data.by_thread || sampled.length < 2;
+  if (select.hidden) return;
+  const all = sampled.reduce((sum, thread) => sum + thread.samples, 0);
+  for (const thread of sampled.sort((a, b) => b.samples - a.samples)) {
+    const option = document.createElement("option");
+    option.value = thread.at;
+    option.textContent = `${thread.name || "thread"} ${thread.tid}: ${format.percent(thread.samples, all)}`;
+    select.append(option);
+  }
 }
 
 function showLegend(palette, images) {
@@ -178,10 +227,9 @@ function showLegend(palette, images) {
 class Page {
   constructor(data) {
     this.data = data;
-    this.flat = flatten(data.tree || { name: "all", children: [] });
-    const images = imagesBySelf(this.flat);
+    this.whole = flatten(data.tree || { name: "all", children: [] });
+    const images = imagesBySelf(this.whole);
     this.palette = new Palette(images.filter((image) => image !== ""));
-    this.all = this.flat.total[0];
     this.state = readState();
     this.graph = new Graph({
       host: element("graph"),
@@ -189,21 +237,21 @@ class Page {
       palette: this.palette,
       data,
       events: {
-        onZoom: (id) => this.change({ zoom: id }, false),
+        onZoom: (id) => this.change({ zoom: id }),
         onSearch: (samples, all) => this.showFound(samples, all),
         onFrame: (text) => (element("detail").textContent = text),
       },
     });
+    element("graph").frames = () => this.graph.frames();
     this.table = new FunctionTable({
       table: element("functions"),
       more: element("more"),
-      functions: [...(data.functions || [])],
       data,
-      all: this.all,
       palette: this.palette,
       onPick: (name) => this.pick(name),
     });
     showHeader(data);
+    showThreads(data, element("thread"));
     const annotated = new Annotated(element("annotated"), data.annotated);
     new PathTable({
       section: element("paths"),
@@ -221,10 +269,10 @@ class Page {
     showLegend(this.palette, images);
     onSchemeChange(() => {
       showLegend(this.palette, images);
-      this.draw();
+      this.graph.resize();
     });
     this.listen();
-    this.draw();
+    this.show();
   }
 
   listen() {
@@ -232,17 +280,16 @@ class Page {
       for (const button of document.querySelectorAll(`[data-${name}]`))
         button.addEventListener("click", () => this.change({ [name]: button.dataset[name], zoom: 0 }));
     element("search").addEventListener("input", (event) => {
-      this.state.search = event.target.value;
-      writeState(this.state);
-      this.search();
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.change({ search: event.target.value }, false), TYPING_PAUSE);
     });
-    element("reset").addEventListener("click", () => {
-      this.graph.reset();
-      this.change({ search: "", zoom: 0 });
-    });
-    window.addEventListener("hashchange", () => {
+    element("reset").addEventListener("click", () => this.change({ search: "", zoom: 0, thread: null }));
+    element("thread").addEventListener("change", (event) =>
+      this.change({ thread: event.target.value === "" ? null : Number(event.target.value), zoom: 0 }),
+    );
+    window.addEventListener("popstate", () => {
       this.state = readState();
-      this.draw();
+      this.show();
     });
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || event.target.matches("input")) return;
@@ -254,14 +301,16 @@ class Page {
       if (window.innerWidth === width) return; // a phone's keyboard
       width = window.innerWidth;
       clearTimeout(this.resizing);
-      this.resizing = setTimeout(() => this.draw(), 100);
+      this.resizing = setTimeout(() => this.graph.resize(), 100);
     });
   }
 
-  change(changes, redraw = true) {
+  // undo: Back leads to what is shown now.
+  change(changes, undo = true) {
+    clearTimeout(this.typing);
     Object.assign(this.state, changes);
-    writeState(this.state);
-    if (redraw) this.draw();
+    writeState(this.state, undo);
+    this.show();
   }
 
   pick(name) {
@@ -270,38 +319,50 @@ class Page {
     element("graph").scrollIntoView({ block: "nearest" });
   }
 
-  draw() {
-    const { view, shape, zoom, search } = this.state;
-    const build = view === "bottom-up" ? bottomUp : topDown;
-    const { root, hidden, share } = draw(build, this.flat, "all samples");
+  // Brings the page to the state: what is as it should be is left alone.
+  show() {
+    const { view, shape, search, thread } = this.state;
+    const drawn = `${view} ${shape} ${thread}`;
+    if (this.drawn !== drawn) this.draw();
+    else this.graph.zoom(this.state.zoom);
+    this.drawn = drawn;
     for (const button of document.querySelectorAll("[data-view]"))
       button.setAttribute("aria-pressed", String(button.dataset.view === view));
     for (const button of document.querySelectorAll("[data-shape]"))
       button.setAttribute("aria-pressed", String(button.dataset.shape === shape));
-    element("search").value = search;
-    element("empty").hidden = root.value > 0;
-    element("graph").hidden = root.value === 0;
-    this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up" });
+    if (document.activeElement !== element("search") || search !== element("search").value) element("search").value = search;
+    element("thread").value = thread === null ? "" : String(thread);
+    if (this.searched !== search) this.search();
+    this.searched = search;
+  }
+
+  draw() {
+    const { view, shape, zoom, thread } = this.state;
+    const flat = thread === null ? this.whole : ofThread(this.whole, thread);
+    const build = view === "bottom-up" ? bottomUp : topDown;
+    const { root, hidden, share } = draw(build, flat, "all samples");
+    if (this.thread !== thread || !this.drawn) {
+      const known = thread === null ? this.data.functions || [] : functionsOf(flat);
+      this.table.show(known, flat.total[0]);
+    }
+    this.thread = thread;
+    // Where nothing but triggers of shadows was sampled there is no graph, and what they observed is below.
+    const placed = !this.data.shadows || flat.key.some((key, i) => flat.self[i] > 0 && flat.frames[key].image !== "");
+    element("empty").hidden = root.value > 0 && placed;
+    element("empty").textContent = root.value > 0 ? "Shadows are not of calling contexts: what they observed is below." : "There are no samples in this profile.";
+    element("graph").hidden = root.value === 0 || !placed;
+    this.graph.draw(root, { icicle: shape === "icicle", bottomUp: view === "bottom-up", zoom });
     element("hidden").textContent =
       hidden > 0 && share > 0
         ? `Not drawn: frames under ${100 * share}% (${format.count(hidden)}).`
         : "";
-    if (search) this.search();
-    else this.clearFound();
-    if (zoom) this.graph.zoom(zoom);
   }
 
   search() {
     const matches = matcher(this.state.search);
     this.graph.search(matches);
     this.table.mark(matches);
-    if (!matches) this.clearFound();
-  }
-
-  clearFound() {
-    this.graph.matches = null;
-    this.table.mark(null);
-    element("found").textContent = "";
+    if (!matches) element("found").textContent = "";
   }
 
   showFound(samples, all) {

@@ -20,11 +20,11 @@ export function draw(build, flat, name) {
 
 // The tree in arrays, one element a node, parents before children.
 //   key: index into frames; total, self: samples; parent: -1 for the root; calls: edges counted;
-//   cost: null, or cost_per_call
+//   cost: null, or cost_per_call; threads: null, or [thread, self, below what is left out] each
 export function flatten(tree) {
   const frames = [];
   const numbers = new Map();
-  const flat = { frames, key: [], parent: [], self: [], total: [], calls: [], cost: [] };
+  const flat = { frames, key: [], parent: [], self: [], total: [], calls: [], cost: [], threads: [] };
   const stack = [[tree, -1]];
   while (stack.length > 0) {
     const [node, parent] = stack.pop();
@@ -35,6 +35,7 @@ export function flatten(tree) {
     flat.total.push(node.total || 0);
     flat.calls.push(node.calls || 0);
     flat.cost.push(node.cost_per_call || null);
+    flat.threads.push(node.threads || null);
     for (const child of node.children || []) stack.push([child, index]);
   }
   return flat;
@@ -52,6 +53,36 @@ function frameNumber(frames, numbers, node) {
   return number;
 }
 
+// The same tree with what one thread has of it. Calls are not known by thread.
+export function ofThread(flat, thread) {
+  const none = flat.key.map(() => 0);
+  const own = { ...flat, self: [...none], total: [...none], calls: none, cost: flat.key.map(() => null) };
+  flat.threads.forEach((threads, i) => {
+    for (const [at, self, below] of threads || [])
+      if (at === thread) {
+        own.self[i] += self;
+        own.total[i] += self + (below || 0);
+      }
+  });
+  for (let i = flat.key.length - 1; i > 0; i--) own.total[flat.parent[i]] += own.total[i];
+  return own;
+}
+
+// Functions as the report lists them: a total counts each path once. Nodes are in the order of a walk from the root.
+export function functionsOf(flat) {
+  const functions = flat.frames.map((frame) => ({ ...frame, self: 0, total: 0, calls: 0, cost_per_call: null }));
+  const onPath = flat.frames.map(() => 0);
+  const path = [];
+  for (let i = 1; i < flat.key.length; i++) {
+    while (path.length > 0 && path.at(-1) !== flat.parent[i]) onPath[flat.key[path.pop()]]--;
+    const key = flat.key[i];
+    functions[key].self += flat.self[i];
+    if (onPath[key]++ === 0) functions[key].total += flat.total[i];
+    path.push(i);
+  }
+  return functions.filter((f) => f.total > 0);
+}
+
 // Splits members (anything with a node) by the frame that each stands for.
 function groupByFrame(flat, members, nodeOf) {
   const groups = new Map();
@@ -64,9 +95,15 @@ function groupByFrame(flat, members, nodeOf) {
   return groups;
 }
 
-// A drawn node. `value` is what d3-flame-graph takes as its width.
+// A drawn node. rest: the frames below it that are left out, and what they have together.
 function drawn(frame, value, self) {
-  return { name: frame.name, image: frame.image, value, self, calls: 0, cost: null, children: [] };
+  const rest = { count: 0, value: 0 };
+  return { name: frame.name, image: frame.image, value, self, calls: 0, cost: null, children: [], rest };
+}
+
+function leaveOut(parent, value) {
+  parent.rest.count++;
+  parent.rest.value += value;
 }
 
 // Calls of one function, from several places of its caller, and what one of them costs.
@@ -100,6 +137,7 @@ export function topDown(flat, name, share, most) {
       const total = sum(group, (i) => flat.total[i]);
       if (total < limit || total === 0) {
         hidden++;
+        leaveOut(parent, total);
         continue;
       }
       if (++nodes > most) return null;
@@ -131,6 +169,7 @@ export function bottomUp(flat, name, share, most) {
       const weight = sum(group, weightOf);
       if (weight < limit) {
         hidden++;
+        leaveOut(parent, weight);
         continue;
       }
       if (++nodes > most) return null;

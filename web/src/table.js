@@ -14,26 +14,63 @@ const columns = {
 };
 const ALPHABETIC = ["name", "image"];
 
+// What has the same name in the same image is one row: two versions of a file have the same name.
+function merge(functions) {
+  const rows = new Map();
+  for (const f of functions) {
+    const key = `${f.image || ""}\0${f.name}`;
+    const row = rows.get(key);
+    if (!row) {
+      rows.set(key, { ...f });
+      continue;
+    }
+    for (const what of ["self", "total", "calls"]) row[what] = (row[what] || 0) + (f[what] || 0);
+    row.cost_per_call = null;
+  }
+  return [...rows.values()];
+}
+
+// Names are shown short, but for those that would be told apart no more.
+function shortNames(functions) {
+  const times = new Map();
+  const key = (f) => `${f.image || ""}\0${format.shortName(f.name)}`;
+  for (const f of functions) times.set(key(f), (times.get(key(f)) || 0) + 1);
+  return (f) => (times.get(key(f)) > 1 ? f.name : format.shortName(f.name));
+}
+
 export class FunctionTable {
   // onPick(name): a row was chosen.
-  constructor({ table, more, functions, data, all, palette, onPick }) {
-    Object.assign(this, { table, more, functions, data, all, palette, onPick });
+  constructor({ table, more, data, palette, onPick }) {
+    Object.assign(this, { table, more, data, palette, onPick });
+    this.functions = [];
     this.sorted = "self";
     this.reversed = false;
     this.shown = SHOWN_AT_FIRST;
-    table.classList.toggle("uncounted", !functions.some((f) => f.calls > 0));
     for (const button of table.tHead.querySelectorAll("button"))
       button.addEventListener("click", () => this.sort(button.dataset.column));
     more.addEventListener("click", () => {
       this.shown = Infinity;
       this.fill();
     });
-    this.sort("self");
+  }
+
+  // all: what shares are of.
+  show(functions, all) {
+    this.functions = merge(functions);
+    this.all = all;
+    this.nameOf = shortNames(this.functions);
+    this.table.classList.toggle("uncounted", !functions.some((f) => f.calls > 0));
+    this.#order();
   }
 
   sort(column) {
-    this.reversed = this.sorted === column && this.filled ? !this.reversed : false;
+    this.reversed = this.sorted === column ? !this.reversed : false;
     this.sorted = column;
+    this.#order();
+  }
+
+  #order() {
+    const column = this.sorted;
     const sign = this.reversed ? -1 : 1;
     this.functions.sort((a, b) => sign * columns[column](a, b));
     for (const button of this.table.tHead.querySelectorAll("button")) {
@@ -54,7 +91,6 @@ export class FunctionTable {
   }
 
   fill() {
-    this.filled = true;
     const body = this.table.tBodies[0];
     body.replaceChildren(...this.functions.slice(0, this.shown).map((f) => this.#row(f)));
     const hidden = this.functions.length - body.rows.length;
@@ -79,7 +115,7 @@ export class FunctionTable {
     this.#calls(row, f);
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = format.shortName(f.name);
+    button.textContent = this.nameOf(f);
     button.title = f.name;
     button.addEventListener("click", () => this.onPick(f.name));
     row.insertCell().append(button);
@@ -93,7 +129,7 @@ export class FunctionTable {
   #calls(row, f) {
     const each = f.cost_per_call ? format.call(f.cost_per_call, this.data) : { mean: "", interval: "" };
     for (const [text, title] of [
-      [f.calls > 0 ? format.count(f.calls) : "", ""],
+      [f.calls > 0 ? format.calls(f.calls, f.cost_per_call, this.data) : "", ""],
       [each.mean, each.interval && `95% interval: ${each.interval}`],
     ]) {
       const cell = row.insertCell();

@@ -4,11 +4,20 @@ import * as format from "./format.js";
 
 const SHOWN_AT_FIRST = 25;
 const TOP = 3;
+const PICTURED = 1000;
+
+// "19 of 19", or of more than can be pictured a share.
+function invariance(hotlist) {
+  const { kept, same } = hotlist;
+  return kept < PICTURED ? `${same} of ${kept}` : format.percent(hotlist.invariance, 1);
+}
 
 // A hotlist in one line: "result ×120, 97.0% invariant: 10 97.0%, 7 3.00%"; without shares where they say nothing.
 function line(hotlist) {
-  const value = (shown) => (hotlist.spread ? shown.text : `${shown.text} ${format.percent(shown.share, 1)}`);
-  const said = hotlist.spread ? "no value kept twice" : `${format.percent(hotlist.invariance, 1)} invariant`;
+  const value = (shown) =>
+    hotlist.spread || hotlist.values.length === 1 ? shown.text : `${shown.text} ${format.percent(shown.share, 1)}`;
+  const one = hotlist.values.length === 1;
+  const said = hotlist.spread ? "no value kept twice" : `${invariance(hotlist)} ${one ? "the same" : "invariant"}`;
   const item = document.createElement("div");
   const kind = document.createElement("b");
   const top = hotlist.values.slice(0, TOP).map(value).join(", ");
@@ -53,7 +62,7 @@ export class SemiTable {
     bar.style.width = `${100 * place.gain}%`;
     gain.append(bar, format.percent(place.gain, 1));
     row.insertCell().textContent = format.percent(place.time, 1);
-    row.insertCell().textContent = format.percent(place.invariance, 1);
+    row.insertCell().textContent = invariance(place);
     row.insertCell().textContent = format.count(place.observed);
     for (const cell of row.cells) cell.className = "number";
     const where = row.insertCell();
@@ -61,7 +70,7 @@ export class SemiTable {
     const name = place.function ? format.shortName(place.function) : "";
     code.textContent = `${place.image}+${place.offset}`;
     where.className = "place";
-    where.append(name ? `${name} ` : "", code, place.asm ? ` ${place.asm}` : "", place.used_at ? `; ${place.use} at ${place.used_at}` : "");
+    where.append(name ? `${name} ` : "", code, place.asm ? ` ${place.asm}` : "", place.used_at ? `; ${place.use} at ${place.used_at}` : "", place.at ? ` ${place.at}` : "");
     fillValues(row.insertCell(), [place]);
     return row;
   }

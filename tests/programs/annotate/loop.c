@@ -34,6 +34,19 @@ NAMED(often, "_Z4workv")
 NAMED(two_int, "_Z3twoi")
 NAMED(two_long, "_Z3twol")
 
+/* Has no code of its own. */
+static inline __attribute__((always_inline)) unsigned mixed(unsigned n)
+{
+    n ^= n << 13;
+    n ^= n >> 17;
+    return n ^ n << 5;
+}
+
+__attribute__((noinline, used)) static unsigned host(unsigned n)
+{
+    return mixed(n);
+}
+
 static volatile unsigned handled;
 
 static void handle(int number)

@@ -92,6 +92,18 @@ class Annotate(Case):
         self.assertIn("10 samples", text)
         self.assertRegex(text, rf"\n +7 +70\.00% +{second[0]:x} ")
 
+    def test_inlined(self):
+        """What report ranks and has no code: where it is, and how to see it there."""
+        host = instructions("host")
+        path = self.write(*(f"s:{address:#x}:1" for address, _ in host[:-1]))
+        self.assertIn("mixed", {f["name"] for f in json.loads(self.run_penumbra("report", "--json", path))["functions"]})
+        message = self.run_penumbra("annotate", path, "mixed", status=2)
+        place = f"{os.path.basename(LOOP)}+{host[0][0]:#x}"
+        self.assertIn(f"inlined into host ({place}, ", message)
+        self.assertIn(f"penumbra annotate {place} shows it", message)
+        self.assertEqual(self.annotate(path, place)["function"], "host")
+        self.assertIn("no function with counts", self.run_penumbra("annotate", path, "nobody", status=2))
+
     def test_edges_on_branches(self):
         at = next(i for i, l in enumerate(self.annotate(self.write(self.block(0, 0, 1)))
                                          ["instructions"]) if l["text"].startswith("j"))
@@ -119,10 +131,10 @@ class Annotate(Case):
         tables = [{f["name"]: f["self"] for f in r["functions"] if f["image"] == os.path.basename(LOOP)} for r in reports]
         self.assertEqual(*tables)
         self.assertEqual((reports[1]["unread_transfers"], reports[1]["instructions"]), (0, None))
-        text = self.run_penumbra("report", edges)
+        text = self.run_penumbra("report", "--verbose", edges)
         self.assertIn("derived from transfers of control", text)
         self.assertRegex(text, r"self +total +instructions  function")
-        self.assertNotIn("derived", self.run_penumbra("report", blocks))
+        self.assertNotIn("derived", self.run_penumbra("report", "--verbose", blocks))
 
     def test_edges_without_code(self):
         start = self.code[0][0]
@@ -263,6 +275,9 @@ class Report(Case):
     def test_text(self):
         path = self.write(self.block(0, 3, 1000), self.block(5, 5, 3000), "r:rseq:2")
         text = self.run_penumbra("report", path)
+        self.assertIn("exact, tool edges: 7,000 instructions", text)
+        self.assertRegex(text, r"\n +2  rseq: ")
+        text = self.run_penumbra("report", "--verbose", path)
         self.assertIn("exact, tool edges: 7,000 instructions", text)
         self.assertRegex(text, r"slowdown +not known")
         self.assertRegex(text, r"\n +2  rseq: ")

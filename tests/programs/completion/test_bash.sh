@@ -48,7 +48,7 @@ expect --html in penumbra report --h
 
 # Every long option of every command's help is offered, and nothing else.
 for command in record report export recover calibrate; do
-    help=$(penumbra "$command" --help | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
+    help=$(penumbra "$command" "$([ "$command" = record ] && echo --help-all || echo --help)" | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
         grep -oE -- '--[a-z-]+' | sort -u)
     offered=$(offers penumbra "$command" -- | sort -u)
     if [ "$help" = "$offered" ] && [ -n "$help" ]; then echo "ok: options of $command"; else

@@ -5,7 +5,10 @@ KIND: small    names that try to break out of the page, 4% of the samples droppe
       deep     a stack of 20,000 frames
       empty    no samples
       exact    counted under the engine, with a function annotated
-      values   with a function annotated that values were observed in"""
+      values   with a function annotated that values were observed in
+      threads  two threads, and what each has of the tree
+      shadows  nothing but triggers was sampled
+      rows     functions of the same name"""
 import json
 import random
 import sys
@@ -20,7 +23,7 @@ def node(name, image, own, children=()):
 def called(tree, calls, low, high):
     """With calls and the cost of each, as where trampolines are set."""
     tree["calls"] = calls
-    tree["cost_per_call"] = {"samples": tree["total"] / calls, "interval": [low, high]}
+    tree["cost_per_call"] = {"samples": tree["total"] / calls, "interval": [low, high], "all_calls": [calls, calls + 2]}
     return tree
 
 
@@ -76,9 +79,18 @@ def flat_functions(root):
         inner = above | {n["name"]} if len(above) < 60 else above
         stack.extend((c, inner) for c in n["children"])
     return [{"name": k, "image": images[k], "self": own[k], "total": total[k], "calls": calls[k],
-             "cost_per_call": {"samples": total[k] / calls[k], "interval": [1, 2 * total[k] / calls[k]]}
+             "cost_per_call": {"samples": total[k] / calls[k], "interval": [1, 2 * total[k] / calls[k]],
+                               "all_calls": [calls[k], calls[k] + 2]}
              if calls[k] else None}
             for k in own if k != "[root]"]
+
+
+def threads_tree():
+    """Of the worker's 300 samples 10 are in what is left out below work."""
+    shared = lambda n, shares: {**n, "threads": shares}
+    worked = shared(node("work", "app", 30, [shared(node("hash", "app", 270), [[1, 270]])]), [[0, 10], [1, 20, 10]])
+    worked["total"] += 10
+    return node("[root]", "", 0, [worked, shared(node("serve", "app", 90), [[0, 90]])])
 
 
 def dump(value):
@@ -94,11 +106,11 @@ def dump(value):
 
 def values():
     shares = [("10", 0.9), ("</script><b>7</b>", 0.06), ("3", 0.03), ("1", 0.01)]
-    divisor = {"kind": "divisor", "observed": 1200, "p": 0.5, "invariance": 0.9,
+    divisor = {"kind": "divisor", "observed": 1200, "p": 0.5, "invariance": 0.9, "kept": 600, "same": 540,
                "values": [{"value": "0xa", "share": share, "text": text} for text, share in shares]}
-    argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0, "invariance": 1.0,
+    argument = {"kind": "argument 1", "site": "main+0x10", "observed": 9, "p": 1.0, "invariance": 1.0, "kept": 9, "same": 9,
                 "values": [{"value": "0x1", "share": 1.0, "text": "1"}]}
-    counter = {"kind": "result", "observed": 5000, "p": 0.01, "invariance": 0.5, "spread": True,
+    counter = {"kind": "result", "observed": 5000, "p": 0.01, "invariance": 0.5, "spread": True, "kept": 50, "same": 1,
                "values": [{"value": hex(i), "share": 0.5, "text": str(i)} for i in (4, 7)]}
     place = {"image": "xz", "offset": "0x11", "function": "f<int>", "asm": "div rcx"}
     lines = [{"offset": hex(16 + i), "bytes": 1, "text": text, "count": count, "values": seen}
@@ -106,7 +118,7 @@ def values():
                                                       ("ret", 0, [counter])])]
     return {"annotated": [{"function": "f<int>", "image": "xz", "unit": "samples", "total": 40,
                            "instructions": lines}],
-            "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor}] +
+            "semi_invariant": [{"gain": 0.63, "time": 0.7, **place, **divisor, "at": "f.c:7"}] +
             [{"gain": 0.02, "time": 0.03, **place, **argument, "use": "shift count", "used_at": "0x19"}] +
             [{"gain": 0.01, "time": 0.01, **place, **argument}] * 28}
 
@@ -122,6 +134,13 @@ def main():
         tree = node("[root]", "", 0, [tree])
     elif kind == "empty":
         tree = node("[root]", "", 0)
+    elif kind == "threads":
+        tree = threads_tree()
+    elif kind == "shadows":
+        tree = node("[root]", "", 0, [node("[unattributed]", "", 2000047)])
+    elif kind == "rows":
+        tree = node("[root]", "", 0, [node("twice", "lib.so", 25), node("twice", "lib.so", 25), *(
+            node(f"std::vector<{of}, std::allocator<{of}> >::push_back({of} const&)", "app", 25) for of in ("int", "long"))])
     else:
         tree = small_tree()
     samples = tree["total"]
@@ -149,6 +168,16 @@ def main():
                                                              {"file": "/src/f.c", "line": 2}]},
                            {"count": 1, "share": 0.5, "instructions": 9, "functions": ["g"],
                             "blocks": ["libc.so.6+0x10"], "bytes": [4], "lines": []}])
+    if kind == "threads":
+        head.update(by_thread=True, threads=[{"tid": 11, "pid": 11, "name": "main", "samples": 100, "shown": True},
+                                             {"tid": 12, "pid": 11, "name": "worker", "samples": 300, "shown": True}])
+    if kind == "shadows":
+        head.update(carrier="shadow", tool="results", shadows={"started": 3, "instructions": 400000951, "coverage": 0.043,
+                                                               "coverage_bounds": [0.02, 0.1]},
+                    semi_invariant=values()["semi_invariant"])
+    if kind == "rows":
+        head["functions"] = [{"name": n["name"], "image": n["image"], "self": n["self"], "total": n["total"], "calls": 0}
+                             for n in tree["children"]]
     if kind == "values":
         head.update(carrier="burst", tool="values", **values())
     print(json.dumps(head)[:-1] + ', "tree": ' + dump(tree) + "}")

@@ -11,8 +11,10 @@ import tempfile
 import browser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FRAME = """[...document.querySelectorAll('#graph g.frame')].find(
-    (g) => g.getAttribute('name') === '%s')"""
+FRAMES = "document.querySelector('#graph').frames()"
+# What can be pointed at.
+FRAME = """(({ x, y, width, height }) => ({ getBoundingClientRect: () => ({ left: x, top: y, width, height }) }))(
+    document.querySelector('#graph').frames().find((f) => f.name === '%s'))"""
 
 
 def make_page(write_page, kind, directory, title="xz"):
@@ -25,22 +27,21 @@ def make_page(write_page, kind, directory, title="xz"):
 
 
 def names(b):
-    return b.evaluate("[...document.querySelectorAll('#graph g.frame')].map((g) => g.getAttribute('name'))")
+    return b.evaluate(f"{FRAMES}.map((f) => f.name)")
 
 
 def text(b, selector):
     return b.evaluate(f"document.querySelector('{selector}').textContent")
 
 
-def width(b, name):
-    return b.evaluate(f"({FRAME % name}).querySelector('rect').getBoundingClientRect().width")
-
-
 def settle(b, name, share):
     """Waits until a frame is `share` of the graph wide."""
-    b.wait(f"(() => {{ const g = {FRAME % name}; if (!g) return false;"
-           f" const w = g.querySelector('rect').getBoundingClientRect().width;"
-           f" return Math.abs(w / document.querySelector('#graph').clientWidth - {share}) < 0.02; }})()")
+    b.wait(f"{FRAMES}.some((f) => f.name === '{name}' &&"
+           f" Math.abs(f.width / document.querySelector('#graph').clientWidth - {share}) < 0.02)")
+
+
+def found(b, said):
+    b.wait(f"document.querySelector('#found').textContent === '{said}'")
 
 
 def pressed(b, name):
@@ -98,7 +99,7 @@ def test_buttons(b, pages):
     settle(b, "bt_find_func", 4210 / 8416)
     assert pressed(b, "bottom-up") == "true"
     assert b.evaluate("location.hash") == "#view=bottom-up"
-    top = "document.querySelector('#graph g.frame').getBoundingClientRect().top"
+    top = f"{FRAMES}[0].y"
     before = b.evaluate(top)
     b.click("document.querySelector('[data-shape=\"flame\"]')")
     assert b.evaluate(top) > before + 60  # the root is at the bottom now
@@ -140,9 +141,9 @@ def test_keyboard(b, pages):
     b.press("/")
     assert b.evaluate("document.activeElement.id") == "search"
     b.call("Input.insertText", text="lzma_c")
-    assert text(b, "#found") == "68.0% matched, 5,725 samples", text(b, "#found")
+    found(b, "68.0% matched, 5,725 samples")
     b.call("Input.insertText", text="(")  # not a regular expression
-    assert text(b, "#found") == "0.00% matched, 0 samples", text(b, "#found")
+    found(b, "0.00% matched, 0 samples")
     check_quiet(b)
 
 
@@ -155,14 +156,14 @@ def test_table(b, pages):
     b.evaluate("document.querySelector('tr[data-name=compare] button').focus()")
     b.press("Enter", "\r")
     b.wait("document.querySelector('#search').value === '=compare'")
-    assert text(b, "#found") == "9.51% matched, 800 samples"
+    found(b, "9.51% matched, 800 samples")
     check_quiet(b)
 
 
 def test_calls(b, pages):
     b.open(pages["small"])
     row = "document.querySelector('tr[data-name=io_read]')"
-    assert b.evaluate(f"{row}.cells[2].textContent") == "4"
+    assert b.evaluate(f"{row}.cells[2].textContent") == "4 to 6"
     assert b.evaluate(f"{row}.cells[3].textContent") == "145 ms"
     assert b.evaluate(f"{row}.cells[3].title") == "95% interval: < 1.00 ms to 289 ms"
     b.click("document.querySelector('[data-column=\"each\"]')")
@@ -171,30 +172,129 @@ def test_calls(b, pages):
     b.move(FRAME % "io_read")
     b.wait("!document.querySelector('#tip').hidden")
     tip = text(b, "#tip")
-    assert "Calls4145 ms each(95%: 133 ms to 157 ms)" in tip, tip
+    assert "Calls4 to 6145 ms each(95%: 133 ms to 157 ms)" in tip, tip
     b.move(FRAME % "coder_run")  # two places of call: no interval
     b.wait("document.querySelector('#tip').textContent.startsWith('coder_run')")
     tip = text(b, "#tip")
-    assert "Calls41.63 s each" in tip and "95%" not in tip, tip
+    assert "Calls4 seen1.63 s each" in tip and "95%" not in tip, tip
     b.open(pages["large"])
     assert b.evaluate("document.querySelector('#functions th.calls').offsetParent === null")
     check_quiet(b)
 
 
 def test_large(b, pages):
+    """A canvas: as many elements as of a small profile. Frames too narrow to be seen are one block, until one zooms in."""
     b.open(pages["large"])
-    b.wait("document.querySelectorAll('#graph g.frame').length > 500")
+    b.wait(f"{FRAMES}.length > 200")
+    assert b.evaluate("document.querySelectorAll('#graph *').length") < 5
     assert text(b, "#hidden").startswith("Not drawn: frames under 0.0"), text(b, "#hidden")
+    for view in ("top-down", "bottom-up"):
+        b.click(f"document.querySelector('[data-view=\"{view}\"]')")
+        b.wait(f"{FRAMES}.length > 200")
+        drawn = b.evaluate(FRAMES)
+        narrow = [f for f in drawn if f["width"] < 3 and not f["name"].startswith("(")]
+        assert not narrow, narrow[:3]
+        # The first level is as wide as the whole.
+        y = sorted({f["y"] for f in drawn})[1]
+        whole = sum(f["width"] for f in drawn if f["y"] == y)
+        assert abs(whole - drawn[0]["width"]) < 2, (view, whole, drawn[0])
+    check_quiet(b)
+
+
+def test_typing(b, pages):
+    """What is typed is searched for once, not letter by letter."""
+    b.open(pages["large"])
+    b.wait(f"{FRAMES}.length > 200")
+    b.evaluate("document.querySelector('#search').focus()")
+    b.evaluate("window.searches = 0; new MutationObserver(() => window.searches++)"
+               ".observe(document.querySelector('#found'), { childList: true, characterData: true, subtree: true })")
+    for letter in "function_1":
+        b.call("Input.insertText", text=letter)
+    b.wait("location.hash === '#search=function_1'")
+    assert b.evaluate("window.searches") <= 3, b.evaluate("window.searches")
+    assert "matched" in text(b, "#found")
+    check_quiet(b)
+
+
+def test_reset(b, pages):
+    """Nothing stays highlighted."""
+    b.open(pages["small"], "#search=memcpy")
+    assert b.evaluate(f"{FRAMES}.some((f) => f.matched)")
+    b.click("document.querySelector('#reset')")
+    b.wait("location.hash === ''")
+    assert not b.evaluate(f"{FRAMES}.some((f) => f.matched)")
+    assert b.evaluate("document.querySelectorAll('#functions tr.match').length") == 0
+    assert text(b, "#found") == "" and b.evaluate("document.querySelector('#search').value") == ""
+    check_quiet(b)
+
+
+def test_back(b, pages):
+    """Back undoes one step; it leaves the page only where that was come to."""
+    b.open(pages["small"])
+    b.click(FRAME % "io_read")
+    settle(b, "io_read", 1.0)
     b.click("document.querySelector('[data-view=\"bottom-up\"]')")
-    b.wait("document.querySelectorAll('#graph g.frame').length > 500")
+    settle(b, "bt_find_func", 4210 / 8416)
+    b.evaluate("history.back()")
+    settle(b, "io_read", 1.0)
+    assert pressed(b, "top-down") == "true"
+    b.evaluate("history.back()")
+    settle(b, "io_read", 577 / 8416)
+    assert b.evaluate("location.protocol") == "file:"
+    b.evaluate("history.forward()")
+    settle(b, "io_read", 1.0)
+    check_quiet(b)
+
+
+def test_threads(b, pages):
+    """One thread's samples, in the graph and in the table."""
+    b.open(pages["threads"])
+    settle(b, "all samples", 1.0)
+    options = b.evaluate("[...document.querySelectorAll('#thread option')].map((o) => o.textContent)")
+    assert options == ["All threads", "worker 12: 75.0%", "main 11: 25.0%"], options
+    b.evaluate("(() => { const s = document.querySelector('#thread'); s.value = '1';"
+               " s.dispatchEvent(new Event('change')); })()")
+    settle(b, "work", 1.0)
+    assert "serve" not in names(b), names(b)
+    rows = b.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+    assert [row[:2] + row[4:] for row in rows] == [["90.0%270", "90.0%270", "hash", "app"],
+                                                   ["6.67%20", "100.0%300", "work", "app"]], rows
+    b.evaluate("history.back()")
+    settle(b, "serve", 0.225)
+    b.open(pages["small"])
+    assert b.evaluate("document.querySelector('#thread').hidden") is True
+    check_quiet(b)
+
+
+def test_shadows(b, pages):
+    """Triggers of shadows are no samples of the program."""
+    b.open(pages["shadows"])
+    b.wait("document.querySelector('#empty').hidden === false")
+    facts = text(b, "#facts")
+    assert "Shadows3" in facts and "400,000,951 instructions" in facts and "4.30%" in facts, facts
+    assert "Weight" not in facts and "min" not in facts, facts
+    assert b.evaluate("document.querySelector('#graph').hidden") is True
+    assert b.evaluate("document.querySelector('#semi').hidden") is False
+    check_quiet(b)
+
+
+def test_rows(b, pages):
+    """What is the same is one row; what is not can be told apart."""
+    b.open(pages["rows"])
+    settle(b, "all samples", 1.0)
+    rows = b.evaluate("[...document.querySelectorAll('#functions tbody tr')].map((r) => r.cells[4].textContent + r.cells[0].textContent)")
+    assert len(rows) == len(set(rows)) == 3, rows
+    assert any(row.startswith("twice") and "50.0%" in row for row in rows), rows
     check_quiet(b)
 
 
 def test_deep(b, pages):
     b.open(pages["deep"])
     settle(b, "all samples", 1.0)
-    assert len(names(b)) == 501
-    assert names(b).count("[deeper frames]") == 1
+    shown = len(names(b))
+    assert 20 < shown < 501  # what is in view
+    b.evaluate("document.querySelector('#graph').scrollTop = 1e6")
+    b.wait(f"{FRAMES}.some((f) => f.name === '[deeper frames]')")
     b.click("document.querySelector('[data-view=\"bottom-up\"]')")
     settle(b, "[deeper frames]", 1194 / 1200)
     check_quiet(b)
@@ -235,12 +335,12 @@ def test_values(b, pages):
     b.evaluate("document.querySelector('#annotated summary').click()")
     b.wait("document.querySelectorAll('#annotated tr').length === 3")
     cells = b.evaluate("[...document.querySelectorAll('#annotated td.values')].map((c) => c.textContent)")
-    divisor = ("divisor \u00d71,200, 90.0% invariant: 10 90.0%, </script><b>7</b> 6.00%, 3 3.00%, and 1 more")
-    assert cells == ["argument 1 from main+0x10 \u00d79, 100.0% invariant: 1 100.0%", divisor,
+    divisor = ("divisor \u00d71,200, 540 of 600 invariant: 10 90.0%, </script><b>7</b> 6.00%, 3 3.00%, and 1 more")
+    assert cells == ["argument 1 from main+0x10 \u00d79, 9 of 9 the same: 1", divisor,
                      "result \u00d75,000, no value kept twice: 4, 7"], cells
     rows = "[...document.querySelectorAll('#semi-table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
     got = b.evaluate(rows)
-    assert got[0] == ["63.0%", "70.0%", "90.0%", "1,200", "f<int> xz+0x11 div rcx", divisor], got[0]
+    assert got[0] == ["63.0%", "70.0%", "540 of 600", "1,200", "f<int> xz+0x11 div rcx f.c:7", divisor], got[0]
     assert got[1][4] == "f<int> xz+0x11 div rcx; shift count at 0x19", got[1]
     assert got[1][5].startswith("argument 1 from main+0x10"), got[1]
     assert len(got) == 25 and text(b, "#more-semi") == "Show 5 more", len(got)
@@ -310,7 +410,7 @@ def main():
              if name.startswith("test_") and name != "test_refuses_what_is_not_json"]
     with tempfile.TemporaryDirectory() as directory:
         pages = {kind: make_page(write_page, kind, directory)
-                 for kind in ("large", "deep", "empty", "exact", "values")}
+                 for kind in ("large", "deep", "empty", "exact", "values", "threads", "shadows", "rows")}
         pages["small"] = make_page(write_page, "small", directory,
                                    "x</title><script>alert(1)</script>&amp;z")
         with browser.Browser() as b:

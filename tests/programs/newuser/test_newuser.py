@@ -138,7 +138,7 @@ def shares():
     """Shares are of what they are shares of: weights of weights."""
     r = Recording(["sh", "-c", "while :; do seq 2000 | cat >/dev/null; i=x$i; "
                    "[ ${#i} = 60 ] && exit; done"], ("-F", "9973"))
-    text = run([PENUMBRA, "report", "--quick", "--limit", "1", r.file]).stdout.decode()
+    text = run([PENUMBRA, "report", "--verbose", "--quick", "--limit", "1", r.file]).stdout.decode()
     lost = sum(r.report["dropped"].values())
     share = 100 * lost / (lost + r.samples())
     line = next(line for line in text.splitlines() if line.startswith("dropped"))

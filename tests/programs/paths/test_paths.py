@@ -74,7 +74,7 @@ def diamond():
     hot = recording.report["paths"][0]
     expect(hot["functions"] == ["diamond_head", "diamond_odd", "diamond_join"], hot["functions"])
     for text in ("diamond_head > diamond_odd > diamond_join", "paths     "):
-        out = run([os.environ["PENUMBRA"], "report", "--paths", recording.file]).stdout.decode()
+        out = run([os.environ["PENUMBRA"], "report", "--paths", "--verbose", recording.file]).stdout.decode()
         expect(text in out, f"{text} is not in the report: {out:.2000}")
 
 

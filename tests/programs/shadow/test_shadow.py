@@ -470,7 +470,7 @@ def said(command, *options):
 
 
 def text_report(recording):
-    return run([PENUMBRA, "report", "--quick", recording.file]).stdout.decode()
+    return run([PENUMBRA, "report", "--quick", "--verbose", recording.file]).stdout.decode()
 
 
 def auto():

@@ -59,8 +59,8 @@ def known():
     expect("argument 1" in listed and not listed & {"argument 4", "argument 5", "argument 6"}, f"{listed}")
     expect("that the procedure called does not read" in text, text)
     expect([p["gain"] for p in semi] == sorted((p["gain"] for p in semi), reverse=True), "not ranked")
-    one, = [p for p in semi if p["kind"] == "divisor"]
-    expect({**divisor, "gain": one["gain"], "time": one["time"]} == one, f"{one}")
+    one, = [p for p in semi if p["kind"] == "divisor" and p["function"] == "divide"]
+    expect({**divisor, "gain": one["gain"], "time": one["time"], "at": one["at"]} == one, f"{one}")
     expect(0 < one["gain"] < one["time"] * one["invariance"], f"{one}")
     text = run([PENUMBRA, "annotate", recording.file, "divide"]).stdout.decode()
     expect(re.search(r"divisor: 1,000 observed, p 1, 97.0% invariant: 0xa \(10\) 97.0%, 7 3.0%", text), text)
@@ -99,12 +99,17 @@ def results():
     expect(count["use"] == "shift count" and int(count["used_at"], 16) > int(count["offset"], 16), f"{count}")
     where, = [p for p in semi if p["function"] == "call" and p["use"] == "target"]
     near(shares(where), {"circle_area": 0.9, "square_area": 0.1})
-    instructions = sum(i["observed"] for i in recording.report["instructions"])
+    always, = [p for p in semi if p["function"] == "divide_always"]
+    expect((always["kind"], always["invariance"], always["observed"]) == ("divisor", 1, 3000) and "div" in always["asm"], f"{always}")
+    expect(re.fullmatch(r"known\.c:\d+", always["at"]), f"{always}")
+    divisor, = [p for p in semi if p["function"] == "divide"]
+    near(shares(divisor), {"0xa (10)": 0.97, "7": 0.03})
+    instructions = sum(i["observed"] for i in recording.report["instructions"] if "result" in i["kind"])
     expect(abs(load["time"] - load["observed"] / instructions) < 0.2 * load["time"], f"{load}, {instructions}")
     expect(any("pop " in i["asm"] for i in recording.report["instructions"]), "nothing is popped")
     expect(not any("pop " in p["asm"] for p in semi), "what is popped is listed")
     text = run([PENUMBRA, "report", "--semi-invariant", "--min", "0", recording.file]).stdout.decode()
-    expect(re.search(r"shift\S*  mov ecx, esi; shift count of shift\S*  shl rax, cl\n", text), text)
+    expect(re.search(r"shift\S*  mov ecx, esi.*; shift count of shift\S*  shl rax, cl  known.c:\d+\n", text), text)
     text = run([PENUMBRA, "report", "--semi-invariant", "--limit", "1", recording.file]).stdout.decode()
     expect("share of all instructions" in text and re.search(r"\n[1-9]\d* more are not shown \(--min 0 --limit 0", text), text)
 

@@ -86,7 +86,8 @@ def cut_sample(sample, frames):
 
 
 def one_line(name):
-    return re.sub(rb"[\x00-\x1f\x7f]", b" ", name)
+    """No control characters, and nothing that is not UTF-8."""
+    return re.sub(rb"[\x00-\x1f\x7f]", b" ", name).replace(b"\xff", b"?")
 
 
 def check_folded(sample):

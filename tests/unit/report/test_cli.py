@@ -187,6 +187,60 @@ class Report(unittest.TestCase):
             f.write("not a profile\n" * 100)
         self.assertIn("text.pnb", self.run_report("text.pnb", status=3))
 
+    def test_what_was_not_recorded(self):
+        for view, says in [("--paths", "--tool paths"), ("--streams", "--tool streams"), ("--calls", "--tool calls"),
+                           ("--semi-invariant", "--tool values"), ("--imbalance", "mpirun"), ("--by-phase", "phases")]:
+            with self.subTest(view=view):
+                self.assertIn(says, self.run_report(view, status=2))
+
+    def test_names_that_are_no_expression(self):
+        """As the page does: what is no regular expression is searched for as it is."""
+        self.assertIn('named or matches "["', self.run_report("--callers", "[", status=2))
+        brackets = os.path.join(self.directory.name, "brackets.pnb")
+        subprocess.run([WRITE_PROFILE, brackets, "brackets"], check=True)
+        self.assertIn("[f+0x10]", self.run_report("--callers", "[", brackets))
+        self.assertIn("[f+0x10]", self.run_report("--callees", "[f+", brackets))
+
+    def test_header(self):
+        brief, verbose = self.run_report().split("\n\n")[0], self.run_report("--verbose").split("\n\n")[0]
+        self.assertEqual(len(brief.splitlines()), 2)
+        self.assertIn("trigger   cpu", verbose)
+        self.assertNotIn("trigger", brief)
+        self.assertEqual(self.run_report("-v"), self.run_report("--verbose"))
+
+    def test_two_samplings(self):
+        """None of them is perfect, and what is the same does not differ."""
+        text = subprocess.run([PENUMBRA, "compare", "penumbra.pnb", "penumbra.pnb"], cwd=self.directory.name, text=True,
+                              capture_output=True, check=True, timeout=1200).stdout
+        self.assertNotIn("perfect", text)
+        self.assertNotIn("distortion", text)
+        self.assertRegex(text, r"difference +0\.00%")
+
+    def test_more_says_what_is_lacking(self):
+        text = self.run_report()
+        for lacks in ("record -e wall", "record --tool values", "record --exact --tool calls"):
+            self.assertIn(lacks, text)
+        self.assertNotIn("--by-process", text.split("More:")[1])
+
+    def test_bytes_that_are_not_utf8(self):
+        """A command line may hold any bytes: no output may, where text is expected."""
+        latin = os.path.join(self.directory.name, "latin.pnb")
+        subprocess.run([WRITE_PROFILE, latin, "latin"], check=True)
+        for options in ([], ["--verbose"], ["--json"], ["--by-process"], ["--html", "-"]):
+            r = subprocess.run([PENUMBRA, "report", *options, latin], cwd=self.directory.name, capture_output=True,
+                               env=ENVIRONMENT, check=False, timeout=1200)
+            if b"built without HTML pages" in r.stderr:
+                continue
+            self.assertEqual(r.returncode, 0, r.stderr)
+            r.stdout.decode("utf-8")
+        for form in ("folded", "callgrind"):
+            subprocess.run([PENUMBRA, "export", "--format", form, "-o", f"latin.{form}", latin], check=True,
+                           cwd=self.directory.name, capture_output=True, timeout=1200)
+            with open(os.path.join(self.directory.name, f"latin.{form}"), encoding="utf-8") as f:
+                self.assertIn("caf?", f.read())
+        if os.path.exists(os.path.join(self.directory.name, "page.html")):
+            self.assertIn("<title>program caf\ufffd &lt;b>", r.stdout.decode("utf-8"))
+
     def test_help_names_every_option(self):
         text = self.run_report("--help")
         with open("docs/man/penumbra-report.1", encoding="utf-8") as f:
@@ -201,7 +255,9 @@ class Report(unittest.TestCase):
         subprocess.run([WRITE_PROFILE, deep, "1000000"], check=True)
         for view in ["--flat", "--tree", "--bottom-up"]:
             self.assertIn("100.00%", self.run_report(view, deep))
-        self.assertIn("levels below 128", self.run_report("--tree", deep))
+        self.assertIn("recursion, 1,000,000 levels deep", self.run_report("--tree", deep))
+        self.assertIn("recursion, 128 levels deep or more", self.run_report("--bottom-up", deep))
+        self.assertIn("levels below 128", self.run_report("--tree", "--no-fold", deep))
         j = json.loads(self.run_report("--json", "--depth", "100", deep))
         self.assertEqual(j["samples"], 1000000)
         subprocess.run([WRITE_PROFILE, deep, "100000"], check=True)

@@ -209,7 +209,7 @@ static char *text_of(const struct view *v, const struct report_style *style, boo
     assert_non_null(out);
     report_header(out, v, style);
     if (tree)
-        report_tree(out, v, &v->tree, "call path", style);
+        assert_true(report_tree(out, v, &v->tree, "call path", style, &e));
     else
         assert_true(report_flat(out, v, style, &e));
     report_threads(out, v, style);
@@ -283,7 +283,7 @@ static void text_shows_losses(void **state)
     p->threads[0].truncated[TRUNC_DEPTH] = 5;
     p->threads[0].guessed = 2;
     struct fixture f = open_profile(p);
-    struct report_style style = { .depth = 100 };
+    struct report_style style = { .depth = 100, .verbose = true };
     char *text = text_of(f.view, &style, false);
     contains(text, "dropped   100 (50.00% of all)");
     contains(text, "100  nested: the handler was already running in this thread");
@@ -309,6 +309,233 @@ static void text_shows_losses(void **state)
     p->shadows->declined[DECLINE_LOAD] = 200;
     text = text_of(f.view, &style, false);
     contains(text, "dropped   100 (25.00% of all)");
+    free(text);
+    close_all(&f);
+}
+
+/* To free(). */
+static char *header_of(const struct view *v, const struct report_style *style)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    report_header(out, v, style);
+    fclose(out);
+    return text;
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+    unsigned count = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+/* Two lines above the views, and what is wrong; the rest only where it is asked for. */
+static void header_is_two_lines(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 900; ac 100");
+    p->threads[0].drops[DROP_NESTED] = 5;
+    p->threads[0].truncated[TRUNC_DEPTH] = 5;
+    p->budget_ppm = 10000;
+    p->kernel_cpu_ns = 1000000000;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = header_of(f.view, &style);
+    assert_int_equal(count_of(text, "\n"), 2);
+    contains(text, "2.00 s, 1 process, 1 thread");
+    contains(text, "1,000 samples of cpu, every 1 ms: 1.00 s");
+    free(text);
+    style.verbose = true;
+    text = header_of(f.view, &style);
+    contains(text, "dropped   5 (0.50% of all)");
+    contains(text, "trigger   cpu");
+    contains(text, "covered   100.0%");
+    contains(text, "(budget 1%)");
+    free(text);
+    style.verbose = false;
+    p->threads[0].drops[DROP_NESTED] = 50;
+    p->threads[0].truncated[TRUNC_DEPTH] = 50;
+    p->threads[0].cost_ns = 100000000;
+    p->kernel_cpu_ns = 10000000000;
+    p->processes[0].early_cpu_ns = 9000000000;
+    text = header_of(f.view, &style);
+    contains(text, "dropped   50 (4.76% of all)");
+    contains(text, "truncated 50 (5.00% of the stacks are incomplete)");
+    contains(text, "covered   10.0%");
+    contains(text, "and the budget is 1%");
+    free(text);
+    close_all(&f);
+}
+
+/* Where the time went that samples do not cover is said, whatever the reason. */
+static void what_is_not_covered_is_explained(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 1000");
+    p->kernel_cpu_ns = p->threads[0].cpu_ns = 10000000000;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = header_of(f.view, &style);
+    contains(text, "covered   10.0% of 10.00 s");
+    contains(text, "9.00 s were used by threads that were sampled late");
+    free(text);
+    p->processes[0].sandboxed = true;
+    text = header_of(f.view, &style);
+    contains(text, "9.00 s were used by processes in a sandbox");
+    free(text);
+    p->threads[0].drops[DROP_LATE] = 9000;
+    text = header_of(f.view, &style);
+    contains(text, "9.00 s are samples that were dropped");
+    assert_null(strstr(text, "were used by"));
+    free(text);
+    close_all(&f);
+}
+
+/* Merged profiles bring the same note many times. Views that are chosen only count them. */
+static void notes_are_said_once(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 900");
+    free(p->notes);
+    p->notes = strdup("a note\nanother\na note\na note\n");
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = header_of(f.view, &style);
+    assert_int_equal(count_of(text, "a note"), 1);
+    assert_int_equal(count_of(text, "another"), 1);
+    free(text);
+    style.chosen = true;
+    text = header_of(f.view, &style);
+    assert_int_equal(count_of(text, "\n"), 2);
+    contains(text, "; 2 notes (--verbose)");
+    free(text);
+    style.verbose = true;
+    text = header_of(f.view, &style);
+    assert_int_equal(count_of(text, "a note"), 1);
+    free(text);
+    close_all(&f);
+}
+
+static void check_function_name(const char *name, size_t columns, const char *expected)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    struct report_style style = { .depth = 1 };
+    size_t used = text_function(out, &style, name, columns);
+    fclose(out);
+    assert_string_equal(text, expected);
+    assert_int_equal(used, strlen(expected));
+    assert_int_equal(text_function_width(&style, name, columns), used);
+    free(text);
+    out = open_memstream(&text, &size);
+    style.full_names = true;
+    text_function(out, &style, name, 0);
+    fclose(out);
+    assert_string_equal(text, name);
+    free(text);
+}
+
+/* Template arguments go first, then parameters; what is as wide as there is room stays. */
+static void long_names_are_shortened(void **state)
+{
+    (void)state;
+    const char *map = "std::map<std::string, std::vector<int> >::find(std::string const&)";
+    check_function_name(map, 0, "std::map<..>::find(std::string const&)");
+    check_function_name("std::vector<int>::push_back(int const&)", 0, "std::vector<int>::push_back(int const&)");
+    check_function_name(map, 70, map);
+    check_function_name(map, 50, "std::map<..>::find(std::string const&)");
+    check_function_name(map, 30, "std::map<..>::find(..)");
+    check_function_name(map, 15, "std::map<..>:..");
+    check_function_name("f()", 3, "f()");
+    check_function_name("bool a::operator<(a::b<int, int> const&) const", 45, "bool a::operator<(a::b<..> const&) const");
+    check_function_name("<alloc::vec::Vec<T> as core::ops::Deref>::deref", 40, "<alloc::vec::Vec<T> as core::ops::Dere..");
+}
+
+/* A function that calls itself is one line, and so is a cycle that has gone round. */
+static void recursion_is_folded(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "abbbbc 60; abbd 30; abb 10");
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, true);
+    contains(text, "100.00%    0.00%           100  a  [jit]\n"
+                   "100.00%   10.00%           100  b (recursion, 4 levels deep)\n"
+                   " 60.00%   60.00%            60  |- c\n"
+                   " 30.00%   30.00%            30  `- d\n");
+    contains(text, "--no-fold");
+    free(text);
+    style.no_fold = true;
+    text = text_of(f.view, &style, true);
+    assert_int_equal(count_of(text, " b\n"), 4);
+    assert_null(strstr(text, "recursion"));
+    free(text);
+    close_all(&f);
+
+    p = make_profile();
+    make_thread(p, 101, "main", "abcbcbcbcd 40; abcd 60");
+    f = open_profile(p);
+    style.no_fold = false;
+    text = text_of(f.view, &style, true);
+    contains(text, "  b");
+    contains(text, "100.00%    0.00%           100  c (recursion, 4 levels deep)\n");
+    contains(text, "100.00%  100.00%           100  d\n");
+    assert_int_equal(count_of(text, "recursion, "), 1);
+    free(text);
+    close_all(&f);
+}
+
+/* Calls that samples have met are not all calls; how many there were is said where it can be told. */
+static void calls_seen_are_not_all(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 77; ac 1000; ad 1000");
+    struct profile_node *nodes = p->threads[0].nodes;
+    for (uint32_t i = 1; i < p->threads[0].node_count; i++) {
+        uint64_t self = nodes[i].self;
+        nodes[i].calls = self == 77 ? 77 : !self ? 0 : nodes[i].offset >= 0x4000 ? 100 : 1;
+    }
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, true);
+    contains(text, "b (77 seen to return, each < 1 ms)");
+    contains(text, "c (1 call, each 1.00 s)");
+    contains(text, "d (100 to 106 calls, each 10 ms)");
+    free(text);
+    struct report_json_options options = { .depth = UINT32_MAX };
+    check_json(f.view, &options,
+               "F = {f[\"name\"]: f for f in J[\"functions\"]}\n"
+               "assert \"all_calls\" not in F[\"b\"][\"cost_per_call\"]\n"
+               "assert F[\"c\"][\"cost_per_call\"][\"all_calls\"] == [1, 1]\n"
+               "assert F[\"d\"][\"cost_per_call\"][\"all_calls\"] == [100, 106]\n");
+    close_all(&f);
+}
+
+/* Of a whole run nothing is counted by thread: rows are shares of CPU time, not of nothing. */
+static void rows_without_samples_are_of_cpu_time(void **state)
+{
+    (void)state;
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 0");
+    make_thread(p, 102, "worker", "ab 0");
+    p->threads[1].cpu_ns = 3000000000;
+    struct fixture f = open_profile(p);
+    struct report_style style = { .depth = 100 };
+    char *text = text_of(f.view, &style, false);
+    contains(text, " 75.00%             -      3.00 s       100       102  worker\n"
+                   " 25.00%             -      1.00 s       100       101  main\n");
+    contains(text, "100.00%             -      4.00 s       100         0  program argument\n");
     free(text);
     close_all(&f);
 }
@@ -363,6 +590,13 @@ int main(void)
         cmocka_unit_test(numbers_have_no_exponents),
         cmocka_unit_test(text_cannot_drive_the_terminal),
         cmocka_unit_test(text_shows_losses),
+        cmocka_unit_test(header_is_two_lines),
+        cmocka_unit_test(what_is_not_covered_is_explained),
+        cmocka_unit_test(notes_are_said_once),
+        cmocka_unit_test(long_names_are_shortened),
+        cmocka_unit_test(recursion_is_folded),
+        cmocka_unit_test(calls_seen_are_not_all),
+        cmocka_unit_test(rows_without_samples_are_of_cpu_time),
         cmocka_unit_test(tree_branches),
         cmocka_unit_test(empty_profiles_are_reported),
     };

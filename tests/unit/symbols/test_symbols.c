@@ -361,6 +361,43 @@ static void no_symbols_at_all(void **state)
     profile_free(p);
 }
 
+static void check_place(const struct symbols *s, uint64_t offset, const char *expected)
+{
+    struct symbol_location at = symbols_find(s, NULL, 0, offset);
+    assert_string_equal(at.frames[at.count - 1].function, expected);
+}
+
+/* A symbol without a size is not the name of all that follows: `frame_dummy` of a program of another language. */
+static void symbols_without_size_end(void **state)
+{
+    (void)state;
+    run("printf '%%s\\n' .text '.type sizeless, @function' 'sizeless: ret' '.skip 4999, 0x90' '.type described, @function' "
+        "'.cfi_startproc' '.skip 100, 0x90' '.cfi_endproc' 'label: .skip 6000, 0x90' '.globl _start' '.type _start, @function' '_start: ret' "
+        "'.size _start, 1' >sizeless.s && cc -nostdlib -pie -Wl,--build-id -o sizeless sizeless.s");
+    char path[512], text[64];
+    unsigned long long start, label;
+    ask(text, sizeof text, "nm sizeless | sed -n 's/ t sizeless//p'");
+    assert_int_equal(sscanf(text, "%llx", &start), 1);
+    ask(text, sizeof text, "nm sizeless | sed -n 's/ t label//p'");
+    assert_int_equal(sscanf(text, "%llx", &label), 1);
+    snprintf(path, sizeof path, "%s/sizeless", directory);
+    struct profile *p = make_profile(path, start, label + 6000);
+    build_id_of("sizeless", &p->images[0]);
+    struct symbols *s = load(p, SYMBOLS_FUNCTIONS);
+    check_place(s, start, "sizeless");
+    check_place(s, start + 255, "sizeless");
+    check_place(s, start + 256, "sizeless+0x100");
+    check_place(s, start + 4000, "sizeless+0xfa0");
+    char named[64];
+    snprintf(named, sizeof named, "[sizeless+0x%llx]", start + 5000);
+    check_place(s, start + 5000, named);
+    check_place(s, start + 5099, named);
+    check_place(s, label + 4000, "label");
+    check_place(s, label + 5999, "label+0x176f");
+    symbols_free(s);
+    profile_free(p);
+}
+
 static void plt_stubs_are_named(void **state)
 {
     (void)state;
@@ -509,6 +546,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(inlined_into_itself),
         cmocka_unit_test(symbol_tables_alone),
         cmocka_unit_test(no_symbols_at_all),
+        cmocka_unit_test(symbols_without_size_end),
         cmocka_unit_test(plt_stubs_are_named),
         cmocka_unit_test(unusable_files_are_said),
         cmocka_unit_test(damaged_files_do_no_harm),
