@@ -117,27 +117,36 @@ static bool module_open_debug(struct module *m, const struct profile_image *imag
     return false;
 }
 
+/* Takes fd. Otherwise *why says what is wrong with it. */
+static bool module_open_same(struct module *m, int fd, const struct profile_image *image,
+                             const struct symbols_options *options, const char **why)
+{
+    bool vdso = image->flags & PROFILE_IMAGE_VDSO;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    bool opened = module_open(m, fd, vdso ? "[vdso]" : image->path, options->debug_path);
+    bool same = opened && file_matches(m->dwfl_module, image, copy);
+    if (copy >= 0)
+        close(copy);
+    if (same)
+        return true;
+    if (opened)
+        module_close(m);
+    *why = !opened ? "is not an ELF file that can be read"
+           : vdso  ? "is of another kernel" : "has changed since the recording";
+    return false;
+}
+
 bool module_find(struct module *m, const struct profile_image *image,
                  const struct symbols_options *options, struct buf *problem)
 {
     bool vdso = image->flags & PROFILE_IMAGE_VDSO;
     int fd = vdso ? vdso_open() : regular_open(image->path);
-    const char *why = "cannot be opened";
-    if (fd >= 0) {
-        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        why = "is not an ELF file that can be read";
-        if (module_open(m, fd, vdso ? "[vdso]" : image->path, options->debug_path)) {
-            bool same = file_matches(m->dwfl_module, image, copy);
-            if (copy >= 0)
-                close(copy);
-            if (same)
-                return true;
-            module_close(m);
-            why = vdso ? "is of another kernel" : "has changed since the recording";
-        } else if (copy >= 0) {
-            close(copy);
-        }
-    }
+    const char *why = "cannot be opened", *ignored;
+    if (fd >= 0 && module_open_same(m, fd, image, options, &why))
+        return true;
+    fd = vdso || !options->open_image ? -1 : options->open_image(options->context, image);
+    if (fd >= 0 && module_open_same(m, fd, image, options, &ignored))
+        return true;
     if (module_open_debug(m, image, options))
         return true;
     buf_printf(problem, "%s %s", vdso ? "[vdso]" : image->path, why);
