@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cli/record_names.h"
 #include "cli/record_spool.h"
 
 struct record_result {
@@ -21,6 +22,8 @@ struct record_result {
     uint64_t cpu_ns;    /* as in struct record_child; 0: not known */
     bool left_behind;   /* the program has ended, and not all processes that it made */
     bool quiet;
+    bool with_names;    /* names of code go into the profile */
+    struct record_names names;
 };
 
 bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e);
