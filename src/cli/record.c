@@ -353,7 +353,8 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .quiet = r->options.quiet,
                                    .with_names = r->options.names,
                                    .names = {.files = &r->files, .serve = serve_on, .context = r,
-                                             .quiet = r->options.quiet}};
+                                             .quiet = r->options.quiet,
+                                             .gentle = !r->child.ended}};
     if (record_finish(&result, &r->spool, &e)) {
         unlink(r->spool.path);
         return true;

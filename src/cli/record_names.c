@@ -78,7 +78,7 @@ static int image_open(void *context, const struct profile_image *image)
 }
 
 /* Expendable: neither the profile nor the program may suffer from what reading names takes. */
-static void become_expendable(pid_t parent, bool quiet)
+static void become_expendable(pid_t parent, const struct record_names *r)
 {
     struct rlimit none = {0, 0};
     record_signals_child();
@@ -86,14 +86,15 @@ static void become_expendable(pid_t parent, bool quiet)
     if (getppid() != parent)
         _exit(0);
     setrlimit(RLIMIT_CORE, &none);
-    setpriority(PRIO_PROCESS, 0, NICE);
+    if (r->gentle)
+        setpriority(PRIO_PROCESS, 0, NICE);
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         ssize_t ignored = write(fd, "1000", 4);
         (void)ignored;
         close(fd);
     }
-    fd = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    fd = r->quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
     if (fd >= 0)
         dup2(fd, STDERR_FILENO);
     /* No recording waits for a network. */
@@ -194,7 +195,7 @@ static void run(const struct record_names *r, struct receiver *to, enum symbols_
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
         close(ends[0]);
-        become_expendable(parent, r->quiet);
+        become_expendable(parent, r);
         read_names(r, to->profile, ends[1], detail);
         _exit(0);
     }

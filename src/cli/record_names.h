@@ -23,6 +23,7 @@ struct record_names {
     void (*serve)(void *context);    /* called now and then meanwhile; NULL: nobody needs that */
     void *context;
     bool quiet;                      /* no progress bar */
+    bool gentle;                     /* the program goes on: it comes first */
 };
 
 /* Returns of how many images names are missing since there was no time. */
