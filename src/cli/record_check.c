@@ -104,13 +104,10 @@ static bool wrong_machine(const char *path, const struct elf_probe *p, struct er
 static bool check_elf(const char *path, const struct elf_probe *p, const struct stat *st,
                       struct err *e)
 {
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     switch (p->kind) {
     case ELF_PROBE_WRONG_MACHINE: return wrong_machine(path, p, e);
+    case ELF_PROBE_LOADER: return check_privileges(path, st, e);
     case ELF_PROBE_STATIC:
-        /* The loader itself, as in `ld-linux-x86-64.so.2 PROGRAM`, does honour LD_PRELOAD. */
-        if (!strncmp(name, "ld-linux-x86-64.so", 18))
-            return true;
         return err_set(e, ERR_STATIC,
                        "\"%s\" is statically linked, so no library can be preloaded into it; link "
                        "it dynamically (without -static) to record it", path);

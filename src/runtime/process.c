@@ -72,6 +72,31 @@ static struct spool_process *record_make(void)
     return p;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *name = path;
+    for (const char *c = path; *c; c++)
+        if (*c == '/')
+            name = c + 1;
+    return name;
+}
+
+void process_rename_as(const char *from, const char *to)
+{
+    struct spool_process *p = rt.process;
+    const uint64_t most = sizeof p->name - 1;
+    from = base_name(from);
+    to = base_name(to);
+    for (uint64_t i = 0; i < most && (from[i] || p->name[i]); i++)
+        if (from[i] != p->name[i])
+            return; /* it has given itself a name */
+    bool ended = false;
+    for (uint64_t i = 0; i < most; i++) {
+        ended |= !to[i];
+        p->name[i] = ended ? 0 : to[i];
+    }
+}
+
 static void record_publish(struct spool_process *p)
 {
     rt.process = p;
