@@ -6,6 +6,7 @@
 #include "penumbra/module.h"
 #include "symbols/demangle.h"
 #include "symbols/image.h"
+#include "symbols/runtimes.h"
 #include "symbols/stored.h"
 
 /* The addresses of one image, or those of one process that are in no image. */
@@ -290,6 +291,8 @@ static bool resolve_all(struct symbols *s, const struct symbols_options *options
     progress_end(&progress);
     unnamed_say(&unnamed, &s->warnings);
     buf_free(&unnamed.names);
+    if (ok && !options->image_done)
+        runtimes_advise(s, p, &s->warnings);
     buf_put_u8(&s->warnings, 0);
     return ok && pool_ok(&s->pool) && buf_ok(&s->warnings);
 }
@@ -380,6 +383,11 @@ const char *symbols_image_name(const struct symbols *s, uint32_t image)
     if (image < s->profile->image_count)
         return s->image_names[image];
     return image == PROFILE_IMAGE_NONE ? "[jit]" : "";
+}
+
+const struct profile *symbols_profile(const struct symbols *s)
+{
+    return s->profile;
 }
 
 const char *symbols_warnings(const struct symbols *s)

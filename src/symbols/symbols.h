@@ -77,7 +77,11 @@ bool symbols_keep(const struct symbols *s, struct profile *p, struct err *e);
 /* Short name of an image for people: "libc.so.6", "[vdso]", "[jit]". */
 const char *symbols_image_name(const struct symbols *s, uint32_t image);
 
-/* Sentences, one a line, on images whose file is gone, changed, or has no symbols. */
+/* The profile whose names they are. */
+const struct profile *symbols_profile(const struct symbols *s);
+
+/* Sentences, one a line, on images whose file is gone, changed, or has no symbols, and on
+ * runtimes that do not say what the code is called that they generate. */
 const char *symbols_warnings(const struct symbols *s);
 
 #endif
