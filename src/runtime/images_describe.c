@@ -175,7 +175,7 @@ static bool same_string(const char *a, const char *b)
 static void main_path_as(uint64_t lo, char path[PATH_BYTES])
 {
     char executed[PATH_BYTES];
-    long n = sys_call3_as(SYS_readlink, (long)"/proc/self/exe", (long)executed, PATH_BYTES - 1);
+    long n = sys_call3_as(SYS_readlink, (long)"/proc/thread-self/exe", (long)executed, PATH_BYTES - 1);
     executed[n > 0 ? n : 0] = 0;
     image_path_undelete_as(executed);
     if (image_path_as(lo, path, PATH_BYTES) && !same_string(path, executed)) {

@@ -5,7 +5,7 @@
 
 enum { CHUNK = 512 };
 
-/* A line of /proc/self/maps, byte by byte, as no line may have room on a signal stack:
+/* A line of /proc/thread-self/maps, byte by byte, as no line may have room on a signal stack:
  *
  *     7f0e4c000000-7f0e4c021000 r-xp 00001000 fe:01 131337      /usr/lib/lib x.so
  *     lo           hi           ...four more fields, then blanks and the path to the line's end */
@@ -94,7 +94,8 @@ bool image_path_as(uint64_t address, char *path, uint64_t size)
 {
     if (rt_quiet_as())
         return false;
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    /* Not /proc/self: that is the first thread's, which may have ended. */
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return false;
     bool found = find_as((int)fd, address, path, size);

@@ -131,7 +131,7 @@ bool process_join(void)
     struct spool_process *p = record_make();
     if (!p)
         return false;
-    p->command = spool_string_as(&rt.spool, text, file_read("/proc/self/cmdline", text, sizeof text));
+    p->command = spool_string_as(&rt.spool, text, file_read("/proc/thread-self/cmdline", text, sizeof text));
     uint64_t n = file_read("/proc/self/comm", text, sizeof p->name);
     for (uint64_t i = 0; i < sizeof p->name; i++)
         p->name[i] = i + 1 < n ? text[i] : 0;
