@@ -30,6 +30,7 @@ static const struct runtime runtimes[] = {
       "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions" },
     { "luajit", true, "LuaJIT",
       "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions" },
+    { "libpypy", false, "PyPy", "pypy3 --jit off, for the interpreter's functions" },
     { "libguile", false, "Guile", "GUILE_JIT_THRESHOLD=-1 in its environment, for the interpreter's functions" },
     { "libjulia", false, "Julia", "ENABLE_JITPROFILING=1 in its environment" },
     { "wasmtime", true, "wasmtime", "wasmtime --profile=perfmap" },
@@ -118,8 +119,8 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
 {
     unsigned percent = (unsigned)(100 * (double)use->nameless / (double)use->all);
     if (kind == PYTHON)
-        buf_printf(out, "%u%% of the time of %s is in Python's interpreter. Its functions get their names"
-                        " with: python3 -X perf (docs/interpreters.md).\n", percent, use->process->name);
+        buf_printf(out, "%u%% of the time of %s is in Python's interpreter. Its functions get names of their"
+                        " own with python3 -X perf (docs/interpreters.md).\n", percent, use->process->name);
     else if (kind == OTHER)
         buf_printf(out, "%u%% of the time of %s is in generated code without names. Many runtimes write"
                         " them to /tmp/perf-PID.map or jit-PID.dump if asked (docs/interpreters.md).\n",
@@ -127,8 +128,8 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
     else {
         const char *process = use->process->name, *name = runtimes[kind].name;
         bool same = !strcasecmp(process, name);
-        buf_printf(out, "%u%% of the time of %s%s%s%s is in generated code without names. It writes them"
-                        " with: %s (docs/interpreters.md).\n", percent, process, same ? "" : " (",
+        buf_printf(out, "%u%% of the time of %s%s%s%s is in generated code without names. What"
+                        " helps: %s (docs/interpreters.md).\n", percent, process, same ? "" : " (",
                    same ? "" : name, same ? "" : ")", runtimes[kind].advice);
     }
 }
