@@ -119,8 +119,8 @@ static int open_map(const struct profile_process *process, const struct held_pro
         int fd = held->tmp >= 0 ? openat(held->tmp, path, flags) : -1;
         if (fd >= 0)
             return fd;
-        snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", held->outside, process->pid);
-        return open(path, flags);
+        snprintf(path, sizeof path, "/tmp/perf-%d.map", process->pid);
+        return record_files_inside(held->outside, path, flags);
     }
     snprintf(path, sizeof path, "/tmp/perf-%d.map", process->pid);
     int fd = open(path, flags);

@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -171,6 +173,18 @@ static bool may_hold(struct record_files *f, int fd, int32_t outside)
     return (!stat(root, &at) && st.st_dev == at.st_dev) || (!stat(".", &at) && st.st_dev == at.st_dev);
 }
 
+int record_files_inside(int32_t outside, const char *path, int flags)
+{
+    char root[64];
+    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
+    snprintf(root, sizeof root, "/proc/%d/root", outside);
+    int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;
+    if (folder >= 0)
+        close(folder);
+    return fd;
+}
+
 /* Closes fd and returns -1 if it may not be held. */
 static int hold(struct record_files *f, int fd, int32_t outside)
 {
@@ -203,8 +217,7 @@ static void process_note(struct record_files *f, const struct spool_process *pro
     p->apart = is_apart(p->outside);
     if (!p->apart)
         return;
-    snprintf(path, sizeof path, "/proc/%d/root/tmp", p->outside);
-    p->tmp = hold(f, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), p->outside);
+    p->tmp = hold(f, record_files_inside(p->outside, "/tmp", O_PATH | O_DIRECTORY), p->outside);
 }
 
 const struct held_process *record_files_process(const struct record_files *f,
@@ -230,13 +243,12 @@ static bool is_dump(void *path, const char *line)
 
 static void dump_look(struct record_files *f, struct held_process *p, uint64_t now)
 {
-    char file[PATH_MAX], path[PATH_MAX + 64];
+    char file[PATH_MAX];
     p->look_ns = process_runs(p->outside) ? now + p->wait_ns : UINT64_MAX;
     p->wait_ns = p->wait_ns < LOOK_MOST_NS / 2 ? p->wait_ns * 2 : LOOK_MOST_NS;
     if (!maps_find(p->outside, is_dump, file))
         return;
-    snprintf(path, sizeof path, "/proc/%d/root%s", p->outside, file);
-    p->dump = f->open < f->most ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
+    p->dump = f->open < f->most ? record_files_inside(p->outside, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) : -1;
     f->open += p->dump >= 0;
 }
 
@@ -249,9 +261,9 @@ static bool is_file_of(int fd, const struct held_image *of)
            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec == of->mtime_ns;
 }
 
-static int open_file_of(const char *path, const struct held_image *of)
+/* Closes fd and returns -1 if it is another file. */
+static int checked(int fd, const struct held_image *of)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && !is_file_of(fd, of)) {
         close(fd);
         return -1;
@@ -265,11 +277,9 @@ static int open_apart(const struct record_files *f, const char *path, const stru
 {
     for (uint32_t i = f->process_count; i; i--) {
         const struct held_process *p = &f->processes[i - 1];
-        char inside[PATH_MAX + 64];
         if (!p->apart)
             continue;
-        snprintf(inside, sizeof inside, "/proc/%d/root%s", p->outside, path);
-        int fd = open_file_of(inside, of);
+        int fd = checked(record_files_inside(p->outside, path, O_RDONLY | O_NONBLOCK), of);
         *outside = p->outside;
         if (fd >= 0)
             return fd;
@@ -292,7 +302,7 @@ static void image_note(struct record_files *f, const struct spool *s, const stru
     path[length] = '\0';
     if (path[0] != '/' || !held.file_size)
         return;
-    held.fd = open_file_of(path, &held);
+    held.fd = checked(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), &held);
     if (held.fd < 0)
         held.fd = open_apart(f, path, &held, &outside);
     held.fd = hold(f, held.fd, outside);

@@ -52,6 +52,8 @@ void record_files_free(struct record_files *f);
 void record_files_poll(struct record_files *f, const struct spool *s);
 /* A descriptor of the image's file, to be closed; -1. */
 int record_files_open(const struct record_files *f, const struct profile_image *image);
+/* Opens a path as a process sees it, its number here being `outside`: links lead nowhere else. */
+int record_files_inside(int32_t outside, const char *path, int flags);
 /* What is known of a process; NULL. f may be NULL. */
 const struct held_process *record_files_process(const struct record_files *f,
                                                 const struct profile_process *p);
