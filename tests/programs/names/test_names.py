@@ -210,6 +210,30 @@ def test_slow():
         expect(share(folder.names(), "inner", "outer") > 0.7, f"{folder.names()}")
 
 
+def test_asked_to_end():
+    """A signal that comes while names are read reaches the program, and ends the reading; the profile is there."""
+    with Folder() as folder:
+        folder.write("on.c", SPIN + "int main(void) { for (;;) outer(1e9); }\n")
+        folder.sh("cc -g -O2 -Wl,--build-id -o on on.c && objcopy --only-keep-debug on on.debug && strip on"
+                  " && objcopy --add-gnu-debuglink=on.debug on && rm on.debug && mkdir .debug && mkfifo .debug/on.debug")
+        recorder = subprocess.Popen([PENUMBRA, "record", "-q", "--duration", "0.3", "-o", folder.at("out.pnb"), "./on"],
+                                    cwd=folder.path)
+        # The program, and who reads names.
+        while len(children(recorder.pid)) < 2 and recorder.poll() is None:
+            time.sleep(0.01)
+        recorder.send_signal(signal.SIGTERM)
+        expect(recorder.wait(120) == -signal.SIGTERM, f"status {recorder.returncode}")
+        folder.sh("rm -r .debug")
+        expect(folder.report()["samples"] > 0, "no samples")
+
+
+def children(pid):
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return file.read().split()
+    return []
+
+
 def test_relative():
     """Libraries by relative paths, by LD_LIBRARY_PATH and dlopen, after chdir."""
     with Folder() as folder:
