@@ -176,7 +176,7 @@ static bool may_hold(struct record_files *f, int fd, int32_t outside)
 int record_files_inside(int32_t outside, const char *path, int flags)
 {
     char root[64];
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
+    struct open_how how = {.flags = (unsigned)flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
     snprintf(root, sizeof root, "/proc/%d/root", outside);
     int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = folder >= 0 ? (int)syscall(SYS_openat2, folder, path, &how, sizeof how) : -1;

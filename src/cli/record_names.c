@@ -21,6 +21,8 @@
 /* How long the end of a recording takes at most: for everything, then for symbol tables alone. */
 #define LINES_NS UINT64_C(10000000000)
 #define QUICK_NS UINT64_C(3000000000)
+#define SAY_FIRST_NS UINT64_C(1000000000)
+#define SAY_NEXT_NS UINT64_C(3000000000)
 
 enum { POLL_MS = 50, HEAD_BYTES = 16, NICE = 10 };
 
@@ -94,7 +96,8 @@ static void become_expendable(pid_t parent, const struct record_names *r)
         (void)ignored;
         close(fd);
     }
-    fd = r->quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    /* Bars begin at the left, where the program's last line may not have ended. */
+    fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (fd >= 0)
         dup2(fd, STDERR_FILENO);
     /* No recording waits for a network. */
@@ -154,15 +157,35 @@ static bool messages_take(struct receiver *r)
     return ok;
 }
 
+static unsigned missing(const struct receiver *r)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < r->profile->image_count; i++)
+        count += !r->done[i];
+    return count;
+}
+
+/* How far it is, on a terminal, now and then. */
+static void progress_say(const struct record_names *r, const struct receiver *of, uint64_t *next_ns)
+{
+    uint64_t now = now_ns();
+    if (r->quiet || now < *next_ns || isatty(STDERR_FILENO) != 1)
+        return;
+    *next_ns = now + SAY_NEXT_NS;
+    fprintf(stderr, "penumbra: reading names, of %u of %u files so far (Ctrl-C leaves out the others)\n",
+            of->profile->image_count - missing(of), of->profile->image_count);
+}
+
 /* Until the child has said everything. */
 static void receive(const struct record_names *r, struct receiver *to, int from, uint64_t most_ns)
 {
     enum { CHUNK = 65536 };
-    uint64_t end = now_ns() + most_ns;
+    uint64_t end = now_ns() + most_ns, say = now_ns() + SAY_FIRST_NS;
     while (now_ns() < end && record_signals_asked() == to->asked) {
         struct pollfd wait = {.fd = from, .events = POLLIN};
         if (r->serve)
             r->serve(r->context);
+        progress_say(r, to, &say);
         if (poll(&wait, 1, POLL_MS) <= 0)
             continue;
         uint8_t *room = buf_reserve(&to->buf, CHUNK);
@@ -177,13 +200,11 @@ static void receive(const struct record_names *r, struct receiver *to, int from,
     }
 }
 
-static void child_end(pid_t child, bool quiet)
+static void child_end(pid_t child)
 {
     kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
-    if (!quiet && isatty(STDERR_FILENO) == 1)
-        fputs("\r\033[K", stderr); /* of a progress bar */
 }
 
 static void run(const struct record_names *r, struct receiver *to, enum symbols_detail detail,
@@ -202,18 +223,10 @@ static void run(const struct record_names *r, struct receiver *to, enum symbols_
     close(ends[1]);
     if (child > 0) {
         receive(r, to, ends[0], most_ns);
-        child_end(child, r->quiet);
+        child_end(child);
     }
     close(ends[0]);
     to->buf.size = 0;
-}
-
-static unsigned missing(const struct receiver *r)
-{
-    unsigned count = 0;
-    for (uint32_t i = 0; i < r->profile->image_count; i++)
-        count += !r->done[i];
-    return count;
 }
 
 unsigned record_names_add(const struct record_names *r, struct profile *p)

@@ -22,7 +22,7 @@ struct record_names {
     struct record_files *files;      /* held open; NULL: none */
     void (*serve)(void *context);    /* called now and then meanwhile; NULL: nobody needs that */
     void *context;
-    bool quiet;                      /* no progress bar */
+    bool quiet;                      /* says nothing of how far it is */
     bool gentle;                     /* the program goes on: it comes first */
 };
 
