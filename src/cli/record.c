@@ -331,7 +331,7 @@ static void serve_on(void *recording)
 static bool stop_and_write(struct recording *r, uint64_t elapsed)
 {
     struct err e = {0};
-    record_files_poll(&r->files, &r->spool.spool);
+    record_files_last(&r->files, &r->spool.spool);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);

@@ -368,3 +368,12 @@ void record_files_poll(struct record_files *f, const struct spool *s)
         if (f->processes[i].outside && f->processes[i].dump < 0 && now >= f->processes[i].look_ns)
             dump_look(f, &f->processes[i], now);
 }
+
+void record_files_last(struct record_files *f, const struct spool *s)
+{
+    processes_poll(f, s);
+    for (uint32_t i = 0; i < f->process_count; i++)
+        if (f->processes[i].look_ns != UINT64_MAX)
+            f->processes[i].look_ns = 0;
+    record_files_poll(f, s);
+}

@@ -50,6 +50,8 @@ void record_files_init(struct record_files *f, int32_t attached);
 void record_files_free(struct record_files *f);
 /* Looks at images and processes that are new in the spool. */
 void record_files_poll(struct record_files *f, const struct spool *s);
+/* The same, at the end: what is looked for now and then is looked for once more. */
+void record_files_last(struct record_files *f, const struct spool *s);
 /* A descriptor of the image's file, to be closed; -1. */
 int record_files_open(const struct record_files *f, const struct profile_image *image);
 /* Opens a path as a process sees it, its number here being `outside`: links lead nowhere else. */
