@@ -295,6 +295,18 @@ def test_interpreter():
         expect("not glibc" in said, said)
 
 
+def test_go():
+    """A static program is told how to be built otherwise, if it has the note of Go's linker."""
+    with Folder() as folder:
+        folder.write("go.c", '__asm__(".section .note.go.buildid,\\"a\\",@note\\n.long 4,4,4\\n.asciz \\"Go\\"\\n.zero 1\\n'
+                     '.long 0\\n.text\\n");\nvoid _start(void) { for (;;); }\n')
+        folder.write("c.c", "void _start(void) { for (;;); }\n")
+        for name, told in (("go", True), ("c", False)):
+            folder.sh(f"cc -static -nostdlib -Wl,--build-id=none -o {name} {name}.c")
+            said = folder.record(f"./{name}", status=120)
+            expect(("-linkmode external" in said) == told, said)
+
+
 def test_zstd():
     """Debug sections compressed with zstd, in the file and beside it."""
     with Folder() as folder:
