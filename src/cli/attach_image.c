@@ -8,6 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "cli/attach_thread.h"
+
 enum { PROGRAM_HEADERS_MAX = 64, DYNAMIC_MAX = 256, CHAIN_MAX = 65536 };
 
 static bool parse_line(const char *line, struct attach_map *m)
@@ -34,7 +36,7 @@ bool attach_maps_read(pid_t pid, struct attach_maps *maps)
     size_t size = 0, capacity = 0;
     bool ok = true;
     *maps = (struct attach_maps){0};
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", attach_view(pid));
     FILE *f = fopen(path, "re");
     while (f && ok && getline(&line, &size, f) > 0) {
         if (maps->count == capacity) {

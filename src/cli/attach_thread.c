@@ -258,11 +258,51 @@ static pid_t *numbers_in(const char *path, unsigned *count)
     return list;
 }
 
+/* The state of a thread, as a letter; 0: there is none. */
+static char state_of(pid_t pid, pid_t tid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
+    if (f)
+        fclose(f);
+    line[n] = '\0';
+    const char *end = strrchr(line, ')');
+    return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+static bool has_ended(pid_t pid, pid_t tid)
+{
+    char state = state_of(pid, tid);
+    return !state || state == 'Z' || state == 'X';
+}
+
+/* A first thread that has ended stays as long as the process. */
 pid_t *attach_threads(pid_t pid, unsigned *count)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
-    return numbers_in(path, count);
+    pid_t *threads = numbers_in(path, count);
+    for (unsigned i = 0; i < *count; i++)
+        if (threads[i] == pid && has_ended(pid, pid)) {
+            threads[i] = threads[--*count];
+            break;
+        }
+    return threads;
+}
+
+pid_t attach_view(pid_t pid)
+{
+    unsigned count;
+    if (!has_ended(pid, pid))
+        return pid;
+    pid_t *threads = attach_threads(pid, &count), view = 0;
+    for (unsigned i = 0; i < count && !view; i++)
+        if (!has_ended(pid, threads[i]))
+            view = threads[i];
+    free(threads);
+    return view;
 }
 
 pid_t *attach_processes(unsigned *count)

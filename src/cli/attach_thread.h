@@ -45,7 +45,10 @@ void attach_thread_go(pid_t pid, pid_t tid);
 
 /* A hexadecimal field of /proc/PID/task/TID/status (a signal set), or a decimal one. */
 bool attach_status(pid_t pid, pid_t tid, const char *field, int base, uint64_t *value);
-/* The threads of a process: *count of them, to free(); NULL if it has ended. */
+/* By which thread's folder in /proc the memory and files of a process are seen: its first one's, or, if that
+ * one has ended, another one's. 0: all have. */
+pid_t attach_view(pid_t pid);
+/* The threads of a process that have not ended: *count of them, to free(); NULL if it has ended. */
 pid_t *attach_threads(pid_t pid, unsigned *count);
 pid_t *attach_processes(unsigned *count);
 

@@ -15,6 +15,7 @@ struct command {
 };
 
 int command_record(int argc, char **argv);
+int command_symbolize(int argc, char **argv);
 int command_recover(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "cli/record_files.h"
 #include "profile/profile.h"
 #include "sigsafe/spool.h"
 
@@ -16,8 +17,9 @@ bool describe_machine(struct profile *p, const struct spool_config *config, stru
 bool describe_set(char **string, const char *value, struct err *e);
 /* argv as a shell would take it; malloc'ed, NULL without memory. */
 char *describe_command(char **argv);
-/* Copies /tmp/perf-PID.map of the recorded processes, if they are this user's and were written
- * during the recording. */
-void describe_jit(struct profile *p);
+/* Copies what /tmp/perf-PID.map and jit-PID.dump of the recorded processes say, if they are of their
+ * user or ours, and not older than the process. files: what is known of processes; NULL: nothing, then
+ * they must have been written during the recording. */
+void describe_jit(struct profile *p, const struct record_files *files);
 
 #endif

@@ -1,7 +1,9 @@
-/* Symbols of JIT code: the text file that JIT compilers write for perf, one symbol a line:
+/* Symbols of JIT code: the text file that JIT compilers write for perf, one symbol a line,
  *
  *     7f3c2a001000 1c0 LazyCompile:*fib /tmp/x.js:1
- *     address      size name up to the end of the line        (both numbers hexadecimal) */
+ *     address      size name up to the end of the line        (both numbers hexadecimal)
+ *
+ * or the binary one that they write for `perf inject` (jitdump.h). */
 #include "cli/describe.h"
 
 #include <fcntl.h>
@@ -11,34 +13,51 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/jitdump.h"
+
 enum { MAP_SIZE_MOST = 64 << 20 };
 
-struct symbols_of_map {
-    struct profile_jit_symbol *symbols;
-    size_t count, capacity;
-};
-
-static char *read_map(const char *path, uint64_t not_before_ns)
+/* /tmp is everybody's: the file must be of the process's user. An older one than the process is of
+ * an earlier process with this number. */
+static bool is_good(const struct stat *st, uid_t owner, uint64_t not_before_ns)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == owner) &&
+           st->st_size > 0 &&
+           (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec >= not_before_ns;
+}
+
+static char *read_map(int fd, uid_t owner, uint64_t not_before_ns)
+{
     struct stat st;
     char *text = NULL;
-    /* /tmp is everybody's: the file must be ours. An older one is of an earlier process with this
-     * number. */
-    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        st.st_size > 0 && st.st_size <= MAP_SIZE_MOST &&
-        (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec >= not_before_ns)
+    if (fd >= 0 && !fstat(fd, &st) && is_good(&st, owner, not_before_ns) &&
+        st.st_size <= MAP_SIZE_MOST)
         text = calloc(1, (size_t)st.st_size + 1);
     if (text && pread(fd, text, (size_t)st.st_size, 0) <= 0) {
         free(text);
         text = NULL;
     }
-    if (fd >= 0)
-        close(fd);
     return text;
 }
 
-static bool add_symbol(struct symbols_of_map *m, const char *line)
+bool jit_add(struct jit_symbols *m, uint64_t address, uint64_t size, const char *name)
+{
+    if (m->count == m->capacity) {
+        size_t capacity = m->capacity ? m->capacity * 2 : 256;
+        struct profile_jit_symbol *more = reallocarray(m->symbols, capacity, sizeof *more);
+        if (!more)
+            return false;
+        m->symbols = more;
+        m->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (!copy)
+        return false;
+    m->symbols[m->count++] = (struct profile_jit_symbol){address, size, copy};
+    return true;
+}
+
+static bool add_line(struct jit_symbols *m, const char *line)
 {
     char *end;
     uint64_t address = strtoull(line, &end, 16);
@@ -48,19 +67,15 @@ static bool add_symbol(struct symbols_of_map *m, const char *line)
     uint64_t size = strtoull(at, &end, 16);
     if (end == at || *end != ' ' || !end[1] || !size)
         return true;
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity ? m->capacity * 2 : 256;
-        struct profile_jit_symbol *more = reallocarray(m->symbols, capacity, sizeof *more);
-        if (!more)
-            return false;
-        m->symbols = more;
-        m->capacity = capacity;
-    }
-    char *name = strdup(end + 1);
-    if (!name)
-        return false;
-    m->symbols[m->count++] = (struct profile_jit_symbol){address, size, name};
-    return true;
+    return jit_add(m, address, size, end + 1);
+}
+
+static void add_map(struct jit_symbols *m, char *text)
+{
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (!add_line(m, line))
+            break;
 }
 
 /* Insertion order must survive among equals: the last one written is the code that is there. */
@@ -76,7 +91,7 @@ static void merge(struct profile_jit_symbol *a, size_t n, struct profile_jit_sym
     memcpy(a, spare, n * sizeof *a);
 }
 
-static bool sort_and_unite(struct symbols_of_map *m)
+static bool sort_and_unite(struct jit_symbols *m)
 {
     struct profile_jit_symbol *spare = calloc(m->count, sizeof *spare);
     if (!spare)
@@ -94,19 +109,45 @@ static bool sort_and_unite(struct symbols_of_map *m)
     return true;
 }
 
-static void read_process(struct profile_process *process, uint64_t not_before_ns)
+/* The map of a process: in its own /tmp, called after its own number. */
+static int open_map(const struct profile_process *process, const struct held_process *held)
 {
-    char path[64];
+    char path[128];
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    if (held && held->apart) {
+        snprintf(path, sizeof path, "perf-%d.map", process->pid);
+        int fd = held->tmp >= 0 ? openat(held->tmp, path, flags) : -1;
+        if (fd >= 0)
+            return fd;
+        snprintf(path, sizeof path, "/tmp/perf-%d.map", process->pid);
+        return record_files_inside(held->outside, path, flags);
+    }
     snprintf(path, sizeof path, "/tmp/perf-%d.map", process->pid);
-    char *text = read_map(path, not_before_ns);
-    if (!text)
-        return;
-    struct symbols_of_map m = {0};
-    char *save = NULL;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-        if (!add_symbol(&m, line))
-            break;
+    int fd = open(path, flags);
+    if (fd >= 0 || !held || held->outside == process->pid)
+        return fd;
+    /* Some runtimes ask for their number in the outermost namespace. */
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", held->outside);
+    return open(path, flags);
+}
+
+static void read_process(struct profile_process *process, const struct held_process *held,
+                         uint64_t begun_ns)
+{
+    struct jit_symbols m = {0};
+    uid_t owner = held ? held->owner : geteuid();
+    uint64_t not_before_ns = held && held->began_ns && held->began_ns < begun_ns ? held->began_ns
+                                                                               : begun_ns;
+    int fd = open_map(process, held);
+    char *text = read_map(fd, owner, not_before_ns);
+    if (text)
+        add_map(&m, text);
     free(text);
+    if (fd >= 0)
+        close(fd);
+    struct stat st;
+    if (held && held->dump >= 0 && !fstat(held->dump, &st) && is_good(&st, owner, not_before_ns))
+        jitdump_read(held->dump, (uint64_t)st.st_size, &m);
     if (m.count && m.count <= UINT32_MAX && sort_and_unite(&m)) {
         process->jit = m.symbols;
         process->jit_count = (uint32_t)m.count;
@@ -117,9 +158,10 @@ static void read_process(struct profile_process *process, uint64_t not_before_ns
     free(m.symbols);
 }
 
-void describe_jit(struct profile *p)
+void describe_jit(struct profile *p, const struct record_files *files)
 {
     for (uint32_t i = 0; i < p->process_count; i++)
         if (!p->processes[i].jit)
-            read_process(&p->processes[i], p->start_realtime_ns);
+            read_process(&p->processes[i], record_files_process(files, &p->processes[i]),
+                         p->start_realtime_ns);
 }

@@ -13,6 +13,7 @@ static const struct command commands[] = {
     {"annotate", command_annotate, "show a function's instructions and source with their counts"},
     {"compare", command_compare, "say how near a sampled profile comes to a perfect one"},
     {"calibrate", command_calibrate, "measure this machine's memory hierarchy, for record --tool latency"},
+    {"symbolize", command_symbolize, "put better names into a profile, of debug information that came later"},
     {"recover", command_recover, "finish a recording whose collector was killed"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/describe.h"
+#include "cli/record_names.h"
 #include "cli/record_spool.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
@@ -55,7 +56,7 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
         profile_free(p);
         return NULL;
     }
-    describe_jit(p);
+    describe_jit(p, NULL);
     return p;
 }
 
@@ -68,6 +69,7 @@ static struct profile *recover(const struct live_info *info, const char *path, c
     if (!p)
         return NULL;
     p->recovered = 1;
+    record_names_add(&(struct record_names){.quiet = false}, p);
     if (profile_write(p, to ? to : path, e)) {
         unlink(info->spool_path);
         if (to && strcmp(to, path) != 0)

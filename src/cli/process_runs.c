@@ -27,6 +27,12 @@ static unsigned long long began(int32_t pid)
     return ticks ? ticks : 1;
 }
 
+uint64_t process_began_ns(int32_t pid)
+{
+    long hz = sysconf(_SC_CLK_TCK);
+    return (uint64_t)((double)began(pid) * 1e9 / (double)(hz > 0 ? hz : 100));
+}
+
 bool process_runs(int32_t pid)
 {
     return began(pid) != 0;

@@ -13,4 +13,7 @@ bool process_runs(int32_t pid);
  * else is known here (1, of a container's first), or nobody. */
 bool process_runs_younger(int32_t pid);
 
+/* When it has begun, in nanoseconds of CLOCK_BOOTTIME, rounded down to a tick; 0: it does not run. */
+uint64_t process_began_ns(int32_t pid);
+
 #endif

@@ -28,6 +28,7 @@
 #include "cli/record_check.h"
 #include "cli/record_copies.h"
 #include "cli/record_discover.h"
+#include "cli/record_files.h"
 #include "cli/record_finish.h"
 #include "cli/record_host.h"
 #include "cli/record_launch.h"
@@ -60,6 +61,7 @@ struct recording {
     struct record_shadows shadows;
     struct record_discover discover;
     struct record_copies copies;
+    struct record_files files;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -278,6 +280,7 @@ static uint64_t serve(struct recording *r)
         spool_header(s)->elapsed_ms = (uint32_t)(elapsed / 1000000);
         record_spool_extend(&r->spool, 0);
         record_tables_kick(&r->tables);
+        record_files_poll(&r->files, s);
         subject_poll(r, now);
         record_host_poll(&r->host);
         record_shadows_poll(&r->shadows, s);
@@ -319,9 +322,21 @@ static int pass_on(int status, bool written)
     return WEXITSTATUS(status);
 }
 
+/* While names are read, the program may go on. */
+static void serve_on(void *recording)
+{
+    struct recording *r = recording;
+    if (r->options.pid)
+        return;
+    record_child_poll(&r->child, monotonic_ns());
+    record_shadows_poll(&r->shadows, &r->spool.spool);
+    hand_on_signals(r);
+}
+
 static bool stop_and_write(struct recording *r, uint64_t elapsed)
 {
     struct err e = {0};
+    record_files_last(&r->files, &r->spool.spool);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);
@@ -342,7 +357,11 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .left_behind = r->child.ended && !r->options.pid &&
                                                   descendants_run(&r->spool.spool),
                                    .wait_all = r->options.wait_all,
-                                   .quiet = r->options.quiet};
+                                   .quiet = r->options.quiet,
+                                   .with_names = r->options.names,
+                                   .names = {.files = &r->files, .serve = serve_on, .context = r,
+                                             .quiet = r->options.quiet,
+                                             .gentle = !r->child.ended}};
     if (record_finish(&result, &r->spool, &e)) {
         unlink(r->spool.path);
         return true;
@@ -380,10 +399,12 @@ static int run(struct recording *r)
         record_attach_end(&r->attach);
         return command_fail("record", &e);
     }
+    record_files_init(&r->files, r->options.pid);
     live_line_init(&r->line, r->options.quiet, r->start_ns);
     uint64_t elapsed = serve(r);
     record_copies_end(&r->copies);
     bool written = stop_and_write(r, elapsed);
+    record_files_free(&r->files);
     bool idle = record_tables_stop(&r->tables);
     if (!r->options.pid)
         wait_for_program(r);

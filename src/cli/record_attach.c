@@ -165,6 +165,14 @@ static void close_there(struct attach_call *c, int fd)
         attach_call_system(c, SYS_close, (const uint64_t[6]){(uint64_t)fd}, &result, &ignored);
 }
 
+/* Of a process whose first thread has ended, that of another one: from Linux 6.9 on there is such a thing. */
+static int process_descriptor(pid_t pid)
+{
+    enum { OF_THREAD = O_EXCL }; /* PIDFD_THREAD */
+    pid_t view = attach_view(pid);
+    return (int)syscall(SYS_pidfd_open, view, view == pid ? 0 : OF_THREAD);
+}
+
 /* A socket pair is made in the process, and one end of it fetched: the other may then receive. */
 static bool pass_descriptors(struct attach_call *c, const int fds[FDS], int32_t got[FDS],
                              struct err *e)
@@ -178,10 +186,13 @@ static bool pass_descriptors(struct attach_call *c, const int fds[FDS], int32_t 
     if (result < 0 || !attach_read(c->mem, at, pair, sizeof pair))
         return err_set_errno(e, ERR_ATTACH, (int)-result, "process %d cannot make a socket to receive "
                              "the library through", c->pid);
-    int process = (int)syscall(SYS_pidfd_open, c->pid, 0);
+    int process = process_descriptor(c->pid);
     int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, pair[1], 0) : -1;
     bool ok = ours >= 0 && send_descriptors(ours, fds);
-    if (!ok)
+    if (!ok && process < 0 && errno == EINVAL)
+        err_set(e, ERR_ATTACH, "the first thread of process %d has ended, and before Linux 6.9 such a process "
+                "cannot be attached to; record it from its start", c->pid);
+    else if (!ok)
         err_set_errno(e, ERR_ATTACH, errno, "cannot send descriptors to process %d", c->pid);
     ok = ok && receive_there(c, pair[0], got, e);
     if (ours >= 0)
@@ -228,7 +239,9 @@ static bool load_there(struct attach_call *c, const struct point *p, int fd, uin
     if (!open || !find)
         return err_set(e, ERR_ATTACH, "the libc of process %d offers no dlopen", c->pid);
     char name[64], why[256];
-    snprintf(name, sizeof name, "/proc/self/fd//%d", fd);
+    /* Not /proc/self: that has nothing to show once the first thread has ended. */
+    snprintf(name, sizeof name, "/proc/%s/fd//%d",
+             attach_view(c->pid) == c->pid ? "self" : "thread-self", fd);
     if (!attach_call_function(c, open, attach_call_data(c, 0, name, sizeof name), mode, &handle, e))
         return false;
     if (!handle) {
@@ -424,7 +437,7 @@ static bool has_spool(pid_t pid, const struct record_spool *spool)
 static bool leave_process(const struct record_attach *a, pid_t pid, struct err *e)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    snprintf(path, sizeof path, "/proc/%d/mem", attach_view(pid));
     int mem = open(path, O_RDWR | O_CLOEXEC);
     bool ok = mem >= 0 && call_detach(a, pid, mem, ATTACH_SILENCE, e) && drain(a, pid, e) &&
               call_detach(a, pid, mem, ATTACH_LEAVE, e);

@@ -18,37 +18,22 @@ static bool no_process(pid_t pid, struct err *e)
                    pid);
 }
 
-static char state_of(pid_t pid)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(line, 1, sizeof line - 1, f) : 0;
-    if (f)
-        fclose(f);
-    line[n] = '\0';
-    const char *end = strrchr(line, ')');
-    return end && end[1] == ' ' ? end[2] : '\0';
-}
-
 bool record_attach_runs(const struct record_attach *a)
 {
-    char state = state_of(a->pid);
-    return state && state != 'Z' && state != 'X';
+    return attach_view(a->pid) != 0;
 }
 
 static bool check_state(pid_t pid, struct err *e)
 {
     uint64_t leader = 0, tracer = 0, seccomp = 0;
-    char state = state_of(pid);
-    if (!state || !attach_status(pid, pid, "Tgid", 10, &leader))
+    if (!attach_status(pid, pid, "Tgid", 10, &leader))
         return no_process(pid, e);
     if (pid == getpid())
         return err_set(e, ERR_USAGE, "process %d is this penumbra itself", pid);
     if (leader != (uint64_t)pid)
         return err_set(e, ERR_USAGE, "%d is a thread of process %d; a recording is about all its "
                        "threads: -p %d", pid, (int)leader, (int)leader);
-    if (state == 'Z' || state == 'X')
+    if (!attach_view(pid))
         return err_set(e, ERR_NOT_FOUND, "process %d has ended already (its parent has not yet asked "
                        "how)", pid);
     attach_status(pid, pid, "TracerPid", 10, &tracer);
@@ -107,7 +92,7 @@ static bool check_program(pid_t pid, struct err *e)
 {
     char path[64];
     uint8_t ident[EI_NIDENT + 4] = {0};
-    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", attach_view(pid));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? pread(fd, ident, sizeof ident, 0) : 0;
     if (fd >= 0)
@@ -135,7 +120,7 @@ static bool check_libc(const struct attach_maps *maps, pid_t pid, int mem, struc
 static bool check_root(pid_t pid, struct err *e)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/root/proc/version", pid);
+    snprintf(path, sizeof path, "/proc/%d/root/proc/version", attach_view(pid));
     if (!access(path, F_OK) || errno != ENOENT)
         return true;
     return err_set(e, ERR_ATTACH, "process %d has entered a root folder without /proc (chroot), so no library can be loaded "
@@ -149,7 +134,7 @@ bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
     *a = (struct record_attach){.pid = pid, .mem = -1, .lifeline = -1};
     if (!check_state(pid, e))
         return false;
-    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    snprintf(path, sizeof path, "/proc/%d/mem", attach_view(pid));
     a->mem = open(path, O_RDWR | O_CLOEXEC);
     if (a->mem < 0)
         return not_permitted(pid, errno, e);
@@ -172,7 +157,7 @@ char **record_attach_arguments(pid_t pid)
     enum { BYTES_MAX = 4096, COUNT_MAX = 256 };
     struct { char *argv[COUNT_MAX + 1]; char text[BYTES_MAX + 1]; } *block = calloc(1, sizeof *block);
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", attach_view(pid));
     FILE *f = block ? fopen(path, "re") : NULL;
     size_t size = f ? fread(block->text, 1, BYTES_MAX, f) : 0, count = 0;
     if (f)

@@ -101,16 +101,38 @@ static bool wrong_machine(const char *path, const struct elf_probe *p, struct er
                    "programs only", path, what, p->machine);
 }
 
+/* Whether a static program has the note that Go's linker writes: its name is "Go". */
+static bool is_go(const char *path)
+{
+    Elf64_Ehdr elf;
+    Elf64_Phdr segment;
+    struct { Elf64_Nhdr head; char name[4]; } note;
+    bool found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && pread(fd, &elf, sizeof elf, 0) == (ssize_t)sizeof elf)
+        for (unsigned i = 0; i < elf.e_phnum && !found; i++)
+            found = pread(fd, &segment, sizeof segment,
+                          (off_t)(elf.e_phoff + i * sizeof segment)) == (ssize_t)sizeof segment &&
+                    segment.p_type == PT_NOTE &&
+                    pread(fd, &note, sizeof note, (off_t)segment.p_offset) == (ssize_t)sizeof note &&
+                    note.head.n_namesz == sizeof note.name && !memcmp(note.name, "Go\0", 4);
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 static bool check_elf(const char *path, const struct elf_probe *p, const struct stat *st,
                       struct err *e)
 {
-    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     switch (p->kind) {
     case ELF_PROBE_WRONG_MACHINE: return wrong_machine(path, p, e);
+    case ELF_PROBE_LOADER: return check_privileges(path, st, e);
     case ELF_PROBE_STATIC:
-        /* The loader itself, as in `ld-linux-x86-64.so.2 PROGRAM`, does honour LD_PRELOAD. */
-        if (!strncmp(name, "ld-linux-x86-64.so", 18))
-            return true;
+        if (is_go(path))
+            return err_set(e, ERR_STATIC,
+                           "\"%s\" is a static Go program, so no library can be preloaded into it; build "
+                           "it with the system's linker to record it: CGO_ENABLED=1 go build -ldflags "
+                           "'-linkmode external'", path);
         return err_set(e, ERR_STATIC,
                        "\"%s\" is statically linked, so no library can be preloaded into it; link "
                        "it dynamically (without -static) to record it", path);

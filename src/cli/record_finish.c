@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "cli/describe.h"
 #include "cli/live_line.h"
+#include "cli/record_signals.h"
 #include "profile/coverage.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
@@ -457,8 +458,14 @@ static bool describe(const struct record_result *r, const struct record_spool *s
     p->exit_status = r->exit_status;
     p->duration_ns = r->duration_ns;
     p->kernel_cpu_ns = r->cpu_ns;
-    describe_jit(p);
+    describe_jit(p, r->names.files);
     return ok;
+}
+
+static void say_nameless(const struct record_result *r, unsigned images)
+{
+    fprintf(stderr, "penumbra: there was no time to read all names of %u file%s: penumbra symbolize %s "
+                    "adds them\n", images, images == 1 ? "" : "s", r->shown);
 }
 
 bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e)
@@ -467,7 +474,16 @@ bool record_finish(const struct record_result *r, const struct record_spool *s, 
     bool overwritten = record_spool_restore(s);
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
     damage += overwritten;
-    bool ok = p && describe(r, s, p, damage, e) && profile_write(p, r->output, e);
+    bool ok = p && describe(r, s, p, damage, e);
+    unsigned nameless = 0;
+    /* Whoever asked to stop may not wait for long. */
+    if (ok && r->with_names && record_signals_stop())
+        ok = profile_write(p, r->output, e);
+    if (ok && r->with_names)
+        nameless = record_names_add(&r->names, p);
+    ok = ok && profile_write(p, r->output, e);
+    if (ok && nameless && !r->quiet)
+        say_nameless(r, nameless);
     if (ok && !r->quiet)
         say(r, s, p);
     profile_free(p);

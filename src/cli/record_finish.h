@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cli/record_names.h"
 #include "cli/record_spool.h"
 
 struct record_result {
@@ -22,6 +23,8 @@ struct record_result {
     bool left_behind;   /* the program has ended, and not all processes that it made */
     bool wait_all;      /* they were to be waited for */
     bool quiet;
+    bool with_names;    /* names of code go into the profile */
+    struct record_names names;
 };
 
 bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e);

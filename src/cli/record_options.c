@@ -15,7 +15,7 @@ enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
-       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL };
+       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -53,6 +53,7 @@ static const struct row {
                                             "tree has N nodes (default 1M, of 32 bytes)", NULL},
     {OPT_FOLD_RECURSION, "fold-recursion", NULL, "of --tool calls: a function that is active already is no new context", NULL},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
+    {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)", NULL},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
@@ -288,6 +289,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_NO_FOLLOW: o->follow = false; return true;
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
     case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
+    case OPT_NO_NAMES: o->names = false; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
     case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
@@ -412,7 +414,8 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
                                  .max_depth = DEPTH_DEFAULT,
                                  .follow = true,
                                  .randomize = true,
-                                 .trampoline = true};
+                                 .trampoline = true,
+                                 .names = true};
     opterr = 0;
     optind = 0; /* glibc: begin anew, whatever was parsed before */
     int option;

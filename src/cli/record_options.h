@@ -30,6 +30,7 @@ struct record_options {
     bool event_given;
     bool follow;
     bool randomize;
+    bool names;          /* keep them in the profile */
     bool trampoline;
     bool wait_all;
     bool quiet;

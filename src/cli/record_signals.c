@@ -16,7 +16,7 @@ enum { TABLE_SIZE = sizeof table / sizeof table[0] };
 
 static struct sigaction saved[TABLE_SIZE];
 static volatile sig_atomic_t waiting[TABLE_SIZE]; /* to be handed on */
-static volatile sig_atomic_t stop, continued;
+static volatile sig_atomic_t stop, continued, asked;
 static uint32_t *bell;
 static bool no_program;
 
@@ -28,6 +28,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
                         ((sent || no_program) && (number == SIGINT || number == SIGQUIT));
     if (asks_to_stop)
         stop = 1;
+    if (asks_to_stop || number == SIGINT || number == SIGQUIT)
+        asked++;
     if (number == SIGCONT)
         continued = 1;
     if (sent && number != SIGCONT && number != SIGCHLD)
@@ -75,6 +77,11 @@ int record_signals_take(void)
 bool record_signals_stop(void)
 {
     return stop;
+}
+
+unsigned record_signals_asked(void)
+{
+    return (unsigned)asked;
 }
 
 bool record_signals_continued(void)

@@ -31,6 +31,8 @@ int record_signals_take(void);
 /* A signal that ends the recording has come. */
 bool record_signals_stop(void);
 /* SIGCONT has come since the last call. */
+/* How many signals have come that ask for an end, of the program or the recording. */
+unsigned record_signals_asked(void);
 bool record_signals_continued(void);
 /* Ends this process by the signal that ended the program, without a second core dump. */
 _Noreturn void record_signals_die(int number);

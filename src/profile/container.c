@@ -59,6 +59,7 @@ static const char *known_name(uint32_t type)
         [SECTION_SLEEPERS] = "sleepers",
         [SECTION_PASSED] = "passed over",
         [SECTION_HUGE] = "huge pages",
+        [SECTION_NAMES] = "names",
     };
     return type < SECTION_TYPES ? names[type] : NULL;
 }

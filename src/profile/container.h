@@ -70,6 +70,7 @@ enum section_type {
     SECTION_SLEEPERS = 54,
     SECTION_PASSED = 56,
     SECTION_HUGE = 58,
+    SECTION_NAMES = 60,
     SECTION_TYPES /* one more than the last known type */
 };
 

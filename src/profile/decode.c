@@ -7,6 +7,7 @@
 
 #include "profile/frames.h"
 #include "profile/sections.h"
+#include "profile/section_names.h"
 #include "profile/section_shadows.h"
 #include "profile/sections_counts.h"
 #include "profile/sections_values.h"
@@ -305,6 +306,7 @@ static bool decode_all(struct decoder *d)
            get_threads(d) && decode_trees(d) && section_phases_get(d) && section_heap_get(d) &&
            section_sandboxes_get(d) && section_cpu_time_get(d) && section_delivered_get(d) &&
            sections_counts_get(d) && section_shadows_get(d) && sections_values_get(d) &&
+           section_names_get(d) &&
            note_unknown(d, &d->drops, "dropped") &&
            note_unknown(d, &d->truncations, "truncated");
 }

@@ -6,6 +6,7 @@
 #include "profile/container.h"
 #include "profile/frames.h"
 #include "profile/sections.h"
+#include "profile/section_names.h"
 #include "profile/section_shadows.h"
 #include "profile/sections_counts.h"
 #include "profile/sections_paths.h"
@@ -249,6 +250,8 @@ static bool check(const struct profile *p, struct err *e)
             !check_tree(p, &p->threads[i]))
             return err_set(e, ERR_INTERNAL, "the profile cannot be written: thread %u has no process "
                            "or phase, or its tree is not in preorder under a root", i);
+    if (p->names && !profile_names_good(p->names, p->image_count))
+        return err_set(e, ERR_INTERNAL, "the profile cannot be written: its names are not in order");
     return sections_counts_check(p, e) && sections_values_check(p, e);
 }
 
@@ -324,6 +327,8 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
         section_cpu_time_put(&s[count++], p);
     if (section_delivered_needed(p))
         section_delivered_put(&s[count++], p);
+    if (p->names)
+        section_names_put(&s[count++], p->names);
     count += put_shadows(&s[count], p->shadows);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);

@@ -57,6 +57,19 @@ static bool same_image(const struct profile_image *a, const struct profile_image
     return a->file_size == b->file_size && a->mtime_ns == b->mtime_ns && strcmp(a->path, b->path) == 0;
 }
 
+static bool merge_names(struct profile *into, const struct profile *from, const uint32_t *index_of)
+{
+    if (!into->names && !from->names)
+        return true;
+    if (!into->names && !(into->names = profile_names_new(into->image_count)))
+        return false;
+    struct profile_names *none = from->names ? NULL : profile_names_new(from->image_count);
+    const struct profile_names *names = from->names ? from->names : none;
+    bool ok = names && profile_names_merge(into->names, names, index_of, into->image_count);
+    profile_names_free(none);
+    return ok;
+}
+
 /* index_of[i]: where image i of `from` is in `into`. */
 static bool merge_images(struct profile *into, const struct profile *from, uint32_t *index_of)
 {
@@ -214,7 +227,7 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
     uint32_t *phase_of = calloc(from->phase_count ? from->phase_count : 1, sizeof *phase_of);
     uint32_t first_process = into->process_count, first_thread = into->thread_count;
     bool ok = index_of && phase_of && merge_images(into, from, index_of) &&
-              merge_processes(into, from, index_of) && merge_phases(into, from, phase_of) &&
+              merge_names(into, from, index_of) && merge_processes(into, from, index_of) && merge_phases(into, from, phase_of) &&
               merge_threads(into, from, index_of, phase_of, first_process) &&
               merge_notes(into, from) &&
               (!into->counts ||

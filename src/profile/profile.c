@@ -51,6 +51,7 @@ void profile_free(struct profile *p)
     profile_counts_free(p->counts);
     profile_values_free(p->values);
     free(p->shadows);
+    profile_names_free(p->names);
     free(p->images);
     free(p->processes);
     free(p->threads);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "profile/counts.h"
+#include "profile/names.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
 #include "sigsafe/key.h"
@@ -147,6 +148,7 @@ struct profile {
     struct profile_counts *counts; /* NULL: nothing ran under the engine */
     struct profile_values *values; /* NULL: none were sampled */
     struct profile_shadows *shadows; /* NULL: there were none to be */
+    struct profile_names *names; /* NULL: none are kept */
 };
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

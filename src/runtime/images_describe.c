@@ -4,6 +4,7 @@
 
 #include "runtime/carrier/forbidden.h"
 #include "runtime/images_internal.h"
+#include "runtime/process.h"
 #include "sigsafe/sys.h"
 
 enum { PATH_BYTES = 1024 };
@@ -161,6 +162,30 @@ bool image_known(const struct image_source *source, const struct unwind_index *i
     return true;
 }
 
+static bool same_string(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* What is executed is the program, but for `ld.so PROGRAM`. */
+static void main_path_as(uint64_t lo, char path[PATH_BYTES])
+{
+    char executed[PATH_BYTES];
+    long n = sys_call3_as(SYS_readlink, (long)"/proc/thread-self/exe", (long)executed, PATH_BYTES - 1);
+    executed[n > 0 ? n : 0] = 0;
+    image_path_undelete_as(executed);
+    if (image_path_as(lo, path, PATH_BYTES) && !same_string(path, executed)) {
+        process_rename_as(executed, path);
+        return;
+    }
+    for (long i = 0; i <= (n > 0 ? n : 0); i++)
+        path[i] = executed[i];
+}
+
 bool image_describe_as(const struct image_source *source, struct unwind_image *image)
 {
     struct spool_image record = {0};
@@ -171,14 +196,16 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
     if (!segments_read(source, image, &record))
         return false;
     if (!*path) {
-        long n = sys_call3_as(SYS_readlink, (long)"/proc/self/exe", (long)self, PATH_BYTES - 1);
-        self[n > 0 ? n : 0] = 0;
+        main_path_as(image->lo, self);
         path = self;
         record.flags |= IMAGE_MAIN;
     } else if (starts_with(path, "linux-vdso")) {
         path = "[vdso]";
         record.flags |= IMAGE_VDSO;
     }
+    /* Relative to a folder that may not be the current one any more. */
+    if (*path != '/' && *path != '[' && image_path_as(image->lo, self, sizeof self))
+        path = self;
     image->hidden = contains(image, &rt) || contains(image, (const void *)image_describe_as);
     if (image->hidden)
         record.flags |= IMAGE_RUNTIME;

@@ -20,6 +20,11 @@ static inline const struct spool_image *image_record(const struct unwind_image *
     return (const void *)((const uint8_t *)image->table_ref - offsetof(struct spool_image, table));
 }
 
+/* Takes away what the kernel appends to the path of a deleted file. */
+void image_path_undelete_as(char *path);
+/* The absolute path of the file that is mapped at an address, as the kernel says; false if it says none.
+ * Of a deleted file, the path that it had. */
+bool image_path_as(uint64_t address, char *path, uint64_t size);
 /* Fills *image from the index, if the same is there: at the same addresses, and built the same as far as its memory says.
  * Neither its file nor its symbols are looked at, which would take long; the file may be another by now. */
 bool image_known(const struct image_source *source, const struct unwind_index *index, struct unwind_image *image);

@@ -74,6 +74,31 @@ static struct spool_process *record_make(void)
     return p;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *name = path;
+    for (const char *c = path; *c; c++)
+        if (*c == '/')
+            name = c + 1;
+    return name;
+}
+
+void process_rename_as(const char *from, const char *to)
+{
+    struct spool_process *p = rt.process;
+    const uint64_t most = sizeof p->name - 1;
+    from = base_name(from);
+    to = base_name(to);
+    for (uint64_t i = 0; i < most && (from[i] || p->name[i]); i++)
+        if (from[i] != p->name[i])
+            return; /* it has given itself a name */
+    bool ended = false;
+    for (uint64_t i = 0; i < most; i++) {
+        ended |= !to[i];
+        p->name[i] = ended ? 0 : to[i];
+    }
+}
+
 static void record_publish(struct spool_process *p)
 {
     rt.process = p;
@@ -108,7 +133,7 @@ bool process_join(void)
     struct spool_process *p = record_make();
     if (!p)
         return false;
-    p->command = spool_string_as(&rt.spool, text, file_read("/proc/self/cmdline", text, sizeof text));
+    p->command = spool_string_as(&rt.spool, text, file_read("/proc/thread-self/cmdline", text, sizeof text));
     uint64_t n = file_read("/proc/self/comm", text, sizeof p->name);
     for (uint64_t i = 0; i < sizeof p->name; i++)
         p->name[i] = i + 1 < n ? text[i] : 0;

@@ -11,6 +11,8 @@
 bool process_begin(int argc, char **argv);
 /* The same for a process that has been running (attach.h). */
 bool process_join(void);
+/* The process is called after the file that was executed; it is another one's, a loader's program. */
+void process_rename_as(const char *from, const char *to);
 /* Says goodbye: whatever has no end time was killed. */
 void process_end_as(void);
 /* True in a child that shares or copied our memory without telling us (vfork, raw clone): then

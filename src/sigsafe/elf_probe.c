@@ -36,35 +36,6 @@ static enum elf_probe_kind probe_script(const char *head, long n, struct elf_pro
     return length ? ELF_PROBE_SCRIPT : ELF_PROBE_NOT_ELF;
 }
 
-static bool names_glibc_loader(const char *path)
-{
-    const char *name = path;
-    for (const char *p = path; *p; p++)
-        if (*p == '/')
-            name = p + 1;
-    for (unsigned i = 0; i < sizeof glibc_loader - 1; i++)
-        if (name[i] != glibc_loader[i])
-            return false;
-    return true;
-}
-
-static enum elf_probe_kind probe_interpreter(int fd, const Elf64_Phdr *segment,
-                                             struct elf_probe *out)
-{
-    uint64_t size = segment->p_filesz;
-    if (size < 2)
-        return ELF_PROBE_BROKEN;
-    if (size > ELF_PROBE_PATH_MAX)
-        size = ELF_PROBE_PATH_MAX;
-    long n = read_at_as(fd, out->interpreter, size, segment->p_offset);
-    if (n <= 0) {
-        out->interpreter[0] = '\0';
-        return ELF_PROBE_BROKEN;
-    }
-    out->interpreter[n - 1] = '\0';
-    return names_glibc_loader(out->interpreter) ? ELF_PROBE_OK : ELF_PROBE_NOT_GLIBC;
-}
-
 /* The program headers, of which some are read at once. */
 struct segments {
     int fd;
@@ -121,6 +92,109 @@ static bool first_needed_as(struct segments *s, uint64_t offset, uint64_t bytes,
     return needed != UINT64_MAX && strings && file_offset_as(s, strings + needed, name);
 }
 
+/* ---- is it glibc's loader? ---- */
+
+static bool names_glibc_loader(const char *path)
+{
+    const char *name = path;
+    for (const char *p = path; *p; p++)
+        if (*p == '/')
+            name = p + 1;
+    for (unsigned i = 0; i < sizeof glibc_loader - 1; i++)
+        if (name[i] != glibc_loader[i])
+            return false;
+    return true;
+}
+
+/* Where the versions that a file defines are, and how many. */
+static bool versions_defined_as(struct segments *s, uint64_t *offset, uint64_t *count)
+{
+    enum { MOST = 256 };
+    uint64_t address = 0;
+    *count = 0;
+    for (unsigned i = 0; i < s->header->e_phnum; i++) {
+        const Elf64_Phdr *segment = segment_as(s, i);
+        if (!segment || segment->p_type != PT_DYNAMIC)
+            continue;
+        uint64_t at = segment->p_offset, end = at + segment->p_filesz;
+        for (unsigned k = 0; k < MOST && end - at >= sizeof(Elf64_Dyn); k++, at += sizeof(Elf64_Dyn)) {
+            Elf64_Dyn entry;
+            if (read_at_as(s->fd, &entry, sizeof entry, at) != (long)sizeof entry ||
+                entry.d_tag == DT_NULL)
+                break;
+            if (entry.d_tag == DT_VERDEF)
+                address = entry.d_un.d_ptr;
+            else if (entry.d_tag == DT_VERDEFNUM)
+                *count = entry.d_un.d_val;
+        }
+        break;
+    }
+    return address && file_offset_as(s, address, offset);
+}
+
+/* Whatever it is called: of all loaders, only glibc's defines the version GLIBC_PRIVATE, for its own
+ * libraries. */
+static bool is_glibc_loader_as(struct segments *s)
+{
+    enum { GLIBC_PRIVATE_HASH = 0x0963cf85, MOST = 128 };
+    uint64_t at, count;
+    if (s->header->e_type != ET_DYN || !versions_defined_as(s, &at, &count))
+        return false;
+    for (uint64_t i = 0; i < count && i < MOST; i++) {
+        Elf64_Verdef version;
+        if (read_at_as(s->fd, &version, sizeof version, at) != (long)sizeof version)
+            return false;
+        if (version.vd_hash == GLIBC_PRIVATE_HASH)
+            return true;
+        if (!version.vd_next)
+            return false;
+        at += version.vd_next;
+    }
+    return false;
+}
+
+static bool header_read_as(int fd, Elf64_Ehdr *header)
+{
+    return read_at_as(fd, header, sizeof *header, 0) == (long)sizeof *header &&
+           header->e_ident[EI_MAG0] == ELFMAG0 && header->e_ident[EI_MAG1] == ELFMAG1 &&
+           header->e_ident[EI_MAG2] == ELFMAG2 && header->e_ident[EI_MAG3] == ELFMAG3 &&
+           header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_machine == EM_X86_64 &&
+           header->e_phentsize == sizeof(Elf64_Phdr) && header->e_phnum <= PHDRS_MAX;
+}
+
+/* A loader that cannot be read is taken for what it is called. */
+static bool path_is_glibc_loader_as(const char *path)
+{
+    Elf64_Ehdr header;
+    struct segments s;
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    if (fd < 0)
+        return names_glibc_loader(path);
+    s.fd = (int)fd;
+    s.header = &header;
+    s.from = s.count = 0;
+    bool is = header_read_as((int)fd, &header) && is_glibc_loader_as(&s);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    return is;
+}
+
+static enum elf_probe_kind probe_interpreter(int fd, const Elf64_Phdr *segment,
+                                             struct elf_probe *out)
+{
+    uint64_t size = segment->p_filesz;
+    if (size < 2)
+        return ELF_PROBE_BROKEN;
+    if (size > ELF_PROBE_PATH_MAX)
+        size = ELF_PROBE_PATH_MAX;
+    long n = read_at_as(fd, out->interpreter, size, segment->p_offset);
+    if (n <= 0) {
+        out->interpreter[0] = '\0';
+        return ELF_PROBE_BROKEN;
+    }
+    out->interpreter[n - 1] = '\0';
+    return path_is_glibc_loader_as(out->interpreter) ? ELF_PROBE_OK : ELF_PROBE_NOT_GLIBC;
+}
+
 /* out->first. Where it cannot be told there is none: the loader will say what is wrong. */
 static void probe_first(struct segments *s, uint64_t dynamic, uint64_t bytes, struct elf_probe *out)
 {
@@ -158,6 +232,8 @@ static enum elf_probe_kind probe_segments(int fd, const Elf64_Ehdr *header, stru
     }
     if (kind == ELF_PROBE_OK)
         probe_first(&s, dynamic, bytes, out);
+    if (kind == ELF_PROBE_STATIC && dynamic && is_glibc_loader_as(&s))
+        kind = ELF_PROBE_LOADER;
     return kind;
 }
 

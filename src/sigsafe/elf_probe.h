@@ -2,7 +2,7 @@
  * Asked by the collector before it starts a program, and by the runtime before an exec.
  *
  * Context: any, signal handlers and vforked children included: raw system calls, no allocation,
- * about 1.5 kB of stack. Opens and closes one descriptor.
+ * about 2.5 kB of stack. Opens and closes two descriptors.
  * Ownership: the caller's struct is filled; nothing is kept. */
 #ifndef PENUMBRA_SIGSAFE_ELF_PROBE_H
 #define PENUMBRA_SIGSAFE_ELF_PROBE_H
@@ -16,6 +16,7 @@ enum { ELF_PROBE_PATH_MAX = 256, ELF_PROBE_NAME_MAX = 64 };
 enum elf_probe_kind {
     ELF_PROBE_OK,            /* x86-64, dynamically linked, interpreter is glibc's */
     ELF_PROBE_STATIC,        /* x86-64, no PT_INTERP: static or static-pie */
+    ELF_PROBE_LOADER,        /* glibc's loader itself, as in `ld.so PROGRAM`: PROGRAM gets what is preloaded */
     ELF_PROBE_WRONG_MACHINE, /* ELF, but not for x86-64 in 64-bit mode */
     ELF_PROBE_NOT_GLIBC,     /* x86-64, dynamic, but another C library's interpreter */
     ELF_PROBE_SCRIPT,        /* begins with #! and names an interpreter */

@@ -41,12 +41,14 @@ struct code *code_open(const struct profile_image *image, const struct symbols_o
                        struct err *e)
 {
     struct buf problem = { 0 };
+    struct symbols_options all = *options;
+    all.detail = SYMBOLS_LINES;
     struct code *c = calloc(1, sizeof *c);
     if (!c) {
         err_set(e, ERR_INTERNAL, "cannot read %s: out of memory", image->path);
         return NULL;
     }
-    if (!module_find(&c->module, image, options, &problem))
+    if (!module_find(&c->module, image, &all, &problem))
         err_set(e, ERR_NOT_FOUND, "there is no code to show: %s",
                 buf_ok(&problem) && problem.data ? (const char *)problem.data : image->path);
     else if (c->module.debug_only)

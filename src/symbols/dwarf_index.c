@@ -116,12 +116,12 @@ struct dwarf_index *dwarf_index_build(Dwfl_Module *module, struct pool *pool, bo
         return NULL;
     }
     *index = (struct dwarf_index){ .pool = pool, .bias = bias, .lines = lines };
-    if (!units_collect(index, dwarf)) {
-        pool->failed = true;
-        dwarf_index_free(index);
-        return NULL;
-    }
-    return index;
+    bool collected = units_collect(index, dwarf);
+    pool->failed |= !collected;
+    if (collected && index->unit_count)
+        return index;
+    dwarf_index_free(index);
+    return NULL;
 }
 
 void dwarf_index_free(struct dwarf_index *index)

@@ -12,6 +12,7 @@
 #include "symbols/fde_start.h"
 #include "symbols/module.h"
 #include "symbols/plt.h"
+#include "symbols/stored.h"
 #include "symbols/symtab.h"
 
 /* Frames of one address: nested inlining deeper than this is cut at the inner end. */
@@ -28,7 +29,6 @@ struct resolver {
     Dwarf_Addr cfi_bias;
     const struct symtab_entry *last_entry; /* and its demangled name: addresses come sorted */
     const char *last_name;
-    uint32_t unnamed; /* addresses that no symbol contains */
 };
 
 static void resolver_open(struct resolver *r, struct module *m)
@@ -64,18 +64,6 @@ static uint64_t fde_start(struct resolver *r, uint64_t address)
         return 0;
     free(frame);
     return fde_starts_find(&r->starts, address);
-}
-
-static const char *name_address(struct pool *pool, const char *image, uint64_t address)
-{
-    char *name;
-    if (asprintf(&name, "[%s+0x%llx]", image, (unsigned long long)address) < 0) {
-        pool->failed = true;
-        return "";
-    }
-    const char *result = pool_intern(pool, name);
-    free(name);
-    return result;
 }
 
 /* The name of a symbol without its version ("memcpy@@GLIBC_2.14"). */
@@ -146,10 +134,10 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
     }
     if (frame->function[0])
         return;
-    r->unnamed++;
+    frame->unnamed = true;
     frame->start = fde_start(r, address);
-    frame->function = name_address(r->pool, r->request->name,
-                                   frame->start ? frame->start : address);
+    frame->function = stored_place_name(r->pool, r->request->name,
+                                        frame->start ? frame->start : address);
 }
 
 static void resolve_one(struct resolver *r, uint64_t address, struct symbol_location *out)
@@ -174,33 +162,102 @@ static void resolve_one(struct resolver *r, uint64_t address, struct symbol_loca
     *out = (struct symbol_location){ .frames = kept, .count = count };
 }
 
-/* Strays between symbols are usual; a quarter of all addresses is a file without its symbols. */
-static uint32_t unnamed_worth_saying(const struct resolver *r)
+/* Whether a file has one of the sections that hold the symbols of all its functions. */
+static bool has_symbol_table(Elf *elf)
 {
-    return r->unnamed < r->request->count / 4 ? 0 : r->unnamed;
+    size_t names;
+    Elf_Scn *section = NULL;
+    if (!elf || elf_getshdrstrndx(elf, &names))
+        return false;
+    while ((section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header))
+            continue;
+        const char *name = elf_strptr(elf, names, header.sh_name);
+        if (header.sh_type == SHT_SYMTAB || (name && !strcmp(name, ".gnu_debugdata")))
+            return true;
+    }
+    return false;
 }
 
-bool image_resolve(const struct image_request *request, struct symbol_location *out,
-                   struct pool *pool, struct buf *warnings, uint32_t *unnamed,
-                   struct progress *progress)
+static enum profile_names_level level_of(const struct resolver *r, const struct module *m)
 {
-    struct module module = { 0 };
-    struct resolver resolver = { .request = request, .pool = pool };
-    struct buf problem = { 0 };
-    bool found = module_find(&module, request->image, &request->options, &problem);
-    if (found)
-        resolver_open(&resolver, &module);
-    else
-        buf_printf(warnings, "%s: its functions are shown as addresses.\n",
-                   buf_ok(&problem) ? (const char *)problem.data : "");
-    buf_free(&problem);
-    for (uint32_t i = 0; i < request->count && pool_ok(pool); i++) {
-        resolve_one(&resolver, request->offsets[i], &out[i]);
+    GElf_Addr bias;
+    if (r->dwarf)
+        return NAMES_LINES;
+    if (has_symbol_table(dwfl_module_getelf(m->dwfl_module, &bias)))
+        return NAMES_SYMBOLS;
+    Dwarf *dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
+    return dwarf && has_symbol_table(dwarf_getelf(dwarf)) ? NAMES_SYMBOLS : NAMES_DYNAMIC;
+}
+
+static enum profile_names_level level_wanted(const struct symbols_options *options)
+{
+    return options->detail == SYMBOLS_QUICK ? NAMES_SYMBOLS : NAMES_LINES;
+}
+
+static enum profile_names_level level_stored(const struct image_request *request)
+{
+    const struct profile_names *n = request->stored;
+    return n && request->index < n->image_count && n->images[request->index].count
+               ? (enum profile_names_level)n->images[request->index].level : NAMES_NONE;
+}
+
+/* From the file: all addresses, or only those of which nothing is known. */
+static void resolve_all(struct resolver *r, struct symbol_location *out, bool all,
+                        struct progress *progress)
+{
+    const struct image_request *request = r->request;
+    for (uint32_t i = 0; i < request->count && pool_ok(r->pool); i++) {
+        if (all || !out[i].count)
+            resolve_one(r, request->offsets[i], &out[i]);
         if ((i + 1) % PROGRESS_EVERY == 0)
             progress_add(progress, PROGRESS_EVERY);
     }
     progress_add(progress, request->count % PROGRESS_EVERY);
-    *unnamed = found ? unnamed_worth_saying(&resolver) : 0;
+}
+
+/* Strays between symbols are usual; a quarter of all addresses is a file without its symbols. */
+static uint32_t unnamed_worth_saying(const struct image_request *request,
+                                     const struct symbol_location *out)
+{
+    uint32_t unnamed = 0;
+    for (uint32_t i = 0; i < request->count; i++)
+        unnamed += out[i].count && out[i].frames[out[i].count - 1].unnamed;
+    return unnamed < request->count / 4 ? 0 : unnamed;
+}
+
+bool image_resolve(const struct image_request *request, struct symbol_location *out,
+                   struct pool *pool, struct buf *warnings, struct image_answer *answer,
+                   struct progress *progress)
+{
+    struct stored_request stored = { .names = request->stored, .image = request->index,
+                                     .image_name = request->name, .offsets = request->offsets,
+                                     .count = request->count, .detail = request->options.detail };
+    uint32_t missing = stored_fill(&stored, out, pool);
+    enum profile_names_level kept = level_stored(request);
+    struct module module = { 0 };
+    struct resolver resolver = { .request = request, .pool = pool };
+    struct buf problem = { 0 };
+    *answer = (struct image_answer){ .level = kept };
+    bool needed = missing || kept < level_wanted(&request->options);
+    bool found = needed && module_find(&module, request->image, &request->options, &problem);
+    if (found) {
+        resolver_open(&resolver, &module);
+        enum profile_names_level level = level_of(&resolver, &module);
+        /* Without a build-id, another build can look the same. */
+        bool better = kept == NAMES_NONE || (level > kept && request->image->build_id_size);
+        if (better || (missing && level < kept))
+            answer->level = level;
+        resolve_all(&resolver, out, better, progress);
+    } else {
+        if (missing)
+            buf_printf(warnings, "%s: its functions are shown as addresses.\n",
+                       buf_ok(&problem) ? (const char *)problem.data : "");
+        resolve_all(&resolver, out, false, progress);
+    }
+    buf_free(&problem);
+    answer->unnamed = found || kept ? unnamed_worth_saying(request, out) : 0;
     resolver_close(&resolver);
     module_close(&module);
     return pool_ok(pool) && buf_ok(warnings);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/unpack.h"
+
 /* The vdso of this process, as a file. */
 static int vdso_open(void)
 {
@@ -37,22 +39,49 @@ static int regular_open(const char *path)
     return fd;
 }
 
-void module_close(struct module *m)
+static void module_end(struct module *m)
 {
     if (m->dwfl)
         dwfl_end(m->dwfl);
     free(m->debug_path);
-    *m = (struct module){ 0 };
 }
 
-/* Takes fd. False if the file is no ELF file that elfutils understands. */
-static bool module_open(struct module *m, int fd, const char *path, const char *debug_path)
+void module_close(struct module *m)
 {
-    *m = (struct module){ 0 };
+    module_end(m);
+    if (m->dwfl && m->unpacked >= 0)
+        close(m->unpacked);
+    *m = (struct module){ .unpacked = -1 };
+}
+
+/* elfutils goes on with the file that it has looked at, whatever is returned here. So where that one has
+ * to be unpacked there is none, and the module is opened once more, with the unpacked one. */
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+                          const char *file, const char *link, GElf_Word checksum, char **found)
+{
+    struct module *m = *userdata;
+    if (m->unpacked >= 0)
+        return fcntl(m->unpacked, F_DUPFD_CLOEXEC, 0);
+    int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
+    int unpacked = unpack_debug(fd);
+    if (unpacked == fd)
+        return fd;
+    m->unpacked = unpacked;
+    return -1;
+}
+
+/* Takes fd. unpacked: its debug file, -1 if it is to be looked for. False if the file is no ELF file that
+ * elfutils understands. */
+static bool module_open_with(struct module *m, int fd, int unpacked, const char *path,
+                             const char *debug_path)
+{
+    void **userdata;
+    *m = (struct module){ .unpacked = unpacked };
+    fd = unpack_debug(fd);
     if (asprintf(&m->debug_path, ":.debug:/usr/lib/debug%s%s", debug_path ? ":" : "",
                  debug_path ? debug_path : "") < 0)
         m->debug_path = NULL;
-    m->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    m->callbacks.find_debuginfo = find_debuginfo;
     m->callbacks.debuginfo_path = &m->debug_path;
     m->dwfl = m->debug_path ? dwfl_begin(&m->callbacks) : NULL;
     if (m->dwfl) {
@@ -62,11 +91,33 @@ static bool module_open(struct module *m, int fd, const char *path, const char *
         m->dwfl_module = dwfl_report_elf(m->dwfl, path, path, fd, 0, true);
         dwfl_report_end(m->dwfl, NULL, NULL);
     }
-    if (m->dwfl_module)
+    if (m->dwfl_module) {
+        dwfl_module_info(m->dwfl_module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+        *userdata = m;
         return true;
+    }
     close(fd);
     module_close(m);
     return false;
+}
+
+static bool module_open(struct module *m, int fd, const char *path, const char *debug_path)
+{
+    return module_open_with(m, fd, -1, path, debug_path);
+}
+
+/* Once more, if its debug file turns out to be one that had to be unpacked. */
+static bool module_open_again(struct module *m, int fd, const char *path, const char *debug_path)
+{
+    Dwarf_Addr bias;
+    dwfl_module_getdwarf(m->dwfl_module, &bias);
+    if (m->unpacked < 0)
+        return true;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), unpacked = m->unpacked;
+    if (copy < 0)
+        return true; /* without that file, then */
+    module_end(m);
+    return module_open_with(m, copy, unpacked, path, debug_path);
 }
 
 static bool build_id_matches(Dwfl_Module *module, const struct profile_image *image)
@@ -117,27 +168,38 @@ static bool module_open_debug(struct module *m, const struct profile_image *imag
     return false;
 }
 
+/* Takes fd. Otherwise *why says what is wrong with it. */
+static bool module_open_same(struct module *m, int fd, const struct profile_image *image,
+                             const struct symbols_options *options, const char **why)
+{
+    bool vdso = image->flags & PROFILE_IMAGE_VDSO;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    bool opened = module_open(m, fd, vdso ? "[vdso]" : image->path, options->debug_path);
+    bool same = opened && file_matches(m->dwfl_module, image, copy);
+    if (same && options->detail != SYMBOLS_QUICK)
+        same = opened = module_open_again(m, copy, image->path, options->debug_path);
+    if (copy >= 0)
+        close(copy);
+    if (same)
+        return true;
+    if (opened)
+        module_close(m);
+    *why = !opened ? "is not an ELF file that can be read"
+           : vdso  ? "is of another kernel" : "has changed since the recording";
+    return false;
+}
+
 bool module_find(struct module *m, const struct profile_image *image,
                  const struct symbols_options *options, struct buf *problem)
 {
     bool vdso = image->flags & PROFILE_IMAGE_VDSO;
     int fd = vdso ? vdso_open() : regular_open(image->path);
-    const char *why = "cannot be opened";
-    if (fd >= 0) {
-        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        why = "is not an ELF file that can be read";
-        if (module_open(m, fd, vdso ? "[vdso]" : image->path, options->debug_path)) {
-            bool same = file_matches(m->dwfl_module, image, copy);
-            if (copy >= 0)
-                close(copy);
-            if (same)
-                return true;
-            module_close(m);
-            why = vdso ? "is of another kernel" : "has changed since the recording";
-        } else if (copy >= 0) {
-            close(copy);
-        }
-    }
+    const char *why = "cannot be opened", *ignored;
+    if (fd >= 0 && module_open_same(m, fd, image, options, &why))
+        return true;
+    fd = vdso || !options->open_image ? -1 : options->open_image(options->context, image);
+    if (fd >= 0 && module_open_same(m, fd, image, options, &ignored))
+        return true;
     if (module_open_debug(m, image, options))
         return true;
     buf_printf(problem, "%s %s", vdso ? "[vdso]" : image->path, why);

@@ -2,7 +2,7 @@
  * recorded, or the debug file that stands in for it.
  *
  * Context: ordinary code. Safe on any file.
- * Ownership: module_close releases a module that module_find opened. */
+ * Ownership: a struct module stays where it is; module_close releases a module that module_find opened. */
 #ifndef PENUMBRA_SYMBOLS_MODULE_H
 #define PENUMBRA_SYMBOLS_MODULE_H
 
@@ -16,6 +16,7 @@ struct module {
     char *debug_path;
     Dwfl *dwfl;
     Dwfl_Module *dwfl_module;
+    int unpacked;    /* the separate debug file, unpacked; -1 */
     bool debug_only; /* the file itself is gone; this is its separate debug file */
 };
 

@@ -6,6 +6,8 @@
 #include "penumbra/module.h"
 #include "symbols/demangle.h"
 #include "symbols/image.h"
+#include "symbols/runtimes.h"
+#include "symbols/stored.h"
 
 /* The addresses of one image, or those of one process that are in no image. */
 struct bucket {
@@ -20,6 +22,7 @@ struct symbols {
     struct buf warnings;
     const char **image_names;
     struct bucket *buckets; /* of images, then of processes */
+    uint8_t *levels;        /* of images: enum profile_names_level */
     uint32_t bucket_count;
 };
 
@@ -224,35 +227,73 @@ static void unnamed_say(struct unnamed *u, struct buf *warnings)
                u->files == 1 ? "has" : "have", u->addresses, u->of);
 }
 
+static bool image_one(struct symbols *s, const struct symbols_options *options, uint32_t i,
+                      struct unnamed *unnamed, struct progress *progress)
+{
+    const struct profile *p = s->profile;
+    struct bucket *b = &s->buckets[i];
+    struct image_answer answer;
+    struct image_request request = { .image = &p->images[i],
+                                     .name = s->image_names[i],
+                                     .offsets = b->offsets,
+                                     .count = b->count,
+                                     .options = *options,
+                                     .stored = p->names,
+                                     .index = i };
+    if (!b->count)
+        return true;
+    if (!image_resolve(&request, b->locations, &s->pool, &s->warnings, &answer, progress))
+        return false;
+    unnamed_add(unnamed, s->image_names[i], answer.unnamed, b->count);
+    s->levels[i] = (uint8_t)answer.level;
+    return true;
+}
+
+static int image_size_compare(const void *a, const void *b, void *profile)
+{
+    const struct profile_image *images = ((const struct profile *)profile)->images;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (images[x].file_size != images[y].file_size)
+        return images[x].file_size < images[y].file_size ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* The order of images: as in the profile; where somebody waits for each, those that are soon done first. */
+static uint32_t *images_order(const struct profile *p, bool small_first)
+{
+    uint32_t *order = calloc((size_t)p->image_count + 1, sizeof *order);
+    for (uint32_t i = 0; order && i < p->image_count; i++)
+        order[i] = i;
+    if (order && small_first)
+        qsort_r(order, p->image_count, sizeof *order, image_size_compare, (void *)p);
+    return order;
+}
+
 static bool resolve_all(struct symbols *s, const struct symbols_options *options)
 {
     const struct profile *p = s->profile;
     uint64_t total;
-    if (!addresses_collect(s, &total))
-        return false;
-    images_name(s);
-    struct progress progress;
-    progress_begin(&progress, "Reading symbols", total);
-    bool ok = true;
+    uint32_t *order = images_order(p, options->image_done);
+    bool ok = order && addresses_collect(s, &total);
+    struct progress progress = { 0 };
     struct unnamed unnamed = { 0 };
-    for (uint32_t i = 0; i < p->image_count && ok; i++) {
-        uint32_t without = 0;
-        struct bucket *b = &s->buckets[i];
-        struct image_request request = { .image = &p->images[i],
-                                         .name = s->image_names[i],
-                                         .offsets = b->offsets,
-                                         .count = b->count,
-                                         .options = *options };
-        if (b->count)
-            ok = image_resolve(&request, b->locations, &s->pool, &s->warnings, &without,
-                               &progress);
-        unnamed_add(&unnamed, s->image_names[i], without, b->count);
+    if (ok) {
+        images_name(s);
+        progress_begin(&progress, "Reading symbols", total);
     }
+    for (uint32_t i = 0, more = 1; ok && more && i < p->image_count; i++) {
+        ok = image_one(s, options, order[i], &unnamed, &progress);
+        if (ok && options->image_done)
+            more = options->image_done(options->context, s, order[i]);
+    }
+    free(order);
     for (uint32_t i = 0; i < p->process_count && ok; i++)
         jit_resolve(s, &p->processes[i], &s->buckets[p->image_count + i]);
     progress_end(&progress);
     unnamed_say(&unnamed, &s->warnings);
     buf_free(&unnamed.names);
+    if (ok && !options->image_done)
+        runtimes_advise(s, p, &s->warnings);
     buf_put_u8(&s->warnings, 0);
     return ok && pool_ok(&s->pool) && buf_ok(&s->warnings);
 }
@@ -266,7 +307,8 @@ struct symbols *symbols_load_with(const struct profile *p, const struct symbols_
         s->bucket_count = p->image_count + p->process_count;
         s->buckets = calloc((size_t)s->bucket_count + 1, sizeof *s->buckets);
         s->image_names = calloc((size_t)p->image_count + 1, sizeof *s->image_names);
-        if (s->buckets && s->image_names && resolve_all(s, options))
+        s->levels = calloc((size_t)p->image_count + 1, sizeof *s->levels);
+        if (s->buckets && s->image_names && s->levels && resolve_all(s, options))
             return s;
     }
     symbols_free(s);
@@ -290,6 +332,7 @@ void symbols_free(struct symbols *s)
     }
     free(s->buckets);
     free(s->image_names);
+    free(s->levels);
     buf_free(&s->warnings);
     pool_free(&s->pool);
     free(s);
@@ -312,11 +355,40 @@ struct symbol_location symbols_find(const struct symbols *s, const struct profil
     return (struct symbol_location){ &frame_unknown, 1 };
 }
 
+bool symbols_keep_image(const struct symbols *s, uint32_t image, struct profile_names *names)
+{
+    const struct bucket *b = &s->buckets[image];
+    if (s->levels[image] == NAMES_NONE)
+        return true;
+    names->images[image].level = s->levels[image];
+    return stored_keep(names, image, b->offsets, b->locations, b->count);
+}
+
+bool symbols_keep(const struct symbols *s, struct profile *p, struct err *e)
+{
+    struct profile_names *names = profile_names_new(p->image_count);
+    bool ok = names;
+    for (uint32_t i = 0; ok && i < p->image_count; i++)
+        ok = symbols_keep_image(s, i, names);
+    if (!ok) {
+        profile_names_free(names);
+        return err_set(e, ERR_INTERNAL, "cannot keep the names: out of memory");
+    }
+    profile_names_free(p->names);
+    p->names = names;
+    return true;
+}
+
 const char *symbols_image_name(const struct symbols *s, uint32_t image)
 {
     if (image < s->profile->image_count)
         return s->image_names[image];
     return image == PROFILE_IMAGE_NONE ? "[jit]" : "";
+}
+
+const struct profile *symbols_profile(const struct symbols *s)
+{
+    return s->profile;
 }
 
 const char *symbols_warnings(const struct symbols *s)

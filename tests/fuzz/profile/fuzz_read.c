@@ -28,7 +28,7 @@ static void put_u32(uint8_t *at, uint32_t value)
 static void repair(uint8_t *data, size_t size)
 {
     uint32_t count = get_u32(data + AT_COUNT);
-    if (count > 16 || HEADER + (size_t)count * ENTRY > size)
+    if (count > 64 || HEADER + (size_t)count * ENTRY > size)
         return;
     uint64_t offset = HEADER + (uint64_t)count * ENTRY;
     for (uint32_t i = 0; i < count; i++) {

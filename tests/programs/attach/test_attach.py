@@ -468,6 +468,25 @@ def test_ended():
         expect(program.report()["processes"][0]["pid"] == program.pid, "the profile is of another process")
 
 
+def test_first_thread_ended():
+    """The first thread has ended, the others work: the process has not ended."""
+    release = [int(n) for n in os.uname().release.split("-")[0].split(".")[:2]]
+    with Program(target("attach-headless")) as program:
+        wait_for(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "Z",
+                 "the first thread does not end")
+        if release < [6, 9]:
+            expect("first thread" in program.record(status=118), "it must be said why not")
+            return
+        for seconds in ("0.5", "5", "30"):
+            program.record("--duration", seconds)
+            report = program.report()
+            if report["samples"] >= 20:
+                break
+        total = sum(f["total"] for f in report["functions"] if f["name"] == "compute")
+        expect(total > 0.9 * report["samples"] > 0, f"compute: {total} of {report['samples']}")
+        expect(program.end() == (["SIGTRAP default 1"], 0), "the program was disturbed")
+
+
 def inner_pid(pid):
     """The process of the innermost command."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:

@@ -47,7 +47,7 @@ expect --format in penumbra export --
 expect --html in penumbra report --h
 
 # Every long option of every command's help is offered, and nothing else.
-for command in record report export recover calibrate; do
+for command in record report export recover calibrate symbolize; do
     help=$(penumbra "$command" "$([ "$command" = record ] && echo --help-all || echo --help)" | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
         grep -oE -- '--[a-z-]+' | sort -u)
     offered=$(offers penumbra "$command" -- | sort -u)

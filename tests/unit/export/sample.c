@@ -20,21 +20,21 @@ enum { DEMO = 0, LIBC = 1, STRIPPED = 2, NONE = PROFILE_IMAGE_NONE };
 
 /* What code there is. Offsets of callers are return addresses - 1. */
 static const struct entry entries[] = {
-    {DEMO, 0x1104, {{"main", "/src/demo.c", 10, 0x1100, false}}, 1},
-    {DEMO, 0x1204, {{"even", "/src/demo.c", 20, 0x1200, false}}, 1},
-    {DEMO, 0x1304, {{"odd", "/src/demo.c", 30, 0x1300, false}}, 1},
-    {DEMO, 0x1208, {{"even", "/src/demo.c", 22, 0x1200, false}}, 1},
+    {DEMO, 0x1104, {{"main", "/src/demo.c", 10, 0x1100, false, false}}, 1},
+    {DEMO, 0x1204, {{"even", "/src/demo.c", 20, 0x1200, false, false}}, 1},
+    {DEMO, 0x1304, {{"odd", "/src/demo.c", 30, 0x1300, false, false}}, 1},
+    {DEMO, 0x1208, {{"even", "/src/demo.c", 22, 0x1200, false, false}}, 1},
     {DEMO, 0x1404,
-     {{"innermost", "/src/inline.h", 3, 0x1400, true},
-      {"middle", "/src/inline.h", 7, 0x1400, true},
-      {"outer", "/src/demo.c", 40, 0x1400, false}},
+     {{"innermost", "/src/inline.h", 3, 0x1400, true, false},
+      {"middle", "/src/inline.h", 7, 0x1400, true, false},
+      {"outer", "/src/demo.c", 40, 0x1400, false, false}},
      3},
-    {DEMO, 0x1504, {{"ns::f<a; b>(int,\nchar)", "/src/odd name.cc", 50, 0x1500, false}}, 1},
-    {DEMO, 0x1604, {{"caf\xc3\xa9 \xff\"quote\\", "", 0, 0x1600, false}}, 1},
-    {LIBC, 0x9104, {{"memcpy", "", 0, 0x9100, false}}, 1},
-    {LIBC, 0x9204, {{"start_thread", "", 0, 0x9200, false}}, 1},
-    {STRIPPED, 0x404, {{"[libstripped.so+0x404]", "", 0, 0, false}}, 1},
-    {NONE, 0x7f0000001000, {{"jit:loop", "", 0, 0x7f0000001000, false}}, 1},
+    {DEMO, 0x1504, {{"ns::f<a; b>(int,\nchar)", "/src/odd name.cc", 50, 0x1500, false, false}}, 1},
+    {DEMO, 0x1604, {{"caf\xc3\xa9 \xff\"quote\\", "", 0, 0x1600, false, false}}, 1},
+    {LIBC, 0x9104, {{"memcpy", "", 0, 0x9100, false, false}}, 1},
+    {LIBC, 0x9204, {{"start_thread", "", 0, 0x9200, false, false}}, 1},
+    {STRIPPED, 0x404, {{"[libstripped.so+0x404]", "", 0, 0, false, false}}, 1},
+    {NONE, 0x7f0000001000, {{"jit:loop", "", 0, 0x7f0000001000, false, false}}, 1},
 };
 #define ENTRY_COUNT (sizeof entries / sizeof *entries)
 

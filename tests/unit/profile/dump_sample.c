@@ -190,6 +190,22 @@ static void print_streams(const struct profile_streams *s)
     }
 }
 
+static void print_names(const struct profile_names *n)
+{
+    for (uint32_t i = 0; i < n->image_count; i++) {
+        printf("names\t%u\t%u\n", n->images[i].level, n->images[i].count);
+        for (uint32_t k = 0; k < n->images[i].count; k++) {
+            printf("place\t%" PRIu64, n->images[i].places[k].offset);
+            for (uint32_t at = n->images[i].places[k].name + 1; at; at = n->names[at - 1].outer) {
+                const struct profile_name *name = &n->names[at - 1];
+                printf("\t%s\t%s\t%u\t%" PRIu64, n->strings[name->function], n->strings[name->file],
+                       name->line, name->start);
+            }
+            printf("\n");
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -227,6 +243,7 @@ int main(int argc, char **argv)
     print_values(p->values);
     print_paths(p->counts->paths);
     print_streams(p->counts->streams);
+    print_names(p->names);
     free(data);
     profile_free(p);
     return 0;

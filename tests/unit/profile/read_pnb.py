@@ -11,7 +11,7 @@ import zlib
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
          16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
-         32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams"}
+         32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams", 60: "names"}
 MASK = (1 << 64) - 1
 
 
@@ -95,10 +95,12 @@ def read_meta(c, drops):
 
 
 def read_images(c):
-    for _ in range(c.u()):
+    count = c.u()
+    for _ in range(count):
         path, build_id = c.str(), c.take(c.u()).hex()
         show("image", path, build_id, c.u(), c.u(), c.s(), c.u(), c.u())
     c.end()
+    return count
 
 
 def read_processes(c, drops):
@@ -329,6 +331,31 @@ def read_streams(c):
         show("stream", *row)
 
 
+def read_names(c, images):
+    strings = [""] + [c.str() for _ in range(c.u())]
+    n = c.u()
+    functions, files, lines = c.us(n), c.us(n), c.us(n)
+    starts, start = [], 0
+    for _ in range(n):
+        start = (start + c.s()) & MASK
+        starts.append(start)
+    outer = [i - back if back else None for i, back in enumerate(c.us(n))]
+    for _ in range(images):
+        show("names", c.u(), count := c.u())
+        offsets, offset, at = [], 0, 0
+        for step in c.us(count):
+            offset += step
+            offsets.append(offset)
+        for offset in offsets:
+            at += c.s()
+            fields, name = [], at
+            while name is not None:
+                fields += [strings[functions[name]], strings[files[name]], lines[name], starts[name]]
+                name = outer[name]
+            show("place", offset, *fields)
+    c.end()
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -341,7 +368,7 @@ def main():
     show("truncation reasons", *truncation_names)
     d, t = len(drop_names), len(truncation_names)
     read_meta(sections[1], d)
-    read_images(sections[3])
+    images = read_images(sections[3])
     processes = read_processes(sections[4], d)
     read_sandboxes(sections[19], processes)
     read_cpu_time(sections[20], processes)
@@ -358,6 +385,7 @@ def main():
     read_unobserved(sections[35])
     read_paths(sections[40], blocks)
     read_streams(sections[41])
+    read_names(sections[60], images)
 
 
 if __name__ == "__main__":

@@ -222,6 +222,32 @@ static struct profile_counts *sample_engine(uint64_t *state)
     return c;
 }
 
+/* Chains of up to four names, of which many share their end; two images of which nothing is known. */
+static struct profile_names *sample_names(uint32_t images, uint64_t *state)
+{
+    struct profile_names *n = profile_names_new(images);
+    for (uint32_t i = 1; i < images - 1; i++) {
+        uint64_t offset = 0x1000;
+        n->images[i].level = 1 + i % 3;
+        for (uint32_t k = 0; k < 40; k++, offset += 1 + sample_random(state, 3)) {
+            uint32_t name = UINT32_MAX;
+            for (uint32_t depth = 0; depth <= sample_random(state, 4); depth++) {
+                char *function = text("void f<int>()", (unsigned)sample_random(state, 9));
+                char *file = text("/src/file.c", depth);
+                struct profile_name one = {
+                    .function = profile_names_string(n, k % 10 ? function : ""),
+                    .file = profile_names_string(n, file), .line = (uint32_t)sample_random(state, 5),
+                    .outer = depth ? name + 1 : 0, .start = depth ? 0 : offset - k};
+                name = profile_names_add(n, &one);
+                free(function);
+                free(file);
+            }
+            profile_names_place(n, i, offset, name);
+        }
+    }
+    return n;
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
@@ -255,6 +281,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
         sample_one_thread(&p->threads[i], i, nodes, state);
     p->counts = sample_engine(state);
     p->values = sample_values(state);
+    p->names = sample_names(p->image_count, state);
     return p;
 }
 
@@ -496,6 +523,33 @@ static const char *counts_difference(const struct profile_counts *a,
     return *d ? d : streams_difference(a->streams, b->streams);
 }
 
+static const char *names_difference(const struct profile_names *a, const struct profile_names *b)
+{
+    if (!a || !b)
+        return a == b ? "" : "names";
+    SAME(string_count);
+    SAME(name_count);
+    SAME(image_count);
+    for (uint32_t i = 0; i < a->string_count; i++)
+        SAME_STRING(strings[i]);
+    for (uint32_t i = 0; i < a->name_count; i++) {
+        SAME(names[i].function);
+        SAME(names[i].file);
+        SAME(names[i].line);
+        SAME(names[i].outer);
+        SAME(names[i].start);
+    }
+    for (uint32_t i = 0; i < a->image_count; i++) {
+        SAME(images[i].level);
+        SAME(images[i].count);
+        for (uint32_t k = 0; k < a->images[i].count; k++) {
+            SAME(images[i].places[k].offset);
+            SAME(images[i].places[k].name);
+        }
+    }
+    return "";
+}
+
 const char *sample_difference(const struct profile *a, const struct profile *b)
 {
     const char *d = head_difference(a, b);
@@ -508,5 +562,6 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i]);
     d = *d ? d : counts_difference(a->counts, b->counts);
+    d = *d ? d : names_difference(a->names, b->names);
     return *d ? d : sample_values_difference(a->values, b->values);
 }

@@ -156,6 +156,55 @@ static void test_sum_of_equals(void **state)
     profile_free(b);
 }
 
+/* The function that a profile keeps of a place, and from where it has it. */
+static const char *kept(const struct profile *p, uint32_t image, uint64_t offset)
+{
+    const struct profile_named_place *place = profile_names_find(p->names, image, offset);
+    return place ? p->names->strings[p->names->names[place->name].function] : NULL;
+}
+
+static struct profile *named(uint32_t level, const char *function, const uint64_t offsets[2])
+{
+    struct profile *p = sample_profile(1, 10, 1);
+    profile_names_free(p->names);
+    p->names = profile_names_new(p->image_count);
+    struct profile_name name = {.function = profile_names_string(p->names, function), .line = level};
+    p->names->images[2].level = level;
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(profile_names_place(p->names, 2, offsets[i], profile_names_add(p->names, &name)));
+    return p;
+}
+
+/* Each place keeps its name; of two, the one from the better source. Without names on one side, those of
+ * the other stay. */
+static void test_names_stay(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct err e = {0};
+        struct profile *a = named(NAMES_SYMBOLS, "symbol", (const uint64_t[]){0x10, 0x20});
+        struct profile *b = named(NAMES_LINES, "line", (const uint64_t[]){0x20, 0x30});
+        struct profile *without = i == 1 ? a : i == 2 ? b : NULL;
+        if (without) {
+            profile_names_free(without->names);
+            without->names = NULL;
+        }
+        /* What the images of b are numbered in a is another thing. */
+        memmove(&b->images[0].build_id, &a->images[4].build_id, 4);
+        assert_true(profile_merge(a, b, &e));
+        const char *first = kept(a, 2, 0x10), *second = kept(a, 2, 0x20), *third = kept(a, 2, 0x30);
+        if (i != 1)
+            assert_string_equal(first, "symbol");
+        assert_string_equal(second, i == 2 ? "symbol" : "line");
+        if (i != 2)
+            assert_string_equal(third, "line");
+        assert_int_equal(a->names->images[2].level, i == 1 ? NAMES_LINES : NAMES_SYMBOLS);
+        assert_well_formed(a);
+        profile_free(a);
+        profile_free(b);
+    }
+}
+
 static struct profile *one_thread(uint64_t start, uint64_t duration)
 {
     struct profile *p = sample_profile(1, 1, 1);
@@ -196,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append),
+        cmocka_unit_test(test_names_stay),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),

@@ -3,6 +3,7 @@
  *
  * usage: test_symbols PROGRAM.CC   (compiled here) */
 #include <setjmp.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -479,6 +480,132 @@ static void damaged_files_do_no_harm(void **state)
     }
 }
 
+/* The profile with the names that `file` gives, itself of a file that is `path` by then. */
+static struct profile *keep(const char *file, const char *path, uint64_t lo, uint64_t hi)
+{
+    struct profile *p = make_file_profile(file, lo, hi);
+    struct symbols *s = load(p, SYMBOLS_LINES);
+    struct err e = { 0 };
+    assert_true(symbols_keep(s, p, &e));
+    symbols_free(s);
+    size_t size;
+    uint8_t *bytes = profile_encode(p, &size, &e);
+    profile_free(p);
+    assert_non_null(bytes);
+    p = profile_read_memory(bytes, size, "kept", &e);
+    free(bytes);
+    assert_non_null(p);
+    free(p->images[0].path);
+    if (asprintf(&p->images[0].path, "%s/%s", directory, path) < 0)
+        fail();
+    return p;
+}
+
+/* Every address has the same frames in both; all of `known`'s file is at hand. */
+static void assert_named_alike(const struct profile *p, const char *known, enum symbols_detail detail)
+{
+    const struct profile_thread *t = &p->threads[0];
+    uint64_t lo = t->nodes[1].offset, hi = t->nodes[t->node_count - 1].offset + 1;
+    struct profile *fresh = make_file_profile(known, lo, hi);
+    struct symbols *a = load(p, detail), *b = load(fresh, detail);
+    assert_string_equal(symbols_warnings(a), "");
+    for (uint64_t at = lo; at < hi; at++) {
+        struct symbol_location x = symbols_find(a, p->processes, 0, at);
+        struct symbol_location y = symbols_find(b, fresh->processes, 0, at);
+        if (y.frames[y.count - 1].unnamed)
+            continue; /* called after its file, which has another name */
+        assert_int_equal(x.count, y.count);
+        for (uint32_t i = 0; i < x.count; i++) {
+            assert_string_equal(x.frames[i].function, y.frames[i].function);
+            assert_string_equal(x.frames[i].file, y.frames[i].file);
+            assert_int_equal(x.frames[i].line, y.frames[i].line);
+            assert_int_equal(x.frames[i].start, y.frames[i].start);
+            assert_int_equal(x.frames[i].inlined, y.frames[i].inlined);
+        }
+    }
+    symbols_free(a);
+    symbols_free(b);
+    profile_free(fresh);
+}
+
+static void kept_names_outlive_the_file(void **state)
+{
+    (void)state;
+    uint64_t lo, hi;
+    text_range(&lo, &hi);
+    run("cp full changed && objcopy --remove-section=.note.gnu.build-id changed");
+    static const char *const files[] = { "gone", "changed", "stripped", "symbols-only" };
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
+        struct profile *p = keep("full", files[i], lo, hi);
+        assert_named_alike(p, "full", SYMBOLS_LINES);
+        assert_named_alike(p, "full", SYMBOLS_FUNCTIONS);
+        assert_named_alike(p, "full", SYMBOLS_QUICK);
+        profile_free(p);
+    }
+}
+
+/* Of the very same build, what knows more: debug information before symbols, symbols before none. */
+static void better_files_replace_kept_names(void **state)
+{
+    (void)state;
+    uint64_t lo, hi;
+    text_range(&lo, &hi);
+    struct profile *p = keep("symbols-only", "full", lo, hi);
+    assert_named_alike(p, "full", SYMBOLS_LINES);
+    profile_free(p);
+    p = keep("stripped", "symbols-only", lo, hi);
+    assert_named_alike(p, "symbols-only", SYMBOLS_LINES);
+    profile_free(p);
+    p = keep("symbols-only", "stripped", lo, hi);
+    assert_named_alike(p, "symbols-only", SYMBOLS_LINES);
+    profile_free(p);
+}
+
+/* What is not kept comes from the file, what is kept stays. */
+static void places_that_are_not_kept(void **state)
+{
+    (void)state;
+    uint64_t start = address_of("main"), end = start + 16;
+    struct profile *p = keep("full", "full", start, end);
+    p->names->images[0].count = 8;
+    assert_named_alike(p, "full", SYMBOLS_LINES);
+    free(p->images[0].path);
+    p->images[0].path = strdup("/nonexistent/gone");
+    struct symbols *s = load(p, SYMBOLS_LINES);
+    struct symbol_location kept = symbols_find(s, p->processes, 0, start + 7);
+    assert_string_equal(kept.frames[kept.count - 1].function, "main");
+    assert_int_equal(symbols_find(s, p->processes, 0, start + 8).frames[0].function[0], '[');
+    assert_non_null(strstr(symbols_warnings(s), "cannot be opened"));
+    symbols_free(s);
+    profile_free(p);
+}
+
+/* A file that somebody holds open stands in for its path, if it is of the build. */
+static int open_held(void *context, const struct profile_image *image)
+{
+    (void)image;
+    return open(context, O_RDONLY | O_CLOEXEC);
+}
+
+static void held_files_are_read(void **state)
+{
+    (void)state;
+    uint64_t start = address_of("main");
+    char held[512];
+    for (unsigned good = 0; good < 2; good++) {
+        snprintf(held, sizeof held, "%s/%s", directory, good ? "full" : "changed");
+        struct profile *p = make_file_profile("gone", start, start + 1);
+        struct symbols_options options = { .detail = SYMBOLS_LINES, .open_image = open_held,
+                                           .context = held };
+        struct err e = { 0 };
+        struct symbols *s = symbols_load_with(p, &options, &e);
+        struct symbol_location found = symbols_find(s, p->processes, 0, start);
+        assert_int_equal(strcmp(found.frames[found.count - 1].function, "main") == 0, good);
+        symbols_free(s);
+        profile_free(p);
+    }
+}
+
 static void vdso_of_this_kernel(void **state)
 {
     (void)state;
@@ -550,6 +677,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(plt_stubs_are_named),
         cmocka_unit_test(unusable_files_are_said),
         cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(kept_names_outlive_the_file),
+        cmocka_unit_test(better_files_replace_kept_names),
+        cmocka_unit_test(places_that_are_not_kept),
+        cmocka_unit_test(held_files_are_read),
         cmocka_unit_test(vdso_of_this_kernel),
         cmocka_unit_test(pseudo_and_unknown),
     };

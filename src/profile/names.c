@@ -1,0 +1,280 @@
+#include "profile/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sigsafe/cct.h"
+
+enum { FIRST = 64 };
+
+struct profile_names *profile_names_new(uint32_t image_count)
+{
+    struct profile_names *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->images = calloc((size_t)image_count + 1, sizeof *n->images);
+    n->image_count = image_count;
+    if (n->images && profile_names_string(n, "") == 0)
+        return n;
+    profile_names_free(n);
+    return NULL;
+}
+
+void profile_names_free(struct profile_names *n)
+{
+    if (!n)
+        return;
+    for (uint32_t i = 0; i < n->string_count; i++)
+        free(n->strings[i]);
+    for (uint32_t i = 0; n->images && i < n->image_count; i++)
+        free(n->images[i].places);
+    free(n->strings);
+    free(n->names);
+    free(n->images);
+    free(n->string_slots);
+    free(n->name_slots);
+    free(n);
+}
+
+/* Room for one more element of an array that doubles. */
+static bool grow(void **items, uint32_t count, uint32_t *capacity, size_t each)
+{
+    if (count < *capacity)
+        return true;
+    uint32_t larger = *capacity ? *capacity * 2 : FIRST;
+    void *grown = larger > *capacity ? reallocarray(*items, larger, each) : NULL;
+    if (!grown)
+        return false;
+    *items = grown;
+    *capacity = larger;
+    return true;
+}
+
+/* ---- hash tables: open addressing, at most half full ---- */
+
+static uint64_t string_hash(const char *s)
+{
+    uint64_t h = 0;
+    for (; *s; s++)
+        h = cct_hash(h ^ (unsigned char)*s);
+    return cct_hash(h);
+}
+
+static uint64_t name_hash(const struct profile_name *name)
+{
+    uint64_t h = cct_hash(((uint64_t)name->function << 32) | name->file);
+    h = cct_hash(h ^ (((uint64_t)name->line << 32) | name->outer));
+    return cct_hash(h ^ name->start);
+}
+
+static bool same_name(const struct profile_name *a, const struct profile_name *b)
+{
+    return a->function == b->function && a->file == b->file && a->line == b->line &&
+           a->outer == b->outer && a->start == b->start;
+}
+
+static void slot_put(uint32_t *slots, uint32_t count, uint64_t hash, uint32_t index)
+{
+    uint32_t i = (uint32_t)hash & (count - 1);
+    while (slots[i])
+        i = (i + 1) & (count - 1);
+    slots[i] = index + 1;
+}
+
+/* An empty table with room for `used` and one more; NULL if *count has that. */
+static uint32_t *slots_larger(uint32_t used, uint32_t *count, bool *failed)
+{
+    uint32_t needed = *count ? *count : FIRST;
+    while (needed && needed / 2 <= used)
+        needed *= 2;
+    *failed = false;
+    if (needed == *count)
+        return NULL;
+    uint32_t *slots = needed ? calloc(needed, sizeof *slots) : NULL;
+    *failed = !slots;
+    *count = slots ? needed : *count;
+    return slots;
+}
+
+static bool string_slots_grow(struct profile_names *n)
+{
+    bool failed;
+    uint32_t *slots = slots_larger(n->string_count, &n->string_slot_count, &failed);
+    if (!slots)
+        return !failed;
+    free(n->string_slots);
+    n->string_slots = slots;
+    for (uint32_t i = 0; i < n->string_count; i++)
+        slot_put(slots, n->string_slot_count, string_hash(n->strings[i]), i);
+    return true;
+}
+
+static bool name_slots_grow(struct profile_names *n)
+{
+    bool failed;
+    uint32_t *slots = slots_larger(n->name_count, &n->name_slot_count, &failed);
+    if (!slots)
+        return !failed;
+    free(n->name_slots);
+    n->name_slots = slots;
+    for (uint32_t i = 0; i < n->name_count; i++)
+        slot_put(slots, n->name_slot_count, name_hash(&n->names[i]), i);
+    return true;
+}
+
+uint32_t profile_names_string(struct profile_names *n, const char *string)
+{
+    if (!string_slots_grow(n))
+        return UINT32_MAX;
+    uint32_t mask = n->string_slot_count - 1, i = (uint32_t)string_hash(string) & mask;
+    for (; n->string_slots[i]; i = (i + 1) & mask)
+        if (!strcmp(n->strings[n->string_slots[i] - 1], string))
+            return n->string_slots[i] - 1;
+    if (!grow((void **)&n->strings, n->string_count, &n->string_capacity, sizeof *n->strings))
+        return UINT32_MAX;
+    char *copy = strdup(string);
+    if (!copy)
+        return UINT32_MAX;
+    n->strings[n->string_count] = copy;
+    n->string_slots[i] = n->string_count + 1;
+    return n->string_count++;
+}
+
+uint32_t profile_names_add(struct profile_names *n, const struct profile_name *name)
+{
+    if (!name_slots_grow(n))
+        return UINT32_MAX;
+    uint32_t mask = n->name_slot_count - 1, i = (uint32_t)name_hash(name) & mask;
+    for (; n->name_slots[i]; i = (i + 1) & mask)
+        if (same_name(&n->names[n->name_slots[i] - 1], name))
+            return n->name_slots[i] - 1;
+    if (!grow((void **)&n->names, n->name_count, &n->name_capacity, sizeof *n->names))
+        return UINT32_MAX;
+    n->names[n->name_count] = *name;
+    n->name_slots[i] = n->name_count + 1;
+    return n->name_count++;
+}
+
+bool profile_names_place(struct profile_names *n, uint32_t image, uint64_t offset, uint32_t name)
+{
+    struct profile_named_image *m = &n->images[image];
+    if (name == UINT32_MAX || !grow((void **)&m->places, m->count, &m->capacity, sizeof *m->places))
+        return false;
+    m->places[m->count++] = (struct profile_named_place){offset, name};
+    return true;
+}
+
+const struct profile_named_place *profile_names_find(const struct profile_names *n, uint32_t image,
+                                                     uint64_t offset)
+{
+    if (!n || image >= n->image_count)
+        return NULL;
+    const struct profile_named_image *m = &n->images[image];
+    uint32_t lo = 0, hi = m->count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (m->places[middle].offset < offset)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < m->count && m->places[lo].offset == offset ? &m->places[lo] : NULL;
+}
+
+/* ---- merging ---- */
+
+/* index_in[k]: name k of `from` in `into`. Outer names come before what was inlined into them. */
+static bool names_copy(struct profile_names *into, const struct profile_names *from, uint32_t *index_in)
+{
+    for (uint32_t i = 0; i < from->name_count; i++) {
+        struct profile_name name = from->names[i];
+        name.function = profile_names_string(into, from->strings[name.function]);
+        name.file = profile_names_string(into, from->strings[name.file]);
+        name.outer = name.outer ? index_in[name.outer - 1] + 1 : 0;
+        if (name.function == UINT32_MAX || name.file == UINT32_MAX)
+            return false;
+        index_in[i] = profile_names_add(into, &name);
+        if (index_in[i] == UINT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* The places of both, in order. Where both know of places, a file at hand may still improve what the
+ * lesser one gave: the level is the lesser. */
+static bool image_unite(struct profile_named_image *m, const struct profile_named_image *other,
+                        const uint32_t *index_in)
+{
+    struct profile_named_place *all = calloc((size_t)m->count + other->count + 1, sizeof *all);
+    uint32_t i = 0, k = 0, count = 0;
+    if (!all)
+        return false;
+    while (i < m->count || k < other->count) {
+        bool both = i < m->count && k < other->count && m->places[i].offset == other->places[k].offset;
+        bool mine = k == other->count || (i < m->count && m->places[i].offset < other->places[k].offset);
+        if (both ? m->level >= other->level : mine)
+            all[count++] = m->places[i];
+        else
+            all[count++] = (struct profile_named_place){other->places[k].offset,
+                                                        index_in[other->places[k].name]};
+        i += both || mine;
+        k += both || !mine;
+    }
+    bool lesser = !m->count || (other->count && other->level < m->level);
+    m->level = lesser ? other->level : m->level;
+    free(m->places);
+    m->places = all;
+    m->capacity = m->count + other->count + 1;
+    m->count = count;
+    return true;
+}
+
+bool profile_names_merge(struct profile_names *into, const struct profile_names *from,
+                         const uint32_t *index_of, uint32_t image_count)
+{
+    if (image_count > into->image_count) {
+        struct profile_named_image *images =
+            reallocarray(into->images, (size_t)image_count + 1, sizeof *images);
+        if (!images)
+            return false;
+        memset(images + into->image_count, 0, (image_count - into->image_count) * sizeof *images);
+        into->images = images;
+        into->image_count = image_count;
+    }
+    uint32_t *index_in = calloc((size_t)from->name_count + 1, sizeof *index_in);
+    bool ok = index_in && names_copy(into, from, index_in);
+    for (uint32_t i = 0; ok && i < from->image_count; i++)
+        if (from->images[i].count)
+            ok = image_unite(&into->images[index_of[i]], &from->images[i], index_in);
+    free(index_in);
+    return ok;
+}
+
+/* ---- checking ---- */
+
+static bool names_check(const struct profile_names *n)
+{
+    uint16_t *depth = calloc((size_t)n->name_count + 1, sizeof *depth);
+    bool ok = depth;
+    for (uint32_t i = 0; ok && i < n->name_count; i++) {
+        const struct profile_name *name = &n->names[i];
+        ok = name->function < n->string_count && name->file < n->string_count && name->outer <= i;
+        depth[i] = (uint16_t)(ok && name->outer ? depth[name->outer - 1] + 1 : 1);
+        ok = ok && depth[i] <= PROFILE_NAMES_DEPTH;
+    }
+    free(depth);
+    return ok;
+}
+
+bool profile_names_good(const struct profile_names *n, uint32_t image_count)
+{
+    bool ok = n->image_count == image_count && n->string_count && !*n->strings[0] && names_check(n);
+    for (uint32_t i = 0; ok && i < n->image_count; i++) {
+        const struct profile_named_image *m = &n->images[i];
+        ok = m->level < NAMES_LEVELS;
+        for (uint32_t k = 0; ok && k < m->count; k++)
+            ok = m->places[k].name < n->name_count &&
+                 (!k || m->places[k].offset > m->places[k - 1].offset);
+    }
+    return ok;
+}

@@ -1,0 +1,145 @@
+#include "profile/section_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void put_image(struct buf *b, const struct profile_named_image *m)
+{
+    buf_put_uleb(b, m->level);
+    buf_put_uleb(b, m->count);
+    for (uint32_t i = 0; i < m->count; i++)
+        buf_put_uleb(b, m->places[i].offset - (i ? m->places[i - 1].offset : 0));
+    for (uint32_t i = 0; i < m->count; i++)
+        buf_put_sleb(b, (int64_t)m->places[i].name - (i ? (int64_t)m->places[i - 1].name : 0));
+}
+
+void section_names_write(struct buf *b, const struct profile_names *n)
+{
+    buf_put_uleb(b, n->string_count - 1);
+    for (uint32_t i = 1; i < n->string_count; i++)
+        buf_put_string(b, n->strings[i]);
+    buf_put_uleb(b, n->name_count);
+    for (uint32_t i = 0; i < n->name_count; i++)
+        buf_put_uleb(b, n->names[i].function);
+    for (uint32_t i = 0; i < n->name_count; i++)
+        buf_put_uleb(b, n->names[i].file);
+    for (uint32_t i = 0; i < n->name_count; i++)
+        buf_put_uleb(b, n->names[i].line);
+    for (uint32_t i = 0; i < n->name_count; i++)
+        buf_put_sleb(b, (int64_t)(n->names[i].start - (i ? n->names[i - 1].start : 0)));
+    for (uint32_t i = 0; i < n->name_count; i++)
+        buf_put_uleb(b, n->names[i].outer ? i + 1 - n->names[i].outer : 0);
+    for (uint32_t i = 0; i < n->image_count; i++)
+        put_image(b, &n->images[i]);
+}
+
+void section_names_put(struct section_out *out, const struct profile_names *n)
+{
+    out->type = SECTION_NAMES;
+    out->optional = true;
+    section_names_write(&out->raw, n);
+}
+
+static void get_strings(struct cursor *c, struct profile_names *n)
+{
+    uint32_t count = cursor_count(c, 1, "a number of strings that fits the section");
+    for (uint32_t i = 1; i <= count && !c->failed; i++) {
+        char *string = cursor_string(c, "a string");
+        uint32_t index = string ? profile_names_string(n, string) : UINT32_MAX;
+        free(string);
+        if (!c->failed && index == UINT32_MAX)
+            cursor_fail(c, "less, as there is no memory for it");
+        else if (!c->failed && index != i)
+            cursor_fail(c, "strings that are there once and not empty");
+    }
+}
+
+static void get_names(struct cursor *c, struct profile_names *n)
+{
+    uint32_t count = cursor_count(c, 5, "a number of names that fits the section");
+    uint64_t start = 0;
+    n->names = decode_array(c, count, sizeof *n->names);
+    if (c->failed)
+        return;
+    n->name_count = count;
+    n->name_capacity = count ? count : 1;
+    for (uint32_t i = 0; i < count; i++)
+        n->names[i].function =
+            (uint32_t)cursor_uleb(c, n->string_count - 1, "the string of a function");
+    for (uint32_t i = 0; i < count; i++)
+        n->names[i].file = (uint32_t)cursor_uleb(c, n->string_count - 1, "the string of a file");
+    for (uint32_t i = 0; i < count; i++)
+        n->names[i].line = (uint32_t)cursor_uleb(c, UINT32_MAX, "a line");
+    for (uint32_t i = 0; i < count; i++)
+        n->names[i].start = start += (uint64_t)cursor_sleb(c, "the step to a function's start");
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t back = (uint32_t)cursor_uleb(c, i, "a name before this one");
+        n->names[i].outer = back ? i + 1 - back : 0;
+    }
+}
+
+static void get_image(struct cursor *c, const struct profile_names *n, struct profile_named_image *m)
+{
+    m->level = (uint32_t)cursor_uleb(c, NAMES_LEVELS - 1, "what names are from, 0 to 3");
+    uint32_t count = cursor_count(c, 2, "a number of places that fits the section");
+    uint64_t offset = 0;
+    int64_t name = 0;
+    if (!count || c->failed)
+        return;
+    m->places = decode_array(c, count, sizeof *m->places);
+    if (c->failed)
+        return;
+    m->count = m->capacity = count;
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        uint64_t step = cursor_uleb(c, UINT64_MAX - offset, "the step to a place");
+        if (!c->failed && i && !step)
+            cursor_fail(c, "a place behind the one before");
+        m->places[i].offset = offset += step;
+    }
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        int64_t step = cursor_sleb(c, "the step to the name of a place");
+        if (!c->failed && (step < -name || step >= (int64_t)n->name_count - name))
+            cursor_fail(c, "the step to the name of a place, which exists");
+        name += c->failed ? 0 : step;
+        m->places[i].name = (uint32_t)name;
+    }
+}
+
+struct profile_names *section_names_read(struct cursor *c, uint32_t images)
+{
+    struct profile_names *n = profile_names_new(images);
+    if (!n) {
+        cursor_fail(c, "less, as there is no memory for it");
+        return NULL;
+    }
+    get_strings(c, n);
+    get_names(c, n);
+    for (uint32_t i = 0; i < images && !c->failed; i++)
+        get_image(c, n, &n->images[i]);
+    if (!c->failed && !profile_names_good(n, images))
+        cursor_fail(c, "chains of names of at most 512");
+    if (!c->failed)
+        return n;
+    profile_names_free(n);
+    return NULL;
+}
+
+bool section_names_get(struct decoder *d)
+{
+    struct cursor c;
+    if (!d->file.known[SECTION_NAMES].offset)
+        return true;
+    if (!decode_open(d, SECTION_NAMES, &c))
+        return false;
+    d->p->names = section_names_read(&c, d->p->image_count);
+    return decode_close(&c);
+}
+
+struct profile_names *section_names_unpack(const uint8_t *data, size_t size, uint32_t images)
+{
+    struct err ignored = {0};
+    const struct container file = {.name = "names"};
+    struct cursor c = {.data = data, .size = size, .file = &file, .type = SECTION_NAMES,
+                       .e = &ignored};
+    return section_names_read(&c, images);
+}

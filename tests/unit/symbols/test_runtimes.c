@@ -1,0 +1,106 @@
+/* What reports say of runtimes whose code has no names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "symbols/symbols.h"
+
+/* A process of one image; of its 100 samples so many are in generated code, the others in the image. */
+struct subject {
+    const char *name, *image;
+    uint32_t flags;
+    uint64_t generated;
+    const char *jit; /* the generated code's name; NULL */
+};
+
+static char *warnings_of(const struct subject *of)
+{
+    struct err e = {0};
+    struct profile *p = profile_new();
+    p->image_count = p->process_count = p->thread_count = 1;
+    p->images = calloc(1, sizeof *p->images);
+    p->processes = calloc(1, sizeof *p->processes);
+    p->threads = calloc(1, sizeof *p->threads);
+    p->images[0] = (struct profile_image){.path = strdup(of->image), .flags = of->flags};
+    struct profile_process *process = &p->processes[0];
+    process->name = strdup(of->name);
+    process->command = strdup("");
+    process->maps = calloc(1, sizeof *process->maps);
+    process->map_count = 1;
+    process->jit = calloc(1, sizeof *process->jit);
+    process->jit_count = of->jit != NULL;
+    if (of->jit)
+        process->jit[0] = (struct profile_jit_symbol){0x5000, 0x100, strdup(of->jit)};
+    struct profile_thread *t = &p->threads[0];
+    t->name = strdup("");
+    t->nodes = calloc(3, sizeof *t->nodes);
+    t->nodes[0] = (struct profile_node){.parent = UINT32_MAX, .image = PROFILE_IMAGE_PSEUDO};
+    t->nodes[1] = (struct profile_node){.image = PROFILE_IMAGE_NONE, .offset = 0x5010, .self = of->generated};
+    t->nodes[2] = (struct profile_node){.image = 0, .offset = 0x10, .self = 100 - of->generated};
+    t->node_count = 3;
+    struct symbols *s = symbols_load(p, true, &e);
+    assert_non_null(s);
+    char *warnings = strdup(symbols_warnings(s));
+    symbols_free(s);
+    profile_free(p);
+    return warnings;
+}
+
+static void check(const struct subject *of, const char *said)
+{
+    char *warnings = warnings_of(of);
+    const char *about = strstr(warnings, "docs/interpreters.md");
+    if (said ? !strstr(warnings, said) : about != NULL)
+        fail_msg("%s: expected \"%s\" in \"%s\"", of->image, said ? said : "nothing", warnings);
+    free(warnings);
+}
+
+static void advice_is_of_the_runtime(void **state)
+{
+    (void)state;
+    enum { MAIN = PROFILE_IMAGE_MAIN };
+    check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, NULL}, "76% of the time of node is");
+    check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, NULL}, "--perf-basic-prof");
+    check(&(struct subject){"app", "/usr/lib/libnode.so.108", 0, 76, NULL}, "of app (node) is");
+    check(&(struct subject){"java", "/usr/lib/jvm/lib/server/libjvm.so", 0, 97, NULL}, "DumpPerfMapAtExit");
+    check(&(struct subject){"app", "/opt/libcoreclr.so", 0, 50, NULL}, "DOTNET_PerfMapEnabled");
+    check(&(struct subject){"1_scheduler", "/usr/lib/erlang/beam.smp", MAIN, 50, NULL}, "+JPperf true");
+    check(&(struct subject){"app", "/opt/app", MAIN, 50, NULL}, "Many runtimes");
+    /* A file of that name need not be the program. */
+    check(&(struct subject){"app", "/opt/nodes.so", 0, 50, NULL}, "Many runtimes");
+}
+
+static void nothing_is_said_without_need(void **state)
+{
+    (void)state;
+    enum { MAIN = PROFILE_IMAGE_MAIN };
+    check(&(struct subject){"node", "/usr/bin/node", MAIN, 5, NULL}, NULL);
+    check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, "JS:*fib"}, NULL);
+    check(&(struct subject){"ls", "/bin/ls", MAIN, 0, NULL}, NULL);
+}
+
+static void python_is_told_where_it_can_do_it(void **state)
+{
+    (void)state;
+    enum { MAIN = PROFILE_IMAGE_MAIN };
+    check(&(struct subject){"python3", "/usr/lib/libpython3.12.so.1.0", 0, 0, NULL}, "-X perf");
+    check(&(struct subject){"python3", "/usr/bin/python3.13", MAIN, 0, NULL}, "-X perf");
+    check(&(struct subject){"python3", "/usr/bin/python3.11", MAIN, 0, NULL}, NULL);
+    check(&(struct subject){"python3", "/usr/lib/libpython3.9.so.1.0", 0, 0, NULL}, NULL);
+    check(&(struct subject){"python3", "/usr/bin/python3.13", MAIN, 10, "py::fib:/fib.py"}, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(advice_is_of_the_runtime),
+        cmocka_unit_test(nothing_is_said_without_need),
+        cmocka_unit_test(python_is_told_where_it_can_do_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
