@@ -38,7 +38,7 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 21u
+#define SPOOL_VERSION 22u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -64,6 +64,9 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
 {
     return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
 }
+
+/* Without --budget: what samples of a synchronous trigger may cost of a thread's CPU time, in parts per million. */
+enum { SYNC_BOUND_PPM = 50000 };
 
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
@@ -288,6 +291,7 @@ struct spool_thread {
     uint64_t deliveries; /* signals received, for the delivery cost */
     uint64_t switches;   /* of the thread, while an event counted its time */
     uint64_t nodes;      /* tree nodes made */
+    uint64_t stretched;  /* synchronous triggers: the most periods between two thresholds, if more than 1 */
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };
