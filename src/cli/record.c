@@ -128,13 +128,15 @@ static bool check_subject(struct recording *r, struct err *e)
            record_rank_output(o->output, &r->rank, r->attach.name, o->pid, r->shown, e);
 }
 
-/* A timer belongs to the thread that makes it. */
-static bool check_mechanism(const struct recording *r, struct err *e)
+/* What stands in front of a program's calls must be there before they are bound. */
+static bool check_mechanism(struct recording *r, struct err *e)
 {
-    if (!r->options.pid || r->config.mechanism == MECHANISM_PERF)
+    if (!r->options.pid)
         return true;
-    return err_set(e, ERR_NO_TRIGGER, "perf events cannot be used here, and a running process can be "
-                   "sampled by nothing else; started by penumbra record it could be");
+    if (r->config.mechanism == MECHANISM_TIMER)
+        buf_puts(&r->notes, "threads that begin otherwise than by pthread_create or thrd_create are found while "
+                            "another thread runs, some 50 ms after they begin\n");
+    return record_attach_signal(&r->attach, &r->config, e);
 }
 
 static bool prepare(struct recording *r, struct err *e)

@@ -21,6 +21,9 @@ void perf_set_period_as(struct rt_thread *t, uint64_t period);
 void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
+/* The same by a timer that ticks once, after so much CPU time of the thread. */
+int timer_seek_open(int32_t tid, uint64_t cpu_ns);
+void timer_seek_close_as(int timer);
 /* The event's count so far; 0 if it cannot be read. */
 uint64_t perf_count_as(const struct rt_thread *t);
 uint64_t clock_now_as(const struct rt_thread *t);
@@ -37,6 +40,23 @@ void scan_end_as(void);
 void scan_fork_child_as(void);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
+
+/* The kernel's struct linux_dirent64. */
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static inline int32_t directory_number_as(const char *name)
+{
+    int32_t number = 0;
+    for (; *name >= '0' && *name <= '9'; name++)
+        number = number * 10 + (*name - '0');
+    return number;
+}
 
 static inline uint64_t signal_value(uint32_t slot)
 {

@@ -5,6 +5,7 @@
  * discovery, in that thread. */
 #include <fcntl.h>
 
+#include "runtime/attach.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -112,6 +113,10 @@ static void given_look(void)
 static void scan_some(void)
 {
     int32_t tids[CHUNK];
+    attach_look_for_collector_as();
+    thread_reap_as();
+    if (!rt_running_as())
+        return;
     unsigned count = threads_read(tids);
     known_leave_out(tids, count);
     for (unsigned i = 0; i < count; i++)

@@ -75,6 +75,20 @@ int timer_discover_as(int32_t tid)
     return timer;
 }
 
+int timer_seek_open(int32_t tid, uint64_t cpu_ns)
+{
+    int timer = timer_make(tid, RT_SLOT_DISCOVERY);
+    struct itimerspec once = {{0, 0}, timespec_of(cpu_ns)};
+    if (timer >= 0)
+        sys_call6_as(SYS_timer_settime, timer, 0, (long)&once, 0, 0, 0);
+    return timer;
+}
+
+void timer_seek_close_as(int timer)
+{
+    sys_call3_as(SYS_timer_delete, timer, 0, 0);
+}
+
 void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
     timer_set(t->timer, period);

@@ -123,6 +123,18 @@ def test_works():
         expect(program.end() == (["end 0 broken 0"], 0), "the program was disturbed")
 
 
+def test_later():
+    """Threads that begin after the attaching do all the work, begun by one that does nothing else."""
+    with Program(target("attach-later")) as program:
+        program.record("--duration", "3")
+        report = program.report()
+        expect(report["samples"] >= 20, f"{report['samples']} samples")
+        for name in ("by_pthread", "by_c11"):
+            share = self_of(report, name) / report["samples"]
+            expect(0.2 < share < 0.8, f"{name} has {share}")
+        expect(program.end() == (["end 0"], 0), "the program was disturbed")
+
+
 def busy(*arguments, function):
     with Program(target("attach-busy"), *arguments) as program:
         for seconds in ("0.5", "5", "30"):
