@@ -23,6 +23,7 @@
 #include "cli/live_line.h"
 #include "cli/measure.h"
 #include "cli/open_profile.h"
+#include "cli/outside.h"
 #include "cli/process_runs.h"
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
@@ -58,6 +59,7 @@ struct recording {
     struct record_attach attach; /* -p */
     struct record_shadows shadows;
     struct record_copies copies;
+    struct outside outside;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -98,7 +100,7 @@ static void settle_config(struct recording *r)
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
-    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
+    r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&
                            r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
@@ -202,7 +204,18 @@ static bool start(struct recording *r, struct err *e)
     if (r->config.carrier != CARRIER_EXACT && !record_tables_start(&r->tables, &r->spool, &warning) &&
         !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
+    warning = (struct err){0};
+    if (r->config.outside && !outside_start(&r->outside, &r->spool, &warning))
+        fprintf(stderr, "penumbra: %s; what threads wait is not seen\n", warning.message);
     return true;
+}
+
+/* Before the state is STOPPED: what is waited until then belongs to the recording. */
+static void outside_end(struct recording *r)
+{
+    r->notes.size--; /* its NUL */
+    outside_stop(&r->outside, &r->notes);
+    buf_put_u8(&r->notes, '\0');
 }
 
 #define ALONE_LEAST_NS UINT64_C(300000000)
@@ -319,6 +332,7 @@ static int pass_on(int status, bool written)
 static bool stop_and_write(struct recording *r, uint64_t elapsed)
 {
     struct err e = {0};
+    outside_end(r);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);

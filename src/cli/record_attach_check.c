@@ -60,11 +60,12 @@ static pid_t common_ancestor(pid_t one, pid_t other)
 
 /* Filters are inherited: those that an ancestor of ours has too are a container's, in which we are ourselves,
  * and what they allow us they allow the process. */
-static bool is_filtered_as_we_are(pid_t pid)
+static bool is_filtered_as_we_are(pid_t pid, uint64_t mode)
 {
+    enum { FILTERED = 2 }; /* SECCOMP_MODE_FILTER; the other one is a sandbox of its own */
     uint64_t its = 0, ours = 0, above = 0;
     pid_t ancestor = common_ancestor(pid, getpid());
-    return attach_status(pid, pid, "Seccomp_filters", 10, &its) &&
+    return mode == FILTERED && attach_status(pid, pid, "Seccomp_filters", 10, &its) &&
            attach_status(getpid(), getpid(), "Seccomp_filters", 10, &ours) &&
            attach_status(ancestor, ancestor, "Seccomp_filters", 10, &above) && its <= above && its <= ours;
 }
@@ -88,7 +89,7 @@ static bool check_state(pid_t pid, struct err *e)
         return err_set(e, ERR_ATTACH, "process %d is being traced by process %d (a debugger, strace, "
                        "another penumbra that is just attaching); end that first", pid, (int)tracer);
     attach_status(pid, pid, "Seccomp", 10, &seccomp);
-    if (seccomp && !is_filtered_as_we_are(pid))
+    if (seccomp && !is_filtered_as_we_are(pid, seccomp))
         return err_set(e, ERR_ATTACH, "process %d is in a seccomp sandbox, which might end it for a "
                        "system call of ours. Record it from its start: penumbra record -- PROGRAM",
                        pid);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/merge.h"
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
 #include "profile/spool_values.h"
@@ -96,7 +97,9 @@ static void trigger_name(const struct spool_config *c, char *out, size_t size)
         [PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = "branches",
         [PERF_COUNT_HW_BRANCH_MISSES] = "branch-misses",
     };
-    if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
+    if (c->outside)
+        snprintf(out, size, "wall");
+    else if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
         snprintf(out, size, "%s", software[c->trigger]);
     else if (c->trigger == TRIGGER_HARDWARE && c->perf_type == PERF_TYPE_HARDWARE &&
              c->perf_config < sizeof hardware / sizeof *hardware)
@@ -578,7 +581,8 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     if (r.p && index_of && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
         ok = (!r.p->counts || resolve_counts(&r)) &&
-             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of));
+             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of)) &&
+             (!r.header->config.outside || profile_join_threads(r.p, e));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

@@ -141,6 +141,7 @@ struct spool_config {
     uint64_t seed;          /* of how shadows schedule the threads they have */
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
+    uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the collector: the wall clock */
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
 };
 
