@@ -96,16 +96,16 @@ static bool stack_look(struct outside_tools *tools, const struct outside_process
         tools->unseen.moved++;
         return false;
     }
-    if (tools->memory.error == EPERM) {
-        refused(tools, EPERM);
+    int error = tools->memory.error;
+    if (error == EPERM || error == EACCES) {
+        refused(tools, error);
         return false;
     }
     struct spool_thread *record = outside_record(tools, p, t, phase);
     t->node = record ? outside_path_add(tools, t, record, &walk) : 0;
     t->node_phase = phase;
     t->truncation = walk.truncation;
-    if (t->node)
-        record->guessed += walk.guessed;
+    t->guessed = walk.guessed;
     return t->node != 0;
 }
 
@@ -163,7 +163,7 @@ void outside_thread_look(struct outside_tools *tools, const struct outside_proce
     }
     struct spool_thread *record = outside_record(tools, p, t, phase);
     if (record)
-        outside_charge(tools, record, t->node, periods_waited(tools, t), t->truncation);
+        outside_charge(tools, t, record, periods_waited(tools, t));
 }
 
 struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid, uint64_t began, bool from_birth)
@@ -188,7 +188,7 @@ void outside_thread_close(struct outside_tools *tools, const struct outside_proc
     uint64_t periods = periods_waited(tools, t);
     struct spool_thread *record = periods ? outside_record(tools, p, t, phase) : NULL;
     if (record && t->node && t->node_phase == phase) {
-        outside_charge(tools, record, t->node, periods, t->truncation);
+        outside_charge(tools, t, record, periods);
     } else if (record) {
         outside_charge_unattributed(tools, t, record, periods);
         tools->unseen.elsewhere += periods;

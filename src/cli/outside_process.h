@@ -54,7 +54,7 @@ struct outside_thread {
     spool_ref node;
     uint32_t node_phase;
     enum truncation truncation;
-    uint64_t charges;
+    bool guessed;
     struct outside_phase *phases; /* records, one for each phase that it was seen in */
     unsigned phase_count;
     uint8_t *block, *block_end;   /* cct_grow.h */
@@ -96,8 +96,9 @@ struct spool_thread *outside_record(struct outside_tools *tools, const struct ou
 /* The node of a path; 0 without storage. */
 spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                            const struct unwind_result *walk);
-void outside_charge(struct outside_tools *tools, struct spool_thread *record, spool_ref node, uint64_t periods,
-                    enum truncation truncation);
+/* To t's node. */
+void outside_charge(struct outside_tools *tools, const struct outside_thread *t, struct spool_thread *record,
+                    uint64_t periods);
 void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                                  uint64_t periods);
 

@@ -95,22 +95,18 @@ spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t
     return node;
 }
 
-static void account(struct spool_thread *record, uint64_t periods, enum truncation truncation)
-{
-    record->taken++;
-    record->weight += periods;
-    record->weight_squares += periods * periods;
-    if (truncation != TRUNC_NONE && truncation < TRUNC_COUNT)
-        record->truncated[truncation] += periods;
-}
-
-void outside_charge(struct outside_tools *tools, struct spool_thread *record, spool_ref node, uint64_t periods,
-                    enum truncation truncation)
+void outside_charge(struct outside_tools *tools, const struct outside_thread *t, struct spool_thread *record,
+                    uint64_t periods)
 {
     if (!periods)
         return;
-    cct_node_at(tools->spool, node)->samples += periods;
-    account(record, periods, truncation);
+    cct_node_at(tools->spool, t->node)->samples += periods;
+    record->taken++;
+    record->weight += periods;
+    record->weight_squares += periods * periods;
+    record->guessed += t->guessed;
+    if (t->truncation != TRUNC_NONE && t->truncation < TRUNC_COUNT)
+        record->truncated[t->truncation] += periods;
 }
 
 void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,

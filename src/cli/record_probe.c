@@ -75,11 +75,11 @@ static bool no_switches(const struct event *event, int error, struct err *e)
         return err_set(e, ERR_NO_TRIGGER,
                        "-e %s needs events inside the kernel, which are refused even to root here: perf_event_open says "
                        "\"%s\" (a container forbids the call: docker run --cap-add PERFMON, or a seccomp profile that "
-                       "allows it). Try -e cpu or -e wall", event->name, strerror(error));
+                       "allows it). Try -e cpu", event->name, strerror(error));
     return err_set(e, ERR_NO_TRIGGER,
                    "-e %s needs events inside the kernel, which are not allowed here: "
                    "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
-                   "sysctl kernel.perf_event_paranoid=1; or try -e cpu or -e wall", event->name,
+                   "sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
                    strerror(error), paranoid_level());
 }
 
@@ -95,10 +95,11 @@ static void use_timer(struct spool_config *config, int error, struct buf *notes)
 }
 
 /* Threads that run are sampled by their CPU timers, those that wait by looking at them. */
-static bool use_outside(const struct event *event, int error, struct spool_config *config, struct buf *notes, struct err *e)
+static bool use_outside(const struct record_options *o, int error, struct spool_config *config, struct buf *notes,
+                        struct err *e)
 {
-    if (!outside_is_possible())
-        return no_switches(event, error, e);
+    if (!outside_is_possible() || o->engine.carrier != CARRIER_HANDLER)
+        return no_switches(o->event, error, e);
     config->trigger = TRIGGER_CPU;
     config->outside = 1;
     config->mechanism = MECHANISM_TIMER;
@@ -129,7 +130,7 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
     if (!error)
         return true;
     if (event->trigger == TRIGGER_WALL)
-        return use_outside(event, error, config, notes, e);
+        return use_outside(o, error, config, notes, e);
     if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
         return no_switches(event, error, e);
     if (refused(error)) {

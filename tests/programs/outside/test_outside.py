@@ -44,6 +44,17 @@ def waits():
     expect({"main", "in_alloca"} <= paths, f"{paths}")
 
 
+def framed():
+    """Frames that hang on rbp, which the kernel does not tell."""
+    r = record(target("outside-framed"), "800")
+    check_waits(r, 800)
+    expect(r.report["guessed"] > 0.3 * r.report["taken"], f"{r.report['guessed']} guessed of {r.report['taken']}")
+    expect(r.report["truncated"] < 0.05 * r.samples(), f"{r.report['truncated_by_reason']}")
+    for name in WAITS:
+        above = [n for n in nodes(r.report["tree"]) if name in {c["name"] for c in n["children"]}]
+        expect(above and all(n["name"] == "start_thread" for n in above), f"above {name}: {[n['name'] for n in above]}")
+
+
 def sum_is_elapsed():
     """Each thread's periods are its elapsed time, by whatever it was used up."""
     r = record(target("outside-waits"), "800")
