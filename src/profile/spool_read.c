@@ -400,6 +400,31 @@ static void find_first_threads(struct profile *p, struct image_start *by_process
     }
 }
 
+/* The first image of the process with this number; NULL: there is none. */
+static struct image_start *first_image(struct image_start *by_pid, uint32_t count, int32_t pid)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (by_pid[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && by_pid[low].pid == pid ? &by_pid[low] : NULL;
+}
+
+/* What ran between vfork and exec is in a thread of the parent, with the number of the process that it was. */
+static void find_vforked(const struct profile *p, struct image_start *by_pid, uint32_t count)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_thread *t = &p->threads[i];
+        struct image_start *image = t->tid != p->processes[t->process].pid ? first_image(by_pid, count, t->tid) : NULL;
+        if (image && p->processes[image->process].ppid == p->processes[t->process].pid)
+            image->former_ns += t->cpu_ns;
+    }
+}
+
 /* A thread's clock goes on when it executes another program: what it had used is the former one's. */
 static bool divide_cpu_time(struct reader *r, const struct record_list *list)
 {
@@ -416,6 +441,7 @@ static bool divide_cpu_time(struct reader *r, const struct record_list *list)
         if (starts[i - 1].pid == starts[i].pid && p[before].end == PROFILE_END_EXEC)
             starts[i].former_ns = load(&record->exec_cpu_ns);
     }
+    find_vforked(r->p, starts, list->count);
     qsort(starts, list->count, sizeof *starts, compare_places);
     find_first_threads(r->p, starts);
     for (uint32_t i = 0; i < list->count; i++) {

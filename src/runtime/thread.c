@@ -87,6 +87,8 @@ struct rt_thread *thread_make_as(void)
     t->stack_short = false;
     t->alternate_lo = t->alternate_hi = 0;
     t->silenced = t->denied = 0;
+    t->vforked = NULL;
+    t->is_vforked = t->has_left = false;
     t->stops = 0;
     t->stopped = false;
     return t;
@@ -297,6 +299,12 @@ void thread_note_others_as(const struct rt_thread *self)
     }
 }
 
+void thread_forget_as(struct rt_thread *t)
+{
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    thread_free_as(t);
+}
+
 void thread_leave_as(struct rt_thread *t)
 {
     uint64_t now = thread_monotonic_ns_as();
@@ -304,8 +312,7 @@ void thread_leave_as(struct rt_thread *t)
     for (unsigned i = 0; i < RT_PHASES; i++)
         if (t->records[i])
             t->records[i]->end_ns = now;
-    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
-    thread_free_as(t);
+    thread_forget_as(t);
 }
 
 void thread_reap_as(void)
@@ -316,7 +323,7 @@ void thread_reap_as(void)
     uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < LOOKS && i < used; i++) {
         struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
-        if (!t || t->busy || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
+        if (!t || t->busy || t->is_vforked || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
             continue;
         /* Whoever takes it out of its slot gives it back. */
         if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,

@@ -25,6 +25,8 @@ void thread_end_as(struct rt_thread *t);
 bool thread_others_as(void);
 /* Counts a thread that is not observed, since its trigger could not be set. */
 void thread_unarmed_as(void);
+/* Gives back slot and state only. */
+void thread_forget_as(struct rt_thread *t);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */
 void thread_leave_as(struct rt_thread *t);
 /* The process ends, and with it the other threads: the CPU time that they have used so far, and what of it is unattributed, where
