@@ -32,7 +32,8 @@ static const struct row {
                               "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
                               "the same"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; of --carrier auto, and of shadow without --load, 1)"},
+                                 "bound; of -e malloc, read, write, lock-wait 5; of --carrier\n"
+                                 "auto, and of shadow without --load, 1)"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on"},
     {OPT_WAIT_ALL, "wait-all", NULL, "go on until every descendant has ended, not only PROGRAM"},

@@ -414,15 +414,20 @@ static struct image_start *first_image(struct image_start *by_pid, uint32_t coun
     return low < count && by_pid[low].pid == pid ? &by_pid[low] : NULL;
 }
 
-/* What ran between vfork and exec is in a thread of the parent, with the number of the process that it was. */
-static void find_vforked(const struct profile *p, struct image_start *by_pid, uint32_t count)
+/* What ran between vfork and exec is the parent's. */
+static bool find_vforked(struct reader *r, const struct spool_process *parent, struct image_start *by_pid, uint32_t count)
 {
-    for (uint32_t i = 0; i < p->thread_count; i++) {
-        const struct profile_thread *t = &p->threads[i];
-        struct image_start *image = t->tid != p->processes[t->process].pid ? first_image(by_pid, count, t->tid) : NULL;
-        if (image && p->processes[image->process].ppid == p->processes[t->process].pid)
-            image->former_ns += t->cpu_ns;
+    struct record_list left;
+    if (!spool_view_list(&r->view, &parent->left, sizeof(struct spool_left), &left))
+        return false;
+    for (uint32_t i = 0; i < left.count; i++) {
+        const struct spool_left *one = left.records[i];
+        struct image_start *image = first_image(by_pid, count, one->pid);
+        if (image && r->p->processes[image->process].ppid == parent->pid && load(&one->cpu_ns) > image->former_ns)
+            image->former_ns = load(&one->cpu_ns);
     }
+    free(left.records);
+    return true;
 }
 
 /* A thread's clock goes on when it executes another program: what it had used is the former one's. */
@@ -441,7 +446,11 @@ static bool divide_cpu_time(struct reader *r, const struct record_list *list)
         if (starts[i - 1].pid == starts[i].pid && p[before].end == PROFILE_END_EXEC)
             starts[i].former_ns = load(&record->exec_cpu_ns);
     }
-    find_vforked(r->p, starts, list->count);
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!find_vforked(r, list->records[i], starts, list->count)) {
+            free(starts);
+            return false;
+        }
     qsort(starts, list->count, sizeof *starts, compare_places);
     find_first_threads(r->p, starts);
     for (uint32_t i = 0; i < list->count; i++) {

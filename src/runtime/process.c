@@ -129,7 +129,7 @@ void process_end_as(void)
         return;
     }
     if (process_foreign_as()) {
-        vfork_child_leaves_as();
+        vfork_child_leaves_as(false);
         return;
     }
     struct rt_thread *t = self_get();
@@ -335,7 +335,7 @@ struct signals_lent process_before_exec(void)
     if (!rt.process)
         return signals_lend(true);
     if (process_foreign_as()) {
-        vfork_child_leaves_as();
+        vfork_child_leaves_as(true);
         return signals_lend(true);
     }
     if (rt_quiet_as()) { /* or a sample would end the new image */

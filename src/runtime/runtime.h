@@ -157,6 +157,8 @@ struct rt_thread {
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 
     struct rt_thread *vforked; /* interpose/vfork.h: of the child that this thread waits for; that one's own, of the next */
+    struct rt_thread *spare;   /* the state of its former child, for the next one */
+    struct spool_left *left;   /* of such a child: it is about to execute a program */
     bool is_vforked, has_left; /* it is such a child; it has stopped its trigger, and settled its account */
 
     /* pthread_create's arguments, until the thread has started. */

@@ -87,7 +87,8 @@ struct rt_thread *thread_make_as(void)
     t->stack_short = false;
     t->alternate_lo = t->alternate_hi = 0;
     t->silenced = t->denied = 0;
-    t->vforked = NULL;
+    t->vforked = t->spare = NULL;
+    t->left = NULL;
     t->is_vforked = t->has_left = false;
     t->stops = 0;
     t->stopped = false;
@@ -231,6 +232,21 @@ bool thread_begin_as(struct rt_thread *t)
     return true;
 }
 
+bool thread_begin_again_as(struct rt_thread *t)
+{
+    t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    t->busy = 0;
+    t->cpu_seen = 0;
+    t->has_left = false;
+    t->left = NULL;
+    if (!slot_take_as(t))
+        return false;
+    for (unsigned i = 0; i < RT_PHASES; i++)
+        if (t->records[i])
+            t->records[i]->tid = t->tid;
+    return true;
+}
+
 void thread_settle_as(struct rt_thread *t)
 {
     if (rt_running_as() && !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
@@ -244,6 +260,13 @@ void thread_settle_as(struct rt_thread *t)
             t->records[i]->end_ns = now;
 }
 
+static void spare_free_as(struct rt_thread *t)
+{
+    if (t->spare)
+        thread_free_as(t->spare);
+    t->spare = NULL;
+}
+
 void thread_end_as(struct rt_thread *t)
 {
     thread_name_as(t);
@@ -251,8 +274,8 @@ void thread_end_as(struct rt_thread *t)
     trigger_disarm_as(t);
     burst_thread_end_as(t);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
-    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
-    thread_free_as(t);
+    spare_free_as(t);
+    thread_forget_as(t);
 }
 
 bool thread_others_as(void)
@@ -391,6 +414,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = keep->inside = 0;
+    keep->vforked = keep->spare = NULL; /* their records are the parent's */
     if (rt_burst_as() || rt_shadow_as())
         burst_watch_thread_as(keep);
     if (record_first_as(keep))

@@ -14,6 +14,8 @@ void thread_free_as(struct rt_thread *t);
 /* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the
  * pool) if there is no slot or no spool memory. */
 bool thread_begin_as(struct rt_thread *t);
+/* As thread_begin_as, in the record of a thread that has ended. False: t is still the caller's. */
+bool thread_begin_again_as(struct rt_thread *t);
 /* The calling thread ends, or may do so next: what its record says of the end is brought up to date.
  * Its trigger must still be there. */
 void thread_settle_as(struct rt_thread *t);

@@ -258,6 +258,14 @@ struct spool_process {
     uint64_t pauses;     /* times that it paused the recording */
     uint64_t paused_ns;  /* in pauses that have ended */
     uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
+    uint32_t left;       /* atomic spool_ref of a struct spool_left, newest first */
+};
+
+/* What a child that vfork has made used, until it executed another program: that one's clock goes on. */
+struct spool_left {
+    spool_ref next;
+    int32_t pid;
+    uint64_t cpu_ns; /* 0: it could not execute it */
 };
 
 /* A phase that the program named; begun again under the same outer phase, it is the same one. */

@@ -38,17 +38,29 @@ void vfork_begins(void)
     trampoline_lift(rt.process ? self_get() : NULL);
 }
 
+/* Children of one thread are counted in one record: there may be thousands, each of a fraction of a period. */
+static struct rt_thread *child_begin(struct rt_thread *waits)
+{
+    struct rt_thread *t = waits->spare;
+    waits->spare = NULL;
+    if (t && thread_begin_again_as(t))
+        return t;
+    if (!t)
+        t = thread_make_as();
+    if (!t)
+        return NULL;
+    t->is_vforked = true;
+    return thread_begin_as(t) ? t : NULL;
+}
+
 void vfork_child(void)
 {
     struct rt_thread *waits = rt.process ? self_get() : NULL;
-    struct rt_thread *t = is_sampled(waits) ? thread_make_as() : NULL;
+    struct rt_thread *t = is_sampled(waits) ? child_begin(waits) : NULL;
     if (!t)
         return;
     t->unwind.stack_lo = waits->unwind.stack_lo;
     t->unwind.stack_hi = waits->unwind.stack_hi;
-    t->is_vforked = true;
-    if (!thread_begin_as(t))
-        return;
     t->vforked = waits->vforked; /* a child's own child */
     waits->vforked = t;
     if (!trigger_arm_as(t))
@@ -78,10 +90,15 @@ void vfork_parent(pid_t child)
         t->record->cpu_ns += cpu > t->cpu_seen ? cpu - t->cpu_seen : 0;
         t->record->end_ns = rt_quiet_as() ? t->record->start_ns : thread_monotonic_ns_as();
     }
-    thread_forget_as(t);
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    t->vforked = NULL;
+    if (waits->spare)
+        thread_free_as(t);
+    else
+        waits->spare = t;
 }
 
-void vfork_child_leaves_as(void)
+void vfork_child_leaves_as(bool by_exec)
 {
     struct rt_thread *t = own_as();
     if (!t || rt_quiet_as())
@@ -89,6 +106,12 @@ void vfork_child_leaves_as(void)
     trigger_pause_as(t);
     thread_settle_as(t);
     t->has_left = true;
+    t->left = by_exec ? spool_alloc_as(&rt.spool, sizeof *t->left) : NULL;
+    if (!t->left)
+        return;
+    t->left->pid = t->tid;
+    t->left->cpu_ns = t->cpu_seen;
+    spool_push_as(&rt.spool, &rt.process->left, t->left);
 }
 
 void vfork_child_stays_as(void)
@@ -97,6 +120,8 @@ void vfork_child_stays_as(void)
     if (!t || rt_quiet_as())
         return;
     t->has_left = false;
+    if (t->left)
+        t->left->cpu_ns = 0;
     trigger_resume_as(t);
 }
 
@@ -113,7 +138,7 @@ static int clone_run(void *state)
     if (t) /* it is on a stack of its own */
         t->unwind.stack_lo = t->unwind.stack_hi = 0;
     int result = begin.function(begin.argument);
-    vfork_child_leaves_as();
+    vfork_child_leaves_as(false);
     return result;
 }
 

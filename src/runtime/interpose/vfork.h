@@ -1,5 +1,5 @@
 /* What runs between vfork and exec is a process of its own, on its parent's memory, while the thread that made it waits. It is
- * sampled like one more thread of the parent: with a state, a trigger and a record of its own, which the parent closes.
+ * sampled like one more thread of the parent: with a state, a trigger and a record of its own, which the next child gets.
  *
  *     parent's thread     vfork ──────────── waits ────────────> goes on: closes the record
  *     child               └─> arms itself ── samples ── exec, _exit
@@ -11,8 +11,10 @@
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 #define PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 
+#include <stdbool.h>
+
 /* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
-void vfork_child_leaves_as(void);
+void vfork_child_leaves_as(bool by_exec);
 /* It could not. */
 void vfork_child_stays_as(void);
 
