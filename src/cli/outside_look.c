@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/measure.h"
 #include "cli/outside_process.h"
 
 /* What the scheduler says of a thread (/proc/TID/schedstat). */
@@ -182,8 +181,52 @@ struct outside_thread *outside_thread_open(const struct outside_process *p, pid_
     return t;
 }
 
+static bool is_ours(const struct outside_thread *t, const struct spool_thread *record)
+{
+    for (unsigned i = 0; i < t->phase_count; i++)
+        if (t->phases[i].record == record)
+            return true;
+    return false;
+}
+
+/* When the thread has ended, and how much it had run, as the runtime has noted it; 0: it has not. */
+static uint64_t ending_find(const struct spool *s, const struct outside_process *p, const struct outside_thread *t,
+                            uint64_t *ran_ns)
+{
+    enum { LATEST = 4096 };
+    uint64_t end = 0;
+    spool_ref ref = __atomic_load_n(&p->record->threads, __ATOMIC_ACQUIRE);
+    *ran_ns = 0;
+    for (unsigned n = 0; n < LATEST; n++) {
+        const struct spool_thread *record = spool_at(s, ref, sizeof *record);
+        if (!record)
+            break;
+        ref = record->next;
+        if (record->tid != t->tid || is_ours(t, record))
+            continue;
+        *ran_ns += record->cpu_ns;
+        if (record->end_ns > end)
+            end = record->end_ns;
+    }
+    return end;
+}
+
+/* What has passed since the last look. Returns when it ended. */
+static uint64_t time_end(const struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t)
+{
+    uint64_t ran, end = ending_find(tools->spool, p, t, &ran);
+    uint64_t paused = __atomic_load_n(&p->record->paused_ns, __ATOMIC_RELAXED);
+    if (!end || end < t->seen_ns + paused)
+        return t->seen_ns + paused;
+    uint64_t passed = end - paused - t->seen_ns;
+    ran = ran > t->ran_ns ? ran - t->ran_ns : 0;
+    t->waited += passed > ran ? (int64_t)(passed - ran) : 0;
+    return end;
+}
+
 void outside_thread_close(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t)
 {
+    uint64_t end = time_end(tools, p, t);
     uint32_t phase = outside_phase_now(tools->spool, p->record);
     uint64_t periods = periods_waited(tools, t);
     struct spool_thread *record = periods ? outside_record(tools, p, t, phase) : NULL;
@@ -194,7 +237,7 @@ void outside_thread_close(struct outside_tools *tools, const struct outside_proc
         tools->unseen.elsewhere += periods;
     }
     for (unsigned i = 0; i < t->phase_count; i++)
-        t->phases[i].record->end_ns = monotonic_ns();
+        t->phases[i].record->end_ns = end;
     if (t->schedstat >= 0)
         close(t->schedstat);
     free(t->phases);

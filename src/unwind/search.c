@@ -13,15 +13,18 @@
 enum { SEARCH_BYTES = 1 << 16, FUNCTION_MOST = 1 << 16, CHAIN_MOST = 1 << 20 };
 
 /* The function's entry has its return address on top of the stack, as no other instruction of most functions has but the last. */
-static bool is_entry_of(const struct step_state *s, const struct step_place *place, uint64_t target)
+static bool is_entry_of(struct step_state *s, const struct step_place *place, uint64_t target)
 {
-    struct step_state at = *s;
     struct step_place there;
+    uint64_t rip = s->frame.regs.r[UNWIND_RIP];
+    bool exact = s->exact;
     if (target > place->pc || place->pc - target > FUNCTION_MOST)
         return false;
-    at.frame.regs.r[UNWIND_RIP] = target;
-    at.exact = true;
-    step_locate_as(&at, &there);
+    s->frame.regs.r[UNWIND_RIP] = target;
+    s->exact = true;
+    step_locate_as(s, &there);
+    s->frame.regs.r[UNWIND_RIP] = rip;
+    s->exact = exact;
     return there.image == place->image && there.rule == rule_make(RULE_RSP, 0, 1);
 }
 
