@@ -13,7 +13,7 @@
 _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
 const struct sync_family *sync_family;
 
-enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20 };
+enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 100 };
 
 static int64_t draw(struct rt_thread *t)
 {
@@ -151,7 +151,7 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
 static uint64_t limit_ppm(void)
 {
     if (rt.config->budget_ppm)
-        return rt.config->budget_ppm;
+        return rt.config->budget_ppm < 1000000 ? rt.config->budget_ppm : 0;
     return rt.config->period > 1 ? SYNC_BOUND_PPM : 0;
 }
 
@@ -173,6 +173,16 @@ static void budget_look(struct rt_thread *t)
         t->record->stretched = t->multiple;
 }
 
+/* A long time may be the sample's or, if it was preempted, somebody else's: it is believed when the one before was as long. */
+static uint64_t cost_measure(struct rt_thread *t, uint64_t begun)
+{
+    uint64_t cost = sys_ticks_as() - begun, credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
+    if (t->last_cost > credible)
+        credible = t->last_cost;
+    t->last_cost = cost;
+    return cost < credible ? cost : credible;
+}
+
 void sync_leave(struct sync_hold *hold)
 {
     struct rt_thread *t = hold->thread;
@@ -181,7 +191,7 @@ void sync_leave(struct sync_hold *hold)
         budget_look(t);
         thread_name_as(t);
     }
-    t->record->cost_ticks += sys_ticks_as() - hold->ticks;
+    t->record->cost_ticks += cost_measure(t, hold->ticks);
     t->busy = 0;
     sync_unmask(hold);
     sandbox_out_as(t, hold->inside);
