@@ -59,7 +59,7 @@ static long signal_to_pass(pid_t tid, int status)
     if (status >> 16 || number == (SIGTRAP | 0x80))
         return 0;
     if (number == sample_signal && !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) &&
-        info.si_code == (number == SIGTRAP ? CODE_TRAP_PERF : SI_TIMER))
+        (info.si_code == SI_TIMER || (number == SIGTRAP && info.si_code == CODE_TRAP_PERF)))
         return 0;
     return number;
 }
