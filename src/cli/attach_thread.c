@@ -15,7 +15,18 @@
 #include "cli/measure.h"
 
 enum { CODE_TRAP_PERF = 6, PAUSE_NS = 100000, RUN_MS = 2 };
-#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
+
+static int sample_signal = SIGTRAP;
+
+void attach_thread_samples_by(int number)
+{
+    sample_signal = number;
+}
+
+static uint64_t sample_bit(void)
+{
+    return UINT64_C(1) << (sample_signal - 1);
+}
 
 /* *status of the next stop; false when the thread has ended or the time is up (*gone tells). */
 static bool next_stop(pid_t tid, uint64_t until_ms, int *status, bool *gone)
@@ -47,8 +58,8 @@ static long signal_to_pass(pid_t tid, int status)
     int number = WSTOPSIG(status);
     if (status >> 16 || number == (SIGTRAP | 0x80))
         return 0;
-    if (number == SIGTRAP && !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) &&
-        info.si_code == CODE_TRAP_PERF)
+    if (number == sample_signal && !ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) &&
+        (info.si_code == SI_TIMER || (number == SIGTRAP && info.si_code == CODE_TRAP_PERF)))
         return 0;
     return number;
 }
@@ -115,7 +126,7 @@ static bool is_drained(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi)
     struct user_regs_struct regs;
     uint64_t pending = 0;
     attach_status(pid, tid, "SigPnd", 16, &pending);
-    return !(pending & TRAP_BIT) && !ptrace(PTRACE_GETREGS, tid, NULL, &regs) &&
+    return !(pending & sample_bit()) && !ptrace(PTRACE_GETREGS, tid, NULL, &regs) &&
            (regs.rip < lo || regs.rip >= hi);
 }
 
@@ -150,11 +161,11 @@ static void mask_set(pid_t tid, uint64_t mask)
     ptrace(PTRACE_SETSIGMASK, tid, (void *)(uintptr_t)sizeof mask, &mask);
 }
 
-void attach_thread_block_trap(pid_t tid, bool block)
+void attach_thread_block_samples(pid_t tid, bool block)
 {
     uint64_t mask;
     if (mask_get(tid, &mask))
-        mask_set(tid, block ? mask | TRAP_BIT : mask & ~TRAP_BIT);
+        mask_set(tid, block ? mask | sample_bit() : mask & ~sample_bit());
 }
 
 /* A signal that the thread blocks, maybe for ever, is let through: the kernel stops for it before the thread executes
@@ -164,9 +175,9 @@ static enum attach_stop run_open(pid_t pid, pid_t tid, unsigned most_ms)
     uint64_t pending = 0, blocked = 0, mask = 0;
     attach_status(pid, tid, "SigPnd", 16, &pending);
     attach_status(pid, tid, "SigBlk", 16, &blocked);
-    bool shut = pending & blocked & TRAP_BIT && mask_get(tid, &mask);
+    bool shut = pending & blocked & sample_bit() && mask_get(tid, &mask);
     if (shut)
-        mask_set(tid, mask & ~TRAP_BIT);
+        mask_set(tid, mask & ~sample_bit());
     enum attach_stop stop = run_a_little(tid, most_ms);
     if (shut && stop == ATTACH_STOPPED)
         mask_set(tid, mask);

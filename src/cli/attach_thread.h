@@ -22,14 +22,16 @@ enum attach_stop {
     ATTACH_REFUSED, /* errno says why */
 };
 
+/* The signal of the recording's samples (SIGTRAP, if this is never called). */
+void attach_thread_samples_by(int number);
 /* Stops the thread, within so many milliseconds. */
 enum attach_stop attach_thread_stop(pid_t tid, unsigned most_ms);
 /* From a stop at a system call to one like that of attach_thread_stop, without running any of the
  * program's code. */
 enum attach_stop attach_thread_stop_again(pid_t tid, unsigned most_ms);
-/* Changes whether a stopped thread blocks SIGTRAP. */
-void attach_thread_block_trap(pid_t tid, bool block);
-/* Lets a stopped thread run, as often as it takes, until no SIGTRAP of a perf event waits for it and it
+/* Changes whether a stopped thread blocks the signal of samples. */
+void attach_thread_block_samples(pid_t tid, bool block);
+/* Lets a stopped thread run, as often as it takes, until no signal of a sample waits for it and it
  * is not inside [lo, hi), the code that handles them; such signals are dropped, also where the thread blocks them. Then
  * it is stopped again. The events must be silent. */
 enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi,

@@ -23,6 +23,7 @@
 #include "cli/live_line.h"
 #include "cli/measure.h"
 #include "cli/open_profile.h"
+#include "cli/outside.h"
 #include "cli/process_runs.h"
 #include "cli/record_attach.h"
 #include "cli/record_check.h"
@@ -62,6 +63,7 @@ struct recording {
     struct record_discover discover;
     struct record_copies copies;
     struct record_files files;
+    struct outside outside;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -102,7 +104,7 @@ static void settle_config(struct recording *r)
     r->config.budget_ppm = o->budget_ppm;
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
-    r->config.trampoline = o->trampoline && r->config.mechanism != MECHANISM_CALLS &&
+    r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&
                            r->config.carrier == CARRIER_HANDLER;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
@@ -134,13 +136,15 @@ static bool check_subject(struct recording *r, struct err *e)
            record_rank_output(o->output, &r->rank, r->attach.name, o->pid, r->shown, e);
 }
 
-/* A timer belongs to the thread that makes it. */
-static bool check_mechanism(const struct recording *r, struct err *e)
+/* What stands in front of a program's calls must be there before they are bound. */
+static bool check_mechanism(struct recording *r, struct err *e)
 {
-    if (!r->options.pid || r->config.mechanism == MECHANISM_PERF)
+    if (!r->options.pid)
         return true;
-    return err_set(e, ERR_NO_TRIGGER, "perf events cannot be used here, and a running process can be "
-                   "sampled by nothing else; started by penumbra record it could be");
+    if (r->config.mechanism == MECHANISM_TIMER)
+        buf_puts(&r->notes, "threads that begin otherwise than by pthread_create or thrd_create are found while "
+                            "another thread runs, some 50 ms after they begin\n");
+    return record_attach_signal(&r->attach, &r->config, e);
 }
 
 static bool prepare(struct recording *r, struct err *e)
@@ -206,7 +210,18 @@ static bool start(struct recording *r, struct err *e)
     if (r->config.carrier != CARRIER_EXACT && !record_tables_start(&r->tables, &r->spool, &warning) &&
         !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
+    warning = (struct err){0};
+    if (r->config.outside && !outside_start(&r->outside, &r->spool, &warning))
+        fprintf(stderr, "penumbra: %s; what threads wait is not seen\n", warning.message);
     return true;
+}
+
+/* Before the state is STOPPED: what is waited until then belongs to the recording. */
+static void outside_end(struct recording *r)
+{
+    r->notes.size--; /* its NUL */
+    outside_stop(&r->outside, &r->notes);
+    buf_put_u8(&r->notes, '\0');
 }
 
 #define ALONE_LEAST_NS UINT64_C(300000000)
@@ -337,6 +352,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
 {
     struct err e = {0};
     record_files_last(&r->files, &r->spool.spool);
+    outside_end(r);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);

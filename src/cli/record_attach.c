@@ -23,7 +23,6 @@
 
 enum { STOP_MS = 2000, POINT_MS = 5000, PATIENT_MS = 300, BETWEEN_NS = 2000000, MASK_LOOK_NS = 30000000,
        LIBC_DLOPEN_MODE = (int)0x80000000, FDS = 3 };
-#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
 /* What the process gets, by descriptor. */
 enum { FD_LIBRARY, FD_SPOOL, FD_LIFELINE };
@@ -273,9 +272,10 @@ static bool result_check(const struct record_attach *a, const struct record_spoo
         return err_set(e, ERR_ATTACH, "process %d has libpenumbra-rt.so of another version loaded, from "
                        "an earlier recording; it must be started anew to be recorded", a->pid);
     case ATTACH_EVENT:
-        return err_set_errno(e, ERR_NO_TRIGGER, error, "process %d may not open perf events", a->pid);
+        return err_set_errno(e, ERR_NO_TRIGGER, error, a->signal == SIGTRAP ? "process %d may not open perf events"
+                                                   : "process %d may not set timers", a->pid);
     case ATTACH_SIGNAL:
-        return err_set(e, ERR_ATTACH, "process %d cannot be given a handler for SIGTRAP", a->pid);
+        return err_set(e, ERR_ATTACH, "process %d cannot be given a handler for signal %d", a->pid, a->signal);
     default:
         return err_set(e, ERR_ATTACH, "process %d has no room for the counters (its address space may "
                        "be limited: ulimit -v)", a->pid);
@@ -318,19 +318,19 @@ static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *r
 
 /* ---- signal masks ---- */
 
-/* Threads that block SIGTRAP would never be sampled. What is blocked for a moment only (while a
+/* Threads that block the signal of samples would never be sampled. What is blocked for a moment only (while a
  * thread is made, say) is left alone: it must be blocked at two looks. */
-static pid_t *threads_blocking(pid_t pid, const pid_t *among, unsigned among_count, unsigned *count)
+static pid_t *threads_blocking(const struct record_attach *a, const pid_t *among, unsigned among_count, unsigned *count)
 {
     unsigned all, kept = 0;
-    pid_t *threads = attach_threads(pid, &all);
+    pid_t *threads = attach_threads(a->pid, &all);
     for (unsigned i = 0; i < all; i++) {
         uint64_t blocked = 0;
         bool candidate = !among;
         for (unsigned k = 0; k < among_count && !candidate; k++)
             candidate = among[k] == threads[i];
-        if (candidate && attach_status(pid, threads[i], "SigBlk", 16, &blocked) &&
-            (blocked & TRAP_BIT))
+        if (candidate && attach_status(a->pid, threads[i], "SigBlk", 16, &blocked) &&
+            blocked >> (a->signal - 1) & 1)
             threads[kept++] = threads[i];
     }
     *count = kept;
@@ -342,10 +342,10 @@ static void masks_open(struct record_attach *a, const pid_t *before, unsigned be
     if (!before_count)
         return;
     pause_ns(MASK_LOOK_NS);
-    a->unblocked = threads_blocking(a->pid, before, before_count, &a->unblocked_count);
+    a->unblocked = threads_blocking(a, before, before_count, &a->unblocked_count);
     for (unsigned i = 0; i < a->unblocked_count; i++)
         if (attach_thread_stop(a->unblocked[i], STOP_MS) == ATTACH_STOPPED) {
-            attach_thread_block_trap(a->unblocked[i], false);
+            attach_thread_block_samples(a->unblocked[i], false);
             attach_thread_go(a->pid, a->unblocked[i]);
         }
 }
@@ -378,7 +378,7 @@ static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int s
     }
     return (int)result != ATTACH_BUSY ||
            err_set(e, ERR_ATTACH, "process %d does not stop changing its libraries: nothing is sampled any "
-                   "more, but the handler for SIGTRAP stays", pid);
+                   "more, but the handler for its signal stays", pid);
 }
 
 static bool was_unblocked(const struct record_attach *a, pid_t tid)
@@ -410,14 +410,14 @@ static bool drain(const struct record_attach *a, pid_t pid, struct err *e)
         if (stop == ATTACH_STOPPED)
             stop = attach_thread_drain(pid, threads[i], lo, hi, STOP_MS);
         if (stop == ATTACH_STOPPED && pid == a->pid && was_unblocked(a, threads[i]))
-            attach_thread_block_trap(threads[i], true);
+            attach_thread_block_samples(threads[i], true);
         if (stop == ATTACH_STOPPED)
             attach_thread_go(pid, threads[i]);
         ok &= stop == ATTACH_STOPPED || stop == ATTACH_GONE;
     }
     free(threads);
     return ok || err_set(e, ERR_ATTACH, "a thread of process %d does not stop: nothing is sampled any "
-                         "more, but the handler for SIGTRAP stays", pid);
+                         "more, but the handler for its signal stays", pid);
 }
 
 /* Whether the process has the spool mapped: it is ours, and not what an exec has put in its place. */
@@ -488,11 +488,12 @@ bool record_attach_begin(struct record_attach *a, const char *runtime,
     if (pipe2(pipe_ends, O_CLOEXEC))
         return err_set_errno(e, ERR_INTERNAL, errno, "cannot make a pipe");
     a->lifeline = pipe_ends[1];
+    attach_thread_samples_by(a->signal);
     fds[FD_LIFELINE] = pipe_ends[0];
     /* Opened once more: a lock goes with our own descriptor, and a mapping holds what it is made of. */
     fds[FD_SPOOL] = open(spool->path, O_RDWR | O_CLOEXEC);
     fds[FD_LIBRARY] = open(runtime, O_RDONLY | O_CLOEXEC);
-    pid_t *blocking = threads_blocking(a->pid, NULL, 0, &blocking_count);
+    pid_t *blocking = threads_blocking(a, NULL, 0, &blocking_count);
     bool ok = fds[FD_LIBRARY] >= 0 && fds[FD_SPOOL] >= 0;
     if (!ok)
         err_set_errno(e, ERR_INTERNAL, errno, "cannot open \"%s\"",

@@ -26,12 +26,15 @@ struct record_attach {
     int mem;              /* /proc/PID/mem, or -1 */
     int lifeline;         /* our end of the pipe, or -1 */
     uint64_t detach;      /* address of the runtime's function; 0: not attached */
-    pid_t *unblocked;     /* threads in which SIGTRAP was blocked */
+    int signal;           /* of samples */
+    pid_t *unblocked;     /* threads in which it was blocked */
     unsigned unblocked_count;
 };
 
 /* Refuses what cannot work, without touching the process. */
 bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e);
+/* Chooses the signal of samples: a perf event's, or for timers one that the process does not use. */
+bool record_attach_signal(struct record_attach *a, struct spool_config *config, struct err *e);
 bool record_attach_begin(struct record_attach *a, const char *runtime,
                          const struct record_spool *spool, struct err *e);
 /* False: the process has ended. */

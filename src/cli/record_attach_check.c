@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,38 @@ static bool no_process(pid_t pid, struct err *e)
 bool record_attach_runs(const struct record_attach *a)
 {
     return attach_view(a->pid) != 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    uint64_t parent = 0;
+    attach_status(pid, pid, "PPid", 10, &parent);
+    return (pid_t)parent;
+}
+
+/* The nearest ancestor of both, or the first process, where that is that of none. */
+static pid_t common_ancestor(pid_t one, pid_t other)
+{
+    enum { DEEP = 1000 };
+    for (int i = 0; one > 0 && i < DEEP; i++, one = parent_of(one)) {
+        pid_t above = other;
+        for (int k = 0; above > 0 && k < DEEP; k++, above = parent_of(above))
+            if (above == one)
+                return one;
+    }
+    return 1;
+}
+
+/* Filters are inherited: those that an ancestor of ours has too are a container's, in which we are ourselves,
+ * and what they allow us they allow the process. */
+static bool is_filtered_as_we_are(pid_t pid, uint64_t mode)
+{
+    enum { FILTERED = 2 }; /* SECCOMP_MODE_FILTER; the other one is a sandbox of its own */
+    uint64_t its = 0, ours = 0, above = 0;
+    pid_t ancestor = common_ancestor(pid, getpid());
+    return mode == FILTERED && attach_status(pid, pid, "Seccomp_filters", 10, &its) &&
+           attach_status(getpid(), getpid(), "Seccomp_filters", 10, &ours) &&
+           attach_status(ancestor, ancestor, "Seccomp_filters", 10, &above) && its <= above && its <= ours;
 }
 
 static bool check_state(pid_t pid, struct err *e)
@@ -41,7 +74,7 @@ static bool check_state(pid_t pid, struct err *e)
         return err_set(e, ERR_ATTACH, "process %d is being traced by process %d (a debugger, strace, "
                        "another penumbra that is just attaching); end that first", pid, (int)tracer);
     attach_status(pid, pid, "Seccomp", 10, &seccomp);
-    if (seccomp)
+    if (seccomp && !is_filtered_as_we_are(pid, seccomp))
         return err_set(e, ERR_ATTACH, "process %d is in a seccomp sandbox, which might end it for a "
                        "system call of ours. Record it from its start: penumbra record -- PROGRAM",
                        pid);
@@ -150,6 +183,24 @@ bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
         fclose(f);
     a->name[strcspn(a->name, "\n/")] = '\0';
     return ok;
+}
+
+bool record_attach_signal(struct record_attach *a, struct spool_config *config, struct err *e)
+{
+    uint64_t caught = 0, ignored = 0;
+    a->signal = (int)config->signal;
+    if (config->mechanism != MECHANISM_TIMER)
+        return true;
+    attach_status(a->pid, a->pid, "SigCgt", 16, &caught);
+    attach_status(a->pid, a->pid, "SigIgn", 16, &ignored);
+    for (int i = a->signal; i < SIGRTMAX; i++)
+        if (!((caught | ignored) >> (i - 1) & 1)) {
+            a->signal = i;
+            config->signal = (uint32_t)i;
+            return true;
+        }
+    return err_set(e, ERR_ATTACH, "process %d uses all real-time signals from %d on, and CPU timers need one "
+                   "(perf events cannot be used here)", a->pid, a->signal);
 }
 
 char **record_attach_arguments(pid_t pid)

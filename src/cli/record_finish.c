@@ -415,6 +415,31 @@ static void put_refused(struct buf *b, const struct record_spool *s)
     }
 }
 
+/* The most periods that a sample of a synchronous trigger stood for. */
+static uint64_t stretched_most(const struct spool *s)
+{
+    enum { MOST = 1 << 20 }; /* the program can scribble over the spool */
+    const struct spool_process *p;
+    const struct spool_thread *t;
+    spool_ref process = spool_header(s)->processes;
+    uint64_t most = 1;
+    for (unsigned n = 0; n < MOST && (p = spool_at(s, process, sizeof *p)); process = p->next)
+        for (spool_ref ref = p->threads; n++ < MOST && (t = spool_at(s, ref, sizeof *t)); ref = t->next)
+            if (t->stretched > most)
+                most = t->stretched;
+    return most;
+}
+
+static void put_stretched(struct buf *b, const struct record_spool *s)
+{
+    const struct spool_config *c = &spool_header(&s->spool)->config;
+    uint64_t most = trigger_is_synchronous(c->trigger) ? stretched_most(&s->spool) : 1;
+    if (most > 1)
+        buf_printf(b, "samples would have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
+                      "(%s)\n", (c->budget_ppm ? c->budget_ppm : SYNC_BOUND_PPM) / 1e4, (unsigned long long)most,
+                   c->budget_ppm ? "a longer period costs less: -c" : "--budget 100 takes one each period");
+}
+
 /* What was found out only now joins what was known at the start. */
 static char *all_notes(const struct record_result *r, const struct profile *p,
                        const struct record_spool *s, uint64_t damage)
@@ -433,6 +458,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");
     put_refused(&b, s);
+    put_stretched(&b, s);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");
     put_left_behind(&b, r, "");

@@ -38,7 +38,8 @@ static const struct row {
                               "the same",
      "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; of --carrier auto, and of shadow without --load, 1)",
+                                 "bound; of -e malloc, read, write, lock-wait 5; of --carrier\n"
+                                 "auto, and of shadow without --load, 1)",
      "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on",

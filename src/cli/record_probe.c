@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/outside.h"
+
 /* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards, SIGRTMAX
  * (64) downwards: the middle is where programs seldom are. */
 enum { TIMER_SIGNAL = 41 };
@@ -66,8 +68,14 @@ static bool no_hardware(const struct event *event, int error, struct err *e)
                    "event). Try -e cpu", event->name, strerror(error));
 }
 
+/* Root is refused by a container only, and there paranoid_level() has no say. */
 static bool no_switches(const struct event *event, int error, struct err *e)
 {
+    if (geteuid() == 0)
+        return err_set(e, ERR_NO_TRIGGER,
+                       "-e %s needs events inside the kernel, which are refused even to root here: perf_event_open says "
+                       "\"%s\" (a container forbids the call: docker run --cap-add PERFMON, or a seccomp profile that "
+                       "allows it). Try -e cpu", event->name, strerror(error));
     return err_set(e, ERR_NO_TRIGGER,
                    "-e %s needs events inside the kernel, which are not allowed here: "
                    "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
@@ -84,6 +92,21 @@ static void use_timer(struct spool_config *config, int error, struct buf *notes)
     buf_printf(notes, "perf events cannot be used here (%s), so CPU timers are: samples come at "
                       "kernel ticks only (at most about 250 a second), those from inside system "
                       "calls at their return\n", strerror(error));
+}
+
+/* Threads that run are sampled by their CPU timers, those that wait by looking at them. */
+static bool use_outside(const struct record_options *o, int error, struct spool_config *config, struct buf *notes,
+                        struct err *e)
+{
+    if (!outside_is_possible() || o->engine.carrier != CARRIER_HANDLER)
+        return no_switches(o->event, error, e);
+    config->trigger = TRIGGER_CPU;
+    config->outside = 1;
+    config->mechanism = MECHANISM_TIMER;
+    config->signal = TIMER_SIGNAL;
+    buf_printf(notes, "perf events that see into the kernel cannot be used here (%s), so threads that wait are looked at from "
+                      "outside, and those that run have CPU timers (at most about 250 samples a second)\n", strerror(error));
+    return true;
 }
 
 bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
@@ -106,7 +129,9 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
         error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
     if (!error)
         return true;
-    if (event->trigger == TRIGGER_WALL || event->trigger == TRIGGER_CONTEXT_SWITCHES)
+    if (event->trigger == TRIGGER_WALL)
+        return use_outside(o, error, config, notes, e);
+    if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
         return no_switches(event, error, e);
     if (refused(error)) {
         int second = try_event(event->perf_type, event->perf_config, o->period, true);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/merge.h"
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
 #include "profile/spool_values.h"
@@ -96,7 +97,9 @@ static void trigger_name(const struct spool_config *c, char *out, size_t size)
         [PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = "branches",
         [PERF_COUNT_HW_BRANCH_MISSES] = "branch-misses",
     };
-    if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
+    if (c->outside)
+        snprintf(out, size, "wall");
+    else if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
         snprintf(out, size, "%s", software[c->trigger]);
     else if (c->trigger == TRIGGER_HARDWARE && c->perf_type == PERF_TYPE_HARDWARE &&
              c->perf_config < sizeof hardware / sizeof *hardware)
@@ -400,6 +403,36 @@ static void find_first_threads(struct profile *p, struct image_start *by_process
     }
 }
 
+/* The first image of the process with this number; NULL: there is none. */
+static struct image_start *first_image(struct image_start *by_pid, uint32_t count, int32_t pid)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (by_pid[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && by_pid[low].pid == pid ? &by_pid[low] : NULL;
+}
+
+/* What ran between vfork and exec is the parent's. */
+static bool find_vforked(struct reader *r, const struct spool_process *parent, struct image_start *by_pid, uint32_t count)
+{
+    struct record_list left;
+    if (!spool_view_list(&r->view, &parent->left, sizeof(struct spool_left), &left))
+        return false;
+    for (uint32_t i = 0; i < left.count; i++) {
+        const struct spool_left *one = left.records[i];
+        struct image_start *image = first_image(by_pid, count, one->pid);
+        if (image && r->p->processes[image->process].ppid == parent->pid && load(&one->cpu_ns) > image->former_ns)
+            image->former_ns = load(&one->cpu_ns);
+    }
+    free(left.records);
+    return true;
+}
+
 /* A thread's clock goes on when it executes another program: what it had used is the former one's. */
 static bool divide_cpu_time(struct reader *r, const struct record_list *list)
 {
@@ -416,6 +449,11 @@ static bool divide_cpu_time(struct reader *r, const struct record_list *list)
         if (starts[i - 1].pid == starts[i].pid && p[before].end == PROFILE_END_EXEC)
             starts[i].former_ns = load(&record->exec_cpu_ns);
     }
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!find_vforked(r, list->records[i], starts, list->count)) {
+            free(starts);
+            return false;
+        }
     qsort(starts, list->count, sizeof *starts, compare_places);
     find_first_threads(r->p, starts);
     for (uint32_t i = 0; i < list->count; i++) {
@@ -581,7 +619,8 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
     if (r.p && index_of && get_header(&r) && get_processes(&r) && get_images(&r)) {
         resolve_images(&r);
         ok = (!r.p->counts || resolve_counts(&r)) &&
-             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of));
+             (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of)) &&
+             (!r.header->config.outside || profile_join_threads(r.p, e));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

@@ -164,17 +164,20 @@ static void add_counters(struct profile_thread *to, const struct profile_thread 
         to->end_ns = t->end_ns;
 }
 
-bool profile_sum_threads(struct profile *p, struct err *e)
+static bool no_memory(struct err *e)
+{
+    return err_set(e, ERR_INTERNAL, "out of memory while the threads' trees were summed");
+}
+
+/* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is the sum's then. */
+static bool sum_into_first(struct profile_thread *const *threads, uint32_t count, char *name)
 {
     struct sum s = {0};
-    struct profile_thread all = {.start_ns = UINT64_MAX};
-    if (p->thread_count < 2)
-        return true;
-    all.name = strdup("all threads");
-    bool ok = all.name != NULL;
-    for (uint32_t i = 0; ok && i < p->thread_count; i++) {
-        add_counters(&all, &p->threads[i]);
-        ok = add_tree(&s, &p->threads[i]);
+    struct profile_thread all = {.start_ns = UINT64_MAX, .name = name};
+    bool ok = name != NULL;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        add_counters(&all, threads[i]);
+        ok = add_tree(&s, threads[i]);
     }
     if (ok && s.count) {
         all.nodes = in_preorder(&s);
@@ -184,15 +187,79 @@ bool profile_sum_threads(struct profile *p, struct err *e)
     free(s.nodes);
     free(s.slots);
     if (!ok) {
-        free(all.name);
-        return err_set(e, ERR_INTERNAL, "out of memory while the threads' trees were summed");
+        free(name);
+        return false;
     }
-    for (uint32_t i = 0; i < p->thread_count; i++) {
-        free(p->threads[i].name);
-        free(p->threads[i].nodes);
+    all.process = threads[0]->process;
+    all.phase = threads[0]->phase;
+    all.tid = threads[0]->tid;
+    for (uint32_t i = 0; i < count; i++) {
+        free(threads[i]->name);
+        free(threads[i]->nodes);
+        *threads[i] = (struct profile_thread){0};
     }
-    all.process = p->threads[0].process;
-    p->threads[0] = all;
+    *threads[0] = all;
+    return true;
+}
+
+bool profile_sum_threads(struct profile *p, struct err *e)
+{
+    if (p->thread_count < 2)
+        return true;
+    struct profile_thread **threads = calloc(p->thread_count, sizeof(struct profile_thread *));
+    for (uint32_t i = 0; threads && i < p->thread_count; i++)
+        threads[i] = &p->threads[i];
+    bool ok = threads && sum_into_first(threads, p->thread_count, strdup("all threads"));
+    free(threads);
+    if (!ok)
+        return no_memory(e);
+    p->threads[0].phase = 0;
+    p->threads[0].tid = 0;
     p->thread_count = 1;
     return true;
+}
+
+static int compare_numbers(const struct profile_thread *a, const struct profile_thread *b)
+{
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->phase != b->phase)
+        return a->phase < b->phase ? -1 : 1;
+    return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct profile_thread *x = *(struct profile_thread *const *)a, *y = *(struct profile_thread *const *)b;
+    int numbers = compare_numbers(x, y);
+    return numbers ? numbers : (x > y) - (x < y);
+}
+
+static void remove_empty(struct profile *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].name)
+            p->threads[kept++] = p->threads[i];
+    p->thread_count = kept;
+}
+
+bool profile_join_threads(struct profile *p, struct err *e)
+{
+    uint32_t count = p->thread_count, next;
+    struct profile_thread **threads = calloc((size_t)count + 1, sizeof(struct profile_thread *));
+    bool ok = threads != NULL;
+    for (uint32_t i = 0; ok && i < count; i++)
+        threads[i] = &p->threads[i];
+    if (ok)
+        qsort(threads, count, sizeof(struct profile_thread *), compare_places);
+    for (uint32_t i = 0; ok && i < count; i = next) {
+        for (next = i + 1; next < count && compare_numbers(threads[i], threads[next]) == 0; next++)
+            ;
+        if (next > i + 1)
+            ok = sum_into_first(threads + i, next - i, strdup(threads[i]->name));
+    }
+    free(threads);
+    remove_empty(p);
+    return ok || no_memory(e);
 }

@@ -15,6 +15,7 @@
 #include "runtime/runtime.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
@@ -29,22 +30,6 @@ static struct {
 
 static bool once; /* what is registered with libc stays */
 
-struct directory_entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t length;
-    uint8_t type;
-    char name[];
-};
-
-static int32_t number_of(const char *name)
-{
-    int32_t number = 0;
-    for (; *name >= '0' && *name <= '9'; name++)
-        number = number * 10 + (*name - '0');
-    return number;
-}
-
 /* Opens the seeker of every thread but the calling one, which comes last. False: not one could be
  * opened that should have been. */
 static bool threads_seek(int directory, int32_t self)
@@ -56,7 +41,7 @@ static bool threads_seek(int directory, int32_t self)
     while ((n = sys_call3_as(SYS_getdents64, directory, (long)buffer, sizeof buffer)) > 0)
         for (long at = 0; at < n;) {
             const struct directory_entry *entry = (const void *)(buffer + at);
-            int32_t tid = number_of(entry->name);
+            int32_t tid = directory_number_as(entry->name);
             at += entry->length;
             if (tid && tid != self)
                 all &= trigger_seek(tid);

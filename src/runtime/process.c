@@ -13,6 +13,7 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
@@ -154,8 +155,10 @@ void process_end_as(void)
         __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
         return;
     }
-    if (process_foreign_as())
+    if (process_foreign_as()) {
+        vfork_child_leaves_as(false);
         return;
+    }
     struct rt_thread *t = self_get();
     shadow_program_ends_as();
     if (sync_family && t)
@@ -358,8 +361,12 @@ void process_samples_release(void)
 
 struct signals_lent process_before_exec(void)
 {
-    if (!rt.process || process_foreign_as())
+    if (!rt.process)
         return signals_lend(true);
+    if (process_foreign_as()) {
+        vfork_child_leaves_as(true);
+        return signals_lend(true);
+    }
     if (rt_quiet_as()) { /* or a sample would end the new image */
         trigger_abandon_as(self_get());
         return signals_lend(true);
@@ -386,8 +393,12 @@ void process_after_failed_exec(struct signals_lent lent)
 {
     struct rt_thread *t = self_get();
     signals_return(lent);
-    if (!rt.process || rt_quiet_as() || process_foreign_as())
+    if (!rt.process || rt_quiet_as())
         return;
+    if (process_foreign_as()) {
+        vfork_child_stays_as();
+        return;
+    }
     shadow_program_goes_on_as();
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;

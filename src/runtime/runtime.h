@@ -173,10 +173,15 @@ struct rt_thread {
 
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 
+    struct rt_thread *vforked; /* interpose/vfork.h: of the child that this thread waits for; that one's own, of the next */
+    struct rt_thread *spare;   /* the state of its former child, for the next one */
+    struct spool_left *left;   /* of such a child: it is about to execute a program */
+
     /* pthread_create's arguments, until the thread has started. */
     void *(*start)(void *);
     void *argument;
     uint64_t stack_size;
+    bool is_vforked, has_left; /* it is the child of a vfork; it has stopped its trigger, and settled its account */
     bool stack_short; /* paused: the thread's alternate stack is too small for a signal */
     uint64_t alternate_lo, alternate_hi; /* atomic: that stack; alternate_lo 0: none, or it changes */
     bool trap_blocked; /* the program believes that our signal is blocked in this thread; atomic, once the thread has begun */

@@ -87,6 +87,9 @@ struct rt_thread *thread_make_as(void)
     t->stack_short = false;
     t->alternate_lo = t->alternate_hi = 0;
     t->silenced = t->denied = 0;
+    t->vforked = t->spare = NULL;
+    t->left = NULL;
+    t->is_vforked = t->has_left = false;
     t->stops = 0;
     t->stopped = false;
     return t;
@@ -230,6 +233,21 @@ bool thread_begin_as(struct rt_thread *t)
     return true;
 }
 
+bool thread_begin_again_as(struct rt_thread *t)
+{
+    t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    t->busy = 0;
+    t->cpu_seen = 0;
+    t->has_left = false;
+    t->left = NULL;
+    if (!slot_take_as(t))
+        return false;
+    for (unsigned i = 0; i < RT_PHASES; i++)
+        if (t->records[i])
+            t->records[i]->tid = t->tid;
+    return true;
+}
+
 void thread_settle_as(struct rt_thread *t)
 {
     if (rt_running_as() && !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
@@ -243,6 +261,13 @@ void thread_settle_as(struct rt_thread *t)
             t->records[i]->end_ns = now;
 }
 
+static void spare_free_as(struct rt_thread *t)
+{
+    if (t->spare)
+        thread_free_as(t->spare);
+    t->spare = NULL;
+}
+
 void thread_end_as(struct rt_thread *t)
 {
     thread_name_as(t);
@@ -250,8 +275,8 @@ void thread_end_as(struct rt_thread *t)
     trigger_disarm_as(t);
     burst_thread_end_as(t);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
-    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
-    thread_free_as(t);
+    spare_free_as(t);
+    thread_forget_as(t);
 }
 
 bool thread_others_as(void)
@@ -270,7 +295,7 @@ void thread_unarmed_as(void)
 
 /* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
  * CPUCLOCK_PERTHREAD below the complement of the thread's number). */
-static long clock_of(int32_t tid)
+long thread_clock_of(int32_t tid)
 {
     return (long)((int32_t)((uint32_t)~tid << 3) | 6);
 }
@@ -278,7 +303,7 @@ static long clock_of(int32_t tid)
 /* As thread_cpu_note_as, for any thread. */
 static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
-    uint64_t cpu = clock_ns_as(clock_of(t->tid));
+    uint64_t cpu = clock_ns_as(thread_clock_of(t->tid));
     if (cpu > t->cpu_seen) {
         t->record->cpu_ns += cpu - t->cpu_seen;
         t->cpu_seen = cpu;
@@ -298,6 +323,12 @@ void thread_note_others_as(const struct rt_thread *self)
     }
 }
 
+void thread_forget_as(struct rt_thread *t)
+{
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    thread_free_as(t);
+}
+
 void thread_leave_as(struct rt_thread *t)
 {
     uint64_t now = thread_monotonic_ns_as();
@@ -305,8 +336,7 @@ void thread_leave_as(struct rt_thread *t)
     for (unsigned i = 0; i < RT_PHASES; i++)
         if (t->records[i])
             t->records[i]->end_ns = now;
-    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
-    thread_free_as(t);
+    thread_forget_as(t);
 }
 
 void thread_reap_as(void)
@@ -317,7 +347,7 @@ void thread_reap_as(void)
     uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < LOOKS && i < used; i++) {
         struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
-        if (!t || t->busy || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
+        if (!t || t->busy || t->is_vforked || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
             continue;
         /* Whoever takes it out of its slot gives it back. */
         if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,
@@ -385,6 +415,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = keep->inside = 0;
+    keep->vforked = keep->spare = NULL; /* their records are the parent's */
     if (rt_burst_as() || rt_shadow_as())
         burst_watch_thread_as(keep);
     if (record_first_as(keep))

@@ -14,6 +14,8 @@ void thread_free_as(struct rt_thread *t);
 /* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the
  * pool) if there is no slot or no spool memory. */
 bool thread_begin_as(struct rt_thread *t);
+/* As thread_begin_as, in the record of a thread that has ended. False: t is still the caller's. */
+bool thread_begin_again_as(struct rt_thread *t);
 /* The calling thread ends, or may do so next: what its record says of the end is brought up to date.
  * Its trigger must still be there. */
 void thread_settle_as(struct rt_thread *t);
@@ -25,6 +27,8 @@ void thread_end_as(struct rt_thread *t);
 bool thread_others_as(void);
 /* Counts a thread that is not observed, since its trigger could not be set. */
 void thread_unarmed_as(void);
+/* Gives back slot and state only. */
+void thread_forget_as(struct rt_thread *t);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */
 void thread_leave_as(struct rt_thread *t);
 /* The process ends, and with it the other threads: the CPU time that they have used so far, and what of it is unattributed, where
@@ -58,6 +62,8 @@ uint64_t thread_cpu_note_as(struct rt_thread *t);
 /* The calling thread's name as it is now, into its record. */
 void thread_name_as(struct rt_thread *t);
 
+/* The clock of a thread's CPU time. */
+long thread_clock_of(int32_t tid);
 /* CPU time of the calling thread in nanoseconds. */
 uint64_t thread_cpu_ns_as(void);
 uint64_t thread_monotonic_ns_as(void);

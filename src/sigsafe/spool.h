@@ -38,7 +38,7 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 21u
+#define SPOOL_VERSION 22u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -64,6 +64,9 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
 {
     return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
 }
+
+/* Without --budget: what samples of a synchronous trigger may cost of a thread's CPU time, in parts per million. */
+enum { SYNC_BOUND_PPM = 50000 };
 
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
@@ -144,6 +147,7 @@ struct spool_config {
     uint64_t seed;          /* of how shadows schedule the threads they have */
     uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
+    uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the collector: the wall clock */
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
     uint32_t contexts;      /* of TOOL_CALLS: nodes of a thread's tree before new contexts are folded; 0: no bound */
     uint32_t fold_recursion; /* of TOOL_CALLS: 1: a function that is active is not a context of its own once more */
@@ -264,6 +268,14 @@ struct spool_process {
     uint64_t pauses;     /* times that it paused the recording */
     uint64_t paused_ns;  /* in pauses that have ended */
     uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
+    uint32_t left;       /* atomic spool_ref of a struct spool_left, newest first */
+};
+
+/* What a child that vfork has made used, until it executed another program: that one's clock goes on. */
+struct spool_left {
+    spool_ref next;
+    int32_t pid;
+    uint64_t cpu_ns; /* 0: it could not execute it */
 };
 
 /* A phase that the program named; begun again under the same outer phase, it is the same one. */
@@ -299,6 +311,7 @@ struct spool_thread {
     uint64_t delivered_ns; /* what they have cost besides the handler, and what an event did at switches */
     uint64_t switches;   /* of the thread, while an event counted its time; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
+    uint64_t stretched;  /* synchronous triggers: the most periods between two thresholds, if more than 1 */
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };

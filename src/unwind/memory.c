@@ -14,7 +14,7 @@ void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread
     m->span = 0;
     m->thread = thread;
     m->pages_fresh = false;
-    if (rsp >= thread->stack_lo && rsp < thread->stack_hi && thread->stack_hi - rsp >= 8) {
+    if (!thread->fetch && rsp >= thread->stack_lo && rsp < thread->stack_hi && thread->stack_hi - rsp >= 8) {
         m->low = rsp;
         m->span = thread->stack_hi - rsp - 7;
     }
@@ -36,8 +36,22 @@ static bool page_probe_as(struct unwind_memory *m, uint64_t page)
 }
 
 SAMPLE_PATH
+bool unwind_memory_read_beyond_as(struct unwind_memory *m, uint64_t address, uint64_t *value)
+{
+    if (m->thread->fetch)
+        return m->thread->fetch(m->thread->fetch_context, address, value);
+    if (!unwind_memory_probe_as(m, address))
+        return false;
+    *value = unwind_memory_load_as(address);
+    return true;
+}
+
+SAMPLE_PATH
 bool unwind_memory_probe_as(struct unwind_memory *m, uint64_t address)
 {
+    uint64_t unused;
+    if (m->thread->fetch)
+        return m->thread->fetch(m->thread->fetch_context, address, &unused);
     if (!m->pages_fresh) {
         for (int i = 0; i < UNWIND_PAGE_SLOTS; i++)
             m->thread->page[i] = 0;

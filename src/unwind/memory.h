@@ -8,6 +8,9 @@
  * A page that another thread unmaps between the probe and the load still faults; stacks and the
  * code of loaded images do not go away while a thread runs on them.
  *
+ *
+ * In another process, all reads go through unwind_thread.fetch.
+ *
  * Context: signal handlers. Ownership: borrows the thread's page slots. */
 #ifndef PENUMBRA_UNWIND_MEMORY_H
 #define PENUMBRA_UNWIND_MEMORY_H
@@ -38,10 +41,13 @@ unwind_memory_load_as(uint64_t address)
     return ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)address)->v;
 }
 
+/* Of an address that is not known to be readable. */
+bool unwind_memory_read_beyond_as(struct unwind_memory *m, uint64_t address, uint64_t *value);
+
 static inline bool unwind_memory_read_as(struct unwind_memory *m, uint64_t address, uint64_t *value)
 {
-    if (__builtin_expect(address - m->low >= m->span, 0) && !unwind_memory_probe_as(m, address))
-        return false;
+    if (__builtin_expect(address - m->low >= m->span, 0))
+        return unwind_memory_read_beyond_as(m, address, value);
     *value = unwind_memory_load_as(address);
     return true;
 }

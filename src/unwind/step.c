@@ -158,12 +158,17 @@ static enum step_outcome apply_row(struct step_state *s, const struct step_place
 
 /* By a packed rule: rsp, rbp and rip only. */
 SAMPLE_PATH
-static enum step_outcome apply_rule(struct step_state *s, uint32_t rule, struct step_result *result)
+static enum step_outcome apply_rule(struct step_state *s, const struct step_place *place, uint32_t rule,
+                                    struct step_result *result)
 {
     struct cfi_frame *f = &s->frame;
     uint64_t rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP], rip, saved;
     bool rbp_known = f->known >> UNWIND_RBP & 1;
     uint64_t offset = rule_offset(rule), cfa;
+    if (rule_kind(rule) == RULE_RBP && !rbp_known && s->memory.thread->fetch) {
+        rbp = step_search_as(s, place, offset - 1);
+        rbp_known = result->guessed = rbp != 0;
+    }
     if (rule_kind(rule) == RULE_PLT)
         cfa = rsp + 8 + ((f->regs.r[UNWIND_RIP] & 15) >= offset ? 8 : 0);
     else if (rule_kind(rule) == RULE_RSP)
@@ -191,9 +196,9 @@ static enum step_outcome apply_rule(struct step_state *s, uint32_t rule, struct 
     return STEP_OK;
 }
 
-static enum step_outcome apply_vsyscall(struct step_state *s, struct step_result *result)
+static enum step_outcome apply_vsyscall(struct step_state *s, const struct step_place *place, struct step_result *result)
 {
-    return apply_rule(s, rule_make(RULE_RSP, 0, 1), result);
+    return apply_rule(s, place, rule_make(RULE_RSP, 0, 1), result);
 }
 
 static enum step_outcome apply_none(struct step_state *s, const struct step_place *place,
@@ -201,7 +206,7 @@ static enum step_outcome apply_none(struct step_state *s, const struct step_plac
 {
     uint64_t rip = s->frame.regs.r[UNWIND_RIP];
     if (rip >= VSYSCALL_LO && rip < VSYSCALL_HI)
-        return apply_vsyscall(s, result);
+        return apply_vsyscall(s, place, result);
     if (rip < LOWEST_CODE && !s->exact) {
         result->truncation = TRUNC_NO_CFI;
         return STEP_FAILED;
@@ -260,7 +265,7 @@ enum step_outcome step_apply_as(struct step_state *s, const struct step_place *p
     case RULE_RBP:
     case RULE_PLT:
         outcome = place->interpreted && s->full ? apply_row(s, place, result)
-                                                : apply_rule(s, place->rule, result);
+                                                : apply_rule(s, place, place->rule, result);
         break;
     case RULE_CODE: outcome = apply_code(s, place, result); break;
     case RULE_SIGNAL: outcome = apply_signal(s, result); break;

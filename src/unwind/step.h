@@ -68,6 +68,10 @@ enum step_outcome step_apply_as(struct step_state *s, const struct step_place *p
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result);
 
+/* Where s's frame hangs on rbp, which is not known (search.c): the most likely one; 0: none. A caller's return address is
+ * `words` above it. */
+uint64_t step_search_as(struct step_state *s, const struct step_place *place, uint64_t words);
+
 /* Whether a return address follows a call, or is a trampoline's, which stands for one that did. */
 bool step_is_called_as(struct step_state *s, uint64_t return_address);
 

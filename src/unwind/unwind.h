@@ -103,6 +103,9 @@ struct unwind_thread {
     uint64_t stack_lo, stack_hi;
     uint32_t generation; /* of the index that the cache was filled from */
     bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
+    /* Of a thread in another process, of which only rsp and rip are known: reads 8 bytes of its memory. NULL: our own. */
+    bool (*fetch)(void *context, uint64_t address, uint64_t *value);
+    void *fetch_context;
     struct unwind_marks marks; /* all 0: none */
     struct {
         uint64_t pc;    /* return address */

@@ -199,7 +199,7 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     struct cfi_frame *f = &w->state.frame;
     for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
         f->regs.r[i] = start->r[i];
-    f->known = UNWIND_KNOWN_ALL;
+    f->known = w->thread->fetch ? 1u << UNWIND_RSP | 1u << UNWIND_RIP : UNWIND_KNOWN_ALL;
     w->state.exact = true;
     w->state.full = full;
     w->state.sender_for = 0;
@@ -236,7 +236,7 @@ struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct u
     unwind_memory_init_as(&w.state.memory, thread, start->r[UNWIND_RSP]);
     walk_begin(&w, start, false);
     for (;;) {
-        bool root = !w.state.exact && !w.state.full &&
+        bool root = !w.state.exact && !w.state.full && !thread->fetch &&
                     (w.state.frame.known >> UNWIND_RBP & 1) && walk_cached(&w);
         /* As in step_apply_as: a cleared return address ends the stack. */
         root = root || (w.state.frame.regs.r[UNWIND_RIP] == 0 && !w.state.exact);

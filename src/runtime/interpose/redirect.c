@@ -2,15 +2,18 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "runtime/image_symbols.h"
 #include "runtime/interpose/real.h"
+#include "runtime/runtime.h"
 #include "sigsafe/sys.h"
 
 enum { PAGE = 4096 };
@@ -28,8 +31,16 @@ static struct {
     FUNCTION(execveat), FUNCTION(fexecve), FUNCTION(execl),       FUNCTION(execlp),
     FUNCTION(execle),   FUNCTION(system),  FUNCTION(posix_spawn), FUNCTION(posix_spawnp),
     FUNCTION(popen),    FUNCTION(dlclose),  FUNCTION(syscall),
+    FUNCTION(pthread_create), FUNCTION(thrd_create),
 };
 #undef FUNCTION
+/* Where no event is inherited, threads that begin are seen as in a program that is started. */
+static bool is_wanted(uint64_t ours)
+{
+    bool begins = ours == (uint64_t)pthread_create || ours == (uint64_t)thrd_create;
+    return !begins || rt.config->mechanism == MECHANISM_TIMER;
+}
+
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
 struct image {
@@ -133,10 +144,10 @@ void redirect_begin(void)
 {
     bool begin = true;
     for (unsigned i = 0; i < FUNCTION_COUNT; i++) {
-        functions[i].real = (uint64_t)dlsym(RTLD_NEXT, functions[i].name);
+        functions[i].real = is_wanted(functions[i].ours) ? (uint64_t)dlsym(RTLD_NEXT, functions[i].name) : 0;
         const void *found = dlsym(RTLD_DEFAULT, functions[i].name);
-        functions[i].is_global =
-            (uint64_t)found == functions[i].real || real_is_entry(found, functions[i].name);
+        functions[i].is_global = functions[i].real &&
+            ((uint64_t)found == functions[i].real || real_is_entry(found, functions[i].name));
     }
     dl_iterate_phdr(image_look, &begin);
 }

@@ -410,6 +410,7 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
         ticks_look_as(t, t->passed_ns);
         if (--t->group_left == 0)
             period_renew(t);
+        scan_look_as(ticks_at_entry);
     }
     uint64_t cost = account_finish_as(t, ticks_at_entry);
     t->premature = false;

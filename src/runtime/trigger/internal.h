@@ -21,6 +21,9 @@ void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it s
 void seek_yield_as(void);
 /* A discovery event on another thread, disabled. Negative errno on failure. */
 int perf_seek_open(int32_t tid, uint64_t period);
+/* The same by a timer that ticks once, after so much CPU time of the thread. */
+int timer_seek_open(int32_t tid, uint64_t cpu_ns);
+void timer_seek_close_as(int timer);
 /* The event's count so far; 0 if it cannot be read. */
 uint64_t perf_count_as(const struct rt_thread *t);
 uint64_t clock_now_as(const struct rt_thread *t);
@@ -28,6 +31,14 @@ uint64_t clock_now_as(const struct rt_thread *t);
 void clock_start_as(struct rt_thread *t);
 /* The clock goes on by another mechanism. */
 void clock_turn_as(struct rt_thread *t);
+/* Threads that nobody knows, where there are no perf events (scan.c): from the first call on; at each sample; when samples
+ * end; in a fork child. */
+void scan_begin_as(void);
+void scan_look_as(uint64_t now_ticks);
+void scan_end_as(void);
+void scan_fork_child_as(void);
+/* A timer that sends ticks of discovery to a thread of this process. Negative errno on failure. */
+int timer_discover_as(int32_t tid);
 /* What samples cost (account.c): at the thread's begin; when the event has been set; at the first sample after that, whose
  * period has ended at a known time of its CPU clock; at the end of each, returns the ticks that it took; for switches while an
  * event counts the thread's time. */
@@ -43,6 +54,23 @@ void ticks_arm_as(struct rt_thread *t);
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
+
+/* The kernel's struct linux_dirent64. */
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
+static inline int32_t directory_number_as(const char *name)
+{
+    int32_t number = 0;
+    for (; *name >= '0' && *name <= '9'; name++)
+        number = number * 10 + (*name - '0');
+    return number;
+}
 
 static inline uint64_t signal_value(uint32_t slot)
 {

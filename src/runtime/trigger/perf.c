@@ -346,6 +346,7 @@ void trigger_stop_all_as(void)
     }
     trigger_seek_stop_as();
     trigger_pause_discovery_as();
+    scan_end_as();
 }
 
 void trigger_close_all_as(void)
@@ -357,6 +358,7 @@ void trigger_close_all_as(void)
     }
     trigger_seek_close_as();
     event_close(&discovery_fd);
+    scan_end_as();
 }
 
 void trigger_fork_child_as(void)
@@ -372,6 +374,7 @@ void trigger_fork_child_as(void)
     }
     event_close(&discovery_fd);
     trigger_seek_close_as();
+    scan_fork_child_as();
     limit_lock = 0;
 }
 

@@ -1,4 +1,5 @@
-/* Finding the threads of a process that runs already: one inherited event on each of them. Its first
+/* Finding the threads of a process that runs already: one inherited event on each of them, or where perf events
+ * are refused a timer. Its first
  * tick, in the thread itself, is where the thread gets its state and its own trigger; then it slows
  * down to the pace of discovery, for the sake of the threads that its thread will make. */
 #include <fcntl.h>
@@ -17,13 +18,14 @@
 enum { FIRST_TICK_NS = 1000000 };
 
 struct seeker {
-    int32_t tid, fd;
+    int32_t tid, fd; /* of a timer its id */
     bool seen;
 };
 
 static struct {
     struct seeker *list;
     uint32_t count, capacity;
+    bool timers;
 } seekers;
 
 static struct seeker *seeker_find_as(int32_t tid)
@@ -57,16 +59,24 @@ bool trigger_seek(int32_t tid)
         return true;
     if (seekers.count == seekers.capacity && !list_grow())
         return false;
-    int fd = perf_seek_open(tid, FIRST_TICK_NS);
-    if (fd < 0)
+    if (!seekers.count) {
+        seekers.timers = rt.process->mechanism == MECHANISM_TIMER;
+        if (seekers.timers)
+            scan_begin_as(); /* for those that begin later */
+    }
+    int fd = seekers.timers ? timer_seek_open(tid, FIRST_TICK_NS) : perf_seek_open(tid, FIRST_TICK_NS);
+    if (fd < 0) {
+        if (seekers.timers)
+            rt.process->arm_error = (uint32_t)-fd;
         return false;
+    }
     seekers.list[seekers.count++] = (struct seeker){tid, fd, false};
     return true;
 }
 
 uint32_t trigger_seek_start(void)
 {
-    for (uint32_t i = 0; i < seekers.count; i++)
+    for (uint32_t i = 0; i < seekers.count && !seekers.timers; i++)
         sys_call3_as(SYS_ioctl, seekers.list[i].fd, PERF_EVENT_IOC_ENABLE, 0);
     return seekers.count;
 }
@@ -78,29 +88,32 @@ bool trigger_seek_tick_as(int32_t tid)
     if (!s || s->seen)
         return false;
     s->seen = true;
-    if (s->fd >= 0)
+    if (seekers.timers)
+        timer_seek_close_as(s->fd);
+    else if (s->fd >= 0)
         sys_call3_as(SYS_ioctl, s->fd, PERF_EVENT_IOC_PERIOD, (long)&pace);
     return true;
 }
 
 void seek_yield_as(void)
 {
-    for (uint32_t i = 0; i < seekers.count; i++) {
+    for (uint32_t i = 0; i < seekers.count && !seekers.timers; i++) {
         int fd = __atomic_exchange_n(&seekers.list[i].fd, -1, __ATOMIC_RELAXED);
         if (fd >= 0)
             sys_call3_as(SYS_close, fd, 0, 0);
     }
 }
 
+/* A timer ticks once only, and what comes then finds the recording stopped. */
 void trigger_seek_stop_as(void)
 {
-    for (uint32_t i = 0; i < seekers.count; i++)
+    for (uint32_t i = 0; i < seekers.count && !seekers.timers; i++)
         sys_call3_as(SYS_ioctl, seekers.list[i].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 bool trigger_seek_owns_as(int fd)
 {
-    for (uint32_t i = 0; i < seekers.count; i++)
+    for (uint32_t i = 0; i < seekers.count && !seekers.timers; i++)
         if (seekers.list[i].fd == fd)
             return true;
     return false;
@@ -111,6 +124,8 @@ void trigger_seek_close_as(void)
     uint32_t count = seekers.count;
     seekers.count = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (seekers.list[i].fd >= 0)
+        if (seekers.timers && !seekers.list[i].seen)
+            timer_seek_close_as(seekers.list[i].fd);
+        else if (!seekers.timers && seekers.list[i].fd >= 0)
             sys_call3_as(SYS_close, seekers.list[i].fd, 0, 0);
 }

@@ -13,7 +13,7 @@
 _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
 const struct sync_family *sync_family;
 
-enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20 };
+enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 100 };
 
 static int64_t draw(struct rt_thread *t)
 {
@@ -32,23 +32,28 @@ void sync_arm_as(struct rt_thread *t)
     t->window_cost_ticks = t->record->cost_ticks;
     t->group_left = BUDGET_SAMPLES;
     sync_local.met = true;
+    sync_local.worth = 1;
     sync_local.left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
 }
 
-/* Samples that the units used up stand for, and the way to the next threshold. Of an event of very many
+/* Periods that the units used up stand for, and the way to the next threshold. Of an event of very many
  * thresholds only the last ones are drawn: the others have their mean. */
-static uint64_t thresholds_passed(struct rt_thread *t)
+static uint64_t periods_passed(struct rt_thread *t)
 {
-    uint64_t passed = 0;
+    uint64_t periods = 0;
     int64_t mean = (int64_t)(rt.config->period * t->multiple);
     int64_t over = -sync_local.left;
     if (over / mean > BULK) {
-        passed = (uint64_t)(over / mean) - BULK / 2;
+        uint64_t passed = (uint64_t)(over / mean) - BULK / 2;
         sync_local.left += (int64_t)passed * mean;
+        periods = passed * t->multiple;
     }
-    for (; sync_local.left <= 0; passed++)
+    while (sync_local.left <= 0) {
+        periods += sync_local.worth;
         sync_local.left += draw(t);
-    return passed * t->multiple;
+        sync_local.worth = t->multiple;
+    }
+    return periods;
 }
 
 void sync_mask(struct sync_hold *hold)
@@ -91,7 +96,7 @@ uint64_t sync_enter(struct sync_hold *hold)
     }
     if (!t || (!rt_quiet_as() && t->tid != (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)))
         return stranger();
-    uint64_t weight = thresholds_passed(t);
+    uint64_t weight = periods_passed(t);
     if (t->silenced) /* it may not even read the time stamp counter */
         return 0;
     if (t->busy) {
@@ -142,13 +147,21 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     return spool_at(&rt.spool, t->memo[t->path - 1].node, sizeof(struct cct_node));
 }
 
-/* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the budget
+/* The share of its CPU time that a thread's samples may cost, in parts per million; 0: any. */
+static uint64_t limit_ppm(void)
+{
+    if (rt.config->budget_ppm)
+        return rt.config->budget_ppm < 1000000 ? rt.config->budget_ppm : 0;
+    return rt.config->period > 1 ? SYNC_BOUND_PPM : 0;
+}
+
+/* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the limit
  * allows, and each then counts twice. */
 static void budget_look(struct rt_thread *t)
 {
     uint64_t per_us = rt.config->tsc_hz / 1000000u;
     uint64_t cpu = thread_cpu_note_as(t);
-    uint64_t allowed = (cpu - t->window_cpu_ns) / 1000u * rt.config->budget_ppm / 1000u;
+    uint64_t allowed = (cpu - t->window_cpu_ns) / 1000u * limit_ppm() / 1000u;
     uint64_t ours = (t->record->cost_ticks - t->window_cost_ticks) * 1000u / (per_us ? per_us : 1);
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = t->record->cost_ticks;
@@ -156,17 +169,29 @@ static void budget_look(struct rt_thread *t)
         t->multiple *= 2;
     else if (ours < allowed / 20 * 9 && t->multiple > 1)
         t->multiple /= 2;
+    if (t->multiple > 1 && t->multiple > t->record->stretched)
+        t->record->stretched = t->multiple;
+}
+
+/* A long time may be the sample's or, if it was preempted, somebody else's: it is believed when the one before was as long. */
+static uint64_t cost_measure(struct rt_thread *t, uint64_t begun)
+{
+    uint64_t cost = sys_ticks_as() - begun, credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
+    if (t->last_cost > credible)
+        credible = t->last_cost;
+    t->last_cost = cost;
+    return cost < credible ? cost : credible;
 }
 
 void sync_leave(struct sync_hold *hold)
 {
     struct rt_thread *t = hold->thread;
-    if (rt.config->budget_ppm && !rt_quiet_as() && --t->group_left == 0) {
+    if (limit_ppm() && !rt_quiet_as() && --t->group_left == 0) {
         t->group_left = BUDGET_SAMPLES;
         budget_look(t);
         thread_name_as(t);
     }
-    t->record->cost_ticks += sys_ticks_as() - hold->ticks;
+    t->record->cost_ticks += cost_measure(t, hold->ticks);
     t->busy = 0;
     sync_unmask(hold);
     sandbox_out_as(t, hold->inside);

@@ -10,6 +10,10 @@
  * average, whatever the events before it were. With randomization each threshold is drawn from
  * [T/2, 3T/2], so that allocations in a regular pattern do not always meet the same one.
  *
+ * While the samples cost more than the budget, or without one more than SYNC_BOUND_PPM of the thread's CPU
+ * time, the thresholds double, and each stands for as many periods as it was drawn from. A period of one unit is a
+ * wish to count exactly: it has no bound of its own.
+ *
  * The interposed functions of one family (heap, io, locks) are in a library of their own, which holds the
  * whole runtime besides: a recording with another trigger does not have them in the way at all.
  *
@@ -27,6 +31,7 @@
 struct sync_local {
     int64_t left;   /* units until the next threshold; 0: the thread was never armed */
     bool met;       /* `left` counts from a threshold */
+    uint64_t worth; /* periods that the next threshold stands for: as many as lie before it, on average */
     uint64_t calls; /* of the family's innermost functions: tells whether one called another */
 };
 extern _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));

@@ -1,6 +1,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
@@ -20,19 +21,32 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-bool timer_open_as(struct rt_thread *t)
+/* On the CPU clock of a thread of this process, to which it sends. Negative errno on failure. */
+static int timer_make(int32_t tid, uint32_t slot)
 {
-    struct kernel_sigevent event = {.value = signal_value(t->slot),
+    struct kernel_sigevent event = {.value = signal_value(slot),
                                     .signal = (int32_t)rt.config->signal,
                                     .notify = SIGEV_THREAD_ID,
-                                    .tid = t->tid};
+                                    .tid = tid};
     int timer = -1;
-    long result = sys_call3_as(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)&event, (long)&timer);
-    if (result < 0)
-        rt.process->arm_error = (uint32_t)-result;
+    long result = sys_call3_as(SYS_timer_create, thread_clock_of(tid), (long)&event, (long)&timer);
+    return result < 0 ? (int)result : timer;
+}
+
+static void timer_set(int timer, uint64_t period)
+{
+    struct itimerspec spec = {timespec_of(period), timespec_of(period)};
+    sys_call6_as(SYS_timer_settime, timer, 0, (long)&spec, 0, 0, 0);
+}
+
+bool timer_open_as(struct rt_thread *t)
+{
+    int timer = timer_make(t->tid, t->slot);
+    if (timer < 0)
+        rt.process->arm_error = (uint32_t)-timer;
     else
         t->timer = timer;
-    return result >= 0;
+    return timer >= 0;
 }
 
 void timer_delete_as(struct rt_thread *t)
@@ -53,8 +67,29 @@ bool timer_arm_as(struct rt_thread *t)
     return true;
 }
 
+int timer_discover_as(int32_t tid)
+{
+    int timer = timer_make(tid, RT_SLOT_DISCOVERY);
+    if (timer >= 0)
+        timer_set(timer, RT_DISCOVERY_NS);
+    return timer;
+}
+
+int timer_seek_open(int32_t tid, uint64_t cpu_ns)
+{
+    int timer = timer_make(tid, RT_SLOT_DISCOVERY);
+    struct itimerspec once = {{0, 0}, timespec_of(cpu_ns)};
+    if (timer >= 0)
+        sys_call6_as(SYS_timer_settime, timer, 0, (long)&once, 0, 0, 0);
+    return timer;
+}
+
+void timer_seek_close_as(int timer)
+{
+    sys_call3_as(SYS_timer_delete, timer, 0, 0);
+}
+
 void timer_set_period_as(const struct rt_thread *t, uint64_t period)
 {
-    struct itimerspec spec = {timespec_of(period), timespec_of(period)};
-    sys_call6_as(SYS_timer_settime, t->timer, 0, (long)&spec, 0, 0, 0);
+    timer_set(t->timer, period);
 }

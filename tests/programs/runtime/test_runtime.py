@@ -339,6 +339,26 @@ def fallback():
     Recording([target("threads")], around=[target("noperf")])
 
 
+def vforks():
+    """What runs between vfork and exec is a part of the program: in its contexts, and in its CPU time."""
+    for around in ((), [target("noperf")]):
+        parts_of = {"exec": 1, "clone": 1} if around else {"exec": 1, "exit": 1, "clone": 1, "killed": 1, "fails": 2, "nested": 1}
+        for way, parts in parts_of.items():
+            r = Recording([target("vforks"), way, "3"], around=around)
+            period, ms = r.report["period"] / 1e6, 300
+            found = {name: r.total(name) * period for name in ("in_parent", "in_child", "in_grandchild")}
+            wanted = {"in_parent": ms, "in_child": parts * ms, "in_grandchild": ms * (way == "nested")}
+            for name, least in wanted.items():
+                # Without perf events each child's part is whole ticks of the kernel, of up to 10 ms.
+                slack = (0.35 if around else 0.2) * least + 30 * bool(around)
+                expect(abs(found[name] - least) <= slack, f"{way}: {name} has {found[name]} ms of {least}")
+            outer = [n["name"] for n in nodes(r.report["tree"]) if "in_child" in {c["name"] for c in n["children"]}]
+            expect(outer and "main" in {n["name"] for n in nodes(r.report["tree"])}, f"{way}: in_child is called by {outer}")
+            coverage = r.report["coverage"]
+            expect(around or coverage["percent"] > 85, f"{way}: {coverage}")
+            expect(coverage["early_ns"] < 0.1 * coverage["cpu_ns"], f"{way}: {coverage}")
+
+
 def unprivileged():
     """An ordinary user with perf_event_paranoid = 2 gets user-mode samples."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):

@@ -16,7 +16,10 @@ sys.path.insert(0, os.environ["HARNESS"])
 from harness import PENUMBRA, Failure, Recording, expect, main, nodes, run, target  # noqa: E402
 
 
-def record(name, *arguments, event, options=(), report=()):
+WHOLE = ("--budget", "100")  # a sample each period, whatever it costs
+
+
+def record(name, *arguments, event, options=WHOLE, report=()):
     return Recording([target("sync_" + name), *arguments], ["-e", event, *options], report=report)
 
 
@@ -90,6 +93,40 @@ def malloc_workers():
     """The cost is a share of the CPU time of all threads, also of those that have not ended when the process does."""
     recording = record("workers", event="malloc=1k")
     expect(recording.report["cpu_ns"] > 200e6, f"{recording.report['cpu_ns']} ns of CPU time")
+
+
+def said(recording, words):
+    return [note for note in recording.report["notes"] if words in note]
+
+
+def malloc_bound():
+    """A program that does nothing but allocate pays no more than the bound: samples are fewer, and each
+    stands for more. A budget of all its time leaves a sample for each period."""
+    r = record("bound", "100000", event="malloc=64k", options=())
+    bytes_all = r.samples() * r.report["period"] / (400000 * 65536)
+    near(bytes_all, 1, 0.03, "part of the bytes")
+    expect(r.report["taken"] < 0.5 * r.samples(), f"{r.report['taken']} samples of {r.samples()} periods")
+    for name, wanted in (("often", 0.75), ("seldom", 0.25)):
+        near(share(r, name, "total"), wanted, 2.5 / r.report["taken"] ** 0.5, f"share of {name}")
+    expect(said(r, "stood for"), f"not said: {r.report['notes']}")
+    r = record("bound", "10000", event="malloc=64k")
+    near(r.samples(), 40000, 1200, "periods")
+    expect(not said(r, "stood for"), f"said: {r.report['notes']}")
+
+
+def malloc_unbound():
+    """A period of one unit counts exactly, whatever it costs."""
+    r = record("bound", "5000", event="malloc=1", options=())
+    calls = [c["total"] for c in r.report["functions"] if c["name"] in ("often", "seldom")]
+    expect(sum(calls) == 20000 * 65536, f"{calls} bytes")
+
+
+def io_bound():
+    for event in ("read=2", "write=2"):
+        r = record("trickle", "400000", event=event, options=())
+        near(share(r, "main", "total") * r.samples(), 200000, 6000, "periods")
+        expect(r.report["taken"] < 0.5 * r.samples(), f"{r.report['taken']} samples of {r.samples()} periods")
+        expect(said(r, "stood for"), f"not said: {r.report['notes']}")
 
 
 def malloc_cxx():

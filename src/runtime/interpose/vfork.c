@@ -1,0 +1,161 @@
+#include "runtime/interpose/vfork.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/types.h>
+
+#include "runtime/carrier/trampoline.h"
+#include "runtime/interpose/real.h"
+#include "runtime/process.h"
+#include "runtime/self.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* Called by vfork.S. */
+#define CALLED __attribute__((visibility("hidden")))
+CALLED void vfork_begins(void);
+CALLED void vfork_child(void);
+CALLED void vfork_parent(pid_t child);
+
+/* Bursts, shadows and whole runs have accounts that are a process's; calls are counted where they are made. */
+static bool is_sampled(const struct rt_thread *waits)
+{
+    return waits && rt_running_as() && !rt_quiet_as() && rt.config->carrier == CARRIER_HANDLER &&
+           !trigger_is_synchronous(rt.config->trigger);
+}
+
+/* The state of the calling process; NULL: it has none. */
+static struct rt_thread *own_as(void)
+{
+    struct rt_thread *waits = rt.process ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    return t && t->tid == tid ? t : NULL;
+}
+
+void vfork_begins(void)
+{
+    trampoline_lift(rt.process ? self_get() : NULL);
+}
+
+/* Children of one thread are counted in one record: there may be thousands, each of a fraction of a period. */
+static struct rt_thread *child_begin(struct rt_thread *waits)
+{
+    struct rt_thread *t = waits->spare;
+    waits->spare = NULL;
+    if (t && thread_begin_again_as(t))
+        return t;
+    if (!t)
+        t = thread_make_as();
+    if (!t)
+        return NULL;
+    t->is_vforked = true;
+    return thread_begin_as(t) ? t : NULL;
+}
+
+void vfork_child(void)
+{
+    struct rt_thread *waits = rt.process ? self_get() : NULL;
+    struct rt_thread *t = is_sampled(waits) ? child_begin(waits) : NULL;
+    if (!t)
+        return;
+    t->unwind.stack_lo = waits->unwind.stack_lo;
+    t->unwind.stack_hi = waits->unwind.stack_hi;
+    t->vforked = waits->vforked; /* a child's own child */
+    waits->vforked = t;
+    if (!trigger_arm_as(t))
+        thread_unarmed_as();
+}
+
+/* The clock of a process's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED below the complement). */
+static uint64_t cpu_of(pid_t pid)
+{
+    struct timespec t = {0, 0};
+    if (sys_call3_as(SYS_clock_gettime, (long)(int32_t)((uint32_t)~pid << 3 | 2), (long)&t, 0) < 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Its descriptors and its timer were the child's own. One that did not say that it leaves has been killed, or has left by a system
+ * call of its own. */
+void vfork_parent(pid_t child)
+{
+    struct rt_thread *waits = rt.process ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    if (child < 0 || !t || t->tid != child)
+        return;
+    waits->vforked = t->vforked;
+    t->fd = t->switch_fd = t->barrier.fd = t->timer = -1;
+    if (!t->has_left) {
+        uint64_t cpu = rt_quiet_as() ? 0 : cpu_of(child);
+        t->record->cpu_ns += cpu > t->cpu_seen ? cpu - t->cpu_seen : 0;
+        t->record->end_ns = rt_quiet_as() ? t->record->start_ns : thread_monotonic_ns_as();
+    }
+    __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
+    t->vforked = NULL;
+    if (waits->spare)
+        thread_free_as(t);
+    else
+        waits->spare = t;
+}
+
+void vfork_child_leaves_as(bool by_exec)
+{
+    struct rt_thread *t = own_as();
+    if (!t || rt_quiet_as())
+        return;
+    trigger_pause_as(t);
+    thread_settle_as(t);
+    t->has_left = true;
+    t->left = by_exec ? spool_alloc_as(&rt.spool, sizeof *t->left) : NULL;
+    if (!t->left)
+        return;
+    t->left->pid = t->tid;
+    t->left->cpu_ns = t->cpu_seen;
+    spool_push_as(&rt.spool, &rt.process->left, t->left);
+}
+
+void vfork_child_stays_as(void)
+{
+    struct rt_thread *t = own_as();
+    if (!t || rt_quiet_as())
+        return;
+    t->has_left = false;
+    if (t->left)
+        t->left->cpu_ns = 0;
+    trigger_resume_as(t);
+}
+
+struct begin {
+    int (*function)(void *);
+    void *argument;
+};
+
+static int clone_run(void *state)
+{
+    struct begin begin = *(struct begin *)state;
+    vfork_child();
+    struct rt_thread *t = own_as();
+    if (t) /* it is on a stack of its own */
+        t->unwind.stack_lo = t->unwind.stack_hi = 0;
+    int result = begin.function(begin.argument);
+    vfork_child_leaves_as(false);
+    return result;
+}
+
+EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    void *more[3];
+    va_start(list, argument);
+    for (int i = 0; i < 3; i++)
+        more[i] = va_arg(list, void *);
+    va_end(list);
+    struct begin begin = {function, argument};
+    bool vforks = (flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS)) == (CLONE_VM | CLONE_VFORK);
+    if (!vforks || !function || !stack)
+        return REAL(clone)(function, stack, flags, argument, more[0], more[1], more[2]);
+    vfork_begins();
+    int child = REAL(clone)(clone_run, stack, flags, &begin, more[0], more[1], more[2]);
+    vfork_parent(child);
+    return child;
+}

@@ -1,0 +1,21 @@
+/* What runs between vfork and exec is a process of its own, on its parent's memory, while the thread that made it waits. It is
+ * sampled like one more thread of the parent: with a state, a trigger and a record of its own, which the next child gets.
+ *
+ *     parent's thread     vfork ──────────── waits ────────────> goes on: closes the record
+ *     child               └─> arms itself ── samples ── exec, _exit
+ *
+ * (posix_spawn makes its child inside libc, with all signals blocked: that is not seen.)
+ *
+ * Context: the child, on its parent's stack and thread-local storage. Nothing is allocated; errno stays.
+ * Ownership: the child's state is the waiting thread's (rt_thread.vforked). */
+#ifndef PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
+#define PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
+
+#include <stdbool.h>
+
+/* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
+void vfork_child_leaves_as(bool by_exec);
+/* It could not. */
+void vfork_child_stays_as(void);
+
+#endif

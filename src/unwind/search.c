@@ -1,0 +1,61 @@
+/* Finding a frame pointer that nobody has saved: of a thread in another process only rsp and rip are known.
+ *
+ *     rsp ─>  | what the function keeps     |
+ *             | stale words                 |
+ *     rbp ─>  | the caller's rbp            |   words * 8 below ...
+ *             | return address              |   ... the word behind a call of this function
+ *
+ * Stale return addresses may lie in between. A direct call of this function is nearly certain; then comes a chain of frame
+ * pointers; then the first return address that there is. */
+#include "unwind/step.h"
+#include "unwind/table.h"
+
+enum { SEARCH_BYTES = 1 << 16, FUNCTION_MOST = 1 << 16, CHAIN_MOST = 1 << 20 };
+
+/* The function's entry has its return address on top of the stack, as no other instruction of most functions has but the last. */
+static bool is_entry_of(struct step_state *s, const struct step_place *place, uint64_t target)
+{
+    struct step_place there;
+    uint64_t rip = s->frame.regs.r[UNWIND_RIP];
+    bool exact = s->exact;
+    if (target > place->pc || place->pc - target > FUNCTION_MOST)
+        return false;
+    s->frame.regs.r[UNWIND_RIP] = target;
+    s->exact = true;
+    step_locate_as(s, &there);
+    s->frame.regs.r[UNWIND_RIP] = rip;
+    s->exact = exact;
+    return there.image == place->image && there.rule == rule_make(RULE_RSP, 0, 1);
+}
+
+/* Whether the call before a return address is a direct one of the function at place. */
+static bool calls_it(struct step_state *s, const struct step_place *place, uint64_t return_address)
+{
+    uint64_t before;
+    if (!unwind_memory_read_as(&s->memory, return_address - 8, &before) || (before >> 24 & 0xff) != 0xe8)
+        return false;
+    return is_entry_of(s, place, return_address + (uint64_t)(int64_t)(int32_t)(before >> 32));
+}
+
+static bool is_chained(uint64_t at, uint64_t saved)
+{
+    return saved % 16 == 0 && saved > at && saved - at < CHAIN_MOST;
+}
+
+uint64_t step_search_as(struct step_state *s, const struct step_place *place, uint64_t words)
+{
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], chained = 0, any = 0, saved, ra;
+    for (uint64_t at = (rsp + 7) & ~UINT64_C(7); at - rsp < SEARCH_BYTES; at += 8) {
+        if (!unwind_memory_read_as(&s->memory, at, &saved) || !unwind_memory_read_as(&s->memory, at + 8 * words, &ra))
+            break;
+        if (ra < 8 || !unwind_index_find_as(s->index, ra) || !step_is_called_as(s, ra))
+            continue;
+        if (calls_it(s, place, ra))
+            return at;
+        if (!chained && is_chained(at, saved))
+            chained = at;
+        if (!any)
+            any = at;
+    }
+    return chained ? chained : any;
+}
