@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "sigsafe/own_map.h"
 #include "sigsafe/sys.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -36,7 +37,8 @@ static bool map_as(struct area *a, uint64_t size, unsigned how)
     long flags = MAP_ANONYMOUS | MAP_NORESERVE | (how & AREA_SHARED ? MAP_SHARED : MAP_PRIVATE) |
                  (how & AREA_LOW ? MAP_32BIT : 0);
     uint64_t huge = how & (AREA_HUGE | AREA_GROWS) ? HUGE : 0, from = how & AREA_GROWS ? HUGE : 0;
-    long base = sys_call6_as(SYS_mmap, 0, (long)(size + huge), prot, flags, -1, 0);
+    long base = how & AREA_LOW ? sys_call6_as(SYS_mmap, 0, (long)(size + huge), prot, flags, -1, 0)
+                               : own_map_as(size + huge, prot, flags, -1);
     if (failed(base))
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size + huge };

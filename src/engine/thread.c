@@ -7,6 +7,7 @@
 #include "engine/pairs.h"
 #include "engine/ring.h"
 #include "engine/switch.h"
+#include "sigsafe/own_map.h"
 #include "sigsafe/sys.h"
 
 enum { RETURNS = ENGINE_T_RETURNS_SIZE, GUARD = 4096, STACK = ENGINE_T_STACK_SIZE, LEAVE_SIZE = 48 };
@@ -49,8 +50,7 @@ static struct engine_thread *area_make_as(struct engine *e)
 {
     uint64_t targets = e->config.tool && e->config.tool->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
     uint64_t size = targets + RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
-    long base = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long base = own_map_as(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (base < 0 && base > -4096)
         return NULL;
     uint8_t *mapping = (uint8_t *)base, *returns = mapping + targets;

@@ -5,6 +5,7 @@
 
 #include "runtime/images_internal.h"
 #include "runtime/interpose/real.h"
+#include "sigsafe/own_map.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -42,8 +43,7 @@ const struct unwind_index *images_current_as(void)
 static struct unwind_index *index_map_as(uint32_t capacity)
 {
     uint64_t size = sizeof(struct unwind_index) + capacity * sizeof(struct unwind_image);
-    long address = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long address = own_map_as(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     return address < 0 && address > -4096 ? NULL : (struct unwind_index *)address;
 }
 

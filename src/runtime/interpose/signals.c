@@ -9,6 +9,7 @@
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/images.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
@@ -21,6 +22,7 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
 static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
+static bool on_stack_before;               /* an action with SA_ONSTACK was set before we began */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
 /* What the program believes of our signal's mask in this thread. A vfork child runs on its parent's
@@ -91,6 +93,18 @@ bool signals_unblocked_by_libc_as(uint64_t pc)
            code[-2] == 0x0f && code[-1] == 0x05;
 }
 
+/* Those that a library's constructor has set. */
+static void actions_wrap(void)
+{
+    for (int signal = 1; signal < SIGNALS; signal++) {
+        struct sigaction now;
+        if (signal == ours() || REAL(sigaction)(signal, NULL, &now) != 0 || !((unsigned)now.sa_flags & SA_ONSTACK))
+            continue;
+        alternate_wrap(signal, &now);
+        REAL(sigaction)(signal, &now, NULL);
+    }
+}
+
 bool signals_install(void)
 {
     libc_code = (uint64_t)REAL(sigprocmask);
@@ -98,6 +112,8 @@ bool signals_install(void)
         return false;
     if (rt_burst_as())
         faults_install();
+    if (on_stack_before)
+        actions_wrap();
     belief.blocked = mask_real(SIG_UNBLOCK);
     return true;
 }
@@ -181,7 +197,7 @@ void signals_believe_blocked(bool blocked)
 }
 
 /* The default action of our signals is to end the process: let the kernel do it. */
-static void die_by_default(int signal)
+void signals_die_as(int signal)
 {
     struct kernel_sigaction action = {SIG_DFL, 0, NULL, 0};
     uint64_t set = UINT64_C(1) << (signal - 1);
@@ -200,7 +216,7 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
     if (action.sa_handler == SIG_IGN && info->si_code < CODE_KERNEL_MIN)
         return;
     if (unhandled) {
-        die_by_default(signal);
+        signals_die_as(signal);
         return;
     }
     if (!((unsigned)action.sa_flags & SA_RESTART))
@@ -213,29 +229,32 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
     sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
     if ((unsigned)action.sa_flags & SA_RESETHAND)
         program_action.sa_handler = SIG_DFL;
-    if (action.sa_flags & SA_SIGINFO)
-        action.sa_sigaction(signal, info, context);
-    else
-        action.sa_handler(signal);
+    alternate_deliver_as((uint64_t)(uintptr_t)action.sa_handler, (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
 }
 
-/* The program's mask for another signal must not block ours while that handler runs; but it must
- * while it runs on an alternate stack, whose size is the program's choice: a second frame there may
- * not fit, and the kernel then ends the program. */
+/* The program's mask for another signal must not block ours while that handler runs; but where ours would come on the same
+ * alternate stack it must, as its size is the program's choice: a second frame there may not fit, and the kernel then ends the
+ * program. */
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         without = *wanted;
-        if ((unsigned)wanted->sa_flags & SA_ONSTACK)
+        if ((unsigned)wanted->sa_flags & SA_ONSTACK && !alternate_takes_as())
             sigaddset(&without.sa_mask, ours());
         else
             sigdelset(&without.sa_mask, ours());
     }
+    bool valid = signal > 0 && signal < SIGNALS;
+    uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
+    if (result != 0 && valid)
+        alternate_wrap_undo(signal, handler);
     if (result != 0)
         return result;
+    if (old && valid)
+        alternate_answer(old, handler);
     if (old && before)
         sigaddset(&old->sa_mask, ours());
     else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
@@ -273,8 +292,11 @@ static int action_of_child(const struct sigaction *wanted, struct sigaction *old
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
                      struct sigaction *restrict old)
 {
-    if (!active())
-        return REAL(sigaction)(signal, wanted, old);
+    if (!active()) {
+        int result = REAL(sigaction)(signal, wanted, old);
+        on_stack_before |= result == 0 && wanted && (unsigned)wanted->sa_flags & SA_ONSTACK;
+        return result;
+    }
     if (signal != ours())
         return faults_ours(signal) ? action_of_fault(signal, wanted, old)
                                    : action_set(signal, wanted, old);

@@ -1,6 +1,7 @@
 /* What programs see of their alternate signal stacks, line by line: of stacks that are set, asked for, in use, left by siglongjmp,
  * switched off, refused, only readable, and given away; natively and under a profiler the same. With signals all the while. */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 
 #include "spin.h"
 
-enum { SIZE = 65536, BRIEF = 30000000 };
+enum { SIZE = 65536, BRIEF = 30000000, DISARMS = INT_MIN /* SS_AUTODISARM */ };
 
 static unsigned char *memory; /* of the stack that is set */
 static sigjmp_buf back;
@@ -113,10 +114,10 @@ static void refused(void)
 /* Nothing may write to it, though a signal is pending when the handler returns. */
 static void on_read_only(int number)
 {
-    mprotect(memory, SIZE, PROT_READ);
-    for (volatile unsigned long i = 0; i < BRIEF / 4; i++)
-        ;
+    unsigned long rounds = BRIEF;
     (void)number;
+    mprotect(memory, SIZE, PROT_READ);
+    __asm__ volatile("1: decq %0; jnz 1b" : "+r"(rounds) : : "cc");
 }
 
 static void read_only(void)
@@ -160,7 +161,7 @@ static void all(void)
     once("again");
     handle(SIGUSR2, 0);
     once("one without");
-    handle(SIGUSR1, SA_ONSTACK | SA_RESETHAND);
+    handle(SIGUSR1, (int)(SA_ONSTACK | SA_RESETHAND));
     once("reset");
     struct sigaction old;
     sigaction(SIGUSR1, NULL, &old);
@@ -170,7 +171,7 @@ static void all(void)
     set(NULL, 0, SS_DISABLE, "off");
     show("off");
     once("off");
-    set(memory, SIZE, (int)(1u << 31), "disarms itself");
+    set(memory, SIZE, DISARMS, "disarms itself");
     once("disarms itself");
     show("after it");
     set(memory, SIZE, 0, "on");
@@ -187,7 +188,7 @@ static void *thread(void *unused)
 int main(void)
 {
     pthread_t other;
-    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     all();
     set(NULL, 0, SS_DISABLE, "main's off");
     if (pthread_create(&other, NULL, thread, NULL) || pthread_join(other, NULL))

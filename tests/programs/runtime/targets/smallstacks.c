@@ -82,7 +82,7 @@ __attribute__((noinline)) static void go_down(int pages)
     result += spin(LONG / 256);
     if (pages)
         go_down(pages - 1);
-    page[1] = 1;
+    page[1] = page[0];
 }
 
 static void *down_worker(void *unused)
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     memset(memory, 0xa5, sizeof memory);
     int wrong = !strcmp(what, "context")   ? on_context()
                 : !strcmp(what, "clone")   ? on_clone()
-                : !strcmp(what, "pthread") ? on_thread(NULL, PTHREAD_STACK_MIN, pthread_worker)
+                : !strcmp(what, "pthread") ? on_thread(NULL, (size_t)PTHREAD_STACK_MIN, pthread_worker)
                                            : on_down();
     printf("%s %d, %d bytes changed\n", what, wrong, changed());
     return wrong;
