@@ -11,6 +11,7 @@
 #include "engine/whole_internal.h"
 #include "engine/whole_syscall.h"
 #include "sigsafe/rseq.h"
+#include "sigsafe/own_map.h"
 #include "sigsafe/sys.h"
 
 _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]) == UCONTEXT_RSP, "whole_layout.h");
@@ -88,8 +89,7 @@ bool whole_owns_as(uint64_t gs)
 
 struct whole_thread *whole_thread_make_as(int32_t tid)
 {
-    long at = sys_call6_as(SYS_mmap, 0, sizeof(struct whole_thread), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long at = own_map_as(sizeof(struct whole_thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (at < 0 && at > -4096)
         return NULL;
     struct whole_thread *w = (struct whole_thread *)at;

@@ -20,6 +20,7 @@
 
 #include "engine/probe.h"
 #include "sigsafe/key.h"
+#include "sigsafe/own_map.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "sigsafe/tuples.h"
@@ -69,8 +70,7 @@ static struct {
 
 static struct slots *slots_map_as(void)
 {
-    long base = sys_call6_as(SYS_mmap, 0, sizeof(struct slots), PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long base = own_map_as(sizeof(struct slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     return base < 0 && base > -4096 ? NULL : (struct slots *)base;
 }
 

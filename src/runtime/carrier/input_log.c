@@ -7,6 +7,7 @@
 
 #include "runtime/carrier/input_calls.h"
 #include "runtime/runtime.h"
+#include "sigsafe/own_map.h"
 #include "sigsafe/sys.h"
 
 enum { SPINS = 400 };
@@ -122,7 +123,7 @@ void input_log_need_as(void)
 {
     if (log || !input_numbered)
         return;
-    long made = sys_call6_as(SYS_mmap, 0, sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    long made = own_map_as(sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
     if (made < 0 && made > -4096)
         return;
     sys_call3_as(SYS_madvise, made, sizeof *log, MADV_DONTDUMP);

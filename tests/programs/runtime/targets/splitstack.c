@@ -5,7 +5,7 @@
 
 #include "spin.h"
 
-enum { THREADS = 3, DEPTH = 2000, ROUNDS = 40 };
+enum { THREADS = 3, DEPTH = 200, ROUNDS = 400 };
 
 __attribute__((noinline)) static unsigned long split_worker(int depth)
 {
