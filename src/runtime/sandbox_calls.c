@@ -20,9 +20,10 @@ struct call {
 
 /* Handlers, triggers, the beginning and the end of threads and processes. */
 static const struct call always[] = {
-    PLAIN(rt_sigreturn), PLAIN(rt_sigaction), PLAIN(rt_sigprocmask), PLAIN(sigaltstack), PLAIN(gettid), PLAIN(getpid),
+    PLAIN(rt_sigreturn), PLAIN(rt_sigaction), PLAIN(rt_sigprocmask), PLAIN(rt_sigpending), PLAIN(sigaltstack), PLAIN(gettid), PLAIN(getpid),
     PLAIN(getppid), PLAIN(clock_gettime), PLAIN(openat), PLAIN(read), PLAIN(close), PLAIN(lseek), PLAIN(munmap), PLAIN(madvise),
-    PLAIN(newfstatat), PLAIN(faccessat), PLAIN(sched_yield), PLAIN(nanosleep), PLAIN(futex), PLAIN(prlimit64), PLAIN(tgkill),
+    PLAIN(newfstatat), PLAIN(pread64), PLAIN(readlink), PLAIN(faccessat), PLAIN(sched_yield), PLAIN(nanosleep), PLAIN(futex),
+    PLAIN(prlimit64), PLAIN(tgkill),
     PLAIN(rt_tgsigqueueinfo), PLAIN(rt_sigtimedwait), PLAIN(timer_create), PLAIN(timer_settime), PLAIN(timer_delete),
     REFUSABLE(perf_event_open), REFUSABLE(process_vm_readv), REFUSABLE(faccessat2),
     WITH(mmap, 2, PROT_READ), WITH(mmap, 2, PROT_READ | PROT_WRITE),
@@ -30,7 +31,7 @@ static const struct call always[] = {
     WITH(ioctl, 1, PERF_EVENT_IOC_ENABLE), WITH(ioctl, 1, PERF_EVENT_IOC_DISABLE), WITH(ioctl, 1, PERF_EVENT_IOC_REFRESH),
     WITH(ioctl, 1, PERF_EVENT_IOC_PERIOD), WITH(ioctl, 1, PERF_EVENT_IOC_ID)};
 
-static const struct call in_engine[] = {PLAIN(mmap), PLAIN(mprotect), PLAIN(arch_prctl), PLAIN(ioctl), PLAIN(exit), PLAIN(pread64)};
+static const struct call in_engine[] = {PLAIN(mmap), PLAIN(mprotect), PLAIN(arch_prctl), PLAIN(ioctl), PLAIN(exit), PLAIN(mremap)};
 
 static const struct call in_shadows[] = {
     PLAIN(clone), PLAIN(prctl), PLAIN(fcntl), PLAIN(fstat), PLAIN(kill), PLAIN(wait4), PLAIN(dup3), PLAIN(setsid), PLAIN(write),

@@ -61,5 +61,12 @@ def split():
     expect(r.total("split_worker") > 50, f"{r.total('split_worker')} samples")
 
 
+def raised():
+    """A signal that is raised is handled before raise returns, on the alternate stack and off it."""
+    for options in EVERY:
+        Recording([target("raised")], options)
+        Recording([target("raised"), "alternate"], options)
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (sizes, seen, small, down, split)})
+    main({f.__name__: f for f in (sizes, seen, small, down, split, raised)})
