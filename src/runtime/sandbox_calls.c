@@ -23,7 +23,7 @@ static const struct call always[] = {
     PLAIN(rt_sigreturn), PLAIN(rt_sigaction), PLAIN(rt_sigprocmask), PLAIN(rt_sigpending), PLAIN(sigaltstack), PLAIN(gettid), PLAIN(getpid),
     PLAIN(getppid), PLAIN(clock_gettime), PLAIN(openat), PLAIN(read), PLAIN(close), PLAIN(lseek), PLAIN(munmap), PLAIN(madvise),
     PLAIN(newfstatat), PLAIN(pread64), PLAIN(readlink), PLAIN(faccessat), PLAIN(sched_yield), PLAIN(nanosleep), PLAIN(futex),
-    PLAIN(prlimit64), PLAIN(tgkill),
+    PLAIN(prlimit64), PLAIN(tgkill), PLAIN(getdents64), PLAIN(getrusage),
     PLAIN(rt_tgsigqueueinfo), PLAIN(rt_sigtimedwait), PLAIN(timer_create), PLAIN(timer_settime), PLAIN(timer_delete),
     REFUSABLE(perf_event_open), REFUSABLE(process_vm_readv), REFUSABLE(faccessat2),
     WITH(mmap, 2, PROT_READ), WITH(mmap, 2, PROT_READ | PROT_WRITE),
