@@ -126,7 +126,7 @@ static bool is_exact(const struct profile *p)
 static void put_sandbox(struct buf *b, const struct profile *p)
 {
     const struct profile_left_out out = profile_left_out(p);
-    buf_puts(b, "the program entered a sandbox (seccomp, no_new_privs), where the CPU time that it uses is not known, and ");
+    buf_puts(b, "the program entered a sandbox (seccomp), where the CPU time that it uses is not known, and ");
     put_count(b, out.threads, "thread", "threads");
     buf_puts(b, " and ");
     put_count(b, out.processes, "process", "processes");
@@ -145,7 +145,7 @@ static void put_unseen(struct buf *b, const struct profile *p)
     const struct profile_left_out out = profile_left_out(p);
     if (!out.threads && !out.processes && !out.silenced)
         return;
-    buf_puts(b, "penumbra: not recorded, as it was made in a sandbox (seccomp, no_new_privs), or a sample there could end the program: ");
+    buf_puts(b, "penumbra: not recorded, as it was made in a sandbox (seccomp), or a sample there could end the program: ");
     put_count(b, out.threads + out.silenced, "thread", "threads");
     buf_puts(b, " and ");
     put_count(b, out.processes, "process", "processes");

@@ -281,7 +281,7 @@ static enum engine_action call_prctl(struct engine_thread *t)
         return filter(t, !t->gpr[ENGINE_RDX]);
     bool forbids = (option == PR_SET_TSC && t->gpr[ENGINE_RSI] == PR_TSC_SIGSEGV) || /* the engine's clock */
                    (option == PR_SET_SYSCALL_USER_DISPATCH && t->gpr[ENGINE_RSI] != PR_SYS_DISPATCH_OFF); /* where its calls are */
-    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS || forbids)
+    if (option == PR_SET_SECCOMP || forbids)
         return leave(t, STOP_SANDBOX);
     return ENGINE_RUN_SYSCALL;
 }

@@ -296,7 +296,7 @@ void header_sandboxes(FILE *out, const struct profile *p, const struct report_st
     if (!sandboxed)
         return;
     header_field(out, style, "sandbox");
-    fprintf(out, "entered by %s process%s (seccomp, no_new_privs): threads that were there before are sampled in it, but "
+    fprintf(out, "entered by %s process%s (seccomp): threads that were there before are sampled in it, but "
                  "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
     if (left.silenced)
         fprintf(out, "%-10s%s thread%s sampled only until %s entered: a sample could end or stop the program there (the filter forbids "

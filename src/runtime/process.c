@@ -10,6 +10,7 @@
 #include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
@@ -189,6 +190,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     thread_stack_as(t, stack_top, stack_size);
     if (!thread_begin_as(t))
         return;
+    alternate_begin_as(t);
     if (!arm_as(t)) {
         thread_unarmed_as();
         thread_end_as(t);

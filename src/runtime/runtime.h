@@ -28,6 +28,7 @@ enum {
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
     RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
     RT_PHASES = 256,          /* of one process, "no phase" included */
+    RT_SIGNAL_STACK = 64 << 10, /* of each thread, right below its struct rt_thread (interpose/alternate.h) */
 };
 
 /* One step of the last sample's path, outermost first. */
@@ -183,6 +184,7 @@ struct rt_thread {
     uint64_t stack_size;
     bool is_vforked, has_left; /* it is the child of a vfork; it has stopped its trigger, and settled its account */
     bool stack_short; /* paused: the thread's alternate stack is too small for a signal */
+    bool alternate_ours; /* its alternate stack is ours (interpose/alternate.h) */
     uint64_t alternate_lo, alternate_hi; /* atomic: that stack; alternate_lo 0: none, or it changes */
     bool trap_blocked; /* the program believes that our signal is blocked in this thread; atomic, once the thread has begun */
     bool trap_awaited; /* atomic: the program waits for it there (interpose/signals_waits.c) */

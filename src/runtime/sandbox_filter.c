@@ -11,6 +11,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
+#include "runtime/sandbox_calls.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
@@ -257,6 +258,22 @@ struct sandbox_filter sandbox_thread_comes(bool no_calls)
     f.locked = lock_take();
     samples_end(&f);
     return f;
+}
+
+bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
+{
+    if (!program || rt_quiet_as() || !rt.process)
+        return false;
+    process_adopt();
+    if (!is_sampled() || !lock_take())
+        return false;
+    uint32_t count = filter_read(program);
+    if (!count || !sandbox_calls_pass_as(code, count, rt_burst_as(), rt_shadow_as(), states)) {
+        __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+        return false;
+    }
+    *f = (struct sandbox_filter){.looked = true, .all = all, .self = self_find(), .denies = denied_by(count), .locked = true};
+    return true;
 }
 
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)

@@ -13,6 +13,8 @@
  * Filters add up. To look at a second one, and to end samples before it, takes few system calls, one of several each (`can_look`).
  * Where the first one does not let them through, and may let another one come, samples end before the first one.
  *
+ * A filter that lets all of our calls pass (sandbox_calls.h) is none of this: what is made behind it is sampled.
+ *
  * Context: ordinary code, after sandbox_begins().
  * Ownership: none. */
 #ifndef PENUMBRA_RUNTIME_SANDBOX_FILTER_H
@@ -33,8 +35,12 @@ struct sandbox_filter {
 
 /* program: the struct sock_fprog in the program's memory; 0: there is none. */
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
+/* True if all calls of ours pass the filter at `program`, so that it is no sandbox to us: nothing ends, and *f is only to be told whether
+ * it came (sandbox_filter_came). False: *f is untouched, and one of the others is to be called. May come before sandbox_begins(). */
+bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f);
 /* The calling thread is about to ask for what makes any sample of it deadly, for as long as it lives: it is not sampled any more, as in
- * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults; system calls from other places than it names do, and so there are to be no_calls.) */
+ * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults, as in
+ * seccomp's strict mode; system calls from other places than it names do, and so there are to be no_calls.) */
 struct sandbox_filter sandbox_thread_comes(bool no_calls);
 /* The filter, or what else was asked for, is there, or was refused. */
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);

@@ -8,6 +8,7 @@
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/own_memory.h"
@@ -35,7 +36,7 @@ uint64_t thread_monotonic_ns_as(void)
 
 static uint64_t state_size(uint32_t max_depth)
 {
-    return sizeof(struct rt_thread) +
+    return RT_SIGNAL_STACK + sizeof(struct rt_thread) +
            (uint64_t)max_depth * (sizeof(struct unwind_frame) + sizeof(struct rt_memo));
 }
 
@@ -56,7 +57,7 @@ static struct rt_thread *state_map_as(uint32_t depth)
     long address = own_map_as(0, state_size(depth), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (address < 0 && address > -4096)
         return NULL;
-    struct rt_thread *t = (struct rt_thread *)address;
+    struct rt_thread *t = (struct rt_thread *)(address + RT_SIGNAL_STACK);
     t->frames = (struct unwind_frame *)(t + 1);
     t->memo = (struct rt_memo *)(t->frames + depth);
     t->max_depth = depth;
@@ -73,7 +74,7 @@ struct rt_thread *thread_make_as(void)
         pool_release_as();
     }
     if (t && t->max_depth < rt.config->max_depth) { /* of an earlier recording of the process */
-        own_unmap_as(t, state_size(t->max_depth));
+        own_unmap_as((const uint8_t *)t - RT_SIGNAL_STACK, state_size(t->max_depth));
         t = NULL;
     }
     if (!t)
@@ -84,7 +85,7 @@ struct rt_thread *thread_make_as(void)
     t->barrier = (struct rt_barrier){.fd = -1};
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
-    t->stack_short = false;
+    t->stack_short = t->alternate_ours = false;
     t->alternate_lo = t->alternate_hi = 0;
     t->silenced = t->denied = 0;
     t->vforked = t->spare = NULL;
@@ -273,6 +274,7 @@ void thread_end_as(struct rt_thread *t)
     thread_name_as(t);
     thread_settle_as(t);
     trigger_disarm_as(t);
+    alternate_end_as(t);
     burst_thread_end_as(t);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     spare_free_as(t);

@@ -7,7 +7,7 @@
 struct run {
     const struct sock_filter *code;
     uint32_t count, number;
-    const uint32_t *first; /* lower half of the first argument; NULL: not known */
+    const struct filter_argument *known; /* NULL: no argument is */
     struct filter_state *states;
 };
 
@@ -30,6 +30,11 @@ static bool lets(uint32_t value)
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
 }
 
+static bool lets_or_refuses(uint32_t value)
+{
+    return lets(value) || (value & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO;
+}
+
 /* Whoever is asked then, a tracer or another process, may let it through. */
 static bool denies(uint32_t value)
 {
@@ -43,6 +48,13 @@ static bool loads(const struct sock_filter *i, uint64_t field)
     return BPF_MODE(i->code) == BPF_ABS && i->k == field;
 }
 
+/* The half of the argument that is known, of which `half` is 0 or 1, from the lower one on. */
+static bool loads_known(const struct run *r, const struct sock_filter *i, uint32_t half)
+{
+    enum { ARGUMENT = sizeof(uint64_t), HALF = sizeof(uint32_t) };
+    return r->known && loads(i, offsetof(struct seccomp_data, args) + r->known->index * ARGUMENT + half * HALF);
+}
+
 static void load(const struct run *r, const struct sock_filter *i, struct filter_state *s)
 {
     s->known = true;
@@ -54,9 +66,9 @@ static void load(const struct run *r, const struct sock_filter *i, struct filter
         s->accumulator = r->number;
     else if (loads(i, offsetof(struct seccomp_data, arch)))
         s->accumulator = AUDIT_ARCH_X86_64;
-    else if (r->first && loads(i, offsetof(struct seccomp_data, args)))
-        s->accumulator = *r->first;
-    else if (r->first && loads(i, offsetof(struct seccomp_data, args) + sizeof *r->first))
+    else if (loads_known(r, i, 0))
+        s->accumulator = r->known->low;
+    else if (loads_known(r, i, 1))
         s->accumulator = 0;
     else
         s->known = false;
@@ -143,5 +155,12 @@ bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t num
 bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
                    struct filter_state *states)
 {
-    return !ends_so(&(struct run){code, count, number, first, states}, denies);
+    const struct filter_argument known = {0, first ? *first : 0};
+    return !ends_so(&(struct run){code, count, number, first ? &known : NULL, states}, denies);
+}
+
+bool filter_spares_as(const struct sock_filter *code, uint32_t count, uint32_t number, const struct filter_argument *known,
+                      bool may_be_refused, struct filter_state *states)
+{
+    return ends_so(&(struct run){code, count, number, known, states}, may_be_refused ? lets_or_refuses : lets);
 }

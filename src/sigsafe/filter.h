@@ -20,6 +20,12 @@ struct filter_state {
     uint32_t accumulator;
 };
 
+/* What is known of one argument of a call. */
+struct filter_argument {
+    uint32_t index; /* 0 to 5 */
+    uint32_t low;   /* its lower half; the upper one is 0 */
+};
+
 /* True if the system call is made on every path, from anywhere and whatever its arguments. False too if the kernel will not
  * take the program. `states` has room for `count` and needs no initialization. */
 bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states);
@@ -28,5 +34,10 @@ bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t num
  * is not NULL (the upper one is 0). */
 bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
                    struct filter_state *states);
+
+/* True if the system call is made on every path, from anywhere, where `known` (NULL: nothing) is one of its arguments; or, if it
+ * may_be_refused, at worst fails with an error number. */
+bool filter_spares_as(const struct sock_filter *code, uint32_t count, uint32_t number, const struct filter_argument *known,
+                      bool may_be_refused, struct filter_state *states);
 
 #endif

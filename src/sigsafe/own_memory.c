@@ -13,6 +13,12 @@ static struct range {
 static uint32_t used;     /* atomic high-water mark */
 static bool future_locks; /* atomic */
 
+/* Below what the engine has at fixed places (engine/ring.c), above what a heap grows to. Each process begins somewhere in the first
+ * PLACE_SPREAD bytes. */
+#define PLACE_FIRST UINT64_C(0x2e0000000000)
+#define PLACE_SPREAD (UINT64_C(1) << 36)
+static uint64_t next_place; /* atomic; 0: nothing was mapped yet */
+
 static bool failed(long at)
 {
     return at < 0 && at > -PAGE;
@@ -62,8 +68,18 @@ static long map_unlocked_as(uint64_t at, uint64_t size, long protection, long fl
     return opened;
 }
 
+static uint64_t place_of(uint64_t size)
+{
+    uint64_t none = 0, first = PLACE_FIRST + sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) % PLACE_SPREAD / PAGE * PAGE;
+    if (!__atomic_load_n(&next_place, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&next_place, &none, first, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&next_place, page_up(size), __ATOMIC_RELAXED);
+}
+
 long own_map_as(uint64_t at, uint64_t size, long protection, long flags, int fd)
 {
+    if (!at && !(flags & MAP_32BIT))
+        at = place_of(size);
     long got = own_memory_is_locked_as() ? map_unlocked_as(at, size, protection, flags, fd)
                                          : sys_call6_as(SYS_mmap, (long)at, (long)size, protection, flags, fd, 0);
     if (!failed(got))

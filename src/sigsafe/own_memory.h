@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 /* mmap and munmap, as the system calls; of what is mapped is kept where it lies. It is not locked, also where the program has
- * locked all that is mapped from now on. */
+ * locked all that is mapped from now on. Without an address it lies far from the program's memory: the kernel would take the
+ * highest hole that is large enough, which may be the one that a stack of the program's (MAP_GROWSDOWN) is to grow into. */
 long own_map_as(uint64_t at, uint64_t size, long protection, long flags, int fd);
 void own_unmap_as(const void *at, uint64_t size);
 /* What was mapped by somebody else, as the library itself. */

@@ -120,8 +120,8 @@ static void name_function(struct resolver *r, uint64_t address, struct symbol_fr
     }
     const struct symtab_entry *entry = symtab_find(&r->symtab, address);
     if (entry && !frame->function[0] && is_beyond(r, entry, address, &frame->start)) {
-        r->unnamed++;
-        frame->function = frame->start ? name_address(r->pool, r->request->name, frame->start)
+        frame->unnamed = true;
+        frame->function = frame->start ? stored_place_name(r->pool, r->request->name, frame->start)
                                        : name_beyond(r, entry, address);
         return;
     }

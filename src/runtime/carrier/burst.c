@@ -322,6 +322,20 @@ static bool string_is_long(const greg_t *r)
     return false;
 }
 
+static uint64_t *mask_of(ucontext_t *u)
+{
+    return (uint64_t *)(void *)&u->uc_sigmask;
+}
+
+/* A signal that the program does not block comes when the trigger's handler returns, before the program goes on: who raises one
+ * counts on that. A burst would have it wait. */
+static bool signal_is_next_as(const ucontext_t *u)
+{
+    uint64_t pending = 0;
+    sys_call6_as(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
+    return pending & ~*(const uint64_t *)(const void *)&u->uc_sigmask;
+}
+
 /* STOP_COUNT: none. */
 static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext_t *u)
 {
@@ -344,6 +358,8 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
         return STOP_OWN_CODE;
     if (image && string_is_long(u->uc_mcontext.gregs))
         return STOP_LONG_STRING;
+    if (signal_is_next_as(u))
+        return STOP_SIGNAL;
     return u->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF ? STOP_UNSUPPORTED : STOP_COUNT;
 }
 
@@ -374,11 +390,6 @@ static bool is_turn(struct rt_thread *t)
         return false;
     b->waited -= b->interval;
     return true;
-}
-
-static uint64_t *mask_of(ucontext_t *u)
-{
-    return (uint64_t *)(void *)&u->uc_sigmask;
 }
 
 /* Where a frame for a fault would destroy the alternate stack that the program runs on. */

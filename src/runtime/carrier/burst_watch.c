@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "runtime/carrier/shadow.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum {
@@ -68,8 +69,8 @@ void burst_watch_thread_as(struct rt_thread *t)
     if (fd < 0)
         return;
     /* In place of the ring that the state had before: somebody may be looking at it. */
-    long at = sys_call6_as(SYS_mmap, again ? (long)t->watch : 0, PAGE + DATA, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | (again ? MAP_FIXED : 0), fd, 0);
+    long at = again ? sys_call6_as(SYS_mmap, (long)t->watch, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
+                    : own_map_as(0, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
     sys_call3_as(SYS_close, fd, 0, 0); /* the mapping keeps the event */
     if (at < 0 && at > -PAGE)
         return;

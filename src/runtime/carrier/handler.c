@@ -10,6 +10,7 @@
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/phases.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_mask.h"
@@ -156,7 +157,7 @@ static void alternate_find(struct rt_thread *t)
 }
 
 /* The inherited event ticked: a thread that nobody told us about gets a trigger of its own. */
-static void thread_discover(void)
+static void thread_discover(ucontext_t *u)
 {
     if (rt_quiet_as())
         return;
@@ -172,7 +173,8 @@ static void thread_discover(void)
     thread_stack_as(t, NULL, 0);
     if (!thread_begin_as(t))
         return;
-    alternate_find(t);
+    if (!alternate_adopt_as(t, u))
+        alternate_find(t);
     if (!trigger_arm_as(t)) {
         thread_end_as(t);
         return;
@@ -208,13 +210,15 @@ bool handler_is_ours(const siginfo_t *info)
     return signal_ours(info, &value, &late, &overrun);
 }
 
-/* Bytes of stack that are left below the kernel's frame: of an alternate stack, whose end nothing guards, or
+/* Bytes of stack that are left below the kernel's frame, where the handler is not on a stack of ours: of an alternate stack, whose end nothing guards, or
  * of the thread's own, where a program may be at the very end of what it is allowed (ruby touches all of it
  * when it starts). Its bounds are known but for what libc has put above the first frame. */
 static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 {
     enum { ABOVE = 8192 };
     uint64_t here = (uint64_t)__builtin_frame_address(0), left = here - (uint64_t)u->uc_stack.ss_sp;
+    if (t && alternate_holds_as(t, here))
+        return UINT64_MAX;
     if (left < u->uc_stack.ss_size)
         return left;
     if (!t || here >= t->unwind.stack_hi || here + ABOVE < t->unwind.stack_lo)
@@ -320,7 +324,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
 }
 
 /* True if a burst or a shadow is to begin in the interrupted context. */
-static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u, uint64_t ticks,
+static bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun)
 {
     if (!rt_running_as()) {
@@ -335,7 +339,7 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, const ucontext_t *u,
         __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &rt.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {
-        thread_discover();
+        thread_discover(u);
     } else if (!t) {
         __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
     } else if (t->busy) {
@@ -358,37 +362,57 @@ static void barrier_signal(struct rt_thread *t, const siginfo_t *info, ucontext_
         shadow_barrier_join_as(t, u);
 }
 
+/* One signal of ours. */
+struct delivery {
+    struct rt_thread *t; /* NULL: none is known */
+    const siginfo_t *info;
+    ucontext_t *context;
+    uint64_t ticks, overrun;
+    uint32_t slot;
+    bool late;
+};
+
+SAMPLE_PATH
+static void delivery_take(void *argument)
+{
+    const struct delivery *d = argument;
+    struct rt_thread *t = d->t;
+    uint32_t inside = sandbox_in_as(t);
+    if (d->slot != RT_SLOT_DISCOVERY && d->slot & BARRIER_SLOT) {
+        barrier_signal(t, d->info, d->context);
+        sandbox_out_as(t, inside);
+        return;
+    }
+    bool due = signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun);
+    if (!rt_quiet_as())
+        interrupted_repair_as(d->context);
+    if (due && rt_shadow_as())
+        due = !shadow_take_as(t, d->context);
+    if (due && rt_burst_as())
+        burst_take_as(t, d->context, d->ticks);
+    sandbox_out_as(t, inside);
+}
+
+/* Where the kernel has not put the frame on our stack, it is the program's stack, which may end here. */
 SAMPLE_PATH
 void handler_as(int signal, siginfo_t *info, void *context)
 {
-    uint64_t value, overrun;
-    bool late;
-    if (!rt.process || !signal_ours(info, &value, &late, &overrun)) {
+    uint64_t value;
+    struct delivery d = {.info = info, .context = context};
+    if (!rt.process || !signal_ours(info, &value, &d.late, &d.overrun)) {
         signals_chain_as(signal, info, context);
         return; /* where reading the time stamp counter may fault */
     }
     if (signals_is_wake_as(value)) {
-        siginfo_t kept;
-        if (signals_wake_as(&kept))
-            signals_chain_as(signal, &kept, context);
+        if (signals_wake_as(info))
+            signals_chain_as(signal, info, context);
         return;
     }
-    uint64_t ticks = sys_ticks_as();
-    uint32_t slot = (uint32_t)value;
-    bool barrier = slot != RT_SLOT_DISCOVERY && slot & BARRIER_SLOT;
-    struct rt_thread *t = slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(slot & ~BARRIER_SLOT);
-    uint32_t inside = sandbox_in_as(t);
-    if (barrier) {
-        barrier_signal(t, info, context);
-        sandbox_out_as(t, inside);
-        return;
-    }
-    bool due = signal_take(t, slot, context, ticks, late, overrun);
-    if (!rt_quiet_as())
-        interrupted_repair_as(context);
-    if (due && rt_shadow_as())
-        due = !shadow_take_as(t, context);
-    if (due && rt_burst_as())
-        burst_take_as(t, context, ticks);
-    sandbox_out_as(t, inside);
+    d.ticks = sys_ticks_as();
+    d.slot = (uint32_t)value;
+    d.t = d.slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(d.slot & ~BARRIER_SLOT);
+    if (!d.t || alternate_holds_as(d.t, (uint64_t)&d))
+        delivery_take(&d);
+    else
+        alternate_call_as(d.t, delivery_take, &d);
 }

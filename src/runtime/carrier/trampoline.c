@@ -4,6 +4,7 @@
 #include "runtime/carrier/own_address.h"
 #include "runtime/carrier/trampoline_layout.h"
 #include "runtime/images.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/self.h"
 #include "sigsafe/sample_path.h"
 #include "unwind/memory.h"
@@ -285,7 +286,7 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
             t->trampoline.at = at;
             return;
         }
-        if (!markable(m->key, m->cfa, m->ra, m[-1].key))
+        if (!markable(m->key, m->cfa, m->ra, m[-1].key) || alternate_is_program_as(t, slot)) /* may become read-only */
             continue;
         if (t->trampoline.set) {
             replace(walk->stopped_slot, walk->stopped_at,

@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include "runtime/carrier/burst.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
@@ -74,7 +75,12 @@ static void fault_as(int signal, siginfo_t *info, void *context)
     }
     if ((unsigned)action.sa_flags & SA_RESETHAND)
         now->sa_handler = SIG_DFL;
-    action.sa_sigaction(signal, info, context); /* one argument or three: the caller does not care */
+    alternate_deliver_as((uint64_t)(uintptr_t)action.sa_handler, (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
+}
+
+bool faults_is_ours(const struct sigaction *action)
+{
+    return action->sa_sigaction == fault_as;
 }
 
 struct sigaction faults_installed(int signal, const struct sigaction *wanted)

@@ -36,4 +36,7 @@ void faults_requeue_as(int signal, const siginfo_t *info);
 /* The kernel's default action from now on. */
 void faults_default_as(int signal);
 
+/* The action's handler is ours for faults. */
+bool faults_is_ours(const struct sigaction *action);
+
 #endif

@@ -1,14 +1,15 @@
-/* Memory that the program limits, makes writable, or sets apart for signals. */
+/* Memory that the program limits, locks, makes writable, or sets apart for signals. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <sys/auxv.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/interpose/pointers.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
@@ -16,6 +17,7 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/own_memory.h"
+#include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
 
 /* Gives back what the spool holds of the address space beyond `keep` bytes and what is in use. Without
@@ -85,6 +87,8 @@ static int protection_note(int result, void *at, size_t size, int protection)
 
 EXPORT int mprotect(void *at, size_t size, int protection)
 {
+    if (!(protection & PROT_WRITE))
+        return REAL(mprotect)(at, size, protection); /* nothing is written behind the call: the stack itself may be meant */
     return protection_note(REAL(mprotect)(at, size, protection), at, size, protection);
 }
 
@@ -122,17 +126,20 @@ static void alternate_note(struct rt_thread *t, const stack_t *stack)
         signals_leave_alternate_as();
 }
 
-/* The calling thread's alternate stack is what the kernel says: who gives no room for the old one's description has set it all
- * the same. */
-static void alternate_set(struct rt_thread *t)
+/* Where our signals come on the program's alternate stack: it may be too small for any signal on this processor, as long as none comes,
+ * and then ours must not come either. What the handler needs itself it has elsewhere. Until the stack is known no signal comes. */
+static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *old)
 {
-    enum { HANDLER = 3584 };
-    stack_t stack = {0};
-    if (REAL(sigaltstack)(NULL, &stack) != 0)
-        return;
-    if (!rt_exact_as())
-        alternate_note(t, &stack);
-    bool short_of = !(stack.ss_flags & SS_DISABLE) && stack.ss_size < getauxval(AT_MINSIGSTKSZ) + HANDLER;
+    enum { ENTRY = 512 };
+    sigset_t all, mask;
+    stack_t now;
+    memset(&all, 0xff, sizeof all);
+    REAL(sigprocmask)(SIG_SETMASK, &all, &mask);
+    int result = REAL(sigaltstack)(stack, old), error = errno;
+    bool known = REAL(sigaltstack)(NULL, &now) == 0;
+    if (known)
+        alternate_note(t, &now);
+    bool short_of = known && !(now.ss_flags & SS_DISABLE) && now.ss_size < signal_frame_size_here_as() + ENTRY;
     if (short_of && !t->stack_short) {
         trigger_pause_as(t);
         trigger_pause_discovery_as(); /* it comes to every thread */
@@ -140,19 +147,17 @@ static void alternate_set(struct rt_thread *t)
         trigger_resume_as(t);
     }
     t->stack_short = short_of;
+    REAL(sigprocmask)(SIG_SETMASK, &mask, NULL);
+    errno = error;
+    return result;
 }
 
-/* A program may set an alternate stack that is too small for any signal on this processor, as long as
- * no signal comes: then ours must not come either. */
 EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
     struct rt_thread *t = self_get();
-    if (!t || !rt.process || rt_quiet_as() || process_foreign_as() || !pointer_readable_as(stack, sizeof *stack))
+    if (!t || rt_exact_as() || (stack && rt.process && !rt_quiet_as() && process_foreign_as()))
         return REAL(sigaltstack)(stack, old);
-    if (!rt_exact_as())
-        alternate_note(t, stack);
-    int result = REAL(sigaltstack)(stack, old), error = errno;
-    alternate_set(t);
-    errno = error;
-    return result;
+    if (t->alternate_ours || alternate_takes_as())
+        return alternate_change(t, stack, old);
+    return stack && rt.process && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
 }

@@ -69,30 +69,55 @@ static bool is_installed(long result, long flags)
     return result == 0 || (result > 0 && flags & (long)SECCOMP_FILTER_FLAG_NEW_LISTENER);
 }
 
-/* Without privileges a filter needs PR_SET_NO_NEW_PRIVS first: from then on our handlers make no system calls. */
-EXPORT int prctl(int option, ...)
+/* What makes every sample of the calling thread deadly, for as long as it lives. */
+static bool is_deadly(int option, unsigned long first)
 {
-    va_list list;
-    unsigned long argument[4];
+    switch (option) {
+    case PR_SET_TSC: return first == PR_TSC_SIGSEGV;
+    case PR_SET_SYSCALL_USER_DISPATCH: return first != PR_SYS_DISPATCH_OFF;
+    case PR_SET_SECCOMP: return first == SECCOMP_MODE_STRICT; /* takes the time stamp counter away, too */
+    default: return false;
+    }
+}
+
+/* A filter that does not let our calls pass is a sandbox: from then on our handlers make none. Giving up new privileges is not: it forbids no
+ * system call. */
+static int process_control(int option, const unsigned long *argument)
+{
     struct sandbox_filter filter;
-    bool pending = false;
-    va_start(list, option);
-    for (int i = 0; i < 4; i++)
-        argument[i] = va_arg(list, unsigned long);
-    va_end(list);
-    bool is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
-    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
-        pending = sandbox_expect(is_filter && !argument[1]);
-    if ((option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV) ||
-        (option == PR_SET_SYSCALL_USER_DISPATCH && argument[0] != PR_SYS_DISPATCH_OFF))
-        filter = sandbox_thread_comes(option == PR_SET_SYSCALL_USER_DISPATCH);
-    else
+    bool pending = false, is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
+    if (is_deadly(option, argument[0])) {
+        filter = sandbox_thread_comes(option != PR_SET_TSC);
+    } else if (!is_filter || !sandbox_filter_passes(argument[1], false, &filter)) {
+        if (option == PR_SET_SECCOMP)
+            pending = sandbox_expect(is_filter && !argument[1]);
         filter = sandbox_filter_comes(is_filter ? argument[1] : 0, false);
+    }
     int result = REAL(prctl)(option, argument[0], argument[1], argument[2], argument[3]);
     sandbox_filter_came(&filter, result == 0);
     if (pending && result == 0)
         sandbox_begins();
     return result;
+}
+
+EXPORT int prctl(int option, ...)
+{
+    va_list list;
+    unsigned long argument[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        argument[i] = va_arg(list, unsigned long);
+    va_end(list);
+    return process_control(option, argument);
+}
+
+/* What interpose/syscall.S hands on. */
+long prctl_by_number(long number, long option, long a, long b, long c, long d);
+long prctl_by_number(long number, long option, long a, long b, long c, long d)
+{
+    const unsigned long argument[4] = {(unsigned long)a, (unsigned long)b, (unsigned long)c, (unsigned long)d};
+    (void)number;
+    return process_control((int)option, argument);
 }
 
 /* libc's own syscall(), to which interpose/syscall.S goes on. */
@@ -104,11 +129,15 @@ _Static_assert(offsetof(struct real_place, found) == SYSCALL_PLACE_FOUND, "read 
 long seccomp_by_number(long number, long operation, long flags, long filter);
 long seccomp_by_number(long number, long operation, long flags, long filter)
 {
-    bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER;
-    if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
-        pending = sandbox_expect(is_filter ? !filter : (uint32_t)flags != 0);
-    struct sandbox_filter looked =
-        sandbox_filter_comes(is_filter ? (uint64_t)filter : 0, flags & (long)SECCOMP_FILTER_FLAG_TSYNC);
+    struct sandbox_filter looked;
+    bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER, all = flags & (long)SECCOMP_FILTER_FLAG_TSYNC;
+    if (operation == SECCOMP_SET_MODE_STRICT && !(uint32_t)flags && !filter) {
+        looked = sandbox_thread_comes(true);
+    } else if (!is_filter || !sandbox_filter_passes((uint64_t)filter, all, &looked)) {
+        if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
+            pending = sandbox_expect(is_filter ? !filter : true);
+        looked = sandbox_filter_comes(is_filter ? (uint64_t)filter : 0, all);
+    }
     long result = sys_call3_as(number, operation, flags, filter);
     sandbox_filter_came(&looked, is_installed(result, flags));
     if (pending && result >= 0)

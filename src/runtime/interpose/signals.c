@@ -10,6 +10,7 @@
 #include "runtime/interpose/faults.h"
 #include "runtime/images.h"
 #include "runtime/interpose/pointers.h"
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals_held.h"
 #include "runtime/interpose/signals_mask.h"
@@ -24,6 +25,7 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
 static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
+static bool on_stack_before;               /* an action with SA_ONSTACK was set before we began */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
 bool signals_ours(int number)
@@ -76,6 +78,18 @@ bool signals_unblocked_by_libc_as(uint64_t pc)
            code[-2] == 0x0f && code[-1] == 0x05;
 }
 
+/* Those that a library's constructor has set. */
+static void actions_wrap(void)
+{
+    for (int signal = 1; signal < SIGNALS; signal++) {
+        struct sigaction now;
+        if (signal == signals_number_as() || REAL(sigaction)(signal, NULL, &now) != 0 || !((unsigned)now.sa_flags & SA_ONSTACK))
+            continue;
+        alternate_wrap(signal, &now);
+        REAL(sigaction)(signal, &now, NULL);
+    }
+}
+
 bool signals_install(void)
 {
     libc_code = (uint64_t)REAL(sigprocmask);
@@ -84,6 +98,8 @@ bool signals_install(void)
     if (rt_burst_as())
         faults_install();
     signals_mask_begin();
+    if (on_stack_before)
+        actions_wrap();
     return true;
 }
 
@@ -156,7 +172,7 @@ void signals_fork_child(void)
 }
 
 /* The default action of our signals is to end the process: let the kernel do it. */
-static void die_by_default(int signal)
+void signals_die_as(int signal)
 {
     struct kernel_sigaction action = {SIG_DFL, 0, NULL, 0};
     uint64_t set = UINT64_C(1) << (signal - 1);
@@ -186,6 +202,22 @@ static void handler_call_as(const struct sigaction *action, int signal, siginfo_
     held_release_as(signal);
 }
 
+/* On the stack on which the program's handler runs; all signals are blocked. */
+static void program_enter(int signal, siginfo_t *info, void *context)
+{
+    struct sigaction action = program_action;
+    const ucontext_t *u = context;
+    uint64_t mask = signals_mask_of(&u->uc_sigmask) | signals_mask_of(&action.sa_mask);
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) /* another thread has just set it */
+        return;
+    if (!((unsigned)action.sa_flags & SA_RESTART))
+        interrupted_end_as(context);
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    if ((unsigned)action.sa_flags & SA_RESETHAND)
+        program_action.sa_handler = SIG_DFL;
+    handler_call_as(&action, signal, info, context);
+}
+
 void signals_chain_as(int signal, siginfo_t *info, void *context)
 {
     struct sigaction action = program_action;
@@ -196,37 +228,35 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
         return;
     if (action.sa_handler == SIG_IGN && info->si_code < CODE_KERNEL_MIN)
         return;
-    if (unhandled || signals_is_forced_as(info)) {
-        die_by_default(signal);
-        return;
-    }
-    if (!((unsigned)action.sa_flags & SA_RESTART))
-        interrupted_end_as(context);
-    const ucontext_t *u = context;
-    uint64_t mask = signals_mask_of(&u->uc_sigmask) | signals_mask_of(&action.sa_mask);
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
-    if ((unsigned)action.sa_flags & SA_RESETHAND)
-        program_action.sa_handler = SIG_DFL;
-    handler_call_as(&action, signal, info, context);
+    if (unhandled || signals_is_forced_as(info))
+        signals_die_as(signal);
+    else
+        alternate_deliver_as((uint64_t)(uintptr_t)program_enter, (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
 }
 
-/* The program's mask for another signal must not block ours while that handler runs; but it must
- * while it runs on an alternate stack, whose size is the program's choice: a second frame there may
- * not fit, and the kernel then ends the program. */
+/* The program's mask for another signal must not block ours while that handler runs; but where ours would come on the same
+ * alternate stack it must, as its size is the program's choice: a second frame there may not fit, and the kernel then ends the
+ * program. */
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         answer_write(&without, wanted);
-        if ((unsigned)wanted->sa_flags & SA_ONSTACK)
+        if ((unsigned)wanted->sa_flags & SA_ONSTACK && !alternate_takes_as())
             sigaddset(&without.sa_mask, signals_number_as());
         else
             sigdelset(&without.sa_mask, signals_number_as());
     }
+    bool valid = signal > 0 && signal < SIGNALS;
+    uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
+    if (result != 0 && valid)
+        alternate_wrap_undo(signal, handler);
     if (result != 0)
         return result;
+    if (old && valid)
+        alternate_answer(old, handler);
     if (old && before)
         sigaddset(&old->sa_mask, signals_number_as());
     else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
@@ -264,8 +294,11 @@ static int action_of_child(const struct sigaction *wanted, struct sigaction *old
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
                      struct sigaction *restrict old)
 {
-    if (!signals_active_as() || signal < 1 || signal >= SIGNALS)
-        return REAL(sigaction)(signal, wanted, old);
+    if (!signals_active_as() || signal < 1 || signal >= SIGNALS) {
+        int result = REAL(sigaction)(signal, wanted, old);
+        on_stack_before |= result == 0 && wanted && (unsigned)wanted->sa_flags & SA_ONSTACK;
+        return result;
+    }
     if (wanted && !rt_quiet_as() && !pointer_readable_as(wanted, sizeof *wanted))
         return REAL(sigaction)(signal, wanted, old); /* libc reads it, and faults */
     if (signal != signals_number_as())

@@ -1,5 +1,5 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
- * left pending for the new image; for those that enter a sandbox (libseccomp): process.c; and for those that set a signal's action
+ * left pending for the new image; for those that enter a sandbox (libseccomp), prctl's among them: process.c; and for those that set a signal's action
  * (Chromium, between fork and exec): signals.c. All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want
  * them to be made, and before that has been looked for (process.c) here, just as libc makes them. Both without a frame: the child of
  * a vfork returns into its caller's. */
@@ -14,6 +14,7 @@
         .hidden call_failed
         .hidden syscall_place
         .hidden seccomp_by_number
+        .hidden prctl_by_number
         .hidden sigaction_by_number
 syscall:
         .cfi_startproc
@@ -24,6 +25,8 @@ syscall:
         je exec_by_number
         cmpq $SYS_seccomp, %rdi
         je seccomp_by_number
+        cmpq $SYS_prctl, %rdi
+        je prctl_by_number
         cmpq $SYS_rt_sigaction, %rdi
         je sigaction_by_number
         movq syscall_place+SYSCALL_PLACE_FOUND(%rip), %r11

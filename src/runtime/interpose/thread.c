@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <threads.h>
 
+#include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
@@ -26,6 +27,7 @@ static void thread_arm(struct rt_thread *t)
     }
     if (!thread_begin_as(t))
         return;
+    alternate_begin_as(t);
     if (!trigger_arm_as(t)) {
         thread_unarmed_as();
         thread_end_as(t);

@@ -123,13 +123,28 @@ static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
 }
 
 SAMPLE_PATH
-uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
+uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     uint64_t cost = cost_measure(t, ticks_at_entry);
     t->record->cost_ticks += cost;
+    return cost;
+}
+
+SAMPLE_PATH
+uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
+{
+    uint64_t cost = account_call_as(t, ticks_at_entry);
     t->record->delivered_ns += account_price_as(t);
     t->account.entry_cpu_ns = 0;
     return cost;
+}
+
+uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns)
+{
+    uint64_t ours = t->record->cost_ticks - t->window_cost_ticks, most = ns_to_ticks(cpu_ns);
+    if (ours > most)
+        t->record->cost_ticks -= ours - most;
+    return ours < most ? ticks_to_ns(ours) : cpu_ns;
 }
 
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)

@@ -46,6 +46,10 @@ void account_begin_as(struct rt_thread *t);
 void account_set_as(struct rt_thread *t);
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry);
 uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* At the end of a sample in a call of the program's, which no signal delivered. */
+uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* The thread has used so much CPU time since its window began: samples cannot have cost more. Returns what they cost. */
+uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns);
 void account_switches_as(struct rt_thread *t, uint64_t switches);
 /* Nanoseconds that the next delivery costs. */
 uint64_t account_price_as(const struct rt_thread *t);

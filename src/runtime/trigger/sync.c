@@ -159,10 +159,8 @@ static uint64_t limit_ppm(void)
  * allows, and each then counts twice. */
 static void budget_look(struct rt_thread *t)
 {
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
-    uint64_t cpu = thread_cpu_note_as(t);
-    uint64_t allowed = (cpu - t->window_cpu_ns) / 1000u * limit_ppm() / 1000u;
-    uint64_t ours = (t->record->cost_ticks - t->window_cost_ticks) * 1000u / (per_us ? per_us : 1);
+    uint64_t cpu = thread_cpu_note_as(t), spent = cpu - t->window_cpu_ns;
+    uint64_t allowed = spent / 1000u * limit_ppm() / 1000u, ours = account_bound_as(t, spent);
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = t->record->cost_ticks;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
@@ -173,16 +171,6 @@ static void budget_look(struct rt_thread *t)
         t->record->stretched = t->multiple;
 }
 
-/* A long time may be the sample's or, if it was preempted, somebody else's: it is believed when the one before was as long. */
-static uint64_t cost_measure(struct rt_thread *t, uint64_t begun)
-{
-    uint64_t cost = sys_ticks_as() - begun, credible = rt.config->tsc_hz / 1000000u * PREEMPTED_US;
-    if (t->last_cost > credible)
-        credible = t->last_cost;
-    t->last_cost = cost;
-    return cost < credible ? cost : credible;
-}
-
 void sync_leave(struct sync_hold *hold)
 {
     struct rt_thread *t = hold->thread;
@@ -191,7 +179,7 @@ void sync_leave(struct sync_hold *hold)
         budget_look(t);
         thread_name_as(t);
     }
-    t->record->cost_ticks += cost_measure(t, hold->ticks);
+    account_call_as(t, hold->ticks);
     t->busy = 0;
     sync_unmask(hold);
     sandbox_out_as(t, hold->inside);

@@ -17,7 +17,14 @@ import unittest
 
 from harness import Case, PATIENCE, PENUMBRA, PYTHON, SPIN, sanitized
 
-SANDBOX = "import ctypes\nctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\n" # PR_SET_NO_NEW_PRIVS
+# Enters a sandbox, whose filter kills for a perf event.
+SANDBOX = """import ctypes as c, struct
+f = b"".join(struct.pack("HBBI", *i) for i in ((0x20, 0, 0, 0), (0x15, 0, 1, 298), (6, 0, 0, 1 << 31), (6, 0, 0, 0x7fff0000)))
+b = c.create_string_buffer(f)
+p = c.create_string_buffer(struct.pack("HxxxxxxQ", 4, c.addressof(b)))
+l = c.CDLL(None)
+assert l.prctl(38, 1, 0, 0, 0) == 0 and l.prctl(22, 2, p) == 0
+"""
 THREAD = "import threading\nthread = threading.Thread(target=len, args=('',))\nthread.start()\nthread.join()\n"
 MANY_PATHS = os.path.abspath(sys.argv.pop(1))
 
@@ -80,7 +87,7 @@ class Streams(Case):
         self.assertIsNone(self.report()["overhead"]["percent_of_cpu"])
         for options in (("-c", "1000s"), ("-e", "malloc=1000G")):
             said = self.record(*options, PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
-            self.assertIn("nothing was sampled: the program entered a sandbox (seccomp, no_new_privs), where the CPU time that it "
+            self.assertIn("nothing was sampled: the program entered a sandbox (seccomp), where the CPU time that it "
                           "uses is not known, and 1 thread and 0 processes were made that are not observed\n", said)
             self.assertNotIn("%", said)
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from harness import Failure, PATIENCE, Recording, expect, main, nodes, run, target, PENUMBRA
+from harness import ENTERS_SANDBOX, Failure, PATIENCE, Recording, expect, main, nodes, run, target, PENUMBRA
 
 
 def within(value, wanted, samples, what, slack=0.01):
@@ -240,9 +240,10 @@ def chroots():
 
 
 def brink():
-    """At the end of a stack there is no room for a walk: such samples are dropped."""
+    """At the end of a stack there is no room for a signal: samples are taken on another one."""
     r = Recording([target("brink")], ("-F", "2000"))
-    expect(r.report["dropped"]["no-stack"] > 0, f"dropped: {r.report['dropped']}")
+    expect(r.report["dropped"]["no-stack"] == 0, f"dropped: {r.report['dropped']}")
+    expect(r.total("stay") > 500, f"{r.total('stay')} samples there")
 
 
 def page_faults():
@@ -474,7 +475,7 @@ def sandbox_return():
     # Samples go on where they may, and where there is no filter in the end.
     for what, how in (("allow", "prctl"), ("allow", "second"), ("kill", "fails")):
         r = Recording([target("sandbox_return"), what, how], ("-F", "1000"))
-        expect("silenced" not in r.report["processes"][0]["sandbox"], f"{what} {how}: {r.report['processes']}")
+        expect("silenced" not in r.report["processes"][0].get("sandbox", {}), f"{what} {how}: {r.report['processes']}")
         ended = Recording([target("sandbox_return"), "kill", "prctl"], ("-F", "1000")).samples()
         expect(r.samples() > 2 * ended and r.samples() > 100, f"{what} {how}: {r.samples()} samples, ended: {ended}")
 
@@ -501,7 +502,7 @@ def sandbox_rate():
         coverage = r.report["coverage"]
         expect(80 < coverage["percent"] < 120, f"{coverage}")
     # Elapsed time: a short wait is not a whole period.
-    waits = "import ctypes, time\nctypes.CDLL(None).prctl(38, 1, 0, 0, 0)\nfor i in range(4000):\n    time.sleep(1e-5)\nprint('end')\n"
+    waits = ENTERS_SANDBOX + "import time\nfor i in range(4000):\n    time.sleep(1e-5)\nprint('end')\n"
     report = Recording([sys.executable, "-c", waits], ("-e", "wall", "-F", "499")).report
     expect("sandbox" in report["processes"][0], f"{report['processes']}")
     charged, elapsed = report["samples"] * report["period"], report["duration_ns"]
@@ -686,7 +687,7 @@ def refused():
         expect(not any("sandbox" in p for p in processes), f"{processes}")
         expect(all(t["samples"] > 30 for t in threads), f"{threads}")
     r = Recording([target("forbids"), "refused", "privileges"], ("-F", "9973"), around=[target("refuses")])
-    expect(r.report["processes"][0]["sandbox"] == {"threads": 1, "processes": 1}, f"{r.report['processes']}")
+    expect(len(r.report["processes"]) == 2 and "sandbox" not in r.report["processes"][0], f"{r.report['processes']}")
     expect(r.samples() > 30, f"{r.samples()} samples")
 
 

@@ -148,6 +148,35 @@ static void perhaps(void **state)
     assert_true(MAY(SYS_seccomp, NULL, LOAD(nr))); /* the kernel refuses it: then it denies nothing */
 }
 
+static bool spares(const struct filter_argument *known, bool may_be_refused, uint32_t number, uint32_t other)
+{
+    static struct filter_state states[BPF_MAXINSNS];
+    const struct sock_filter code[] = {
+        ARCH, LOAD(nr), IF(JEQ, SYS_ioctl, 0, 4), LOAD(args[1]), IF(JEQ, 0x5412, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 12), IF(JEQ, 0, 1, 2),
+        IF(JEQ, SYS_ptrace, 0, 1), RETURN(other), ALLOW};
+    memset(states, 0xa5, sizeof states);
+    return filter_spares_as(code, sizeof code / sizeof *code, number, known, may_be_refused, states);
+}
+
+/* Filters that look at an argument, as systemd's and flatpak's do. */
+static void arguments(void **state)
+{
+    (void)state;
+    const struct filter_argument typed = {1, 0x5412}, another = {1, 0x2400}, first = {0, 0x2400};
+    const uint32_t refuses = SECCOMP_RET_ERRNO | 1, kills = SECCOMP_RET_KILL_PROCESS;
+    assert_true(spares(&another, false, SYS_ioctl, kills));
+    assert_false(spares(&typed, false, SYS_ioctl, kills));
+    assert_false(spares(NULL, false, SYS_ioctl, kills));
+    assert_false(spares(&first, false, SYS_ioctl, kills));
+    assert_false(spares(&typed, false, SYS_ioctl, refuses));
+    assert_true(spares(&typed, true, SYS_ioctl, refuses));
+    assert_true(spares(NULL, true, SYS_ptrace, refuses));
+    assert_false(spares(NULL, true, SYS_ptrace, kills));
+    assert_false(spares(NULL, true, SYS_ptrace, SECCOMP_RET_TRAP));
+    assert_true(spares(NULL, false, SYS_read, kills));
+}
+
 /* What the kernel refuses is not let through. */
 static void refused(void **state)
 {
@@ -172,6 +201,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(actions),    cmocka_unit_test(lists),   cmocka_unit_test(trees),
                                        cmocka_unit_test(unknown), cmocka_unit_test(arithmetic), cmocka_unit_test(refused),
-                                       cmocka_unit_test(perhaps)};
+                                       cmocka_unit_test(perhaps),    cmocka_unit_test(arguments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,236 @@
+#include "runtime/interpose/alternate.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "runtime/interpose/faults.h"
+#include "runtime/interpose/real.h"
+#include "runtime/interpose/signals.h"
+#include "runtime/process.h"
+#include "runtime/thread.h"
+#include "sigsafe/signal_frame.h"
+#include "sigsafe/sys.h"
+
+enum { SIGNALS = 65, DISARMS = 1u << 31 }; /* SS_AUTODISARM */
+
+/* At the low end of our stack. */
+struct own {
+    uint64_t check;  /* of this address */
+    stack_t program; /* what the program has set */
+};
+
+static uint64_t handlers[SIGNALS]; /* atomic: the program's, of actions whose handler is alternate_entered_as */
+
+/* alternate_entry.S */
+_Noreturn void alternate_go(uint64_t handler, int signal, siginfo_t *info, void *context, uint64_t frame);
+void alternate_call(void (*run)(void *argument), void *argument, uint64_t top);
+
+static uint64_t check_of(const struct own *own)
+{
+    return (uint64_t)own * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x70656e756d627261);
+}
+
+static struct own *own_of(const struct rt_thread *t)
+{
+    return (struct own *)((uint64_t)t - RT_SIGNAL_STACK);
+}
+
+bool alternate_holds_as(const struct rt_thread *t, uint64_t address)
+{
+    return address - (uint64_t)own_of(t) < RT_SIGNAL_STACK;
+}
+
+static bool is_own(const struct rt_thread *t, const stack_t *stack)
+{
+    return !(stack->ss_flags & SS_DISABLE) && (uint64_t)stack->ss_sp == (uint64_t)own_of(t);
+}
+
+bool alternate_takes_as(void)
+{
+    return rt.process && !rt.attached && !rt_exact_as() && rt.process->mechanism != MECHANISM_CALLS;
+}
+
+/* Of a stack that the kernel has told, what does not depend on who asks. */
+static void program_set(struct rt_thread *t, const stack_t *told)
+{
+    struct own *own = own_of(t);
+    own->program = (stack_t){.ss_flags = SS_DISABLE};
+    if (!(told->ss_flags & SS_DISABLE))
+        own->program = (stack_t){.ss_sp = told->ss_sp, .ss_size = told->ss_size};
+    own->check = check_of(own);
+}
+
+static stack_t ours_of(const struct rt_thread *t)
+{
+    return (stack_t){.ss_sp = own_of(t), .ss_size = RT_SIGNAL_STACK};
+}
+
+bool alternate_is_program_as(const struct rt_thread *t, uint64_t address)
+{
+    uint64_t lo = t->alternate_ours ? (uint64_t)own_of(t)->program.ss_sp : t->alternate_lo;
+    uint64_t hi = t->alternate_ours ? lo + own_of(t)->program.ss_size : t->alternate_hi;
+    return address >= lo && address < hi;
+}
+
+/* *told is the kernel's, and the program's. */
+static bool own_set(struct rt_thread *t, const stack_t *told)
+{
+    stack_t stack = ours_of(t);
+    if (!alternate_takes_as() || (unsigned)told->ss_flags & (unsigned)DISARMS || told->ss_flags & SS_ONSTACK)
+        return false;
+    program_set(t, told);
+    return sys_call3_as(SYS_sigaltstack, (long)&stack, 0, 0) == 0;
+}
+
+void alternate_begin_as(struct rt_thread *t)
+{
+    stack_t real;
+    t->alternate_ours = alternate_takes_as() && !rt_quiet_as() && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+                        own_set(t, &real);
+}
+
+void alternate_end_as(struct rt_thread *t)
+{
+    stack_t real, program = own_of(t)->program;
+    if (!t->alternate_ours)
+        return;
+    t->alternate_ours = false;
+    if (sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 && is_own(t, &real))
+        sys_call3_as(SYS_sigaltstack, (long)&program, 0, 0);
+}
+
+bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u)
+{
+    if (!alternate_takes_as())
+        return false;
+    if ((unsigned)u->uc_stack.ss_flags & (unsigned)DISARMS)
+        return true;
+    program_set(t, &u->uc_stack);
+    u->uc_stack = ours_of(t);
+    t->alternate_ours = true;
+    return true;
+}
+
+/* ---- sigaltstack ---- */
+
+/* As the kernel answers it. */
+static stack_t program_told(const struct rt_thread *t, uint64_t sp)
+{
+    stack_t stack = own_of(t)->program;
+    if (signal_frame_is_on(sp, &stack))
+        stack.ss_flags |= SS_ONSTACK;
+    return stack;
+}
+
+/* The kernel takes what the program wants, and so refuses what it would; then it takes ours. What it has taken is asked from it: the
+ * program's pointers may be bad, the second one with the first one's stack set already. */
+static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
+{
+    stack_t real, before = {.ss_flags = SS_DISABLE};
+    bool known = REAL(sigaltstack)(NULL, &real) == 0, own = known && is_own(t, &real);
+    if (own)
+        before = program_told(t, sp);
+    if (own && stack && before.ss_flags & SS_ONSTACK) {
+        errno = EPERM;
+        return -1;
+    }
+    int result = REAL(sigaltstack)(stack, old), error = errno;
+    if (result == 0 && old && own)
+        *old = before;
+    if (!stack || !known || REAL(sigaltstack)(NULL, &real) != 0 || is_own(t, &real))
+        return result;
+    t->alternate_ours = own_set(t, &real);
+    errno = error;
+    return result;
+}
+
+/* In a sandbox only the program's own call is made. */
+static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
+{
+    stack_t before = program_told(t, sp);
+    if (stack && before.ss_flags & SS_ONSTACK) {
+        errno = EPERM;
+        return -1;
+    }
+    int result = REAL(sigaltstack)(stack, old);
+    if (result == 0 && old && is_own(t, old))
+        *old = before;
+    if (result == 0 && stack)
+        t->alternate_ours = false;
+    return result;
+}
+
+int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old)
+{
+    uint64_t sp = (uint64_t)__builtin_frame_address(0);
+    if (!rt_quiet_as())
+        return change_seen(t, stack, old, sp);
+    return t->alternate_ours ? change_quiet(t, stack, old, sp) : REAL(sigaltstack)(stack, old);
+}
+
+/* ---- handlers of the program's ---- */
+
+static void alternate_entered_as(int signal, siginfo_t *info, void *context)
+{
+    alternate_deliver_as(__atomic_load_n(&handlers[signal], __ATOMIC_RELAXED), true, signal, info, context);
+}
+
+uint64_t alternate_wrap(int signal, struct sigaction *action)
+{
+    uint64_t before = alternate_wrapped(signal), handler = (uint64_t)(uintptr_t)action->sa_handler;
+    if (!((unsigned)action->sa_flags & SA_ONSTACK) || action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
+        !alternate_takes_as() || faults_is_ours(action) || (!rt_quiet_as() && process_foreign_as()))
+        return before;
+    __atomic_store_n(&handlers[signal], handler, __ATOMIC_RELAXED);
+    action->sa_sigaction = alternate_entered_as; /* with SA_SIGINFO or without: the kernel passes all three */
+    return before;
+}
+
+void alternate_wrap_undo(int signal, uint64_t before)
+{
+    __atomic_store_n(&handlers[signal], before, __ATOMIC_RELAXED);
+}
+
+uint64_t alternate_wrapped(int signal)
+{
+    return __atomic_load_n(&handlers[signal], __ATOMIC_RELAXED);
+}
+
+void alternate_answer(struct sigaction *answer, uint64_t before)
+{
+    if (answer->sa_sigaction == alternate_entered_as)
+        answer->sa_handler = (__sighandler_t)(uintptr_t)before;
+}
+
+/* NULL: the kernel has not put the frame on a stack of ours. */
+static const struct own *own_under(const ucontext_t *u)
+{
+    const struct own *own = u->uc_stack.ss_sp;
+    if (u->uc_stack.ss_flags & SS_DISABLE || u->uc_stack.ss_size != RT_SIGNAL_STACK ||
+        (uint64_t)u - (uint64_t)own >= RT_SIGNAL_STACK || own->check != check_of(own))
+        return NULL;
+    return own;
+}
+
+_Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal, siginfo_t *info, void *context)
+{
+    enum { RESTORER = 8 };
+    const ucontext_t *u = context;
+    const struct own *own = own_under(u);
+    uint64_t frame = (uint64_t)u - RESTORER;
+    if (!own)
+        alternate_go(handler, signal, info, context, frame);
+    uint64_t to = signal_frame_place(u, on_stack ? &own->program : NULL);
+    if (!to) /* as the kernel does it */
+        for (;;)
+            signals_die_as(SIGSEGV);
+    signal_frame_move_as(u, to);
+    alternate_go(handler, signal, (siginfo_t *)(to + ((uint64_t)info - frame)), (void *)(to + RESTORER), to);
+}
+
+/* ---- ours ---- */
+
+void alternate_call_as(struct rt_thread *t, void (*run)(void *argument), void *argument)
+{
+    alternate_call(run, argument, (uint64_t)own_of(t) + RT_SIGNAL_STACK);
+}

@@ -1,0 +1,78 @@
+/* Threads that the program makes by clone, on stacks of its own that may have no room for a signal: they begin with a stack of
+ * ours for those, and are sampled from there on. Nobody tells us of their end (thread_reap_as). */
+#include <sched.h>
+#include <stdarg.h>
+
+#include "runtime/interpose/alternate.h"
+#include "runtime/interpose/real.h"
+#include "runtime/runtime.h"
+#include "runtime/sandbox.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+
+struct arming {
+    struct rt_thread *t;
+    bool done;
+};
+
+static void arm(void *state)
+{
+    struct arming *arming = state;
+    arming->done = trigger_arm_as(arming->t);
+}
+
+/* What takes much stack is done on ours. The thread's local storage may be its maker's: self_set is not called. */
+static void thread_start(struct rt_thread *t)
+{
+    struct arming arming = {.t = t};
+    thread_stack_as(t, NULL, 0);
+    if (!thread_begin_as(t))
+        return;
+    alternate_begin_as(t);
+    alternate_call_as(t, arm, &arming);
+    if (arming.done)
+        return;
+    thread_unarmed_as();
+    thread_end_as(t);
+}
+
+static int cloned(void *state)
+{
+    struct rt_thread *t = state;
+    int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
+    void *argument = t->argument;
+    sandbox_in_as(NULL);
+    if (rt_running_as() && !rt_quiet_as())
+        thread_start(t);
+    else
+        thread_free_as(t);
+    sandbox_out_as(NULL, 0);
+    return start(argument);
+}
+
+static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, int flags, void *argument)
+{
+    if (!start || !stack || !(flags & CLONE_THREAD) || !(flags & CLONE_VM) || !rt_running_as() || rt_quiet_as() ||
+        !alternate_takes_as())
+        return NULL;
+    struct rt_thread *t = thread_make_as();
+    if (!t)
+        return NULL;
+    t->start = (void *(*)(void *))(void (*)(void))start;
+    t->argument = argument;
+    return t;
+}
+
+EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    va_start(list, argument);
+    void *parent_tid = va_arg(list, void *), *storage = va_arg(list, void *), *child_tid = va_arg(list, void *);
+    va_end(list);
+    struct rt_thread *t = clone_prepare(start, stack, flags, argument);
+    int result = t ? REAL(clone)(cloned, stack, flags, t, parent_tid, storage, child_tid)
+                   : REAL(clone)(start, stack, flags, argument, parent_tid, storage, child_tid);
+    if (t && result < 0)
+        thread_free_as(t);
+    return result;
+}
