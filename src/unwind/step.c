@@ -1,6 +1,7 @@
 #include "unwind/step.h"
 
 #include "sigsafe/sample_path.h"
+#include "unwind/padding.h"
 #include "unwind/table.h"
 
 /* The kernel's page of emulated system calls. Only called, never read. */
@@ -67,6 +68,35 @@ static bool ends_before_restorer(struct step_state *s, const struct step_place *
     return step_is_restorer_as(s, rip);
 }
 
+/* Where the no-operations at pc end; pc, if there are none. */
+static uint64_t behind_padding(struct step_state *s, uint64_t pc)
+{
+    union {
+        uint64_t word[PADDING_MAX / sizeof(uint64_t)];
+        uint8_t byte[PADDING_MAX];
+    } code;
+    uint32_t words = 0;
+    while (words < PADDING_MAX / sizeof(uint64_t) &&
+           unwind_memory_read_as(&s->memory, pc + words * sizeof(uint64_t), &code.word[words]))
+        words++;
+    return pc + padding_length_as(code.byte, words * (uint32_t)sizeof(uint64_t));
+}
+
+/* As the interpreter says. */
+static void locate_by_frames(struct step_state *s, struct step_place *place)
+{
+    uint64_t pc = place->pc;
+    place->interpreter = interpret(place->image, pc, &place->machine, &place->space);
+    if (place->interpreter == CFI_NONE && s->exact && (pc = behind_padding(s, pc)) != place->pc) {
+        place->interpreter = interpret(place->image, pc, &place->machine, &place->space);
+        if (place->interpreter == CFI_OK && place->machine.fde.lo != pc)
+            place->interpreter = CFI_NONE;
+    }
+    place->interpreted = place->interpreter == CFI_OK;
+    if (place->interpreted)
+        place->rule = cfi_rule_pack_as(&place->machine);
+}
+
 SAMPLE_PATH
 void step_locate_as(struct step_state *s, struct step_place *place)
 {
@@ -80,12 +110,8 @@ void step_locate_as(struct step_state *s, struct step_place *place)
         return;
     bool frames = has_frames(place->image);
     bool table = !(s->full && frames) && table_rule(place->image, place->pc, &place->rule);
-    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX)) {
-        place->interpreter = interpret(place->image, place->pc, &place->machine, &place->space);
-        place->interpreted = place->interpreter == CFI_OK;
-        if (place->interpreted)
-            place->rule = cfi_rule_pack_as(&place->machine);
-    }
+    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX))
+        locate_by_frames(s, place);
     uint32_t rule;
     /* The interpreter has no rows of code without CFI. */
     if (!table && place->interpreter == CFI_NONE && table_rule(place->image, place->pc, &rule) &&
