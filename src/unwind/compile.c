@@ -185,10 +185,11 @@ static bool window_hold(struct window *w, uint64_t lo, uint64_t size)
     if (w->size != 0 && lo >= w->lo && lo + size <= w->lo + w->size)
         return true;
     uint64_t most = w->end - lo < AT_ONCE ? w->end - lo : AT_ONCE;
+    if (most > size && w->code->read(w->code->context, lo, most, &w->bytes))
+        w->size = most;
+    else
+        w->size = w->code->read(w->code->context, lo, size, &w->bytes) ? size : 0;
     w->lo = lo;
-    w->size = most > size && w->code->read(w->code->context, lo, most, &w->bytes)    ? most
-              : w->code->read(w->code->context, lo, size, &w->bytes) ? size
-                                                                     : 0;
     return w->size != 0;
 }
 
