@@ -6,7 +6,6 @@
 #include "unwind/cfi.h"
 #include "unwind/code.h"
 #include "unwind/grow.h"
-#include "unwind/padding.h"
 #include "unwind/table.h"
 
 /* The largest text that is taken, in bytes: bounds the bucket array (16 MB) against files that
@@ -87,10 +86,8 @@ static bool emit(struct builder *b, uint32_t pc, uint32_t rule)
     return true;
 }
 
-/* Emits the rows of the FDE that m holds, from `from` on, where the padding before it begins, as far as
- * `limit`, where the next function begins. */
-static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint32_t from, uint64_t limit,
-                                 bool *full)
+/* Emits the rows of the FDE that m holds, as far as `limit`, where the next function begins. */
+static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint64_t limit, bool *full)
 {
     for (;;) {
         enum cfi_status status = cfi_machine_next_as(m);
@@ -98,8 +95,7 @@ static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint3
             return status;
         if (m->lo >= limit)
             continue; /* the rest is still checked */
-        uint32_t at = m->lo == m->fde.lo ? from : (uint32_t)(m->lo - b->text_lo);
-        if (m->hi > m->lo && !emit(b, at, cfi_rule_pack_as(m))) {
+        if (m->hi > m->lo && !emit(b, (uint32_t)(m->lo - b->text_lo), cfi_rule_pack_as(m))) {
             *full = true;
             return CFI_BAD;
         }
@@ -107,7 +103,7 @@ static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint3
 }
 
 static bool emit_function(struct builder *b, struct cfi_machine *m, const struct cfi_space *space,
-                          const struct function *f, uint32_t from, uint32_t next_lo)
+                          const struct function *f, uint32_t next_lo)
 {
     uint32_t hi = f->hi < next_lo ? f->hi : next_lo;
     size_t count = b->count;
@@ -117,7 +113,7 @@ static bool emit_function(struct builder *b, struct cfi_machine *m, const struct
     if (hi == f->lo)
         return true; /* the next one says it all again, and wins */
     bool ok = cfi_fde_read_as(space, f->offset, &m->fde) && cfi_machine_start_as(m, space) &&
-              emit_rows(b, m, from, b->text_lo + hi, &out_of_memory) == CFI_NONE;
+              emit_rows(b, m, b->text_lo + hi, &out_of_memory) == CFI_NONE;
     if (out_of_memory)
         return false;
     if (ok) {
@@ -171,56 +167,19 @@ static bool emit_code(struct builder *b, const struct code_rows *rows, size_t *n
     return true;
 }
 
-/* Code, a piece at a time. */
-struct window {
-    const struct unwind_code *code; /* or NULL */
-    const uint8_t *bytes;
-    uint64_t lo, size;
-    uint64_t end; /* of all code */
-};
-
-static bool window_hold(struct window *w, uint64_t lo, uint64_t size)
-{
-    enum { AT_ONCE = 1 << 16 };
-    if (w->size != 0 && lo >= w->lo && lo + size <= w->lo + w->size)
-        return true;
-    uint64_t most = w->end - lo < AT_ONCE ? w->end - lo : AT_ONCE;
-    if (most > size && w->code->read(w->code->context, lo, most, &w->bytes))
-        w->size = most;
-    else
-        w->size = w->code->read(w->code->context, lo, size, &w->bytes) ? size : 0;
-    w->lo = lo;
-    return w->size != 0;
-}
-
-/* Where the padding before lo begins: at `covered`, or at lo itself, if there is anything else in between. */
-static uint32_t padding_begin(struct window *w, uint64_t text_lo, uint32_t covered, uint32_t lo)
-{
-    uint32_t size = lo - covered;
-    if (!w->code || covered >= lo || size > PADDING_MAX || !window_hold(w, text_lo + covered, size))
-        return lo;
-    return padding_length_as(w->bytes + (text_lo + covered - w->lo), size) == size ? covered : lo;
-}
-
 static bool emit_all(struct builder *b, const struct functions *list, const struct code_rows *rows,
-                     const struct cfi_space *space, struct window *window)
+                     const struct cfi_space *space)
 {
     struct cfi_machine machine = {0};
     size_t next_row = 0;
-    uint32_t covered = 0;
     machine.fde.cie.offset = CFI_NO_OFFSET;
     if (!emit(b, 0, rule_make(RULE_NONE, 0, 0)))
         return false;
     for (size_t i = 0; i < list->count; i++) {
         uint32_t next_lo = i + 1 < list->count ? list->at[i + 1].lo : UINT32_MAX;
-        uint32_t lo = list->at[i].lo, from = lo;
-        if (!emit_code(b, rows, &next_row, lo))
+        if (!emit_code(b, rows, &next_row, list->at[i].lo) ||
+            !emit_function(b, &machine, space, &list->at[i], next_lo))
             return false;
-        if (i != 0 && b->rows[b->count - 1].pc <= covered)
-            from = padding_begin(window, b->text_lo, covered, lo);
-        if (!emit_function(b, &machine, space, &list->at[i], from, next_lo))
-            return false;
-        covered = list->at[i].hi > covered ? list->at[i].hi : covered;
     }
     return emit_code(b, rows, &next_row, UINT32_MAX);
 }
@@ -264,7 +223,6 @@ bool unwind_compile(const struct unwind_section *eh_frame, const struct unwind_c
     struct functions list = {0};
     struct code_rows rows = {0};
     struct builder b = {.text_lo = text_lo};
-    struct window window = {.code = code, .end = text_hi};
     *table = NULL;
     if (text_hi <= text_lo || text_hi - text_lo > TEXT_MAX)
         return err_set(e, ERR_FORMAT,
@@ -273,7 +231,7 @@ bool unwind_compile(const struct unwind_section *eh_frame, const struct unwind_c
                        text_hi <= text_lo ? "empty" : "more than 1 GiB");
     if (functions_collect(&list, &space, text_lo, text_hi, &b.bad_fdes) &&
         (!code || code_rows_find(&list, code, text_lo, text_hi, &rows)) &&
-        emit_all(&b, &list, &rows, &space, &window))
+        emit_all(&b, &list, &rows, &space))
         *table = table_build(&b, text_hi, size);
     if (!*table)
         err_set(e, ERR_INTERNAL, "cannot compile unwind tables: out of memory");

@@ -82,19 +82,24 @@ static uint64_t behind_padding(struct step_state *s, uint64_t pc)
     return pc + padding_length_as(code.byte, words * (uint32_t)sizeof(uint64_t));
 }
 
-/* As the interpreter says. */
-static void locate_by_frames(struct step_state *s, struct step_place *place)
+/* The rule at pc, an address in place->image. Whether it has a table. */
+SAMPLE_PATH
+static bool rule_at(const struct step_state *s, struct step_place *place, uint64_t pc)
 {
-    uint64_t pc = place->pc;
-    place->interpreter = interpret(place->image, pc, &place->machine, &place->space);
-    if (place->interpreter == CFI_NONE && s->exact && (pc = behind_padding(s, pc)) != place->pc) {
+    bool frames = has_frames(place->image);
+    bool table = !(s->full && frames) && table_rule(place->image, pc, &place->rule);
+    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX)) {
         place->interpreter = interpret(place->image, pc, &place->machine, &place->space);
-        if (place->interpreter == CFI_OK && place->machine.fde.lo != pc)
-            place->interpreter = CFI_NONE;
+        place->interpreted = place->interpreter == CFI_OK;
+        if (place->interpreted)
+            place->rule = cfi_rule_pack_as(&place->machine);
     }
-    place->interpreted = place->interpreter == CFI_OK;
-    if (place->interpreted)
-        place->rule = cfi_rule_pack_as(&place->machine);
+    uint32_t rule;
+    /* The interpreter has no rows of code without CFI. */
+    if (!table && place->interpreter == CFI_NONE && table_rule(place->image, pc, &rule) &&
+        rule_kind(rule) == RULE_CODE)
+        place->rule = rule;
+    return table;
 }
 
 SAMPLE_PATH
@@ -108,15 +113,13 @@ void step_locate_as(struct step_state *s, struct step_place *place)
     place->interpreter = CFI_NONE;
     if (!place->image)
         return;
-    bool frames = has_frames(place->image);
-    bool table = !(s->full && frames) && table_rule(place->image, place->pc, &place->rule);
-    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX))
-        locate_by_frames(s, place);
-    uint32_t rule;
-    /* The interpreter has no rows of code without CFI. */
-    if (!table && place->interpreter == CFI_NONE && table_rule(place->image, place->pc, &rule) &&
-        rule_kind(rule) == RULE_CODE)
-        place->rule = rule;
+    bool table = rule_at(s, place, place->pc);
+    /* Only what is executed: a return address may be the beginning of a function that nothing has called. */
+    if (s->exact && rule_kind(place->rule) == RULE_NONE && place->interpreter == CFI_NONE) {
+        uint64_t pc = behind_padding(s, rip);
+        if (pc != rip)
+            table = rule_at(s, place, pc);
+    }
     if (ends_before_restorer(s, place, table))
         place->rule = rule_make(RULE_SIGNAL, 0, 0);
 }
