@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-soak demo check bench soak install clean help
+.PHONY: all build deps deps-check deps-bench deps-soak demo check check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -31,6 +31,19 @@ demo: deps
 check: deps-check
 	@tools/check
 
+# Other releases of Debian, in chroots; as root.
+check-releases: build
+	@tools/check-releases --build $(BUILD)
+
+dist: build
+	@tools/make-dist $(BUILD) dist
+
+deb: dist
+	@tools/make-deb dist
+
+tarball: build
+	@tools/check-releases --build $(BUILD) tarball
+
 bench: deps-bench
 	@$(MAKE) --no-print-directory build
 	@python3 bench/run.py
@@ -45,7 +58,7 @@ install: build
 	@$(MESON) install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) build-check
+	rm -rf $(BUILD) build-check dist
 
 help:
 	@echo "make          build penumbra into $(BUILD)/"
@@ -53,6 +66,10 @@ help:
 	@echo "make demo     install, build, record xz at work, print the report"
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
+	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"
 	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
+	@echo "make dist     the source tarball, into dist/"
+	@echo "make deb      packages penumbra and penumbra-dbgsym, into dist/"
+	@echo "make tarball  a tarball to unpack and run anywhere (glibc 2.31 or later), into dist/; as root"
 	@echo "make clean    remove what was built"

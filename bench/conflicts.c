@@ -125,7 +125,7 @@ static double ticks_of(const struct kind *k, uint64_t apart)
     memset(data.bytes, 0, sizeof data.bytes);
     uint64_t begin = sys_ticks_as();
     k->run(ITERATIONS, apart);
-    return (double)(sys_ticks_as() - begin) / ITERATIONS;
+    return (double)(sys_ticks_as() - begin) / (double)ITERATIONS;
 }
 
 /* In turn, so that both see the same machine; the median is of the runs of each. */

@@ -307,7 +307,7 @@ static bool put_coverage(struct buf *b, const struct profile *p, const struct pr
 {
     enum { WORTH_SAYING = 70 };
     struct profile_coverage c;
-    if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > WORTH_SAYING * c.all_ns)
+    if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > (double)WORTH_SAYING * c.all_ns)
         return false;
     buf_printf(b, "penumbra: samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
                   "(covered)\n", 100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);

@@ -17,9 +17,9 @@ bool profile_coverage(const struct profile *p, const struct profile_totals *t, s
     out->beyond_ns = t->sandboxed ? 0 : out->all_ns - known_ns;
     double missing = out->all_ns - out->sampled_ns - (double)t->drops[DROP_PAUSED] * period;
     /* Chance: what is missing is past three standard deviations of as many samples, if it is past (missing / 3)^2. */
-    double periods = missing / period;
-    bool known = out->early_ns + out->beyond_ns > out->all_ns * LACKING_PERCENT / 100;
-    out->lacking = missing > out->all_ns * LACKING_PERCENT / 100 && periods > CHANCE_PERIODS &&
+    double periods = missing / period, lacking_ns = out->all_ns * (double)LACKING_PERCENT / 100;
+    bool known = out->early_ns + out->beyond_ns > lacking_ns;
+    out->lacking = missing > lacking_ns && periods > (double)CHANCE_PERIODS &&
                    (known || periods * periods > 9 * (out->all_ns / period));
     return true;
 }

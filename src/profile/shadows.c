@@ -172,8 +172,8 @@ struct shadow_coverage profile_shadows_coverage(const struct profile_shadows *s,
     c.measured = s->passed_ns && s->passed >= SHADOW_RATE_LEAST;
     if (c.measured) {
         slowest = 10 * (double)s->passed / (double)s->passed_ns;
-        usual = slowest * SHADOW_PASSED_USUAL / 10;
-        fastest = slowest * SHADOW_PASSED_MOST / 10;
+        usual = slowest * (double)SHADOW_PASSED_USUAL / 10;
+        fastest = slowest * (double)SHADOW_PASSED_MOST / 10;
     }
     c.high = at_most(at_most(rate / slowest, (double)s->run_ns / (double)cpu_ns), 1);
     c.estimate = at_most(rate / usual, c.high);

@@ -211,7 +211,7 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
         if (!h->list->observed || !v->tuples || !is_worth(r, &c))
             continue;
         double kept = (double)h->list->observed * hotlist_probability(h->list);
-        if (kept < KEPT_LEAST) {
+        if (kept < (double)KEPT_LEAST) {
             omitted->few++;
             continue;
         }

@@ -1,6 +1,7 @@
 #include "unwind/step.h"
 
 #include "sigsafe/sample_path.h"
+#include "unwind/padding.h"
 #include "unwind/table.h"
 
 /* The kernel's page of emulated system calls. Only called, never read. */
@@ -67,6 +68,40 @@ static bool ends_before_restorer(struct step_state *s, const struct step_place *
     return step_is_restorer_as(s, rip);
 }
 
+/* Where the no-operations at pc end; pc, if there are none. */
+static uint64_t behind_padding(struct step_state *s, uint64_t pc)
+{
+    union {
+        uint64_t word[PADDING_MAX / sizeof(uint64_t)];
+        uint8_t byte[PADDING_MAX];
+    } code;
+    uint32_t words = 0;
+    while (words < PADDING_MAX / sizeof(uint64_t) &&
+           unwind_memory_read_as(&s->memory, pc + words * sizeof(uint64_t), &code.word[words]))
+        words++;
+    return pc + padding_length_as(code.byte, words * (uint32_t)sizeof(uint64_t));
+}
+
+/* The rule at pc, an address in place->image. Whether it has a table. */
+SAMPLE_PATH
+static bool rule_at(const struct step_state *s, struct step_place *place, uint64_t pc)
+{
+    bool frames = has_frames(place->image);
+    bool table = !(s->full && frames) && table_rule(place->image, pc, &place->rule);
+    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX)) {
+        place->interpreter = interpret(place->image, pc, &place->machine, &place->space);
+        place->interpreted = place->interpreter == CFI_OK;
+        if (place->interpreted)
+            place->rule = cfi_rule_pack_as(&place->machine);
+    }
+    uint32_t rule;
+    /* The interpreter has no rows of code without CFI. */
+    if (!table && place->interpreter == CFI_NONE && table_rule(place->image, pc, &rule) &&
+        rule_kind(rule) == RULE_CODE)
+        place->rule = rule;
+    return table;
+}
+
 SAMPLE_PATH
 void step_locate_as(struct step_state *s, struct step_place *place)
 {
@@ -78,19 +113,13 @@ void step_locate_as(struct step_state *s, struct step_place *place)
     place->interpreter = CFI_NONE;
     if (!place->image)
         return;
-    bool frames = has_frames(place->image);
-    bool table = !(s->full && frames) && table_rule(place->image, place->pc, &place->rule);
-    if (frames && (!table || rule_kind(place->rule) == RULE_COMPLEX)) {
-        place->interpreter = interpret(place->image, place->pc, &place->machine, &place->space);
-        place->interpreted = place->interpreter == CFI_OK;
-        if (place->interpreted)
-            place->rule = cfi_rule_pack_as(&place->machine);
+    bool table = rule_at(s, place, place->pc);
+    /* Only what is executed: a return address may be the beginning of a function that nothing has called. */
+    if (s->exact && rule_kind(place->rule) == RULE_NONE && place->interpreter == CFI_NONE) {
+        uint64_t pc = behind_padding(s, rip);
+        if (pc != rip)
+            table = rule_at(s, place, pc);
     }
-    uint32_t rule;
-    /* The interpreter has no rows of code without CFI. */
-    if (!table && place->interpreter == CFI_NONE && table_rule(place->image, place->pc, &rule) &&
-        rule_kind(rule) == RULE_CODE)
-        place->rule = rule;
     if (ends_before_restorer(s, place, table))
         place->rule = rule_make(RULE_SIGNAL, 0, 0);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/carrier/trampoline.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -75,14 +76,89 @@ static enum delivered first_handler(uint64_t signals)
     return NO_HANDLER;
 }
 
-/* The number of the system call before rip, from `mov $number, %eax; syscall`; -1: not known. */
-static int number_before(uint64_t rip)
+/* Whether n <= 4096 bytes are there: a call that reads them has no effect, since `how` is none. */
+static bool readable(uint64_t address, unsigned n)
 {
-    const uint8_t *code = (const uint8_t *)rip - SYSCALL_BYTES - MOVE_BYTES;
-    if (rip % 4096 < SYSCALL_BYTES + MOVE_BYTES || code[0] != 0xb8 || code[5] != 0x0f ||
-        code[6] != 0x05)
+    enum { NO_HOW = -1 };
+    return sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)address, 0, sizeof(uint64_t), 0, 0) != -EFAULT &&
+           sys_call6_as(SYS_rt_sigprocmask, NO_HOW, (long)(address + n - sizeof(uint64_t)), 0, sizeof(uint64_t),
+                        0, 0) != -EFAULT;
+}
+
+static bool same(const uint8_t *code, const uint8_t *pattern, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (code[i] != pattern[i])
+            return false;
+    return true;
+}
+
+/* The number where the code before a call loads it from the stack into rsi, as an argument:
+ *
+ *     48 8b 74 24 XX    mov XX(%rsp), %rsi
+ *     ...               moves between registers, pushes
+ *     e8 .. .. .. ..    call
+ *
+ * after: what the call returns to; rsp: before the call. -1: other code. */
+static int number_from_caller(uint64_t after, uint64_t rsp)
+{
+    enum { LOAD_BYTES = 5, CALL_BYTES = 5, NEAR = 48 };
+    static const uint8_t load[] = {0x48, 0x8b, 0x74, 0x24};
+    const uint8_t *call = (const uint8_t *)after - CALL_BYTES;
+    if (!readable(after - NEAR, NEAR) || *call != 0xe8)
         return -1;
-    return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
+    for (const uint8_t *at = call - LOAD_BYTES; at >= (const uint8_t *)after - NEAR; at--) {
+        if (!same(at, load, sizeof load))
+            continue;
+        const uint8_t *next = at + LOAD_BYTES;
+        uint64_t slot = rsp + (uint64_t)(int8_t)at[LOAD_BYTES - 1];
+        while (next < call) {
+            bool extended = (*next & 0xf0) == 0x40;
+            if ((next[extended] & 0xf8) == 0x50) {
+                slot += sizeof(uint64_t);
+                next += extended + 1;
+            } else if (extended && (next[1] == 0x89 || next[1] == 0x8b) && next[2] >= 0xc0) {
+                next += 3;
+            } else {
+                break;
+            }
+        }
+        if (next == call)
+            return *(const int *)slot;
+    }
+    return -1;
+}
+
+/* The number of the system call before rip; -1: not known. The kernel overwrites it with the result; it is
+ * told by the code:
+ *
+ *     b8 number             mov $number, %eax          most
+ *     0f 05                 syscall
+ *
+ *     48 8b 44 24 XX        mov XX(%rsp), %rax         glibc from 2.41 on, in one thread; others
+ *     0f 05                 syscall
+ *
+ *     4c 8b 44 24 08        mov 8(%rsp), %r8           glibc from 2.41 on, in more than one thread: all calls
+ *     4c 8b 4c 24 10        mov 16(%rsp), %r9          that can be cancelled go through this function, its
+ *     4c 89 5c 24 08        mov %r11, 8(%rsp)          second argument (rsi) is the number, and its
+ *     0f 05                 syscall                    return address lies at rsp */
+static int number_before(const greg_t *r)
+{
+    static const uint8_t cancellable[] = {0x4c, 0x8b, 0x44, 0x24, 0x08, 0x4c, 0x8b, 0x4c, 0x24,
+                                          0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08, 0x0f, 0x05};
+    static const uint8_t from_stack[] = {0x48, 0x8b, 0x44, 0x24};
+    uint64_t rip = (uint64_t)r[REG_RIP], rsp = (uint64_t)r[REG_RSP];
+    const uint8_t *code = (const uint8_t *)rip - SYSCALL_BYTES - MOVE_BYTES;
+    if (!readable((uint64_t)code, 8) || code[5] != 0x0f || code[6] != 0x05)
+        return -1;
+    if (code[0] == 0xb8)
+        return code[1] | code[2] << 8 | code[3] << 16 | code[4] << 24;
+    if (same(code, from_stack, sizeof from_stack))
+        return *(const int *)(rsp + (uint64_t)(int8_t)code[4]);
+    code = (const uint8_t *)rip - sizeof cancellable;
+    if (readable((uint64_t)code, sizeof cancellable) && same(code, cancellable, sizeof cancellable))
+        return number_from_caller(trampoline_true_as(*(const uint64_t *)rsp), rsp + sizeof(uint64_t));
+    return -1;
 }
 
 /* The mask that a waiting call sets for its time; NULL: none. */
@@ -123,7 +199,7 @@ void interrupted_repair_as(ucontext_t *u)
     }
     if (!fails_with_eintr(r))
         return;
-    int number = number_before((uint64_t)r[REG_RIP]);
+    int number = number_before(r);
     const uint64_t *mask = own_mask(number, r);
     if (!mask)
         return;
@@ -139,7 +215,7 @@ void interrupted_repair_as(ucontext_t *u)
 void interrupted_again_as(ucontext_t *u)
 {
     greg_t *r = u->uc_mcontext.gregs;
-    int number = fails_with_eintr(r) ? number_before((uint64_t)r[REG_RIP]) : -1;
+    int number = fails_with_eintr(r) ? number_before(r) : -1;
     if (number < 0 || first_handler(pending_now() & ~mask_of(u)) != NO_HANDLER)
         return;
     r[REG_RAX] = number;

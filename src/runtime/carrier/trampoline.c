@@ -45,6 +45,14 @@ static uint64_t entry_address(uint32_t entry)
     return (uint64_t)trampoline_entries + (uint64_t)entry * TRAMPOLINE_STRIDE;
 }
 
+uint64_t trampoline_true_as(uint64_t word)
+{
+    uint64_t offset = word - entry_address(0);
+    if (offset >= (uint64_t)TRAMPOLINE_ENTRIES * TRAMPOLINE_STRIDE)
+        return word;
+    return trampoline_data[offset / TRAMPOLINE_STRIDE].real;
+}
+
 static uint64_t load(uint64_t slot)
 {
     return __atomic_load_n((const uint64_t *)slot, __ATOMIC_RELAXED);

@@ -57,6 +57,9 @@ void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lea
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp);
 
+/* What was to be returned to, of a word that is found where a return address lies. */
+uint64_t trampoline_true_as(uint64_t word);
+
 /* Trampolines are no longer used in this process, for the given reason. */
 void trampoline_disable_as(enum trampoline_state why);
 

@@ -156,8 +156,8 @@ def eintr():
 
 def interrupts():
     """A sample that is due while a signal ends a system call changes neither."""
-    for _ in range(2):
-        r = Recording([target("interrupts")], ("-F", "9973"))
+    for arguments in ([], [], ["1500", "stack"]):
+        r = Recording([target("interrupts"), *arguments], ("-F", "9973"))
         expect(r.profiled.stdout == b"restarted 0 early 0\n", r.profiled.stdout.decode())
     expect(r.samples() > 100, f"only {r.samples()} samples")
 

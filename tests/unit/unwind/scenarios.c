@@ -242,6 +242,30 @@ __attribute__((noinline)) static int realigned(size_t n, int depth)
                       : realigned(n + 24, depth - 1) + more[n / 2];
 }
 
+/* Two functions in assembly, as glibc has them: the first falls through padding, which its FDE leaves out, into the
+ * second. */
+int padded_first(int value);
+__asm__(".text\n"
+        ".p2align 6\n"
+        ".type padded_first, @function\n"
+        "padded_first:\n"
+        ".cfi_startproc\n"
+        "    mov %edi, %eax\n"
+        "    test %eax, %eax\n"
+        ".cfi_endproc\n"
+        ".size padded_first, . - padded_first\n"
+        ".p2align 6\n"
+        ".type padded_second, @function\n"
+        "padded_second:\n"
+        ".cfi_startproc\n"
+        "    push %rax\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "    pop %rax\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        ".size padded_second, . - padded_second\n");
+
 static jmp_buf jump;
 
 __attribute__((noinline)) static void jumper(int depth)
@@ -260,6 +284,7 @@ static void jumps(void)
 
 void scenarios_run(void)
 {
+    sink += padded_first(1);
     sorting();
     formatting();
     strings();
