@@ -288,6 +288,27 @@ static uint32_t put_shadows(struct section_out *to, const struct profile_shadows
     return count;
 }
 
+static uint32_t put_optional(struct section_out *s, const struct profile *p)
+{
+    uint32_t count = 0;
+    if (has_ranks(p))
+        put_ranks(&s[count++], p);
+    if (section_phases_needed(p))
+        section_phases_put(&s[count++], p);
+    if (section_heap_needed(p))
+        section_heap_put(&s[count++], p);
+    if (section_sandboxes_needed(p))
+        section_sandboxes_put(&s[count++], p);
+    if (section_cpu_time_needed(p))
+        section_cpu_time_put(&s[count++], p);
+    if (section_delivered_needed(p))
+        section_delivered_put(&s[count++], p);
+    if (p->names)
+        section_names_put(&s[count++], p->names);
+    count += put_shadows(&s[count], p->shadows);
+    return count;
+}
+
 uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *size, struct err *e)
 {
     enum { META, REASONS, IMAGES, PROCESSES, FRAMES, THREADS, TREES, COUNT };
@@ -315,21 +336,7 @@ uint8_t *profile_encode_with(const struct profile *p, bool compress, size_t *siz
     put_frames(&s[FRAMES].raw, &frames);
     put_threads(&s[THREADS].raw, p);
     put_trees(&s[TREES].raw, p, &frames);
-    if (has_ranks(p))
-        put_ranks(&s[count++], p);
-    if (section_phases_needed(p))
-        section_phases_put(&s[count++], p);
-    if (section_heap_needed(p))
-        section_heap_put(&s[count++], p);
-    if (section_sandboxes_needed(p))
-        section_sandboxes_put(&s[count++], p);
-    if (section_cpu_time_needed(p))
-        section_cpu_time_put(&s[count++], p);
-    if (section_delivered_needed(p))
-        section_delivered_put(&s[count++], p);
-    if (p->names)
-        section_names_put(&s[count++], p->names);
-    count += put_shadows(&s[count], p->shadows);
+    count += put_optional(&s[count], p);
     if (p->counts) {
         sections_counts_put(&s[count], p->counts);
         count += SECTIONS_COUNTS;

@@ -70,7 +70,7 @@ void burst_watch_thread_as(struct rt_thread *t)
         return;
     /* In place of the ring that the state had before: somebody may be looking at it. */
     long at = again ? sys_call6_as(SYS_mmap, (long)t->watch, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
-                    : own_map_as(0, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+                    : own_map_as(0, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
     sys_call3_as(SYS_close, fd, 0, 0); /* the mapping keeps the event */
     if (at < 0 && at > -PAGE)
         return;

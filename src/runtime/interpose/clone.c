@@ -5,6 +5,7 @@
 
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox.h"
 #include "runtime/thread.h"
@@ -66,12 +67,16 @@ static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, 
 EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
 {
     va_list list;
+    void *more[3]; /* parent's thread id, thread-local storage, child's thread id */
     va_start(list, argument);
-    void *parent_tid = va_arg(list, void *), *storage = va_arg(list, void *), *child_tid = va_arg(list, void *);
+    for (int i = 0; i < 3; i++)
+        more[i] = va_arg(list, void *);
     va_end(list);
+    if (start && stack && vfork_is_clone(flags))
+        return vfork_clone(start, stack, flags, argument, more);
     struct rt_thread *t = clone_prepare(start, stack, flags, argument);
-    int result = t ? REAL(clone)(cloned, stack, flags, t, parent_tid, storage, child_tid)
-                   : REAL(clone)(start, stack, flags, argument, parent_tid, storage, child_tid);
+    int result = t ? REAL(clone)(cloned, stack, flags, t, more[0], more[1], more[2])
+                   : REAL(clone)(start, stack, flags, argument, more[0], more[1], more[2]);
     if (t && result < 0)
         thread_free_as(t);
     return result;

@@ -1,7 +1,6 @@
 #include "runtime/interpose/vfork.h"
 
 #include <sched.h>
-#include <stdarg.h>
 #include <sys/types.h>
 
 #include "runtime/carrier/trampoline.h"
@@ -142,18 +141,14 @@ static int clone_run(void *state)
     return result;
 }
 
-EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+bool vfork_is_clone(int flags)
 {
-    va_list list;
-    void *more[3];
-    va_start(list, argument);
-    for (int i = 0; i < 3; i++)
-        more[i] = va_arg(list, void *);
-    va_end(list);
+    return (flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS)) == (CLONE_VM | CLONE_VFORK);
+}
+
+int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument, void *const more[3])
+{
     struct begin begin = {function, argument};
-    bool vforks = (flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS)) == (CLONE_VM | CLONE_VFORK);
-    if (!vforks || !function || !stack)
-        return REAL(clone)(function, stack, flags, argument, more[0], more[1], more[2]);
     vfork_begins();
     int child = REAL(clone)(clone_run, stack, flags, &begin, more[0], more[1], more[2]);
     vfork_parent(child);

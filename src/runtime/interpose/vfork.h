@@ -18,4 +18,8 @@ void vfork_child_leaves_as(bool by_exec);
 /* It could not. */
 void vfork_child_stays_as(void);
 
+/* Whether clone with these flags is a vfork, and clone then; `more` is what follows its argument. */
+bool vfork_is_clone(int flags);
+int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument, void *const more[3]);
+
 #endif

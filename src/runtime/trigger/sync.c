@@ -13,7 +13,7 @@
 _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
 const struct sync_family *sync_family;
 
-enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 100 };
+enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20 };
 
 static int64_t draw(struct rt_thread *t)
 {
