@@ -54,6 +54,15 @@ struct rt_trampoline {
     spool_ref tree; /* the tree that the memo belonged to when it was set */
 };
 
+/* A stack that several samples share the walk of (carrier/deep.h). */
+struct rt_deep {
+    struct unwind_frame *frames; /* leaf first, from the anchor's caller on; NULL: never needed */
+    uint32_t count, built;       /* frames; of them, from the outermost on, those that the memo has */
+    struct unwind_point at;      /* where the walk goes on */
+    bool complete;               /* nothing follows */
+    enum truncation truncation;  /* how it ends */
+};
+
 /* How often a thread was switched out: as it waited, and as others took its place. */
 struct rt_switches {
     uint64_t waits, preempted;
@@ -154,7 +163,8 @@ struct rt_thread {
     /* Tree building (carrier/cct.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */
     uint32_t memo_depth; /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
-    uint32_t path;       /* memo[path - 1] is where the last sample was counted */
+    spool_ref counted;   /* the node where the last sample was counted */
+    struct rt_deep deep;
     uint32_t max_depth;
     struct rt_memo *memo;
     struct unwind_frame *frames;

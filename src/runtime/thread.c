@@ -148,7 +148,8 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
     t->phase = phase;
     t->memo[0].key = key_pseudo(KEY_ROOT);
     t->memo[0].node = record->tree;
-    t->memo_depth = t->path = 1;
+    t->memo_depth = 1;
+    t->counted = record->tree;
 }
 
 /* A fresh record and an empty tree for the calling thread in this phase. */

@@ -118,6 +118,12 @@ struct unwind_thread {
     uint64_t page[UNWIND_PAGE_SLOTS]; /* pages found readable during the current walk */
 };
 
+/* A frame that is not the interrupted one: its registers, as far as return addresses tell. */
+struct unwind_point {
+    uint64_t rip, rsp, rbp;
+    bool has_rbp;
+};
+
 struct unwind_result {
     uint32_t frames;            /* written to the caller's array, hidden frames left out */
     enum truncation truncation; /* TRUNC_NONE: the walk reached a root (undefined return address) */
@@ -128,6 +134,7 @@ struct unwind_result {
     uint64_t stopped_slot;      /* and where it lies */
     bool inside;                /* the walk met code at work on a trampoline, and ended there */
     bool leaving;               /* it met code in `leaving` */
+    struct unwind_point point;  /* TRUNC_DEPTH: the frame that was not written any more */
 };
 
 /* Walks from *start (the interrupted registers, exact) towards the root. Writes at most `max`
@@ -138,6 +145,11 @@ struct unwind_result {
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max);
+
+/* Goes on where a walk has ended with TRUNC_DEPTH, on a stack that has not changed there. Ends with TRUNC_DEPTH and fewer than
+ * `max` frames where a frame needs more registers than the point has. */
+struct unwind_result unwind_walk_on_as(struct unwind_thread *thread, const struct unwind_index *index,
+                                       const struct unwind_point *point, struct unwind_frame *frames, uint32_t max);
 
 /* Whether the 8 bytes before a return address, the last in the highest byte, end in a call. */
 bool unwind_follows_call(uint64_t before);

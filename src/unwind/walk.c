@@ -119,7 +119,11 @@ enum walk_next { WALK_ON, WALK_RESTART, WALK_END };
 
 static enum walk_next walk_end(struct walk *w, enum truncation truncation)
 {
+    const struct cfi_frame *f = &w->state.frame;
     w->result.truncation = truncation;
+    if (truncation == TRUNC_DEPTH)
+        w->result.point = (struct unwind_point){f->regs.r[UNWIND_RIP], f->regs.r[UNWIND_RSP], f->regs.r[UNWIND_RBP],
+                                                f->known >> UNWIND_RBP & 1};
     return WALK_END;
 }
 
@@ -221,31 +225,60 @@ static void cache_clear(struct unwind_thread *thread, uint32_t generation)
     thread->generation = generation;
 }
 
+static void walk_init(struct walk *w, struct unwind_thread *thread, const struct unwind_index *index,
+                      const struct unwind_regs *start, struct unwind_frame *frames, uint32_t max)
+{
+    if (thread->generation != index->generation)
+        cache_clear(thread, index->generation);
+    w->thread = thread;
+    w->frames = frames;
+    w->max = max;
+    w->state.index = index;
+    unwind_memory_init_as(&w->state.memory, thread, start->r[UNWIND_RSP]);
+    walk_begin(w, start, false);
+}
+
+/* To the end, or to a frame that needs all registers. */
+SAMPLE_PATH
+static enum walk_next walk_run(struct walk *w)
+{
+    for (;;) {
+        bool root = !w->state.exact && !w->state.full && !w->thread->fetch &&
+                    (w->state.frame.known >> UNWIND_RBP & 1) && walk_cached(w);
+        /* As in step_apply_as: a cleared return address ends the stack. */
+        root = root || (w->state.frame.regs.r[UNWIND_RIP] == 0 && !w->state.exact);
+        enum walk_next next = root ? WALK_END : walk_careful(w);
+        if (next != WALK_ON)
+            return next;
+    }
+}
+
 SAMPLE_PATH
 struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct unwind_index *index,
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max)
 {
     struct walk w;
-    if (thread->generation != index->generation)
-        cache_clear(thread, index->generation);
-    w.thread = thread;
-    w.frames = frames;
-    w.max = max;
-    w.state.index = index;
-    unwind_memory_init_as(&w.state.memory, thread, start->r[UNWIND_RSP]);
-    walk_begin(&w, start, false);
-    for (;;) {
-        bool root = !w.state.exact && !w.state.full && !thread->fetch &&
-                    (w.state.frame.known >> UNWIND_RBP & 1) && walk_cached(&w);
-        /* As in step_apply_as: a cleared return address ends the stack. */
-        root = root || (w.state.frame.regs.r[UNWIND_RIP] == 0 && !w.state.exact);
-        enum walk_next next = root ? WALK_END : walk_careful(&w);
-        if (next == WALK_END)
-            break;
-        if (next == WALK_RESTART)
-            walk_begin(&w, start, true);
-    }
+    walk_init(&w, thread, index, start, frames, max);
+    while (walk_run(&w) == WALK_RESTART)
+        walk_begin(&w, start, true);
+    w.result.frames = w.written;
+    return w.result;
+}
+
+struct unwind_result unwind_walk_on_as(struct unwind_thread *thread, const struct unwind_index *index,
+                                       const struct unwind_point *point, struct unwind_frame *frames, uint32_t max)
+{
+    struct walk w;
+    struct unwind_regs start = {{0}};
+    start.r[UNWIND_RIP] = point->rip;
+    start.r[UNWIND_RSP] = point->rsp;
+    start.r[UNWIND_RBP] = point->rbp;
+    walk_init(&w, thread, index, &start, frames, max);
+    w.state.exact = false;
+    w.state.frame.known = 1u << UNWIND_RIP | 1u << UNWIND_RSP | (point->has_rbp ? 1u << UNWIND_RBP : 0);
+    if (walk_run(&w) == WALK_RESTART)
+        walk_end(&w, TRUNC_DEPTH);
     w.result.frames = w.written;
     return w.result;
 }

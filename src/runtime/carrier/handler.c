@@ -4,6 +4,7 @@
 
 #include "runtime/attach.h"
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/deep.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_barrier.h"
@@ -55,7 +56,7 @@ static bool stack_walk(struct rt_thread *t, const struct unwind_regs *regs,
     for (unsigned added = 0;; added++) {
         const struct unwind_index *index = images_current_as();
         uint32_t generation = __atomic_load_n(&index->generation, __ATOMIC_ACQUIRE);
-        *result = unwind_walk_as(&t->unwind, index, regs, t->frames, t->max_depth - 2);
+        *result = unwind_walk_as(&t->unwind, index, regs, t->frames, deep_limit_as(t));
         if (!generation || __atomic_load_n(&index->generation, __ATOMIC_ACQUIRE) != generation)
             return false;
         if (!result->images_missing || added == IMAGES_ADDED_MAX || rt_quiet_as() ||
@@ -109,6 +110,16 @@ static void sample_take_returning_as(struct rt_thread *t, const struct unwind_re
     sample_account_as(t->record, weight, t->trampoline.truncation);
 }
 
+/* Of a path whose outer part is not known yet, the inner part is counted. */
+static void sample_take_deep_as(struct rt_thread *t, const struct unwind_result *walk, uint64_t weight)
+{
+    enum { INNER = 128 };
+    if (tree_add_beside_as(t, walk->frames < INNER ? walk->frames : INNER, weight))
+        sample_account_as(t->record, weight, TRUNC_DEPTH);
+    else
+        t->record->drops[DROP_SPOOL_FULL] += weight;
+}
+
 SAMPLE_PATH
 void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
                     struct trigger_charge charge)
@@ -132,6 +143,10 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
     }
     if (walk.inside) {
         sample_take_returning_as(t, &walk, charge.weight);
+        return;
+    }
+    if (!kept || deep_begin_as(t, &walk)) {
+        sample_take_deep_as(t, &walk, charge.weight);
         return;
     }
     uint64_t prefix = walk.truncation == TRUNC_NONE ? 0 : key_pseudo(KEY_TRUNCATED);

@@ -1,5 +1,6 @@
 #include "runtime/carrier/trampoline.h"
 
+#include "runtime/carrier/deep.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/own_address.h"
 #include "runtime/carrier/trampoline_layout.h"
@@ -166,7 +167,7 @@ void trampoline_left_as(struct rt_thread *t, uint64_t sp)
     if (!t->trampoline.set)
         return;
     t->trampoline.set = false;
-    t->trampoline.lifted = t->trampoline.at + 1;
+    t->trampoline.lifted = t->trampoline.at ? t->trampoline.at + 1 : 0;
     t->trampoline.fired = 0;
     if (slot_live(t, d->slot, sp) && replace(d->slot, entry, d->real))
         return;
@@ -205,10 +206,12 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
         d->slot = walk->stopped_slot; /* procedures may move their return address */
         if (t->trampoline.tree != t->memo[0].node)
             return false;
-        *kept = t->trampoline.at;
-        walk->truncation = t->trampoline.truncation;
         if (walk->frames && t->frames[walk->frames - 1].ra == walk->stopped_at)
             t->frames[walk->frames - 1].ra = d->real;
+        if (deep_surveys(t) && !deep_goes_on_as(t, walk, kept))
+            return true;
+        *kept = t->trampoline.at;
+        walk->truncation = t->trampoline.truncation;
         return *kept + walk->frames + 2 <= t->max_depth;
     }
     /* Left by another thread, or lost and found: this stack is ours, so it ends here. */
@@ -308,6 +311,27 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
     }
 }
 
+uint32_t trampoline_anchor_as(struct rt_thread *t, uint32_t frames)
+{
+    if (t->trampoline.set)
+        return 0;
+    for (uint32_t n = 0, i = frames - 2; n < SKIP_MAX && i > 0; n++, i--) {
+        const struct unwind_frame *f = &t->frames[i];
+        if (!markable(f->key, f->cfa, f->ra, f[1].key) || alternate_is_program_as(t, f->cfa - 8))
+            continue;
+        t->trampoline.tree = t->memo[0].node;
+        if (entry_have_as(t))
+            install_as(t, f->cfa - 8, f->ra, 0);
+        return t->trampoline.set ? i : 0;
+    }
+    return 0;
+}
+
+bool trampoline_allowed_as(const struct rt_thread *t)
+{
+    return enabled() && t->trampoline.allowed;
+}
+
 void trampoline_lift(struct rt_thread *t)
 {
     if (!t || !t->trampoline.set)
@@ -386,6 +410,8 @@ void trampoline_fire_as(uint64_t *slot)
     compiler_fence();
     t->trampoline.set = false;
     compiler_fence();
+    if (!at) /* the survey of a deep stack is over */
+        return;
     calls_count(&t->memo[at]);
     if (enabled())
         climb(t, at);

@@ -38,7 +38,7 @@ void trampoline_lift(struct rt_thread *t);
 void trampoline_leave(struct rt_thread *t, uint64_t sp);
 
 /* A walk has stopped at a trampoline. True: at the thread's own; then the *kept first elements of the
- * memo are the rest of the path, and *walk says how that ends. False: at one that did not belong
+ * memo are the rest of the path, and *walk says how that ends; *kept is 0 where that is not known yet (deep.h). False: at one that did not belong
  * there, and is gone, or the path has become too long: walk again without. */
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept);
 /* True if the walk has found an unwinder at work while there is a trampoline: it may be between two looks at
@@ -56,6 +56,12 @@ void trampoline_count_gone_as(struct rt_thread *t, uint32_t frames, uint32_t lea
  * is memo[0 .. kept) and then t->frames[walk->frames - 1 .. 0]. */
 void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, uint32_t kept,
                          uint64_t sp);
+
+/* Sets the trampoline, of which there is none, in the outermost of t->frames[0 .. frames) that may be marked, with a caller
+ * among them: that frame's index. 0: in none. */
+uint32_t trampoline_anchor_as(struct rt_thread *t, uint32_t frames);
+/* Whether the thread may have one. */
+bool trampoline_allowed_as(const struct rt_thread *t);
 
 /* What was to be returned to, of a word that is found where a return address lies. */
 uint64_t trampoline_true_as(uint64_t word);

@@ -58,10 +58,40 @@ bool tree_add_as(struct rt_thread *t, uint32_t kept, uint32_t count, uint64_t pr
     return true;
 }
 
+bool tree_begin_as(struct rt_thread *t, uint64_t prefix)
+{
+    t->memo_depth = 1;
+    if (!prefix)
+        return true;
+    t->memo[1].cfa = t->memo[1].ra = 0;
+    return memo_extend_as(t, 1, prefix);
+}
+
+bool tree_append_as(struct rt_thread *t, uint32_t i, const struct unwind_frame *frame)
+{
+    if (!memo_extend_as(t, i, frame->key))
+        return false;
+    t->memo[i].cfa = frame->cfa;
+    t->memo[i].ra = frame->ra;
+    return true;
+}
+
+bool tree_add_beside_as(struct rt_thread *t, uint32_t count, uint64_t weight)
+{
+    spool_ref node = child_find_as(t, t->memo[0].node, key_pseudo(KEY_TRUNCATED));
+    while (node && count)
+        node = child_find_as(t, node, t->frames[--count].key);
+    if (!node)
+        return false;
+    node_at(node)->samples += weight;
+    t->counted = node;
+    return true;
+}
+
 SAMPLE_PATH
 void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight)
 {
-    t->path = path;
+    t->counted = t->memo[path - 1].node;
     node_at(t->memo[path - 1].node)->samples += weight;
 }
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "runtime/interpose/faults.h"
+#include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
@@ -17,6 +18,7 @@ enum { SIGNALS = 65, DISARMS = 1u << 31 }; /* SS_AUTODISARM */
 struct own {
     uint64_t check;  /* of this address */
     stack_t program; /* what the program has set */
+    bool changed;    /* it has set something */
 };
 
 static uint64_t handlers[SIGNALS]; /* atomic: the program's, of actions whose handler is alternate_entered_as */
@@ -58,6 +60,7 @@ static void program_set(struct rt_thread *t, const stack_t *told)
     if (!(told->ss_flags & SS_DISABLE))
         own->program = (stack_t){.ss_sp = told->ss_sp, .ss_size = told->ss_size};
     own->check = check_of(own);
+    own->changed = false;
 }
 
 static stack_t ours_of(const struct rt_thread *t)
@@ -122,6 +125,16 @@ static stack_t program_told(const struct rt_thread *t, uint64_t sp)
     return stack;
 }
 
+/* The kernel looks at nothing else where a stack is what it has (do_sigaltstack, since Linux 5.14). A thread that has set none
+ * has all zeroes. */
+static bool is_no_change(const struct rt_thread *t, const stack_t *stack)
+{
+    const stack_t *now = &own_of(t)->program;
+    if (!stack || !pointer_readable_as(stack, sizeof *stack) || stack->ss_sp != now->ss_sp || stack->ss_size != now->ss_size)
+        return false;
+    return stack->ss_flags == now->ss_flags || (!stack->ss_flags && !own_of(t)->changed);
+}
+
 /* The kernel takes what the program wants, and so refuses what it would; then it takes ours. What it has taken is asked from it: the
  * program's pointers may be bad, the second one with the first one's stack set already. */
 static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
@@ -130,6 +143,8 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
     bool known = REAL(sigaltstack)(NULL, &real) == 0, own = known && is_own(t, &real);
     if (own)
         before = program_told(t, sp);
+    if (own && is_no_change(t, stack))
+        stack = NULL;
     if (own && stack && before.ss_flags & SS_ONSTACK) {
         errno = EPERM;
         return -1;
@@ -140,6 +155,7 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
     if (!stack || !known || REAL(sigaltstack)(NULL, &real) != 0 || is_own(t, &real))
         return result;
     t->alternate_ours = own_set(t, &real);
+    own_of(t)->changed = true;
     errno = error;
     return result;
 }

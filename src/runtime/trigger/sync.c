@@ -144,7 +144,7 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     sample_take_as(t, &regs, (struct trigger_charge){weight, 0});
     if (t->record == record && t->record->taken == taken)
         return NULL;
-    return spool_at(&rt.spool, t->memo[t->path - 1].node, sizeof(struct cct_node));
+    return spool_at(&rt.spool, t->counted, sizeof(struct cct_node));
 }
 
 /* The share of its CPU time that a thread's samples may cost, in parts per million; 0: any. */

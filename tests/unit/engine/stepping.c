@@ -69,6 +69,13 @@ __attribute__((noipa)) static void step_natively(struct engine_thread *t)
                      : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 
+void stepping_apart(void)
+{
+    static uint8_t stack[1 << 16];
+    stack_t apart = { .ss_sp = stack, .ss_size = sizeof stack };
+    sigaltstack(&apart, NULL);
+}
+
 void stepping_prepare(struct rig *r, uint64_t (*fn)(uint64_t), uint64_t n)
 {
     rig_prepare(r, (const void *)(uintptr_t)fn, n, 0, 0, 0);
@@ -78,7 +85,8 @@ void stepping_prepare(struct rig *r, uint64_t (*fn)(uint64_t), uint64_t n)
 uint32_t stepping_run(struct rig *r, uint64_t (*fn)(uint64_t), uint64_t n)
 {
     if (!steps) {
-        struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+        struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+        stepping_apart();
         steps = calloc(STEPS, sizeof *steps);
         assert_non_null(steps);
         sigaction(SIGTRAP, &action, &old);

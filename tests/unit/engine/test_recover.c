@@ -85,7 +85,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 
 static void walk(const struct function *f, const char *tool)
 {
-    struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, old;
+    struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK }, old;
     whole = stepping_run(&rig, f->call, f->steps);
     /* Twice: cold, with all that the dispatcher does, then warm. */
     for (int round = 0; round < 2; round++) {

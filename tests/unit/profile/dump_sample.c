@@ -238,6 +238,8 @@ int main(int argc, char **argv)
     printf("\n");
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        printf("delivered\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches);
     print_phases(p);
     print_counted(p->counts);
     print_values(p->values);

@@ -10,7 +10,7 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
+         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
          32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams", 60: "names"}
 MASK = (1 << 64) - 1
 
@@ -202,6 +202,12 @@ def read_cpu_time(c, processes):
     c.end()
 
 
+def read_delivered(c, threads):
+    for _ in range(threads):
+        show("delivered", *c.us(2))
+    c.end()
+
+
 def read_sandboxes(c, processes):
     for _ in range(processes):
         show("sandbox", *c.us(3))
@@ -374,6 +380,7 @@ def main():
     read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
     threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    read_delivered(sections[21], threads)
     read_phases(sections[16], threads, processes)
     read_counts(sections[24])
     blocks = read_blocks(sections[25])

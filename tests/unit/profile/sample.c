@@ -114,7 +114,9 @@ static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t
                                  .weight = sample_random(state, 100000),
                                  .weight_squares = sample_random(state, UINT64_C(1) << 62),
                                  .guessed = sample_random(state, 100), .cost_ns = 123456 + index,
-                                 .deliveries = sample_random(state, 100000)};
+                                 .deliveries = sample_random(state, 100000),
+                                 .delivered_ns = sample_random(state, 1000000000),
+                                 .switches = sample_random(state, 100000)};
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         t->truncated[i] = sample_random(state, 9);
     sample_drops(t->drops, state);
@@ -391,6 +393,8 @@ static const char *thread_difference(const struct profile_thread *a, const struc
     SAME_ARRAY(drops);
     SAME(cost_ns);
     SAME(deliveries);
+    SAME(delivered_ns);
+    SAME(switches);
     SAME(node_count);
     for (uint32_t i = 0; i < a->node_count; i++)
         if (*node_difference(&a->nodes[i], &b->nodes[i]))

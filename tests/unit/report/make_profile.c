@@ -75,6 +75,7 @@ static void finish(struct profile_thread *t)
             t->nodes[t->nodes[i].parent].subtree += t->nodes[i].subtree;
     }
     t->taken = t->weight_squares = t->deliveries = t->weight;
+    t->delivered_ns = 1000 * t->deliveries;
     t->cost_ns = 500 * t->weight;
 }
 
