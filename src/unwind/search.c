@@ -6,7 +6,7 @@
  *             | return address              |   ... the word behind a call of this function
  *
  * Stale return addresses may lie in between. A direct call of this function is nearly certain; then comes a chain of frame
- * pointers; then the first return address that there is. */
+ * pointers; then the first return address whose callers can be followed. */
 #include "unwind/step.h"
 #include "unwind/table.h"
 
@@ -42,6 +42,31 @@ static bool is_chained(uint64_t at, uint64_t saved)
     return saved % 16 == 0 && saved > at && saved - at < CHAIN_MOST;
 }
 
+/* Whether the callers of the frame that this one would return to can be followed: to a root, or for a while. */
+static bool leads_on(struct step_state *s, uint64_t ra, uint64_t rsp, uint64_t rbp)
+{
+    enum { FRAMES = 16 };
+    struct cfi_frame kept = s->frame;
+    bool exact = s->exact;
+    enum step_outcome outcome = STEP_OK;
+    s->frame.regs.r[UNWIND_RIP] = ra;
+    s->frame.regs.r[UNWIND_RSP] = rsp;
+    s->frame.regs.r[UNWIND_RBP] = rbp;
+    s->frame.known = 1u << UNWIND_RIP | 1u << UNWIND_RSP | 1u << UNWIND_RBP;
+    s->exact = false;
+    s->tries = true;
+    for (int i = 0; i < FRAMES && outcome == STEP_OK; i++) {
+        struct step_place place;
+        struct step_result result;
+        step_locate_as(s, &place);
+        outcome = step_apply_as(s, &place, &result);
+    }
+    s->tries = false;
+    s->frame = kept;
+    s->exact = exact;
+    return outcome == STEP_OK || outcome == STEP_ROOT;
+}
+
 uint64_t step_search_as(struct step_state *s, const struct step_place *place, uint64_t words)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], chained = 0, any = 0, saved, ra;
@@ -54,7 +79,7 @@ uint64_t step_search_as(struct step_state *s, const struct step_place *place, ui
             return at;
         if (!chained && is_chained(at, saved))
             chained = at;
-        if (!any)
+        if (!any && leads_on(s, ra, at + 8 * words + 8, saved))
             any = at;
     }
     return chained ? chained : any;

@@ -194,7 +194,7 @@ static enum step_outcome apply_rule(struct step_state *s, const struct step_plac
     uint64_t rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP], rip, saved;
     bool rbp_known = f->known >> UNWIND_RBP & 1;
     uint64_t offset = rule_offset(rule), cfa;
-    if (rule_kind(rule) == RULE_RBP && !rbp_known && s->memory.thread->fetch) {
+    if (rule_kind(rule) == RULE_RBP && !rbp_known && s->memory.thread->fetch && !s->tries) {
         rbp = step_search_as(s, place, offset - 1);
         rbp_known = result->guessed = rbp != 0;
     }
@@ -326,6 +326,7 @@ enum truncation unwind_step_as(struct unwind_thread *thread, const struct unwind
         s.frame.regs.r[i] = regs->r[i];
     s.frame.known = UNWIND_KNOWN_ALL;
     s.exact = *exact;
+    s.tries = false;
     s.full = true;
     s.sender_for = 0;
     step_locate_as(&s, &place);

@@ -27,6 +27,7 @@ struct step_state {
     struct unwind_memory memory;
     struct cfi_frame frame;
     bool exact; /* rip is an interrupted address: look it up itself, not the byte before it */
+    bool tries; /* a frame pointer that may be the one: no other is searched for on the way (search.c) */
     bool full;  /* by the interpreter, with all registers, wherever there is CFI in memory */
     /* Where rsp is sender_for, found by a frame pointer, the caller may have had another one: guess.c. */
     uint64_t sender_for, sender;

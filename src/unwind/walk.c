@@ -205,6 +205,7 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
         f->regs.r[i] = start->r[i];
     f->known = w->thread->fetch ? 1u << UNWIND_RSP | 1u << UNWIND_RIP : UNWIND_KNOWN_ALL;
     w->state.exact = true;
+    w->state.tries = false;
     w->state.full = full;
     w->state.sender_for = 0;
     w->written = 0;
