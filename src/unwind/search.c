@@ -42,11 +42,19 @@ static bool is_chained(uint64_t at, uint64_t saved)
     return saved % 16 == 0 && saved > at && saved - at < CHAIN_MOST;
 }
 
+static void frame_copy(struct cfi_frame *to, const struct cfi_frame *from)
+{
+    for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+        to->regs.r[i] = from->regs.r[i];
+    to->known = from->known;
+}
+
 /* Whether the callers of the frame that this one would return to can be followed: to a root, or for a while. */
 static bool leads_on(struct step_state *s, uint64_t ra, uint64_t rsp, uint64_t rbp)
 {
     enum { FRAMES = 16 };
-    struct cfi_frame kept = s->frame;
+    struct cfi_frame kept;
+    frame_copy(&kept, &s->frame);
     bool exact = s->exact;
     enum step_outcome outcome = STEP_OK;
     s->frame.regs.r[UNWIND_RIP] = ra;
@@ -62,7 +70,7 @@ static bool leads_on(struct step_state *s, uint64_t ra, uint64_t rsp, uint64_t r
         outcome = step_apply_as(s, &place, &result);
     }
     s->tries = false;
-    s->frame = kept;
+    frame_copy(&s->frame, &kept);
     s->exact = exact;
     return outcome == STEP_OK || outcome == STEP_ROOT;
 }

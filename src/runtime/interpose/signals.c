@@ -183,16 +183,16 @@ void signals_die_as(int signal)
 }
 
 /* While its handler runs, the signal is blocked. */
-static void handler_call_as(const struct sigaction *action, int signal, siginfo_t *info, void *context)
+static void handler_call_as(const struct kernel_sigaction *action, int signal, siginfo_t *info, void *context)
 {
     bool *blocked = rt_quiet_as() || !signals_active_as() ? NULL : signals_believed_as(), before = blocked && *blocked;
     uint64_t bit = UINT64_C(1) << (signal - 1);
-    if (blocked && (!((unsigned)action->sa_flags & SA_NODEFER) || signals_mask_of(&action->sa_mask) & bit))
+    if (blocked && (!(action->flags & SA_NODEFER) || action->mask & bit))
         *blocked = true;
-    if (action->sa_flags & SA_SIGINFO)
-        action->sa_sigaction(signal, info, context);
+    if (action->flags & SA_SIGINFO)
+        ((void (*)(int, siginfo_t *, void *))(void (*)(void))action->handler)(signal, info, context);
     else
-        action->sa_handler(signal);
+        action->handler(signal);
     if (!blocked)
         return;
     *blocked = before;
@@ -205,33 +205,35 @@ static void handler_call_as(const struct sigaction *action, int signal, siginfo_
 /* On the stack on which the program's handler runs; all signals are blocked. */
 static void program_enter(int signal, siginfo_t *info, void *context)
 {
-    struct sigaction action = program_action;
+    const struct kernel_sigaction action = {program_action.sa_handler, (unsigned)program_action.sa_flags, NULL,
+                                            signals_mask_of(&program_action.sa_mask)};
     const ucontext_t *u = context;
-    uint64_t mask = signals_mask_of(&u->uc_sigmask) | signals_mask_of(&action.sa_mask);
-    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) /* another thread has just set it */
+    uint64_t mask = signals_mask_of(&u->uc_sigmask) | action.mask;
+    if (action.handler == SIG_DFL || action.handler == SIG_IGN) /* another thread has just set it */
         return;
-    if (!((unsigned)action.sa_flags & SA_RESTART))
+    if (!(action.flags & SA_RESTART))
         interrupted_end_as(context);
     sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
-    if ((unsigned)action.sa_flags & SA_RESETHAND)
+    if (action.flags & SA_RESETHAND)
         program_action.sa_handler = SIG_DFL;
     handler_call_as(&action, signal, info, context);
 }
 
 void signals_chain_as(int signal, siginfo_t *info, void *context)
 {
-    struct sigaction action = program_action;
-    bool unhandled = action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN;
+    __sighandler_t handler = program_action.sa_handler;
+    bool unhandled = handler == SIG_DFL || handler == SIG_IGN;
     if (info->si_code == CODE_TRAP_PERF && unhandled)
         return; /* an event of ours that was disarmed meanwhile */
     if (signals_hold_as(signal, info, context))
         return;
-    if (action.sa_handler == SIG_IGN && info->si_code < CODE_KERNEL_MIN)
+    if (handler == SIG_IGN && info->si_code < CODE_KERNEL_MIN)
         return;
     if (unhandled || signals_is_forced_as(info))
         signals_die_as(signal);
     else
-        alternate_deliver_as((uint64_t)(uintptr_t)program_enter, (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
+        alternate_deliver_as((uint64_t)(uintptr_t)program_enter, (unsigned)program_action.sa_flags & SA_ONSTACK, signal, info,
+                             context);
 }
 
 /* The program's mask for another signal must not block ours while that handler runs; but where ours would come on the same

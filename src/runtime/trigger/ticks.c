@@ -32,7 +32,8 @@ enum {
 /* Of the calling thread since it began. */
 static struct rt_switches switches_now(void)
 {
-    struct rusage usage = {0};
+    struct rusage usage;
+    usage.ru_nvcsw = usage.ru_nivcsw = 0;
     sys_call3_as(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0);
     return (struct rt_switches){(uint64_t)usage.ru_nvcsw, (uint64_t)usage.ru_nivcsw};
 }
