@@ -87,7 +87,7 @@ static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
         buf_printf(b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(b, t.drops);
     }
-    put_overhead(b, &t, (double)t.cost_ns + (double)t.delivered_ns);
+    put_overhead(b, &t, (double)t.cost_ns + (double)t.delivered_ns + (double)t.switched_ns);
     buf_puts(b, "]");
 }
 

@@ -35,6 +35,12 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void numbers_sort(struct numbers *n)
+{
+    if (n->count)
+        qsort(n->list, n->count, sizeof *n->list, by_number);
+}
+
 static bool is_among(const struct numbers *n, int32_t tid)
 {
     return n->count && bsearch(&tid, n->list, n->count, sizeof tid, by_number);
@@ -62,7 +68,7 @@ static struct numbers known_threads(const struct spool *s, const struct spool_pr
             number_add(&known, t->tid);
         ref = t->next;
     }
-    qsort(known.list, known.count, sizeof *known.list, by_number);
+    numbers_sort(&known);
     return known;
 }
 
@@ -128,7 +134,7 @@ static struct numbers threads_there(int32_t pid)
     }
     if (folder)
         closedir(folder);
-    qsort(there.list, there.count, sizeof *there.list, by_number);
+    numbers_sort(&there);
     return there;
 }
 

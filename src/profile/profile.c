@@ -89,7 +89,7 @@ static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUN
 
 double profile_spent_ns(const struct profile *p, const struct profile_totals *t)
 {
-    double spent = (double)t->cost_ns + (double)t->delivered_ns;
+    double spent = (double)t->cost_ns + (double)t->delivered_ns + (double)t->switched_ns;
     return spent + (p->shadows ? (double)p->shadows->cost_ns : 0);
 }
 
@@ -134,6 +134,7 @@ void profile_totals(const struct profile *p, struct profile_totals *out)
         out->deliveries += t->deliveries;
         out->delivered_ns += t->delivered_ns;
         out->switches += t->switches;
+        out->switched_ns += t->switched_ns;
         out->nodes += t->node_count;
     }
 }

@@ -112,8 +112,8 @@ struct profile_thread {
     uint64_t drops[DROP_COUNT];
     uint64_t cost_ns;    /* time spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received */
-    uint64_t delivered_ns; /* what they cost besides; and what the trigger did when the thread was switched */
-    uint64_t switches;   /* that were noticed while that cost time */
+    uint64_t delivered_ns; /* what they cost besides */
+    uint64_t switches, switched_ns; /* of the thread that were noticed while an event counted its time, and what that cost */
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
 };
@@ -176,7 +176,7 @@ struct profile_totals {
     uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, nodes;
+    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, nodes;
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);

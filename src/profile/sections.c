@@ -195,7 +195,7 @@ bool section_cpu_time_get(struct decoder *d)
 bool section_delivered_needed(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++)
-        if (p->threads[i].deliveries || p->threads[i].delivered_ns || p->threads[i].switches)
+        if (p->threads[i].deliveries || p->threads[i].delivered_ns || p->threads[i].switched_ns)
             return true;
     return false;
 }
@@ -207,6 +207,7 @@ void section_delivered_put(struct section_out *out, const struct profile *p)
     for (uint32_t i = 0; i < p->thread_count; i++) {
         buf_put_uleb(&out->raw, p->threads[i].delivered_ns);
         buf_put_uleb(&out->raw, p->threads[i].switches);
+        buf_put_uleb(&out->raw, p->threads[i].switched_ns);
     }
 }
 
@@ -223,6 +224,7 @@ bool section_delivered_get(struct decoder *d)
     for (uint32_t i = 0; i < p->thread_count; i++) {
         p->threads[i].delivered_ns = get(&c, "what a thread's signals have cost");
         p->threads[i].switches = get(&c, "a number of switches");
+        p->threads[i].switched_ns = get(&c, "what switches have cost");
     }
     return decode_close(&c);
 }

@@ -225,6 +225,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     t->deliveries = spool_view_count(v, &s->deliveries);
     t->delivered_ns = load(&s->delivered_ns);
     t->switches = spool_view_count(v, &s->switches);
+    t->switched_ns = load(&s->switched_ns);
     if (!t->name ||
         !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t))
         return false;

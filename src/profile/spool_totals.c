@@ -48,6 +48,7 @@ static void add_thread(struct walk *w, struct profile_totals *out, const struct 
     out->cpu_ns += load(&t->cpu_ns);
     out->deliveries += load(&t->deliveries);
     out->delivered_ns += load(&t->delivered_ns);
+    out->switched_ns += load(&t->switched_ns);
     out->nodes += load(&t->nodes);
     w->ticks += load(&t->cost_ticks);
 }

@@ -154,6 +154,7 @@ static void add_counters(struct profile_thread *to, const struct profile_thread 
     to->deliveries += t->deliveries;
     to->delivered_ns += t->delivered_ns;
     to->switches += t->switches;
+    to->switched_ns += t->switched_ns;
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
         to->truncated[i] += t->truncated[i];
     for (unsigned i = 0; i < DROP_COUNT; i++)

@@ -213,11 +213,13 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     if (header_in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
-        fprintf(out, ": %s in Penumbra's own code, %s for %s signal%s", text_duration(a, (double)t->cost_ns),
-                text_duration(c, (double)t->delivered_ns), text_count(b, t->deliveries),
-                t->deliveries == 1 ? "" : "s");
+        fprintf(out, ": %s in Penumbra's own code and %s signal%s of %s%s", text_duration(a, (double)t->cost_ns),
+                text_count(b, t->deliveries), t->deliveries == 1 ? "" : "s",
+                text_duration(c, t->deliveries ? (double)t->delivered_ns / (double)t->deliveries : 0),
+                t->deliveries == 1 ? "" : " each");
     if (t->switches)
-        fprintf(out, " and %s switches of threads", text_count(b, t->switches));
+        fprintf(out, ", %s at %s switch%s of threads", text_duration(a, (double)t->switched_ns),
+                text_count(b, t->switches), t->switches == 1 ? "" : "es");
     if (p->shadows)
         fprintf(out, ", %s for shadows", text_duration(a, (double)p->shadows->cost_ns));
     if (p->budget_ppm)

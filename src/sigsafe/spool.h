@@ -308,8 +308,8 @@ struct spool_thread {
     uint64_t drops[DROP_COUNT];
     uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
-    uint64_t delivered_ns; /* what they have cost besides the handler, and what an event did at switches */
-    uint64_t switches;   /* of the thread, while an event counted its time; not all are noticed */
+    uint64_t delivered_ns; /* what they have cost besides the handler */
+    uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
     uint64_t stretched;  /* synchronous triggers: the most periods between two thresholds, if more than 1 */
 };

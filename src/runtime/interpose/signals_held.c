@@ -1,5 +1,12 @@
 #include "runtime/interpose/signals_held.h"
 
+#include <time.h>
+
+#include "runtime/carrier/handler.h"
+#include "runtime/interpose/signals_mask.h"
+#include "runtime/self.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
 /* Programs that use our signal, block it and have it sent to a thread that does are rare; hardly one does so in many
@@ -80,8 +87,17 @@ bool held_take_as(siginfo_t *info)
     return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) && (take_as(owner_thread(), info) || take_as(owner_process(), info));
 }
 
-/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a thread: the other stays here. */
-void held_release_as(int signal)
+/* A sample that came just before the signal was blocked is pending, and the kernel would drop what is given to it. */
+void held_drop_sample_as(int signal)
+{
+    const struct timespec now = {0, 0};
+    uint64_t set = UINT64_C(1) << (signal - 1);
+    siginfo_t info;
+    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0, 0) > 0 && !handler_is_ours(&info))
+        held_keep_as(&info);
+}
+
+static void release(int signal)
 {
     siginfo_t info;
     for (int i = 0; i < 2 && held_take_as(&info); i++) {
@@ -93,6 +109,21 @@ void held_release_as(int signal)
         }
         sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal, (long)&info, 0, 0);
     }
+}
+
+/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a thread: the other stays here.
+ * Between the look and the call no sample may come: the kernel would keep that one. */
+void held_release_as(int signal)
+{
+    struct rt_thread *t = held_here_as() ? self_get() : NULL;
+    bool pauses = t && !rt_quiet_as() && !t->stopped && !t->stack_short && !signals_yield_as();
+    if (pauses) {
+        trigger_pause_as(t);
+        held_drop_sample_as(signal);
+    }
+    release(signal);
+    if (pauses)
+        trigger_resume_as(t);
 }
 
 void held_forget_thread_as(void)

@@ -22,6 +22,8 @@ bool held_here_as(void);
 bool held_take_as(siginfo_t *info);
 /* Gives what is kept for the calling thread to the kernel, for this thread. Of both kinds, if the signal is not blocked. */
 void held_release_as(int signal);
+/* A sample of ours that is pending is dropped; a signal of the program's is kept. */
+void held_drop_sample_as(int signal);
 /* A thread begins, whose number another one had that ended. */
 void held_forget_thread_as(void);
 /* The program ignores the signal, or this is a fork child. */

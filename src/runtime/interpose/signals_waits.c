@@ -36,16 +36,6 @@ struct mask_time {
     bool used;
 };
 
-/* A sample that came just before the signal was blocked is pending, and the kernel would drop what is given to it. */
-static void sample_drop(void)
-{
-    const struct timespec now = {0, 0};
-    uint64_t set = UINT64_C(1) << (signals_number_as() - 1);
-    siginfo_t info;
-    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, MASK_SIZE, 0, 0) > 0 && !handler_is_ours(&info))
-        held_keep_as(&info);
-}
-
 /* Only where the program's mask blocks our signal and the call's does not. */
 static struct mask_time mask_begin(const sigset_t *mask)
 {
@@ -55,7 +45,7 @@ static struct mask_time mask_begin(const sigset_t *mask)
         return m;
     m.used = true;
     signals_mask_real_as(SIG_BLOCK);
-    sample_drop();
+    held_drop_sample_as(signals_number_as());
     signals_believe_as(false);
     held_release_as(signals_number_as());
     return m;

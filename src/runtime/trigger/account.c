@@ -101,7 +101,7 @@ uint64_t trigger_price_as(void)
 void account_switches_as(struct rt_thread *t, uint64_t switches)
 {
     t->record->switches += switches;
-    t->record->delivered_ns += switches * rt.config->switch_ns;
+    t->record->switched_ns += switches * rt.config->switch_ns;
 }
 
 /* In ticks of the time stamp counter. */

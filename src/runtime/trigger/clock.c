@@ -115,7 +115,7 @@ static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
     t->window_cpu_ns = cpu_ns;
     t->window_cost_ticks = t->record->cost_ticks;
     t->window_deliveries = t->record->deliveries;
-    t->window_delivered_ns = t->record->delivered_ns;
+    t->window_delivered_ns = t->record->delivered_ns + t->record->switched_ns;
 }
 
 void clock_start_as(struct rt_thread *t)
@@ -330,7 +330,7 @@ static void budget_look(struct rt_thread *t)
     uint64_t cpu = thread_cpu_note_as(t);
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->window_deliveries;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns - t->window_delivered_ns;
+    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns + r->switched_ns - t->window_delivered_ns;
     if (rt_shadow_as())
         ours += deliveries * shadow_look_ns();
     uint64_t mean = deliveries * rt.config->period * t->multiple;

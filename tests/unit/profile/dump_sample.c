@@ -239,7 +239,8 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
     for (uint32_t i = 0; i < p->thread_count; i++)
-        printf("delivered\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches);
+        printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
+               p->threads[i].switched_ns);
     print_phases(p);
     print_counted(p->counts);
     print_values(p->values);

@@ -204,7 +204,7 @@ def read_cpu_time(c, processes):
 
 def read_delivered(c, threads):
     for _ in range(threads):
-        show("delivered", *c.us(2))
+        show("delivered", *c.us(3))
     c.end()
 
 

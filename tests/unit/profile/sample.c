@@ -116,7 +116,8 @@ static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t
                                  .guessed = sample_random(state, 100), .cost_ns = 123456 + index,
                                  .deliveries = sample_random(state, 100000),
                                  .delivered_ns = sample_random(state, 1000000000),
-                                 .switches = sample_random(state, 100000)};
+                                 .switches = sample_random(state, 100000),
+                                 .switched_ns = sample_random(state, 1000000000)};
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         t->truncated[i] = sample_random(state, 9);
     sample_drops(t->drops, state);
@@ -395,6 +396,7 @@ static const char *thread_difference(const struct profile_thread *a, const struc
     SAME(deliveries);
     SAME(delivered_ns);
     SAME(switches);
+    SAME(switched_ns);
     SAME(node_count);
     for (uint32_t i = 0; i < a->node_count; i++)
         if (*node_difference(&a->nodes[i], &b->nodes[i]))
