@@ -195,7 +195,7 @@ bool section_cpu_time_get(struct decoder *d)
 bool section_delivered_needed(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->thread_count; i++)
-        if (p->threads[i].deliveries || p->threads[i].delivered_ns || p->threads[i].switched_ns)
+        if (p->threads[i].deliveries || p->threads[i].delivered_ns || p->threads[i].switches || p->threads[i].switched_ns)
             return true;
     return false;
 }

@@ -105,7 +105,7 @@ static uint64_t folded_calls(const struct profile *p)
     return all;
 }
 
-static void write_folded(FILE *out, const struct profile *p, const struct report_style *style)
+void counted_folded(FILE *out, const struct profile *p, const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     uint64_t folded = folded_calls(p);
@@ -178,7 +178,7 @@ void counted_stops(FILE *out, const struct profile_counts *c, const struct repor
 void counted_header(FILE *out, const struct view *v, const struct report_style *style)
 {
     write_engine(out, v, style);
-    write_folded(out, v->profile, style);
+    counted_folded(out, v->profile, style);
     write_work(out, v->profile->counts, v->profile->shadows, style);
     write_latencies(out, v->profile->counts, style);
     counted_stops(out, v->profile->counts, style);

@@ -12,6 +12,8 @@
  * v->profile->counts. */
 void counted_header(FILE *out, const struct view *v, const struct report_style *style);
 
+/* Of these the line on exact calls in contexts that had no room, if there are any. */
+void counted_folded(FILE *out, const struct profile *p, const struct report_style *style);
 /* Of these the lines on why it stopped. */
 void counted_stops(FILE *out, const struct profile_counts *c, const struct report_style *style);
 

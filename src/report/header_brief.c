@@ -154,6 +154,7 @@ static void write_engine_losses(FILE *out, const struct view *v, const struct re
         counted_stops(out, p->counts, style);
     if (p->counts)
         counted_unread(out, p->counts, style);
+    counted_folded(out, p, style);
     if (p->shadows && !p->shadows->started)
         shadowed_ends(out, v, style);
     if (p->values)

@@ -240,7 +240,7 @@ EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
 EXPORT int sigwait(const sigset_t *restrict set, int *restrict number)
 {
     bool known;
-    siginfo_t info;
+    siginfo_t info = {.si_signo = 0};
     int result;
     if (!has_ours(set, &known) || signals_yield_as())
         return REAL(sigwait)(set, number);

@@ -43,7 +43,7 @@ void account_begin_as(struct rt_thread *t)
 /* The median of the last few: a period that expires in a system call is delivered at its end, so single ones say nothing. */
 static uint64_t latency_median(const struct rt_account *a)
 {
-    uint32_t sorted[ACCOUNT_LATENCIES], count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
+    uint32_t sorted[ACCOUNT_LATENCIES] = {0}, count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
         for (; at && sorted[at - 1] > a->latencies[i]; at--)
