@@ -311,7 +311,7 @@ class Limits(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr.decode(), r"^penumbra: perf events .* CPU timers are: ")
         self.assertGreater(self.report()["samples"], 100)
-        for event in ("wall", "page-faults", "context-switches", "cycles"):
+        for event in ("page-faults", "context-switches", "cycles"): # not "wall": tests/programs/outside
             done = self.record("-e", event, "true", preexec_fn=no_perf_events)
             self.assertEqual(done.returncode, 119, event)
             self.assertIn("Operation not permitted", done.stderr.decode())

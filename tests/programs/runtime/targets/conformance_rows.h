@@ -80,7 +80,7 @@ ROW(_exit, v, "n:0,3,256,-1")
 ROW(_Exit, v, "n:0,3,256,-1")
 ELSEWHERE(_Fork, "runtime-forks")
 ELSEWHERE(vfork, "runtime-vforks")
-ELSEWHERE(clone, "runtime-vforks, stacks-small")
+ELSEWHERE(clone, "stacks-small")
 ROW(getenv, p, "str:HOME")
 ROW(getenv, p, "str:GHCRTS")
 
