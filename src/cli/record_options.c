@@ -38,8 +38,8 @@ static const struct row {
                               "the same",
      "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; 5 with -e malloc, read, write, lock-wait; 1 with\n"
-                                 "--carrier auto, and with shadow without --load)",
+                                 "bound; 5 with -e malloc, read, write, lock-wait; 1 with the\n"
+                                 "carriers auto, and shadow without --load)",
      "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on",
