@@ -367,8 +367,8 @@ static bool family_settle(const struct record_options *o, struct err *e)
 {
     const char *family = event_family(o->event), *needed = record_options_family(o);
     if (family && strcmp(family, needed) != 0)
-        return err_set(e, ERR_USAGE, "-e %s and --log-input both stand in front of the program's calls; leave one "
-                       "of them out", o->event->name);
+        return err_set(e, ERR_USAGE, "-e %s and --log-input both interpose the program's calls; leave out one "
+                       "of the two", o->event->name);
     /* What a process has bound already does not become ours. */
     if (o->pid && needed)
         return err_set(e, ERR_USAGE, "%s%s needs libpenumbra-rt.so from the program's start on; start it with "
