@@ -9,11 +9,11 @@
 
 static const char help[] =
     "Usage: penumbra calibrate [--show]\n\n"
-    "Measures how long loads from each level of this machine's memory hierarchy take, in some tenths\n"
-    "of a second, and remembers it: that is what record --tool latency judges loads by. It measures\n"
-    "by itself when nothing is remembered. Measure again on a quiet machine, or when it has changed.\n\n"
+    "Measures how long loads from each level of this machine's memory hierarchy take, and keeps the\n"
+    "result: record --tool latency judges loads by it, and measures by itself if there is none. It\n"
+    "takes some tenths of a second. Measure again on a quiet machine, or when the machine has changed.\n\n"
     "Options:\n"
-    "      --show  what is remembered, without measuring\n"
+    "      --show  print the last result, without measuring\n"
     "  -h, --help  this text\n";
 
 static int usage(struct err *e, const char *typed)

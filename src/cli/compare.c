@@ -21,12 +21,12 @@ struct arguments {
 
 static const char usage[] =
     "Usage: penumbra compare [options] PERFECT SAMPLED\n"
-    "How near the profile SAMPLED comes to the profile PERFECT, which is exact, or had many more\n"
-    "samples; of two that are sampled, how much they differ. docs/compare.md says how each number is\n"
-    "computed.\n"
+    "Measures the profile SAMPLED against the profile PERFECT, which is exact or has many more\n"
+    "samples. Of two sampled profiles, prints how much they differ. docs/compare.md defines each\n"
+    "number.\n"
     "\n"
     "Options\n"
-    "      --by KIND          what is compared: function, path (calling contexts), call, block, edge,\n"
+    "      --by KIND          what to compare: function, path (calling contexts), call, block, edge,\n"
     "                         acyclic (the paths of record --tool paths), instruction (of sampled\n"
     "                         values) or result (instructions whose results PERFECT has); default:\n"
     "                         the finest of instruction, acyclic, edge, block, path that both have\n"

@@ -48,7 +48,7 @@ static const char usage[] =
     "      --threads         folded: begin stacks with THREAD-PID/TID, not the process's name\n"
     "      --max-depth N     folded, pprof: show at most N frames of a stack, half of them\n"
     "                        outermost, half innermost; 0 is no limit (default 2048)\n"
-    "      --phase NAME      only what was sampled in this phase, and in phases nested in it\n"
+    "      --phase NAME      only samples in this phase, and in phases nested in it\n"
     "      --quick           names from symbol tables only: no lines, no inlined functions\n"
     "  -h, --help            this text\n";
 

@@ -9,11 +9,11 @@ static const struct command commands[] = {
     {"record", command_record, "run a program and record where its time goes"},
     {"report", command_report, "print a profile, or write it as a page of HTML or as JSON"},
     {"export", command_export, "convert a profile for other tools"},
-    {"merge", command_merge, "make one profile of several, as of the ranks of a parallel program"},
+    {"merge", command_merge, "make one profile of several, for example of the ranks of a parallel program"},
     {"annotate", command_annotate, "show a function's instructions and source with their counts"},
-    {"compare", command_compare, "say how near a sampled profile comes to a perfect one"},
+    {"compare", command_compare, "measure a sampled profile against an exact one"},
     {"calibrate", command_calibrate, "measure this machine's memory hierarchy, for record --tool latency"},
-    {"symbolize", command_symbolize, "put better names into a profile, of debug information that came later"},
+    {"symbolize", command_symbolize, "add names to a profile from debug information installed later"},
     {"recover", command_recover, "finish a recording whose collector was killed"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

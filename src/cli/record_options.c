@@ -38,8 +38,8 @@ static const struct row {
                               "the same",
      "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: no\n"
-                                 "bound; of -e malloc, read, write, lock-wait 5; of --carrier\n"
-                                 "auto, and of shadow without --load, 1)",
+                                 "bound; 5 with -e malloc, read, write, lock-wait; 1 with the\n"
+                                 "carriers auto, and shadow without --load)",
      "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
                                        "program go on",
@@ -50,57 +50,57 @@ static const struct row {
      "leave out forked children and exec'ed programs"},
     {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant", NULL},
     {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)", NULL},
-    {OPT_MAX_CONTEXTS, "max-contexts", "N", "of --tool calls: fold new contexts into their parents where a thread's\n"
+    {OPT_MAX_CONTEXTS, "max-contexts", "N", "with --tool calls: fold new contexts into their parents once a thread's\n"
                                             "tree has N nodes (default 1M, of 32 bytes)", NULL},
-    {OPT_FOLD_RECURSION, "fold-recursion", NULL, "of --tool calls: a function that is active already is no new context", NULL},
+    {OPT_FOLD_RECURSION, "fold-recursion", NULL, "with --tool calls: no new context for a function that is active already", NULL},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
     {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)", NULL},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
                                "as --carrier exact",
-     "observe the whole run, every instruction of it"},
+     "observe every instruction of the whole run"},
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
                                     "exact; auto: shadows, or bursts where forks cost too much",
      "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
-    {OPT_TOOL, "tool", "TOOL", "what the engine observes, see below (default blocks)",
-     "what is observed: see below (default stacks; of the others blocks)"},
-    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; of --tool values 4);\n"
-                          "LEAST..MOST: any number between them, anew for each", NULL},
-    {OPT_SKIP, "skip", "S", "of --tool values: execute up to S instructions, at random, before\n"
-                            "observing (default 2000): against the bias of interrupts", NULL},
-    {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; within a budget\n"
-                                      "100M, of --tool values 1M, and then some of what comes,\n"
-                                      "until another one is due)", NULL},
-    {OPT_LOAD, "load", "L", "shadows that are active on average, whatever they cost but\n"
-                             "for --budget (default 1, as far as a budget of 1% allows)", NULL},
+    {OPT_TOOL, "tool", "TOOL", "what the engine observes: see below (default blocks)",
+     "what is observed: see below (default stacks; blocks under the\nengine)"},
+    {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; with --tool values 4);\n"
+                          "LEAST..MOST: a number between the two, drawn for each burst", NULL},
+    {OPT_SKIP, "skip", "S", "with --tool values: skip up to S instructions, drawn at random,\n"
+                            "before observing (default 2000): against the bias of interrupts", NULL},
+    {OPT_SAMPLE_SIZE, "sample-size", "N", "instructions of a shadow (default 10M; with a budget 100M,\n"
+                                      "or 1M for --tool values, and then parts of what follows\n"
+                                      "until the next shadow is due)", NULL},
+    {OPT_LOAD, "load", "L", "shadows active on average, at any cost within --budget\n"
+                             "(default 1, as far as a budget of 1% allows)", NULL},
     {OPT_SKIP_SHARED, "skip-shared-writes", NULL, "a shadow skips instructions that would write to\n"
                                                   "shared memory, instead of ending there", NULL},
-    {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows use what others have translated (on)", NULL},
-    {OPT_LOG_INPUT, "log-input", NULL, "shadows go on where the program reads from or waits for\n"
-                                       "pipes, sockets and the like: what it gets is kept for them", NULL},
-    {OPT_THREADS, "threads", "WHICH", "whether a shadow has the interrupted thread alone (one) or all\n"
-                                      "of the program, in turns (all); default auto: all within a\n"
-                                      "budget, where several run, or where one waited for another", NULL},
-    {OPT_BARRIER, "barrier-timeout", "TIME", "of --threads all and auto: how long to wait for all threads\n"
+    {OPT_CODE_CACHE, "code-cache", "ON|OFF", "whether shadows share translated code (default on)", NULL},
+    {OPT_LOG_INPUT, "log-input", NULL, "log the program's input from pipes, sockets and the like,\n"
+                                       "and replay it: shadows run past reads and waits", NULL},
+    {OPT_THREADS, "threads", "WHICH", "one: a shadow has the interrupted thread alone; all: all\n"
+                                      "threads of the program, in turns; auto (default): all within\n"
+                                      "a budget, where several run, or where one waited for another", NULL},
+    {OPT_BARRIER, "barrier-timeout", "TIME", "with --threads all and auto: how long to wait for all threads\n"
                                              "to stop before a shadow is made (default 20ms)", NULL},
-    {OPT_SEED, "seed", "N", "of --threads all and auto: what the order of turns is drawn from\n"
+    {OPT_SEED, "seed", "N", "with --threads all and auto: seed of the order of turns\n"
                             "(default 0)", NULL},
     {OPT_BASELINE, "baseline", "TIME", "with --exact: the CPU time that PROGRAM takes natively, for the\n"
                                        "report's slowdown", NULL},
-    {OPT_MODULE, "module", "FILE.so", "what is observed, and what is made of it, as this module says\n"
-                                      "(penumbra/module.h); --tool values, latency and conflicts are\n"
-                                      "built in", NULL},
-    {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or what the module\n"
-                             "says, and fewer where that would cost more than 0.7% of CPU time)", NULL},
-    {OPT_BY_SITE, "by-site", NULL, "tell values apart by the calling site of the function they are in", NULL},
+    {OPT_MODULE, "module", "FILE.so", "observe and keep what this module asks for\n"
+                                      "(penumbra/module.h); --tool values, latency and conflicts\n"
+                                      "are built-in modules", NULL},
+    {OPT_EVERY, "every", "K", "observe values at one of K samples (default 2, or the module's\n"
+                             "choice; fewer where that would cost more than 0.7% of CPU time)", NULL},
+    {OPT_BY_SITE, "by-site", NULL, "keep values apart by the call site of their function", NULL},
     {OPT_SUMMARY, "summary", "HOW", "keep the most frequent values by concise sampling (default) or in\n"
                                     "top-N-value tables (tnv)", NULL},
-    {OPT_REDACT, "redact", NULL, "keep of values only whether they repeat, of addresses only where in an\n"
-                                 "image, or in which kind of memory, they are", NULL},
-    {'q', "quiet", NULL, "no live line, no summary; errors only",
+    {OPT_REDACT, "redact", NULL, "keep no value, only how often it repeats; of an address only its\n"
+                                 "place in an image, or its kind of memory", NULL},
+    {'q', "quiet", NULL, "no live line, no summary: errors only",
      "errors only"},
-    {'h', "help", NULL, "the most important of these", "this text"},
+    {'h', "help", NULL, "the options that are used most", "this text"},
     {OPT_HELP_ALL, "help-all", NULL, "this text", "all options, and what each event and tool is"},
 };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
@@ -123,7 +123,7 @@ static void help_row(FILE *to, const struct row *row, const char *text)
 
 static const char help_usage[] = "Usage: penumbra record [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
                                  "       penumbra record [OPTIONS] -p PID\n\n"
-                                 "Runs PROGRAM and records in which calling contexts its time is spent.\n\n";
+                                 "Runs PROGRAM and records which calling contexts use its time.\n\n";
 
 enum { HELP_COLUMNS = 96, HELP_FROM = 8 };
 
@@ -181,7 +181,7 @@ static void help_full(FILE *to)
     record_values_help(to);
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
-            "What goes wrong before PROGRAM starts has a status of 119 to 127, see the manual page.\n");
+            "Errors before PROGRAM starts have a status of 118 to 127: see the manual page.\n");
 }
 
 void record_options_help(const struct record_options *o, FILE *to)
@@ -367,8 +367,8 @@ static bool family_settle(const struct record_options *o, struct err *e)
 {
     const char *family = event_family(o->event), *needed = record_options_family(o);
     if (family && strcmp(family, needed) != 0)
-        return err_set(e, ERR_USAGE, "-e %s and --log-input both stand in front of the program's calls; leave one "
-                       "of them out", o->event->name);
+        return err_set(e, ERR_USAGE, "-e %s and --log-input both interpose the program's calls; leave out one "
+                       "of the two", o->event->name);
     /* What a process has bound already does not become ours. */
     if (o->pid && needed)
         return err_set(e, ERR_USAGE, "%s%s needs libpenumbra-rt.so from the program's start on; start it with "

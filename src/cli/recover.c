@@ -12,7 +12,7 @@ static const char help[] =
     "Usage: penumbra recover [-o OUT] [FILE]\n\n"
     "Finishes a recording whose collector was killed: turns the counters, which the program and\n"
     "the collector shared, into a complete profile. penumbra report and penumbra export do the\n"
-    "same by themselves when they meet such a file.\n\n"
+    "same by themselves when they meet a file of this kind.\n\n"
     "FILE is the recording's output (default penumbra.pnb), or the file of the counters itself\n"
     "(/dev/shm/penumbra-*.spool); then the profile goes to penumbra.pnb, or to OUT.\n\n"
     "Options:\n"
