@@ -121,6 +121,25 @@ def deep_shared():
     expect(max(depths) >= 100000, f"frames: {sorted(depths)[-3:]}")
 
 
+def account():
+    """The account has a handler that is slow, and not what other programs do while it is preempted."""
+    slow = Recording([target("deep"), "100000"], ("--no-trampoline",), report=("--depth", "50"))
+    expect(slow.report["overhead"]["percent_of_cpu"] > 5, f"walks of 100,000 frames: {slow.report['overhead']}")
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        allocates = [sys.executable, "-c", "for _ in range(100000): bytearray(4000)"]
+        for command, options in (([target("shares"), "1500"], ()), (allocates, ("-e", "malloc=16k"))):
+            busy = Recording(command, options)
+            expect(busy.report["overhead"]["percent_of_cpu"] < 25, f"beside 2 others: {busy.report['overhead']}")
+    finally:
+        os.sched_setaffinity(0, cores)
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
 def deep_moving():
     """A stack that grows and shrinks by 200,000 frames all the time: samples are not nested in samples that walk all of it."""
     r = Recording([target("recursing"), "200000", "100"], ("-F", "9973"), report=("--depth", "50"))
