@@ -256,6 +256,7 @@ void thread_settle_as(struct rt_thread *t)
         tree_add_unattributed_as(t, trigger_rest_as(t));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
+    trigger_last_as(t);
     uint64_t now = thread_monotonic_ns_as();
     thread_cpu_note_as(t);
     for (unsigned i = 0; i < RT_PHASES; i++)
@@ -272,11 +273,14 @@ static void spare_free_as(struct rt_thread *t)
 
 void thread_end_as(struct rt_thread *t)
 {
+    uint64_t begun = rt_quiet_as() ? 0 : thread_cpu_ns_as();
     thread_name_as(t);
     thread_settle_as(t);
     trigger_disarm_as(t);
     alternate_end_as(t);
     burst_thread_end_as(t);
+    if (!rt_quiet_as())
+        trigger_began_as(t, thread_cpu_note_as(t) - begun);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     spare_free_as(t);
     thread_forget_as(t);

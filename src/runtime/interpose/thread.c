@@ -19,6 +19,7 @@ enum { ABOVE_START = 512, STACK_MARGIN = 32768 };
 
 static void thread_arm(struct rt_thread *t)
 {
+    uint64_t begun_cpu_ns = rt_quiet_as() ? 0 : thread_cpu_ns_as();
     if (!rt_running_as() || rt_quiet_as()) {
         if (rt_running_as())
             sandbox_left_out_as(1, 0);
@@ -34,6 +35,7 @@ static void thread_arm(struct rt_thread *t)
         return;
     }
     self_set(t);
+    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
 }
 
 static void thread_started(struct rt_thread *t)

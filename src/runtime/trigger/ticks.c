@@ -78,6 +78,15 @@ static void ticks_end(struct rt_thread *t)
     t->calm = 0;
 }
 
+void trigger_last_as(struct rt_thread *t)
+{
+    if (t->fd < 0 || rt.config->trigger != TRIGGER_CPU || rt_quiet_as())
+        return;
+    struct rt_switches now = switches_now();
+    account_switches_as(t, now.waits - t->switches.waits + now.preempted - t->switches.preempted);
+    t->switches = now;
+}
+
 static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 {
     if (t->timer >= 0)

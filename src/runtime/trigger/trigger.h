@@ -91,6 +91,9 @@ uint64_t trigger_rest_as(struct rt_thread *t);
 /* The same of another thread, which has used so much CPU time and takes no sample now: in the kernel, if that is not seen. */
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns);
 
+/* The calling thread ends, or its process does: its last switches are accounted. */
+void trigger_last_as(struct rt_thread *t);
+
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
@@ -101,7 +104,7 @@ void trigger_hurry_as(struct rt_thread *t, uint32_t times);
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
 /* Nanoseconds that one delivery costs a thread of the process. */
 uint64_t trigger_price_as(void);
-/* So much of its CPU time went to the beginning: of its process's record, of bursts. It is nothing that fewer samples would
+/* So much of its CPU time went to the beginning: of its process's record, of bursts; or to its own beginning and end. It is nothing that fewer samples would
  * save. */
 void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns);
 
