@@ -82,6 +82,7 @@ PROFILERS = [
     Profiler("empty", "empty handler", empty("trap")),
     Profiler("empty-fasync", "empty handler, async signal", empty("fasync")),
     Profiler("empty-itimer", "empty handler, setitimer", empty("itimer")),
+    Profiler("empty-ctimer", "empty handler, timer a thread", empty("ctimer")),
     Profiler("penumbra", "penumbra", penumbra(), watch=True),
     Profiler("conflicts", "penumbra --tool conflicts", penumbra("--tool", "conflicts"), watch=True),
     Profiler("latency", "penumbra --tool latency", penumbra("--tool", "latency"), watch=True),

@@ -18,6 +18,7 @@
     bench/run.py values-accuracy               how near sampled values come to exact ones, by rate
     bench/run.py code-cache [--rounds 3]       what shadows gain from each other's translations
     bench/run.py startup                       what starting a program costs under each carrier
+    bench/run.py servers [--rounds 3]          servers under load, and threads that switch often, beside perf
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -49,6 +50,7 @@ import pairs  # noqa: E402
 import prepare  # noqa: E402
 import profilers  # noqa: E402
 import references  # noqa: E402
+import servers  # noqa: E402
 import shadows  # noqa: E402
 import shadows_tables  # noqa: E402
 import stacks  # noqa: E402
@@ -78,7 +80,7 @@ def arguments():
     ap.add_argument("command", nargs="?", default="all",
                     choices=list(COMMANDS))
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
-    ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
+    ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite (of servers: these servers, or switching)")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
     ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead; the one for distortion (default 997)")
     ap.add_argument("--ways", default="", metavar="NAME,...",
@@ -98,7 +100,8 @@ def arguments():
                             help=f"shadows: {text}")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
-    a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
+    a.only_servers = names(ap, a.only, servers.NAMES) if a.command == "servers" else []
+    a.programs = ([] if a.only_servers else [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)]) or suite.SUITE
     a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b", *translators.NAMES]) or None
     a.rounds_asked, a.rounds = a.rounds, a.rounds or 3
     a.rates_asked, a.rates = a.rates, a.rates or "997,10000"
@@ -135,6 +138,7 @@ COMMANDS = {
     "shadows": [shadows.run],
     "code-cache": [code_cache.run],
     "startup": [startup.run],
+    "servers": [servers.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
 COMMANDS["tables"] = TABLES
