@@ -14,7 +14,10 @@ import pairs
 CONNECTIONS = 32
 ROWS = 10000  # of a table
 MARIA = ["--no-defaults", "--user=root"]
-AS_POSTGRES = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]  # it refuses to run as root
+
+
+def run_as(user):
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
 
 
 @dataclass
@@ -53,6 +56,7 @@ class Kind:
     name = load_name = ""
     stop_signal = "TERM"
     endless = False  # the load must be ended
+    user = ""        # who runs it and its profiler, if not who runs the benchmark
 
     def prepare(self, place):
         """Data and configuration."""
@@ -179,18 +183,19 @@ template.made = {}
 
 class Postgres(Kind):
     name, load_name, stop_signal = "postgres", "pgbench -S", "INT"
+    user = "postgres"  # it refuses to run as root
     sampled = 0.1  # of the transactions, whose latency is logged
 
     def initialize(self, folder):
-        shutil.chown(folder, "postgres", "postgres")
-        do([*AS_POSTGRES, "initdb", "-A", "trust", "-N", "-D", f"{folder}/data"], "making a database", cwd=folder)
+        shutil.chown(folder, self.user, self.user)
+        do([*run_as(self.user), "initdb", "-A", "trust", "-N", "-D", f"{folder}/data"], "making a database", cwd=folder)
 
     def prepare(self, place):
         do(["cp", "-a", template(self.name, self.initialize) + "/data", place.folder], "copying a database")
-        shutil.chown(place.folder, "postgres", "postgres")
+        shutil.chown(place.folder, self.user, self.user)
 
     def command(self, place):
-        return [*AS_POSTGRES, "postgres", "-D", place.file("data"), "-k", place.folder, "-h", "", "-c", "fsync=off",
+        return ["postgres", "-D", place.file("data"), "-k", place.folder, "-h", "", "-c", "fsync=off",
                 "-c", "log_min_messages=fatal", "-c", "autovacuum=off"]
 
     def asks(self, place):

@@ -1,8 +1,9 @@
 """Servers under their load's generators, and two threads that hand over to each other: what recording costs those that switch.
 
-A round starts four copies of a server on one core (native, native again, under penumbra, under perf), and loads them at the same
-time from another, each by a closed loop of its own. What is compared is the CPU time of the server's processes for a request: how
-often the scheduler lets a copy run says nothing of what it costs. The ping-pong's copies take turns instead (switching.py)."""
+A round starts four copies of a server on one core (native, native again, under penumbra, under perf), each with a closed loop that
+loads it from another core. First all are loaded at the same time. Then they take turns, for the threads of copies that share a core
+are switched to each other, and how many requests a thread finds at once decides what one costs. What is compared is the CPU
+time of the server's processes for a request, and in turns the requests a second and the latency as well."""
 import glob
 import os
 import shutil
@@ -22,7 +23,8 @@ from server_kinds import Place
 
 NAMES = ["redis", "memcached", "nginx", "haproxy", "postgres", "mariadb", "switching"]
 WAYS = ["native", "null", "penumbra", "perf"]
-SECONDS, WARM_SECONDS = 8, 1
+SECONDS, WARM_SECONDS = 6, 1
+TURNS, TURN_SECONDS = 2, 2
 HZ = 997
 TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 
@@ -71,7 +73,8 @@ class Copy:
         self.a, self.kind, self.way = a, kind, way
         self.place = Place(tempfile.mkdtemp(prefix="pnb-"), port, behind)
         self.out = tempfile.mkdtemp(prefix="pnb-out-")
-        os.chmod(self.place.folder, 0o755)
+        if kind.user:
+            shutil.chown(self.out, kind.user, kind.user)
         kind.prepare(self.place)
         self.process = self.load = None
 
@@ -85,7 +88,7 @@ class Copy:
         elif self.way == "perf":
             held = ["perf", "record", "-q", "-o", f"{self.out}/perf.data", "-e", "cpu-clock", "-F", str(HZ), "-g", "--", *held]
         with open(f"{self.out}/log", "wb") as log:
-            self.process = subprocess.Popen(held, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen([*server_kinds.run_as(self.kind.user), *held], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def said(self):
         texts = []
@@ -111,7 +114,7 @@ class Copy:
 
     def begin_load(self, seconds):
         self.before = self.kind.count(self.place)
-        self.cpu_before = cpu_ns(self.pid)
+        self.cpu_before, self.began = cpu_ns(self.pid), time.monotonic()
         with open(f"{self.out}/load", "wb") as said:
             self.load = subprocess.Popen(["taskset", "-c", str(self.a.load_core), *self.kind.load(self.place, seconds)],
                                          stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
@@ -121,6 +124,7 @@ class Copy:
             time.sleep(max(0, self.until - time.monotonic()))
             self.load.kill()
         status = self.load.wait(seconds + 60)
+        took = time.monotonic() - self.began
         with open(f"{self.out}/load", errors="replace") as f:
             said = f.read()
         if status not in (0, -signal.SIGKILL if self.kind.endless else 0):
@@ -128,7 +132,7 @@ class Copy:
         requests, p99_us = self.kind.result(said, self.place, self.before)
         if not requests:
             raise pairs.RoundError(f"{self.kind.name} under {self.way} has answered nothing")
-        return {"requests": requests, "p99_us": p99_us, "cpu_ns": cpu_ns(self.pid) - self.cpu_before}
+        return {"requests": requests, "p99_us": p99_us, "cpu_ns": cpu_ns(self.pid) - self.cpu_before, "seconds": took}
 
     def stop(self):
         """Ends the server as its users do."""
@@ -167,6 +171,19 @@ def loaded(copies, seconds):
     return {c.way: c.end_load(seconds) for c in copies}
 
 
+def in_turns(copies):
+    """Each copy loaded alone, the others idle: {way: sums of its turns}."""
+    found = {}
+    for turn in range(TURNS):
+        for c in copies[turn % len(copies):] + copies[:turn % len(copies)]:
+            one = loaded([c], TURN_SECONDS)[c.way]
+            found.setdefault(c.way, []).append(one)
+    return {way: {"requests": sum(t["requests"] for t in turns), "cpu_ns": sum(t["cpu_ns"] for t in turns),
+                  "seconds": sum(t["seconds"] for t in turns),
+                  "p99_us": statistics.mean(t["p99_us"] for t in turns) if turns[0]["p99_us"] else None}
+            for way, turns in found.items()}
+
+
 def one_round(a, kind, behind):
     copies = []
     try:
@@ -177,10 +194,10 @@ def one_round(a, kind, behind):
         for c in copies:
             c.wait_ready()
         loaded(copies, WARM_SECONDS)
-        found = loaded(copies, int(a.seconds or SECONDS))
+        found = {"together": loaded(copies, int(a.seconds or SECONDS)), "turns": in_turns(copies)}
         for c in copies:
             c.stop()
-        found["penumbra"] |= next(c for c in copies if c.way == "penumbra").stated()
+        found["profile"] = next(c for c in copies if c.way == "penumbra").stated()
         found["load_average"] = round(os.getloadavg()[0], 1)
         return found
     finally:
@@ -207,19 +224,30 @@ class Behind:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def cost_percent(r, way):
+def cost_percent(r, part, way):
     """CPU time for a request, above the native copy's of the round."""
-    each = {w: r[w]["cpu_ns"] / r[w]["requests"] for w in (way, "native")}
+    each = {w: r[part][w]["cpu_ns"] / r[part][w]["requests"] for w in (way, "native")}
     return 100 * (each[way] / each["native"] - 1)
 
 
+def rate_percent(r, way):
+    """Requests a second, in turns, above the native copy's."""
+    rate = {w: r["turns"][w]["requests"] / r["turns"][w]["seconds"] for w in (way, "native")}
+    return 100 * (rate[way] / rate["native"] - 1)
+
+
+def p99_percent(r, way):
+    mine, native = (r["turns"][w]["p99_us"] for w in (way, "native"))
+    return 100 * (mine / native - 1) if mine and native else None
+
+
 def summary(rounds):
-    last = rounds[-1]
-    out = [f"  native {last['native']['requests'] / last['native']['cpu_ns'] * 1e9:,.0f} requests a CPU second"]
+    out = []
     for way in WAYS[1:]:
-        values = [cost_percent(r, way) for r in rounds]
-        out.append(f"{way} {statistics.median(values):.2f}% [{min(values):.2f} .. {max(values):.2f}]")
-    stated = statistics.median(r["penumbra"]["stated"] for r in rounds)
+        values = [statistics.median(cost_percent(r, part, way) for r in rounds) for part in ("together", "turns")]
+        out.append(f"{way} together {values[0]:.2f}%, in turns {values[1]:.2f}%, "
+                   f"rate {statistics.median(rate_percent(r, way) for r in rounds):.2f}%")
+    stated = statistics.median(r["profile"]["stated"] for r in rounds)
     return "; ".join(out) + f"; stated {stated:.2f}%"
 
 
