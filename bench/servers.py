@@ -230,6 +230,11 @@ def cost_percent(r, part, way):
     return 100 * (each[way] / each["native"] - 1)
 
 
+def throughput_percent(r, part, way):
+    """Requests for a second of CPU time, above the native copy's."""
+    return 100 * (1 / (1 + cost_percent(r, part, way) / 100) - 1)
+
+
 def rate_percent(r, way):
     """Requests a second, in turns, above the native copy's."""
     rate = {w: r["turns"][w]["requests"] / r["turns"][w]["seconds"] for w in (way, "native")}
