@@ -1,6 +1,6 @@
 /* Many threads: `threads sleep COUNT MILLISECONDS` or `threads short COUNT A_SECOND`.
  *
- * sleep: COUNT threads, which wake ten times each second and work a little, for so long.
+ * sleep: COUNT threads, which wake once a second and work a little, for so long.
  * short: COUNT threads that end at once, A_SECOND a second, a hundredth of them at a time.
  *
  * Prints CPU time until all threads had begun, CPU time of all, both in microseconds, and the resident
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK = 64 << 10, NAP_NS = 100000000, WORK = 2000, BATCHES = 100 };
+enum { STACK = 64 << 10, NAP_MS = 1000, WORK = 2000, BATCHES = 100 };
 
 static sem_t begun;
 static int ends;
@@ -48,7 +48,7 @@ static void work(void)
 
 static void *sleeper(void *unused)
 {
-    struct timespec nap = {0, NAP_NS};
+    struct timespec nap = {NAP_MS / 1000, NAP_MS % 1000 * 1000000};
     sem_post(&begun);
     while (!__atomic_load_n(&ends, __ATOMIC_RELAXED)) {
         nanosleep(&nap, NULL);

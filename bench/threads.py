@@ -22,6 +22,19 @@ def programs(a):
     return found + [("short", SHORT, [binary, "short", str(SHORT), str(SHORT_A_SECOND)])]
 
 
+def told(one, copy):
+    """CPU time until all threads had begun, and resident memory, as the program says."""
+    texts = []
+    for name in ("stdout", "stderr", "log"):
+        with open(os.path.join(one.folder, copy, name), errors="replace") as f:
+            texts.append(f.read())
+    try:
+        start, _, resident = map(int, texts[0].split())
+    except ValueError:
+        raise pairs.RoundError(f"{one.program.name} under {copy} failed: {' '.join(texts)[-600:]}") from None
+    return start, resident
+
+
 def one_round(a, name, argv):
     program = suite.Program(name, "", argv, volatile=r"[^\n]+")  # times
     copies = [profilers.BY_NAME[n].copy(a.tools, HZ) for n in NAMES]
@@ -29,8 +42,7 @@ def one_round(a, name, argv):
     with pairs.Round(a.tools.hold, program, copies, a.core) as one:
         outcomes = one.run()
         for n, o in outcomes.items():
-            with open(os.path.join(one.folder, n, "stdout")) as f:
-                start, _, resident = map(int, f.read().split())
+            start, resident = told(one, n)
             found[n] = {"own_us": o.own_us, "total_us": o.total_us, "start_us": start, "resident_kb": resident,
                         "profiler_kb": o.profiler_kb, "spool_bytes": o.spool_bytes}
             harm = pairs.harm(outcomes["native"], o, program)
@@ -105,7 +117,7 @@ def tables_run(a, say):
     text = tables.head_lines("Many threads", ["bench/run.py threads"], data.values())
     text += (f"\nSimultaneous copies at {HZ} Hz which share a core, the medians of rounds. The load was {min(loads):.0f} to "
              f"{max(loads):.0f} on {os.cpu_count()} processors: other programs ran beside it.\n\n## Memory\n\nThreads that sleep "
-             "100 ms, work some microseconds, and sleep again. Resident memory of the program when all have begun, in kB: of one "
+             "a second, work some microseconds, and sleep again. Resident memory of the program when all have begun, in kB: of one "
              "thread, and what each further one adds. *spool*: storage of the file that the program shares with its collector, "
              "whose pages are in the program's resident memory as far as it has touched them. The last two: peak memory of the "
              "profilers' own processes. All in kB.\n\n")
@@ -113,7 +125,7 @@ def tables_run(a, say):
     text += "\n## Start\n\nCPU time until all threads have begun, in microseconds a thread; for the profilers, what it is above native.\n\n"
     text += tables.table(["program", "rounds", *titles], cost_rows(sleeps, "start_us"))
     text += (f"\n## Whole run\n\nCPU time of the program in microseconds a thread; for the profilers, what it is above native. `sleep`: "
-             f"{SLEEP_MS / 1000:.0f} s, some {SLEEP_MS // 100} wake-ups of each thread. `short`: {SHORT:,} threads, "
+             f"{SLEEP_MS / 1000:.0f} s, some {SLEEP_MS // 1000} wake-ups of each thread. `short`: {SHORT:,} threads, "
              f"{SHORT_A_SECOND:,} a second, that do some microseconds' work and end.\n\n")
     text += tables.table(["program", "rounds", *titles], cost_rows(data.values(), "own_us"))
     text += "\n## Stated cost\n\nIn percent of the native copy's CPU time.\n\n"
