@@ -4,7 +4,6 @@ All copies of a round share a core. The kernel tells what each program has used,
 account is what `report --json` has as `overhead.percent_of_cpu`, here in percent of what is left without it."""
 import os
 import statistics
-from dataclasses import replace
 
 import inputs
 import pairs
@@ -59,22 +58,32 @@ def account_of(a, profile):
     return None if share is None else 100 * share / (100 - share)
 
 
+def kind_of(program):
+    """Of a round: process numbers come round where many processes end, and then parents cannot tell which are the program's.
+    wait4 can, but has shadows among them."""
+    return (pairs.Round, ("plain", "values")) if program.name == "processes" else (shadows.ShadowRound, tuple(WAYS))
+
+
 def one_round(a, program):
-    program = replace(program, volatile=program.volatile or "$^")
+    kind, ways = kind_of(program)
     copies = [pairs.Copy(name, lambda hold, out: hold()) for name in ("native", "null")]
-    copies += [pairs.Copy(way, record(a, options)) for way, options in WAYS.items()]
-    with shadows.ShadowRound(a.tools.hold, program, copies, a.core) as one:
+    copies += [pairs.Copy(way, record(a, WAYS[way])) for way in ways]
+    with kind(a.tools.hold, program, copies, a.core) as one:
         outcomes = one.run()
         found = {}
         for name, o in outcomes.items():
             found[name] = {"own_us": o.own_us}
-            if name in WAYS:
+            if name in ways:
                 found[name]["stated"] = account_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"))
             harm = pairs.harm(outcomes["native"], o, program)
             if harm:
                 found[name]["harm"] = harm
     found["load_average"] = round(os.getloadavg()[0], 1)
     return found
+
+
+def ways_in(rounds):
+    return [way for way in WAYS if way in rounds[-1]]
 
 
 def measured(rounds, way):
@@ -110,10 +119,10 @@ def judged(rounds, way):
 
 def summary(rounds):
     out = [f"null {noise(rounds):.2f}%"]
-    for way in WAYS:
+    for way in ways_in(rounds):
         stated, cost, ratio, word = judged(rounds, way)
         out.append(f"{way} stated {tables.shown(stated, 2)}%, measured {cost:.2f}%, {tables.shown(ratio, 2)} {word}")
-    return "; ".join(out) + "".join(f"; HARM {w}: {r[w]['harm']}" for r in rounds[-1:] for w in WAYS if "harm" in r[w])
+    return "; ".join(out) + "".join(f"; HARM {w}: {r[w]['harm']}" for r in rounds[-1:] for w in ways_in(rounds) if "harm" in r[w])
 
 
 def run(a, say):
@@ -129,16 +138,16 @@ def run(a, say):
 
 def rows_of(entry):
     rounds, rows = entry["rounds"], []
-    for way, title in TITLES.items():
+    for way in ways_in(rounds):
         stated, cost, ratio, word = judged(rounds, way)
         values = measured(rounds, way)
-        rows.append([f"{entry['program']}, {title}", str(len(rounds)), tables.shown(stated, 2), tables.shown(cost, 2),
+        rows.append([f"{entry['program']}, {TITLES[way]}", str(len(rounds)), tables.shown(stated, 2), tables.shown(cost, 2),
                      f"{min(values):.2f} to {max(values):.2f}", tables.shown(noise(rounds), 2), tables.shown(ratio, 2), word])
     return rows
 
 
 def sentence(data, word):
-    cells = [f"{e['program']} ({TITLES[way]})" for e in data.values() for way in WAYS if judged(e["rounds"], way)[3] == word]
+    cells = [f"{e['program']} ({TITLES[way]})" for e in data.values() for way in ways_in(e["rounds"]) if judged(e["rounds"], way)[3] == word]
     return ", ".join(cells) or "none"
 
 
@@ -154,14 +163,14 @@ def tables_run(a, say):
              "neither. *null*: how far the median may be off, the mean difference of the native copies over the root of the number of "
              "rounds. *inside* is what is between 0.8 and 1.25 and stays there if the measured cost is off by as much; "
              "*outside* is what is outside and stays there; the others are *uncertain*. `deep` works at the end of "
-             f"a stack of {DEEP:,} frames, `processes` is a shell that starts {PROCESSES:,} programs one after the other. The load was "
+             f"a stack of {DEEP:,} frames, `processes` is a shell that starts {PROCESSES:,} programs one after the other; its time is what wait4 tells. The load was "
              f"{min(loads):.0f} to {max(loads):.0f} on {os.cpu_count()} processors: other programs ran beside it.\n\n")
     text += tables.table(["program", "rounds", "stated, %", "measured, %", "range", "null, %", "stated / measured", ""],
                          [row for e in data.values() for row in rows_of(e)])
     text += f"\nOutside 0.8 to 1.25: {sentence(data, 'outside')}.\n\nUncertain: {sentence(data, 'uncertain')}.\n"
     text += "\n" + tables.note("account.md") if tables.note("account.md") else ""
-    harmed = sorted({f"{e['program']} ({w}: {r[w]['harm']})" for e in data.values() for r in e["rounds"] for w in WAYS
-                     if "harm" in r[w]})
+    harmed = sorted({f"{e['program']} ({w}: {r[w]['harm']})" for e in data.values() for r in e["rounds"]
+                     for w in ways_in(e["rounds"]) if "harm" in r[w]})
     text += f"\nHarm: {', '.join(harmed) or 'none'}.\n"
     tables.write("account.md", text)
     say("wrote docs/results/account.md")
