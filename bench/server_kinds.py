@@ -70,7 +70,7 @@ class Kind:
 
 class Redis(Kind):
     name, load_name, endless = "redis", "redis-benchmark -t get", True
-    batch = 20000
+    batch = 5000
 
     def command(self, place):
         return ["redis-server", "--port", str(place.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
@@ -80,7 +80,7 @@ class Redis(Kind):
         return ["redis-cli", "-p", str(place.port), "ping"]
 
     def load(self, place, seconds):
-        return ["redis-benchmark", "-p", str(place.port), "-t", "get", "-c", str(CONNECTIONS), "-n", str(self.batch), "-l",
+        return ["stdbuf", "-oL", "redis-benchmark", "-p", str(place.port), "-t", "get", "-c", str(CONNECTIONS), "-n", str(self.batch), "-l",
                 "--csv"]
 
     def count(self, place):

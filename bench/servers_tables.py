@@ -1,5 +1,4 @@
 """docs/results/servers.md: servers under load, and the ping-pong."""
-import os
 import statistics
 
 import servers
@@ -53,8 +52,8 @@ def native_p99(rounds):
 
 def servers_text(data):
     loads = [r["load_average"] for e in data for r in e["rounds"]]
-    text = (f"\nServers and their profilers at {servers.HZ} Hz. The load was {min(loads):.0f} to {max(loads):.0f} on {os.cpu_count()} "
-            "processors: other programs ran beside it, so what the null check shows is what a difference must be above. In each cell: the "
+    text = (f"\nServers and their profilers at {servers.HZ} Hz. {store.neighbours(loads)} "
+            "What the null check shows is what a difference must be above. In each cell: the "
             "median of rounds, the smallest and the largest, in percent of the native copy of the round.\n\n"
             f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s. Requests a second of CPU time of the server's "
             "own processes.\n\n")

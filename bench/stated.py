@@ -163,8 +163,8 @@ def tables_run(a, say):
              "neither. *null*: how far the median may be off, the mean difference of the native copies over the root of the number of "
              "rounds. *inside* is what is between 0.8 and 1.25 and stays there if the measured cost is off by as much; "
              "*outside* is what is outside and stays there; the others are *uncertain*. `deep` works at the end of "
-             f"a stack of {DEEP:,} frames, `processes` is a shell that starts {PROCESSES:,} programs one after the other; its time is what wait4 tells. The load was "
-             f"{min(loads):.0f} to {max(loads):.0f} on {os.cpu_count()} processors: other programs ran beside it.\n\n")
+             f"a stack of {DEEP:,} frames, `processes` is a shell that starts {PROCESSES:,} programs one after the other; its time is what wait4 tells. "
+             f"{store.neighbours(loads)}\n\n")
     text += tables.table(["program", "rounds", "stated, %", "measured, %", "range", "null, %", "stated / measured", ""],
                          [row for e in data.values() for row in rows_of(e)])
     text += f"\nOutside 0.8 to 1.25: {sentence(data, 'outside')}.\n\nUncertain: {sentence(data, 'uncertain')}.\n"

@@ -115,8 +115,8 @@ def tables_run(a, say):
     loads = [r["load_average"] for e in data.values() for r in e["rounds"]]
     titles = [TITLES[n] for n in NAMES]
     text = tables.head_lines("Many threads", ["bench/run.py threads"], data.values())
-    text += (f"\nSimultaneous copies at {HZ} Hz which share a core, the medians of rounds. The load was {min(loads):.0f} to "
-             f"{max(loads):.0f} on {os.cpu_count()} processors: other programs ran beside it.\n\n## Memory\n\nThreads that sleep "
+    text += (f"\nSimultaneous copies at {HZ} Hz which share a core, the medians of rounds. {store.neighbours(loads)}"
+             "\n\n## Memory\n\nThreads that sleep "
              "a second, work some microseconds, and sleep again. Resident memory of the program when all have begun, in kB: of one "
              "thread, and what each further one adds. *spool*: storage of the file that the program shares with its collector, "
              "whose pages are in the program's resident memory as far as it has touched them. The last two: peak memory of the "
