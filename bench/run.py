@@ -29,6 +29,7 @@ Method and how to read the tables: docs/benchmarks.md. Raw data: bench/work/resu
 """
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -152,9 +153,14 @@ COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABL
 COMMANDS["tables"] = TABLES
 
 
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+
+
 def main():
     a = arguments()
     pairs.raise_limits()
+    signal.signal(signal.SIGTERM, interrupted)  # what was started is ended
     try:
         for command in COMMANDS[a.command]:
             command(a, say)
