@@ -108,7 +108,8 @@ def arguments():
     a = ap.parse_args()
     a.only_servers = names(ap, a.only, servers.NAMES) if a.command == "servers" else []
     a.only_stated = names(ap, a.only, [*suite.BY_NAME, *stated.NAMES]) if a.command == "account" else []
-    a.programs = [suite.BY_NAME[n] for n in ([] if a.only_servers or a.only_stated else names(ap, a.only, suite.BY_NAME))] or suite.SUITE
+    others = a.only_servers or a.only_stated
+    a.programs = [suite.BY_NAME[n] for n in ([] if others else names(ap, a.only, suite.BY_NAME))] or suite.SUITE
     a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b", *translators.NAMES]) or None
     a.rounds_asked, a.rounds = a.rounds, a.rounds or 3
     a.rates_asked, a.rates = a.rates, a.rates or "997,10000"

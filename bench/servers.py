@@ -88,7 +88,8 @@ class Copy:
         elif self.way == "perf":
             held = ["perf", "record", "-q", "-o", f"{self.out}/perf.data", "-e", "cpu-clock", "-F", str(HZ), "-g", "--", *held]
         with open(f"{self.out}/log", "wb") as log:
-            self.process = subprocess.Popen([*server_kinds.run_as(self.kind.user), *held], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen([*server_kinds.run_as(self.kind.user), *held], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, start_new_session=True)
 
     def said(self):
         texts = []
