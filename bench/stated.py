@@ -54,7 +54,7 @@ def record(a, options):
 
 
 def account_of(a, profile):
-    report = profilers.penumbra_totals(a.tools, profile)
+    report = profilers.penumbra_head(a.tools, profile)
     overhead = report["overhead"]
     share = overhead["percent_of_cpu"]
     return {"stated": None if share is None else 100 * share / (100 - share), "samples": report["samples"],
