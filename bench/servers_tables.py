@@ -53,10 +53,10 @@ def native_p99(rounds):
 def servers_text(data):
     loads = [r["load_average"] for e in data for r in e["rounds"]]
     text = (f"\nServers and their profilers at {servers.HZ} Hz. {store.neighbours(loads)} "
-            "What the null check shows is what a difference must be above. In each cell: the "
+            "A difference that is no larger than the null check of its row says nothing. In each cell: the "
             "median of rounds, the smallest and the largest, in percent of the native copy of the round.\n\n"
-            f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s. Requests a second of CPU time of the server's "
-            "own processes.\n\n")
+            f"## Loaded at the same time\n\nFour copies share a core for {servers.SECONDS} s, at the most. Requests a second of "
+            "CPU time of the server's own processes.\n\n")
     text += tables.table(["server", "rounds", "native, requests a CPU second", *TITLES.values()], together_rows(data))
     text += (f"\n## Loaded in turns\n\n{servers.TURNS} turns of {servers.TURN_SECONDS} s for each copy and round, the others idle. "
              "Requests a second:\n\n")
@@ -86,10 +86,10 @@ def switching_text(data):
             if "stated" in rounds[0][way]:
                 cell += f" ({1 + statistics.median(r[way]['stated'] for r in rounds) / 100:.2f})"
             rows[way].append(cell)
-    text += tables.table(["", *(e["kind"] for e in data)], list(rows.values()))
+    text += tables.table(["", *(f"{e['kind']} ({len(e['rounds'])} rounds)" for e in data)], list(rows.values()))
     harmed = sorted({f"{e['kind']} under {switching.TITLES[w]}: {r[w]['harm']}" for e in data for r in e["rounds"] for w in r
                      if "harm" in r[w]})
-    return text + f"\n{max(len(e['rounds']) for e in data)} rounds. Harm: {', '.join(harmed) or 'none'}.\n"
+    return text + f"\nHarm: {', '.join(harmed) or 'none'}. (gperftools writes a line to standard error at the end.)\n"
 
 
 def run(a, say):
