@@ -8,6 +8,7 @@
  *     EMPTY_HANDLER_MODE=trap  a synchronous SIGTRAP from the event (what penumbra uses); default
  *                        fasync  an asynchronous real-time signal through the event's descriptor
  *                        itimer  SIGPROF of setitimer: the process's clock, bound to the kernel's tick
+ *                        ctimer  a timer on each thread's CPU clock, bound to the tick as well
  *
  * A program that runs with it ends with status 125 if the event cannot be had: a floor that was not
  * measured must not look like one. */
@@ -22,11 +23,12 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SECOND_NS = 1000000000, FAILED = 125 };
 
-static enum { MODE_TRAP, MODE_FASYNC, MODE_ITIMER } mode;
+static enum { MODE_TRAP, MODE_FASYNC, MODE_ITIMER, MODE_CTIMER } mode;
 static uint64_t rate = 997;
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
@@ -73,9 +75,26 @@ static void arm_event(void)
         _exit(FAILED);
 }
 
+/* The timer of the calling thread on its own CPU clock; the kernel deletes it with the process. */
+static void arm_timer(void)
+{
+    struct sigevent event;
+    struct itimerspec every = {.it_interval = {(time_t)(1 / rate), (long)(SECOND_NS / rate % SECOND_NS)}};
+    timer_t timer;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGPROF;
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    every.it_value = every.it_interval;
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 || timer_settime(timer, 0, &every, NULL) != 0)
+        _exit(FAILED);
+}
+
 static void arm_thread(void)
 {
-    if (mode != MODE_ITIMER)
+    if (mode == MODE_CTIMER)
+        arm_timer();
+    else if (mode != MODE_ITIMER)
         arm_event();
 }
 
@@ -99,6 +118,8 @@ __attribute__((constructor)) static void empty_handler_start(void)
         mode = MODE_FASYNC;
     else if (name && strcmp(name, "itimer") == 0)
         mode = MODE_ITIMER;
+    else if (name && strcmp(name, "ctimer") == 0)
+        mode = MODE_CTIMER;
     *(void **)&real_pthread_create = dlsym(RTLD_NEXT, "pthread_create");
     install(mode == MODE_TRAP ? SIGTRAP : mode == MODE_FASYNC ? SIGRTMAX - 1 : SIGPROF);
     if (mode == MODE_ITIMER) {

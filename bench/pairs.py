@@ -79,7 +79,8 @@ SPOOL = struct.Struct("<8sIIQQQ")  # magic, version, state, size, limit, next: s
 def spool_of(pid):
     """(bytes of storage, bytes handed out) of the spool that process `pid` maps shared; zeros if none."""
     with open(f"/proc/{pid}/maps") as maps:
-        names = {line.split(None, 5)[5].strip() for line in maps if re.match(r"\S+ .w.s \S+ \S+ [1-9]", line)}
+        # It has no name: the mapping itself leads to the file.
+        names = {f"/proc/{pid}/map_files/{line.split()[0]}" for line in maps if re.match(r"\S+ .w.s \S+ \S+ [1-9]", line)}
     for name in names:
         try:
             with open(name, "rb") as f:

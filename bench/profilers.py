@@ -82,6 +82,7 @@ PROFILERS = [
     Profiler("empty", "empty handler", empty("trap")),
     Profiler("empty-fasync", "empty handler, async signal", empty("fasync")),
     Profiler("empty-itimer", "empty handler, setitimer", empty("itimer")),
+    Profiler("empty-ctimer", "empty handler, timer a thread", empty("ctimer")),
     Profiler("penumbra", "penumbra", penumbra(), watch=True),
     Profiler("conflicts", "penumbra --tool conflicts", penumbra("--tool", "conflicts"), watch=True),
     Profiler("latency", "penumbra --tool latency", penumbra("--tool", "latency"), watch=True),
@@ -98,14 +99,25 @@ def files_of(folder, pattern):
     return sorted(glob.glob(os.path.join(folder, pattern)))
 
 
-def penumbra_json(tools, file, *options):
+def penumbra_text(tools, file, *options):
     done = subprocess.run([tools.penumbra, "report", "--json", *options, file], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
     if done.returncode != 0:
         raise RuntimeError(f"penumbra report --json {file} exited {done.returncode}: "
                            f"{done.stderr.decode(errors='replace')[-400:]}")
+    return done.stdout.decode()
+
+
+def penumbra_json(tools, file, *options):
+    text = penumbra_text(tools, file, *options)
     sys.setrecursionlimit(max(DEEP, sys.getrecursionlimit()))
-    return json.loads(done.stdout)
+    return json.loads(text)
+
+
+def penumbra_head(tools, file):
+    """What a report says before its tables and its tree, which may be too deep for a parser."""
+    text = penumbra_text(tools, file, "--quick", "--limit", "1")
+    return json.loads(text[:text.index(',"notes":[')] + "}")
 
 
 def penumbra_totals(tools, file):

@@ -18,6 +18,9 @@
     bench/run.py values-accuracy               how near sampled values come to exact ones, by rate
     bench/run.py code-cache [--rounds 3]       what shadows gain from each other's translations
     bench/run.py startup                       what starting a program costs under each carrier
+    bench/run.py servers [--rounds 3]          servers under load, and threads that switch often, beside perf
+    bench/run.py threads [--rounds 3]          many threads that sleep, and many short ones
+    bench/run.py account [--rounds 3]          what profiles say that they cost, beside what they do
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -26,6 +29,7 @@ Method and how to read the tables: docs/benchmarks.md. Raw data: bench/work/resu
 """
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -49,13 +53,17 @@ import pairs  # noqa: E402
 import prepare  # noqa: E402
 import profilers  # noqa: E402
 import references  # noqa: E402
+import servers  # noqa: E402
+import servers_tables  # noqa: E402
 import shadows  # noqa: E402
 import shadows_tables  # noqa: E402
 import stacks  # noqa: E402
 import startup  # noqa: E402
+import stated  # noqa: E402
 import store  # noqa: E402
 import suite  # noqa: E402
 import tables  # noqa: E402
+import threads  # noqa: E402
 import translator_tables  # noqa: E402
 import translators  # noqa: E402
 import values  # noqa: E402
@@ -78,7 +86,7 @@ def arguments():
     ap.add_argument("command", nargs="?", default="all",
                     choices=list(COMMANDS))
     ap.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"), help="build directory")
-    ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite")
+    ap.add_argument("--only", default="", metavar="NAME,...", help="only these programs of the suite (servers: these servers, or switching)")
     ap.add_argument("--profilers", default="", metavar="NAME,...", help="only these profilers or translators (see docs)")
     ap.add_argument("--rates", default="", metavar="HZ,...", help="sampling rates for overhead; the one for distortion (default 997)")
     ap.add_argument("--ways", default="", metavar="NAME,...",
@@ -98,7 +106,10 @@ def arguments():
                             help=f"shadows: {text}")
     ap.add_argument("--again", action="store_true", help="prepare: make the inputs again")
     a = ap.parse_args()
-    a.programs = [suite.BY_NAME[n] for n in names(ap, a.only, suite.BY_NAME)] or suite.SUITE
+    a.only_servers = names(ap, a.only, servers.NAMES) if a.command == "servers" else []
+    a.only_stated = names(ap, a.only, [*suite.BY_NAME, *stated.NAMES]) if a.command == "account" else []
+    others = a.only_servers or a.only_stated
+    a.programs = [suite.BY_NAME[n] for n in ([] if others else names(ap, a.only, suite.BY_NAME))] or suite.SUITE
     a.chosen = names(ap, a.profilers, [*profilers.BY_NAME, "perf-a", "perf-b", *translators.NAMES]) or None
     a.rounds_asked, a.rounds = a.rounds, a.rounds or 3
     a.rates_asked, a.rates = a.rates, a.rates or "997,10000"
@@ -116,7 +127,7 @@ def say(text):
 
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
-          code_cache.tables_run, startup.tables_run]
+          code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -135,14 +146,22 @@ COMMANDS = {
     "shadows": [shadows.run],
     "code-cache": [code_cache.run],
     "startup": [startup.run],
+    "servers": [servers.run],
+    "threads": [threads.run],
+    "account": [stated.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
 COMMANDS["tables"] = TABLES
 
 
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+
+
 def main():
     a = arguments()
     pairs.raise_limits()
+    signal.signal(signal.SIGTERM, interrupted)  # what was started is ended
     try:
         for command in COMMANDS[a.command]:
             command(a, say)

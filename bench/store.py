@@ -36,3 +36,9 @@ def head():
 
 def when_and_what(a):
     return {"date": time.strftime("%Y-%m-%d"), "revision": a.revision, "cpu": machine.cpu()}
+
+
+def neighbours(loads):
+    """A sentence about what ran beside the copies of rounds, by their load averages."""
+    return (f"Other programs ran on the machine's {os.cpu_count()} processors meanwhile, by turns, at a lower priority "
+            f"(load average {min(loads):.0f} at the least).")
