@@ -74,7 +74,9 @@ enum { ACCOUNT_LATENCIES = 8 };
 struct rt_account {
     uint64_t latency_ns;   /* from a period's end to the handler's beginning, median; 0: not known */
     uint32_t latencies[ACCOUNT_LATENCIES], measured; /* the last ones; how many there have been */
-    uint64_t entry_cpu_ns; /* the thread's CPU clock when this sample's period ended; 0: not known */
+    uint64_t entry_cpu_ns; /* the thread's CPU clock at this sample's entry; 0: not read */
+    uint64_t typical;      /* ticks, by that clock, of the last long sample at whose entry it was read; 0: there was none */
+    uint32_t turn;         /* samples */
     uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
     uint64_t set_ticks;    /* time stamp counter where the event has just been set: the next one's latency can be measured;
                               else 0 */

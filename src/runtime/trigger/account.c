@@ -4,7 +4,7 @@
  *              |------ latency ------|------ cost ------|------ return ------|
  *
  * Cost is read off the time stamp counter. Where that took long, the thread may have been switched out: then the thread's
- * CPU clock bounds it.
+ * CPU clock bounds it, which is read at the entry of one sample in TURNS.
  *
  * Delivery is latency and return, and what the interruption has displaced from caches. Where the event has just been
  * set, the moment of its expiry is known on the thread's CPU clock, and so the latency. The collector has measured
@@ -19,7 +19,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, BURST_US = 200, SWITCHED_US = 2, COLD = 135 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 135 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -104,22 +104,35 @@ void account_switches_as(struct rt_thread *t, uint64_t switches)
     t->record->switched_ns += switches * rt.config->switch_ns;
 }
 
+void account_enter_as(struct rt_thread *t)
+{
+    struct rt_account *a = &t->account;
+    a->entry_cpu_ns = a->turn++ % TURNS ? 0 : thread_cpu_ns_as();
+}
+
+/* What took long, in ticks of the time stamp counter: by the thread's clock, if that was read at the entry; else as long as the last
+ * one for which it was. No clock tells of other triggers: a long time is believed when the one before was as long. */
+static uint64_t cost_bound(struct rt_account *a, uint64_t cost, uint64_t before)
+{
+    uint64_t credible = ns_to_ticks(1000 * SHORT_US);
+    if (a->entry_cpu_ns && !rt_quiet_as()) {
+        uint64_t now = thread_cpu_ns_as();
+        a->typical = now > a->entry_cpu_ns ? ns_to_ticks(now - a->entry_cpu_ns) : 0;
+    }
+    if (a->typical)
+        return a->typical < cost ? a->typical : cost;
+    if (rt.config->trigger != TRIGGER_CPU && before > credible)
+        credible = before;
+    return cost < credible ? cost : credible;
+}
+
 /* In ticks of the time stamp counter. */
 SAMPLE_PATH
 static uint64_t cost_measure(struct rt_thread *t, uint64_t ticks_at_entry)
 {
-    uint64_t cost = sys_ticks_as() - ticks_at_entry, last = t->account.last_cost;
-    uint64_t credible = ns_to_ticks(1000 * SHORT_US);
+    uint64_t cost = sys_ticks_as() - ticks_at_entry, before = t->account.last_cost;
     t->account.last_cost = cost;
-    if (cost > credible && t->account.entry_cpu_ns && !rt_quiet_as()) {
-        uint64_t now = thread_cpu_ns_as();
-        uint64_t most = now > t->account.entry_cpu_ns ? ns_to_ticks(now - t->account.entry_cpu_ns) : 0;
-        return cost < most ? cost : most;
-    }
-    /* No clock tells: a long time is believed when the one before was as long. */
-    if (last > credible)
-        credible = last;
-    return cost < credible ? cost : credible;
+    return cost <= ns_to_ticks(1000 * SHORT_US) ? cost : cost_bound(&t->account, cost, before);
 }
 
 SAMPLE_PATH

@@ -206,7 +206,7 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
 {
     struct trigger_charge charge = {t->multiple, owed_take(t)};
     t->base += t->period;
-    t->account.entry_cpu_ns = t->base;
+    account_enter_as(t);
     if (t->account.set_ticks)
         account_latency_as(t, t->base, ticks_at_entry);
     if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || rt.process->exclude_kernel)
