@@ -357,7 +357,7 @@ def switching_seldom():
 
 def timed():
     """Where only timers are to be had, weights are the CPU time too."""
-    for options in ((), ("-F", "97"), ("-F", "9973"), ("--no-randomize",)):
+    for options in (("-F", "97"), ("-F", "9973")):
         r = Recording([target("shares"), "1500"], options, around=[target("noperf")])
         accounted(r, 1)
     accounted(Recording([target("switching"), "pipe", "60000"], around=[target("noperf")]), 2)
