@@ -14,6 +14,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals_held.h"
 #include "runtime/interpose/signals_mask.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
@@ -287,6 +288,8 @@ static int action_of_fault(int signal, const struct sigaction *wanted, struct si
 static int action_of_child(const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction before;
+    if (wanted)
+        vfork_child_unsample_as();
     int result = REAL(sigaction)(signals_number_as(), wanted, &before);
     if (result == 0 && old)
         answer_write(old, before.sa_sigaction == handler_as ? &program_action : &before);

@@ -113,6 +113,13 @@ void vfork_child_leaves_as(bool by_exec)
     spool_push_as(&rt.spool, &rt.process->left, t->left);
 }
 
+void vfork_child_unsample_as(void)
+{
+    struct rt_thread *t = own_as();
+    if (t && !rt_quiet_as())
+        trigger_disarm_as(t);
+}
+
 void vfork_child_stays_as(void)
 {
     struct rt_thread *t = own_as();

@@ -15,6 +15,8 @@
 
 /* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
 void vfork_child_leaves_as(bool by_exec);
+/* It is about to set an action for our signal, which is not ours to keep there: its samples end. */
+void vfork_child_unsample_as(void);
 /* It could not. */
 void vfork_child_stays_as(void);
 

@@ -230,6 +230,11 @@ def inherits():
         Recording([target("inherits")], options)
 
 
+def vfork_default():
+    """A vfork child that takes our signal's action away is not sampled any more."""
+    Recording([target("vfork_default"), "1500"], ("-F", "9973"))
+
+
 def shells():
     r = Recording([target("shells")])
     expect(sum(p["name"] == "sh" for p in r.report["processes"]) > 40, "shells were not followed")
