@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-soak demo check check-peers check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-soak deps-peers demo check check-peers check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -35,8 +35,12 @@ check: deps-check
 check-releases: build
 	@tools/check-releases --build $(BUILD)
 
+deps-peers:
+	@tools/install-deps build peers
+
 # Test suites of others, from Debian's source packages; for hours.
-check-peers: build
+check-peers: deps-peers
+	@$(MAKE) --no-print-directory build
 	@tests/peers/run --build $(BUILD)
 
 dist: build
