@@ -6,7 +6,7 @@ MESON = $(shell for m in meson /usr/bin/meson; do \
 	$$m --version >/dev/null 2>&1 && { echo $$m; break; }; done)
 PREFIX ?= /usr/local
 
-.PHONY: all build deps deps-check deps-bench deps-soak demo check check-releases bench soak dist deb tarball install clean help
+.PHONY: all build deps deps-check deps-bench deps-soak deps-peers demo check check-peers check-releases bench soak dist deb tarball install clean help
 
 all: build
 
@@ -34,6 +34,14 @@ check: deps-check
 # Other releases of Debian, in chroots; as root.
 check-releases: build
 	@tools/check-releases --build $(BUILD)
+
+deps-peers:
+	@tools/install-deps build peers
+
+# Test suites of others, from Debian's source packages; for hours.
+check-peers: deps-peers
+	@$(MAKE) --no-print-directory build
+	@tests/peers/run --build $(BUILD)
 
 dist: build
 	@tools/make-dist $(BUILD) dist
@@ -67,6 +75,7 @@ help:
 	@echo "make check    install what the tests need, build with gcc and clang, run every test"
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
 	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"
+	@echo "make check-peers  test suites of gcc, valgrind, perl and others, natively and recorded (hours)"
 	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make dist     the source tarball, into dist/"
