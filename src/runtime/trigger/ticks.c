@@ -10,6 +10,8 @@
  * That is for switches in which the thread waits. Where it is preempted, it competes for the processor with others, which
  * ends when they do; so it takes PREEMPTED as many of those.
  *
+ * Bursts and shadows keep their events: what comes at a tick may come in the middle of one.
+ *
  * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
  * which every thread has inherited (the collector finds threads from then on: cli/record_discover.h). */
@@ -96,7 +98,8 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
-    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || !is_due(t, passed_ns))
+    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt_burst_as() || rt_shadow_as() ||
+        !is_due(t, passed_ns))
         return;
     struct rt_switches now = switches_now();
     uint64_t waits = now.waits - t->switches.waits, preempted = now.preempted - t->switches.preempted;
