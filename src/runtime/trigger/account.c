@@ -9,8 +9,8 @@
  * Delivery is latency and return, and what the interruption has displaced from caches. Where the event has just been
  * set, the moment of its expiry is known on the thread's CPU clock, and so the latency. The collector has measured
  * latency L and whole delivery D of an empty handler in a loop. In programs that use their caches both take
- * several times as long. What comes after the handler grows more, since the program must fill its caches again
- * (docs/results/account.md has the factor's source):
+ * several times as long. What comes after the handler grows more, since the program must fill its caches again; COLD is
+ * set so that the account of plain sampling meets what is measured (bench/run.py account):
  *
  *     delivery = D * latency / L * COLD / 100 */
 #include "runtime/thread.h"
@@ -23,12 +23,6 @@ enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 135 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
-
-static uint64_t ticks_to_ns(uint64_t ticks)
-{
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
-    return per_us ? ticks * 1000u / per_us : 0;
-}
 
 static uint64_t ns_to_ticks(uint64_t ns)
 {

@@ -17,12 +17,6 @@ static bool counts_time(void)
     return rt.config->trigger == TRIGGER_CPU || rt.config->trigger == TRIGGER_WALL;
 }
 
-static uint64_t ticks_to_ns(uint64_t ticks)
-{
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
-    return per_us ? ticks * 1000u / per_us : 0;
-}
-
 /* Elapsed time without the pauses that the program made. */
 static uint64_t unpaused_ns(void)
 {

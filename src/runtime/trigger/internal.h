@@ -77,6 +77,13 @@ static inline int32_t directory_number_as(const char *name)
     return number;
 }
 
+/* Of the time stamp counter. */
+static inline uint64_t ticks_to_ns(uint64_t ticks)
+{
+    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    return per_us ? ticks * 1000u / per_us : 0;
+}
+
 static inline uint64_t signal_value(uint32_t slot)
 {
     return (uint64_t)rt.cookie << 32 | slot;

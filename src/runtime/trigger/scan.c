@@ -24,23 +24,6 @@ static struct {
     } given[GIVEN_MOST];
 } scan;
 
-/* The kernel's struct linux_dirent64 (fs/readdir.c). */
-struct name {
-    uint64_t inode;
-    int64_t next; /* position behind it */
-    uint16_t size;
-    uint8_t type;
-    char text[];
-};
-
-static int32_t number_of(const char *text)
-{
-    int32_t number = 0;
-    for (; *text >= '0' && *text <= '9' && number < INT32_MAX / 10 - 1; text++)
-        number = number * 10 + (*text - '0');
-    return *text ? 0 : number;
-}
-
 /* The next few threads of the process; begins anew at the end. */
 static unsigned threads_read(int32_t tids[CHUNK])
 {
@@ -54,11 +37,11 @@ static unsigned threads_read(int32_t tids[CHUNK])
     if (size <= 0)
         scan.position = 0;
     for (long at = 0; at < size && count < CHUNK;) {
-        const struct name *n = (const struct name *)(const void *)(names + at);
-        tids[count] = number_of(n->text);
+        const struct directory_entry *n = (const struct directory_entry *)(const void *)(names + at);
+        tids[count] = directory_number_as(n->name);
         count += tids[count] != 0;
-        scan.position = n->next;
-        at += n->size;
+        scan.position = n->offset;
+        at += n->length;
     }
     sys_call3_as(SYS_close, fd, 0, 0);
     return count;
