@@ -324,7 +324,12 @@ def budget():
 
 def switched(kind, rounds, options=()):
     """Both threads of the target are sampled at ticks, and no call of theirs is interrupted."""
-    r = Recording([target("switching"), kind, str(rounds)], options)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)}) # on one of their own each, threads that yield go on at once
+    try:
+        r = Recording([target("switching"), kind, str(rounds)], options)
+    finally:
+        os.sched_setaffinity(0, cores)
     expect(b" 0 interrupted" in r.profiled.stdout, r.profiled.stdout.decode())
     expect("switched so often" in str(r.report["notes"]), f"{kind}: {r.report['notes']}")
     return r
