@@ -297,12 +297,21 @@ static bool thing_equal(const struct spool_thing *a, const struct spool_thing *b
     return equal;
 }
 
-static uint32_t counter_new_as(struct engine *e, const struct spool_thing *thing)
+/* An id, without a counter. */
+static uint32_t thing_new_as(struct engine *e, const struct spool_thing *thing)
 {
     uint32_t id;
     do
         id = counts_thing_as(e->config.spool, e->config.counts, thing);
     while (id == COUNTS_NONE && engine_storage_wait_as(e));
+    if (id != COUNTS_NONE)
+        engine_storage_waited(e);
+    return id;
+}
+
+static uint32_t counter_new_as(struct engine *e, const struct spool_thing *thing)
+{
+    uint32_t id = thing_new_as(e, thing);
     while (id != COUNTS_NONE && !windows_grow_as(e, id + 1))
         if (!engine_storage_wait_as(e))
             return COUNTS_NONE;
@@ -311,17 +320,19 @@ static uint32_t counter_new_as(struct engine *e, const struct spool_thing *thing
     return id;
 }
 
-static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thing)
+typedef uint32_t thing_maker(struct engine *e, const struct spool_thing *thing);
+
+static uint32_t thing_make_as(struct engine *e, const struct spool_thing *thing, thing_maker *make)
 {
     if (!e->config.counts)
         return e->counters < engine_counters(e) ? e->counters++ : COUNTS_NONE;
     if (!e->known_things.base)
-        return counter_new_as(e, thing);
+        return make(e, thing);
     uint32_t counts = spool_ref_of(e->config.spool, e->config.counts);
     struct known_thing *known = thing_at(e, thing);
     if (known->id && known->counts == counts && thing_equal(&known->thing, thing))
         return known->id - 1;
-    uint32_t id = counter_new_as(e, thing);
+    uint32_t id = make(e, thing);
     if (id != COUNTS_NONE)
         *known = (struct known_thing){ *thing, id + 1, counts };
     return id;
@@ -329,7 +340,7 @@ static uint32_t counter_make_as(struct engine *e, const struct spool_thing *thin
 
 uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
 {
-    uint32_t id = counter_make_as(h->engine, thing);
+    uint32_t id = thing_make_as(h->engine, thing, counter_new_as);
     h->full |= id == COUNTS_NONE;
     return id;
 }
@@ -337,9 +348,15 @@ uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
 uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing)
 {
     struct engine *e = h->engine;
-    if (!e->config.counts)
-        return e->counters++;
-    uint32_t id = counts_thing_as(e->config.spool, e->config.counts, thing);
+    uint32_t id = e->config.counts ? thing_make_as(e, thing, thing_new_as) : e->counters++;
+    h->full |= id == COUNTS_NONE;
+    return id;
+}
+
+uint32_t hook_thing_new_as(struct hooks *h, const struct spool_thing *thing)
+{
+    struct engine *e = h->engine;
+    uint32_t id = e->config.counts ? thing_new_as(e, thing) : e->counters++;
     h->full |= id == COUNTS_NONE;
     return id;
 }
@@ -354,7 +371,7 @@ uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)
     struct engine *e = t->engine;
     engine_lock_as(e);
     struct spool_thing thing = { .key = key_as(e, from), .to = key_as(e, to), .kind = THING_EDGE };
-    uint32_t id = counter_make_as(e, &thing);
+    uint32_t id = thing_make_as(e, &thing, counter_new_as);
     engine_unlock_as(e);
     return id;
 }

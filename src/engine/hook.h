@@ -131,8 +131,10 @@ bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size);
 /* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
  * translated, and the engine stops there. */
 uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing);
-/* An id without a counter: for tools that only name things. */
+/* An id without a counter, for tools that only name things: the thing's, if it is known. */
 uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing);
+/* One of its own: for things with more to them than their record says. */
+uint32_t hook_thing_new_as(struct hooks *h, const struct spool_thing *thing);
 /* The block shall not be translated: the tool has no room for it. The engine stops there. */
 void hook_refuse_as(struct hooks *h);
 /* The same for an edge that is met when it is executed; for called hooks. */

@@ -51,7 +51,7 @@ static bool access_as(const struct hook_block *block, uint32_t index, uint64_t n
         .bytes = m->size, .instructions = (uint16_t)((m->access & X86_MEM_READ ? STREAM_LOAD : 0) |
                                    (m->access & X86_MEM_WRITE ? STREAM_STORE : 0)),
     };
-    uint32_t id = hook_thing_make_as(h, &thing);
+    uint32_t id = hook_thing_new_as(h, &thing);
     struct access *a = id < COUNTS_IDS_MAX ? access_make_as(h, id) : NULL;
     if (!a)
         return false;
