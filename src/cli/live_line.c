@@ -27,12 +27,21 @@ void put_drops(struct buf *b, const uint64_t drops[DROP_COUNT])
         buf_puts(b, ")");
 }
 
-void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns)
+/* A tenth above it is within what the account knows. */
+static bool is_above(double percent, uint32_t budget_ppm)
 {
+    return budget_ppm && percent > 1.1 * budget_ppm / 1e4;
+}
+
+void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns, uint32_t budget_ppm)
+{
+    double percent = t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0;
     if (t->sandboxed)
         buf_printf(b, ", %.1f ms overhead", spent_ns / 1e6);
+    else if (is_above(percent, budget_ppm))
+        buf_printf(b, ", %.1f%% overhead, over the budget of %g%%", percent, budget_ppm / 1e4);
     else
-        buf_printf(b, ", %.1f%% overhead", t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0);
+        buf_printf(b, ", %.1f%% overhead", percent);
 }
 
 void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns)
@@ -87,7 +96,7 @@ static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
         buf_printf(b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(b, t.drops);
     }
-    put_overhead(b, &t, (double)t.cost_ns + (double)t.delivered_ns + (double)t.switched_ns);
+    put_overhead(b, &t, profile_spent_ns(&t), spool_header(s)->config.budget_ppm);
     buf_puts(b, "]");
 }
 

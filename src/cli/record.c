@@ -41,7 +41,9 @@
 #include "cli/record_signals.h"
 #include "cli/record_spool.h"
 #include "cli/record_tables.h"
+#include "cli/record_verify.h"
 #include "profile/live.h"
+#include "profile/spool_read.h"
 
 #define POLL_NS UINT64_C(100000000)
 #define FULL_WAIT_NS 10000000
@@ -58,6 +60,7 @@ struct recording {
     struct record_spool spool;
     struct record_tables tables;
     struct record_child child;
+    struct record_verify verify;
     struct record_attach attach; /* -p */
     struct record_shadows shadows;
     struct record_discover discover;
@@ -171,7 +174,9 @@ static bool prepare(struct recording *r, struct err *e)
 static bool start_subject(struct recording *r, struct err *e)
 {
     if (!r->options.pid)
-        return record_launch(&r->child, &r->program, r->arguments, r->config.runtime_path,
+        return (!r->options.verify_cost ||
+                record_verify_start(&r->verify, &r->program, r->arguments, e)) &&
+               record_launch(&r->child, &r->program, r->arguments, r->config.runtime_path,
                              r->spool.path, e);
     r->arguments = record_attach_arguments(r->options.pid);
     if (!r->arguments)
@@ -348,6 +353,31 @@ static void serve_on(void *recording)
     hand_on_signals(r);
 }
 
+static void say_notes(const char *notes)
+{
+    while (*notes) {
+        int n = (int)strcspn(notes, "\n");
+        fprintf(stderr, "penumbra: %.*s\n", n, notes);
+        notes += n + (notes[n] == '\n');
+    }
+}
+
+/* What was measured beside the recording becomes one of its notes. */
+static void verify_end(struct recording *r, uint64_t elapsed)
+{
+    struct profile_totals t;
+    uint32_t processes, threads;
+    if (!r->options.verify_cost)
+        return;
+    spool_totals(&r->spool.spool, &t, &processes, &threads);
+    double spent = profile_spent_ns(&t), native = (double)r->child.cpu_ns - spent;
+    size_t from = --r->notes.size; /* its NUL */
+    record_verify_end(&r->verify, &r->child, elapsed, native > 0 ? 100 * spent / native : 0, &r->notes);
+    buf_put_u8(&r->notes, '\0');
+    if (!r->options.quiet && buf_ok(&r->notes))
+        say_notes((const char *)r->notes.data + from);
+}
+
 static bool stop_and_write(struct recording *r, uint64_t elapsed)
 {
     struct err e = {0};
@@ -363,6 +393,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     record_discover_end(&r->discover);
     e = (struct err){0};
     record_host_finish(&r->host);
+    verify_end(r, elapsed);
     struct record_result result = {.argv = r->arguments,
                                    .output = r->output,
                                    .shown = r->shown,
@@ -393,15 +424,6 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     return false;
 }
 
-static void say_notes(const char *notes)
-{
-    while (*notes) {
-        int n = (int)strcspn(notes, "\n");
-        fprintf(stderr, "penumbra: %.*s\n", n, notes);
-        notes += n + (notes[n] == '\n');
-    }
-}
-
 static int run(struct recording *r)
 {
     struct err e = {0};
@@ -411,6 +433,7 @@ static int run(struct recording *r)
         say_notes((const char *)r->notes.data);
     if (!start(r, &e)) {
         record_host_abandon(&r->host);
+        record_verify_kill(&r->verify);
         record_spool_release(&r->spool, true);
         record_attach_end(&r->attach);
         return command_fail("record", &e);

@@ -344,7 +344,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     if (!is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
-        put_overhead(&b, &t, profile_spent_ns(p, &t));
+        put_overhead(&b, &t, profile_spent_ns(&t), p->budget_ppm);
     }
     buf_printf(&b, " -> %s", r->shown);
     put_size(&b, r->output);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@ struct launch {
     const char *path;
     char **argv;
     char **envp;
+    void (*prepare)(void); /* in the new process; may be NULL */
 };
 
 static bool is_our_library(const char *entry, size_t length)
@@ -121,6 +121,8 @@ static char **shell_arguments(const char *path, char **argv)
 static _Noreturn void run_child(const struct launch *l, int report)
 {
     record_signals_child();
+    if (l->prepare)
+        l->prepare();
     syscall(SYS_execve, l->path, l->argv, l->envp);
     int error = errno;
     ssize_t ignored = write(report, &error, sizeof error);
@@ -128,45 +130,45 @@ static _Noreturn void run_child(const struct launch *l, int report)
     _exit(127);
 }
 
-static bool fork_and_exec(struct record_child *c, const struct launch *l, int *exec_error)
+static bool fork_and_exec(pid_t *pid, const struct launch *l, int *exec_error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
         return false;
-    c->pid = fork();
-    if (c->pid == 0)
+    *pid = fork();
+    if (*pid == 0)
         run_child(l, ends[1]);
     int error = errno;
     close(ends[1]);
     ssize_t n = 0;
     *exec_error = 0;
-    if (c->pid > 0)
+    if (*pid > 0)
         do
             n = read(ends[0], exec_error, sizeof *exec_error);
         while (n < 0 && errno == EINTR);
     close(ends[0]);
     errno = error;
     if (n == (ssize_t)sizeof *exec_error)
-        while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+        while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     else
         *exec_error = 0;
-    return c->pid > 0;
+    return *pid > 0;
 }
 
-bool record_launch(struct record_child *c, const struct record_program *program, char **argv,
-                   const char *runtime, const char *spool_path, struct err *e)
+/* Starts the program with envp; false if there is none, or exec fails. */
+static bool launch(pid_t *pid, const struct record_program *program, char **argv, char **envp,
+                   void (*prepare)(void), struct err *e)
 {
-    *c = (struct record_child){.pid = -1};
     char **shell = program->shell_script ? shell_arguments(program->path, argv) : NULL;
     struct launch l = {.path = program->shell_script ? "/bin/sh" : program->path,
                        .argv = program->shell_script ? shell : argv,
-                       .envp = make_environment(runtime, program->first, spool_path)};
+                       .envp = envp, .prepare = prepare};
     bool ok = false;
     int exec_error = 0;
     if (!l.argv || !l.envp)
         err_set(e, ERR_INTERNAL, "out of memory");
-    else if (!fork_and_exec(c, &l, &exec_error))
+    else if (!fork_and_exec(pid, &l, &exec_error))
         err_set_errno(e, ERR_INTERNAL, errno, "cannot make a process for \"%s\"", program->path);
     else if (exec_error == E2BIG)
         err_set(e, ERR_NOT_EXECUTABLE, "cannot start \"%s\": its arguments and environment are "
@@ -176,9 +178,24 @@ bool record_launch(struct record_child *c, const struct record_program *program,
                       "cannot start \"%s\"", program->path);
     else
         ok = true;
-    free_environment(l.envp);
     free(shell);
     return ok;
+}
+
+bool record_launch(struct record_child *c, const struct record_program *program, char **argv,
+                   const char *runtime, const char *spool_path, struct err *e)
+{
+    char **envp = make_environment(runtime, program->first, spool_path);
+    *c = (struct record_child){.pid = -1};
+    bool ok = launch(&c->pid, program, argv, envp, NULL, e);
+    free_environment(envp);
+    return ok;
+}
+
+bool record_launch_native(pid_t *pid, const struct record_program *program, char **argv,
+                          void (*prepare)(void), struct err *e)
+{
+    return launch(pid, program, argv, environ, prepare, e);
 }
 
 static bool is_terminal_stop(int number)
@@ -186,9 +203,11 @@ static bool is_terminal_stop(int number)
     return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
-static uint64_t timeval_ns(const struct timeval *t)
+uint64_t record_used_ns(const struct rusage *used)
 {
-    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+    const struct timeval *user = &used->ru_utime, *system = &used->ru_stime;
+    return (uint64_t)(user->tv_sec + system->tv_sec) * 1000000000u +
+           (uint64_t)(user->tv_usec + system->tv_usec) * 1000u;
 }
 
 void record_child_poll(struct record_child *c, uint64_t now_ns)
@@ -205,7 +224,7 @@ void record_child_poll(struct record_child *c, uint64_t now_ns)
             c->ended = true;
             c->stopped = false;
             c->status = status;
-            c->cpu_ns = timeval_ns(&used.ru_utime) + timeval_ns(&used.ru_stime);
+            c->cpu_ns = record_used_ns(&used);
         }
     }
     bool continued = record_signals_continued();

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -26,6 +27,14 @@ struct record_child {
  * the spool's path in the environment. False if exec fails; then nothing runs. */
 bool record_launch(struct record_child *c, const struct record_program *program, char **argv,
                    const char *runtime, const char *spool_path, struct err *e);
+
+/* Starts the program unrecorded, with the environment as it is. prepare: called in the new process;
+ * may be NULL. */
+bool record_launch_native(pid_t *pid, const struct record_program *program, char **argv,
+                          void (*prepare)(void), struct err *e);
+
+/* User and system time. */
+uint64_t record_used_ns(const struct rusage *used);
 
 /* Looks, without waiting, whether the program has ended; lets the shell see its stops (a program
  * that stops only itself would leave the shell waiting for the collector). */

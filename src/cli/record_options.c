@@ -15,7 +15,7 @@ enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
-       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES };
+       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES, OPT_VERIFY_COST };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -54,6 +54,8 @@ static const struct row {
                                             "tree has N nodes (default 1M, of 32 bytes)", NULL},
     {OPT_FOLD_RECURSION, "fold-recursion", NULL, "with --tool calls: no new context for a function that is active already", NULL},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
+    {OPT_VERIFY_COST, "verify-cost", NULL, "run two unrecorded copies of PROGRAM beside it, without output, and\n"
+                                          "say what the recording costs", NULL},
     {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)", NULL},
@@ -291,6 +293,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
     case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
     case OPT_NO_NAMES: o->names = false; return true;
+    case OPT_VERIFY_COST: o->verify_cost = true; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
     case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
@@ -361,6 +364,15 @@ static bool settle_period(struct record_options *o, struct err *e)
 const char *record_options_family(const struct record_options *o)
 {
     return o->engine.shadow_flags & SHADOW_LOG_INPUT ? "io" : event_family(o->event);
+}
+
+/* Copies are compared with the whole program: from its start to its end. */
+static bool verify_settle(const struct record_options *o, struct err *e)
+{
+    const char *with = o->pid ? "-p" : o->duration_ns ? "--duration" : o->wait_all ? "--wait-all" : NULL;
+    if (!o->verify_cost || !with)
+        return true;
+    return err_set(e, ERR_USAGE, "--verify-cost compares whole runs of a program, so it excludes %s", with);
 }
 
 static bool family_settle(const struct record_options *o, struct err *e)
@@ -440,5 +452,5 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
            record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && family_settle(o, e) &&
-           settle_period(o, e);
+           settle_period(o, e) && verify_settle(o, e);
 }

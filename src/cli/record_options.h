@@ -33,6 +33,7 @@ struct record_options {
     bool names;          /* keep them in the profile */
     bool trampoline;
     bool wait_all;
+    bool verify_cost;
     bool quiet;
     bool help, help_all;
     const char *spool_dir; /* NULL: chosen */

@@ -176,13 +176,13 @@ struct profile_totals {
     uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, nodes;
+    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, shadows_ns, nodes;
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows. What of the latter are
  * triggers is in it twice. */
-double profile_spent_ns(const struct profile *p, const struct profile_totals *t);
+double profile_spent_ns(const struct profile_totals *t);
 /* How many processes may have entered a sandbox. */
 uint32_t profile_sandboxed(const struct profile *p);
 /* What all of them have left out, as in struct profile_process. */

@@ -70,6 +70,8 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
         ++*processes;
         out->sandboxed += __atomic_load_n(&p->sandboxed, __ATOMIC_RELAXED) != 0;
         add_drops(out, p->drops);
+        const struct spool_shadows *shadows = next_record(&w, &p->shadows, sizeof *shadows);
+        out->shadows_ns += shadows ? load(&shadows->cost_ns) : 0;
         const struct spool_thread *t = next_record(&w, &p->threads, sizeof *t);
         for (; t; t = next_record(&w, &t->next, sizeof *t)) {
             ++*threads;

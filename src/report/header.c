@@ -204,7 +204,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
                        const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    double spent = profile_spent_ns(p, t);
+    double spent = profile_spent_ns(t);
     header_field(out, style, "cost");
     if (t->cpu_ns && !t->sandboxed)
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);

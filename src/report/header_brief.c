@@ -89,9 +89,9 @@ static void write_heap(FILE *out, const struct view *v)
             text_bytes(c, (double)heap[VIEW_PEAK] * period));
 }
 
-static double cost_percent(const struct profile *p, const struct profile_totals *t)
+static double cost_percent(const struct profile_totals *t)
 {
-    return t->cpu_ns && !t->sandboxed ? 100 * profile_spent_ns(p, t) / (double)t->cpu_ns : 0;
+    return t->cpu_ns && !t->sandboxed ? 100 * profile_spent_ns(t) / (double)t->cpu_ns : 0;
 }
 
 static void write_recording(FILE *out, const struct view *v, const struct profile_totals *t,
@@ -107,8 +107,8 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
         write_samples(out, p, t);
     if (view_has_heap(v))
         write_heap(out, v);
-    if (!header_is_exact(p) && cost_percent(p, t) > 0)
-        fprintf(out, "; cost %.2f%%", cost_percent(p, t));
+    if (!header_is_exact(p) && cost_percent(t) > 0)
+        fprintf(out, "; cost %.2f%%", cost_percent(t));
     if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
         fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples), text_count(b, t->weight),
                 text_share(v->samples, t->weight));
@@ -123,7 +123,7 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
 static void write_budget(FILE *out, const struct profile *p, const struct profile_totals *t,
                          const struct report_style *style)
 {
-    double cost = cost_percent(p, t);
+    double cost = cost_percent(t);
     if (!p->budget_ppm || cost <= p->budget_ppm / 1e4)
         return;
     header_field(out, style, "cost");

@@ -5,6 +5,7 @@ import ctypes
 import errno
 import os
 import pty
+import re
 import resource
 import select
 import signal
@@ -232,6 +233,76 @@ class Duration(Case):
         script = f'"{PYTHON}" -c "{SPIN % 0.3}"; exit 0'
         self.record("-q", "--no-follow", "sh", "-c", script)
         self.assertLess(self.report()["samples"], 100)
+
+
+class VerifyCost(Case):
+    """Unrecorded copies beside the program."""
+    # Copies have no output.
+    COPY = "import os, stat, sys\ncopy = stat.S_ISCHR(os.fstat(1).st_mode)\n"
+    WORK = COPY + "lines = list(sys.stdin)\n" + SPIN % 0.4 + "print(lines, copy)\nsys.exit(len(lines))\n"
+
+    @staticmethod
+    def processes(argument):
+        """The processes that were given this argument, but collectors."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if argument.encode() in words and words[0] == PYTHON.encode():
+                found.append(int(pid))
+        return found
+
+    def verify(self, script, **options):
+        done = self.record("--verify-cost", PYTHON, "-c", script, **options)
+        return done, done.stderr.decode()
+
+    def test_measured(self):
+        with open(self.path("input", b"first\nlines\n"), "rb") as f:
+            os.lseek(f.fileno(), len(b"first\n"), os.SEEK_SET)
+            done, said = self.verify(self.WORK, stdin=f)
+        self.assertEqual((done.returncode, done.stdout), (1, b"['lines\\n'] False\n"))
+        told = re.search(r"measured cost (-?\d+\.\d)% of CPU time, give or take (\d+\.\d)%, where the account says "
+                         r"\d+\.\d% \(recorded (\d\.\d\d) s; two unrecorded copies meanwhile (\d\.\d\d) s and "
+                         r"(\d\.\d\d) s\)\n", said)
+        self.assertTrue(told, said)
+        recorded, one, two = (float(x) for x in told.groups()[2:])
+        self.assertLess(0.4, min(recorded, one, two) + 0.02)
+        native = (one + two) / 2
+        self.assertAlmostEqual(float(told[1]), 100 * (recorded / native - 1), delta=3)
+        self.assertAlmostEqual(float(told[2]), 100 * abs(one - two) / native, delta=3)
+        self.assertIn(told[0].rstrip(), self.report()["notes"])
+        self.assert_nothing_left("out.pnb", "input")
+
+    def test_not_known(self):
+        """A copy that ends otherwise tells nothing, nor does one that takes next to no time."""
+        script = self.COPY + SPIN % 0.2 + "sys.exit(copy)"
+        done, said = self.verify(script, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("could not be measured: an unrecorded copy ended otherwise", said)
+        self.assertIn("takes less than 0.1 s of CPU time", self.verify("pass", stdin=subprocess.DEVNULL)[1])
+
+    def test_refused(self):
+        done, said = self.verify("print('ran')", input=b"from a pipe")
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn("cannot read the same pipe or socket", said)
+        for with_ in (("-p", str(os.getpid())), ("--duration", "1", "true"), ("--wait-all", "true")):
+            done = self.record("--verify-cost", *with_)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"so it excludes " + with_[0].encode(), done.stderr)
+
+    def test_killed_collector(self):
+        """The copies end with the collector."""
+        marker = self.path("marker", b"")
+        collector = self.start("-q", "--verify-cost", PYTHON, "-c", "import time\ntime.sleep(1000)", marker,
+                               stdin=subprocess.DEVNULL)
+        self.wait_for(lambda: len(self.processes(marker)) == 3, "three processes")
+        collector.kill()
+        self.wait_for(lambda: len(self.processes(marker)) == 1, "the copies' end")
+        for pid in self.processes(marker):
+            os.kill(pid, signal.SIGKILL)
 
 
 class Several(Case):
@@ -508,6 +579,14 @@ class Terminal(Case):
         self.assertRegex(self.seen, rb"\x1b7\x1b\[\d+G\x1b\[K \[penumbra \d+\.\d s: \d+ samples, "
                          rb"1 process, 1 thread(, \d+ dropped[^\]]*)?, \d+\.\d% overhead\]\x1b8")
         self.assertRegex(self.seen, rb"\[K +\x1b8penumbra: \d+ samples in [^\n]*\r\n$")
+
+    def test_live_line_above_the_budget(self):
+        """A budget that no sampling keeps is not kept in silence."""
+        pid = self.start_on_terminal("--budget", "0.001", PYTHON, "-c", SPIN % 1)
+        self.wait(pid)
+        said = rb"\d+\.\d% overhead, over the budget of 0\.001%"
+        self.assertRegex(self.seen, said + rb"\]\x1b8")
+        self.assertRegex(self.seen, said + rb" -> ")
 
     def test_live_line_in_a_sandbox(self):
         pid = self.start_on_terminal(PYTHON, "-c", SANDBOX + SPIN % 1)
