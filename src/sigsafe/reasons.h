@@ -129,6 +129,8 @@
     X(TRAMPOLINE_PYPY, "pypy", "the PyPy run time copies its stacks")                              \
     X(TRAMPOLINE_RUBY, "ruby", "Ruby's callcc copies its stacks")                                  \
     X(TRAMPOLINE_GUILE, "guile", "Guile's continuations copy its stacks")                          \
+    X(TRAMPOLINE_GREENLET, "greenlet", "greenlets copy their stacks")                              \
+    X(TRAMPOLINE_COPIED, "copied", "the program copies its stacks")                                \
     X(TRAMPOLINE_UNWINDER, "own-unwinder", "an image has an exception unwinder linked into it")    \
     X(TRAMPOLINE_SANITIZER, "sanitizer", "a sanitizer looks at its callers")                       \
     X(TRAMPOLINE_WINE, "wine", "Wine walks its stacks")                                            \

@@ -62,6 +62,7 @@ static const struct {
     {"jl_gc_collect", TRAMPOLINE_JULIA},
     {"pypy_main_startup", TRAMPOLINE_PYPY},
     {"scm_boot_guile", TRAMPOLINE_GUILE},
+    {"PyInit__greenlet", TRAMPOLINE_GREENLET},
     {"__asan_init", TRAMPOLINE_SANITIZER},
     {"__tsan_init", TRAMPOLINE_SANITIZER},
     {"__msan_init", TRAMPOLINE_SANITIZER},

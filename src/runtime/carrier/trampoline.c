@@ -11,7 +11,7 @@
 #include "unwind/memory.h"
 
 enum entry_state {
-    ENTRY_FREE,
+    ENTRY_FREE,     /* used again when all others have been */
     ENTRY_OWNED,    /* a thread uses it, or keeps it for the next time */
     ENTRY_RESOLVED, /* owned; but another thread has returned through it */
     ENTRY_LOST,     /* its word may be anywhere: never used again */
@@ -35,7 +35,7 @@ HIDDEN struct trampoline_data trampoline_data[TRAMPOLINE_ENTRIES];
 
 /* Where the search for a free entry begins. Each starts behind the last one that was found, so that
  * a freed entry keeps its address as long as possible: a thread that is just returning through it
- * still finds it. */
+ * still finds it, and so does a copy of the stack that the program made meanwhile. */
 static uint32_t entry_hint;
 
 /* Frames that may be skipped to find one that may be marked. */
@@ -104,10 +104,19 @@ void trampoline_thread_begin_as(struct rt_thread *t)
         leaves_as};
 }
 
-static bool entry_have_as(struct rt_thread *t)
+/* The thread will use another entry next time. */
+static void entry_leave_as(struct rt_thread *t, enum entry_state state)
+{
+    t->trampoline.lost |= state == ENTRY_LOST;
+    __atomic_store_n(&trampoline_data[t->trampoline.entry].state, state, __ATOMIC_RELEASE);
+    t->trampoline.entry = RT_NO_ENTRY;
+}
+
+/* One that has not been used for long: the word of the last one may have been copied with the stack. */
+static bool entry_take_as(struct rt_thread *t)
 {
     if (t->trampoline.entry != RT_NO_ENTRY)
-        return true;
+        entry_leave_as(t, ENTRY_FREE);
     for (uint32_t i = 0; i < TRAMPOLINE_ENTRIES; i++) {
         uint32_t entry =
             __atomic_fetch_add(&entry_hint, 1, __ATOMIC_RELAXED) % TRAMPOLINE_ENTRIES;
@@ -121,14 +130,6 @@ static bool entry_have_as(struct rt_thread *t)
     }
     trampoline_disable_as(TRAMPOLINE_LOST);
     return false;
-}
-
-/* The thread will use another entry next time. */
-static void entry_leave_as(struct rt_thread *t, enum entry_state state)
-{
-    t->trampoline.lost |= state == ENTRY_LOST;
-    __atomic_store_n(&trampoline_data[t->trampoline.entry].state, state, __ATOMIC_RELEASE);
-    t->trampoline.entry = RT_NO_ENTRY;
 }
 
 static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32_t at)
@@ -197,6 +198,16 @@ uint32_t trampoline_path_as(const struct rt_thread *t, const struct unwind_resul
     return walk->frames || walk->leaving || p->tree != t->memo[0].node || at < 2 ? 0 : at;
 }
 
+/* The word of entry d, not the thread's present one, is on its stack. If the thread has taken it away, or has
+ * seen it overwritten, it comes from a copy. There may be more of them, that come back when their entries
+ * have long been used again. */
+static void copy_note_as(const struct rt_thread *t, const struct trampoline_data *d)
+{
+    uint32_t state = __atomic_load_n(&d->state, __ATOMIC_RELAXED);
+    if (d->owner == t && (state == ENTRY_FREE || state == ENTRY_LOST))
+        trampoline_disable_as(TRAMPOLINE_COPIED);
+}
+
 SAMPLE_PATH
 bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t *kept)
 {
@@ -218,6 +229,8 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
     uint32_t owned = ENTRY_OWNED;
     if (walk->leaving)
         return false;
+    if (!walk->guessed)
+        copy_note_as(t, d);
     if (replace(walk->stopped_slot, walk->stopped_at, d->real) && d->owner != t)
         __atomic_compare_exchange_n(&d->state, &owned, ENTRY_RESOLVED, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED);
@@ -305,7 +318,7 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
             t->trampoline.set = false;
         }
         t->trampoline.tree = t->memo[0].node;
-        if (entry_have_as(t))
+        if (entry_take_as(t))
             install_as(t, slot, m->ra, at);
         return;
     }
@@ -320,7 +333,7 @@ uint32_t trampoline_anchor_as(struct rt_thread *t, uint32_t frames)
         if (!markable(f->key, f->cfa, f->ra, f[1].key) || alternate_is_program_as(t, f->cfa - 8))
             continue;
         t->trampoline.tree = t->memo[0].node;
-        if (entry_have_as(t))
+        if (entry_take_as(t))
             install_as(t, f->cfa - 8, f->ra, 0);
         return t->trampoline.set ? i : 0;
     }
@@ -403,6 +416,7 @@ void trampoline_fire_as(uint64_t *slot)
     }
     if (!t->trampoline.set || t->trampoline.entry != entry) {
         t->trampoline.fired = 0;
+        copy_note_as(t, d);
         return;
     }
     uint32_t at = t->trampoline.at;

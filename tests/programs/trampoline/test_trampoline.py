@@ -138,6 +138,14 @@ def test_coroutines():
         expect(any(f["calls"] for f in recording.report["functions"]), "no call was counted")
 
 
+def test_copied():
+    """Stacks that are copied away and back: returns find the entry that they had when the copy was made, and once one
+    has come back there are no trampolines any more."""
+    for options in ((), ("below",)):
+        recording = Recording([target("copied"), *options], FAST)
+        expect("copies its stacks" in notes(recording), f"notes are {notes(recording)!r}")
+
+
 def test_own_address():
     Recording([target("own_address")], FAST)
 
@@ -247,7 +255,8 @@ def test_greenlets():
     """Stacks that are copied away, and put back once."""
     if harness.run(["/usr/bin/python3", "-c", "import greenlet"]).returncode:
         sys.exit(77)
-    Recording(["/usr/bin/python3", "-c", GREENLETS], FAST)
+    recording = Recording(["/usr/bin/python3", "-c", GREENLETS], FAST)
+    expect("greenlets copy their stacks" in notes(recording), f"notes are {notes(recording)!r}")
 
 
 def test_leave():
