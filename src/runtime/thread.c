@@ -318,13 +318,30 @@ static uint64_t cpu_note_of_as(struct rt_thread *t)
     return cpu;
 }
 
+/* False: it stays in its handler, where it may have been preempted. */
+static bool still_as(struct rt_thread *t, uint32_t *waits)
+{
+    enum { WAITS = 40 }; /* of all threads */
+    const struct timespec moment = {.tv_nsec = 250000};
+    while (__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
+        if (++*waits > WAITS)
+            return false;
+        sys_call3_as(SYS_nanosleep, (long)&moment, 0, 0);
+    }
+    return true;
+}
+
 void thread_note_others_as(const struct rt_thread *self)
 {
-    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE), waits = 0;
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (!t || t == self || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
+        if (!t || t == self)
             continue;
+        if (!still_as(t, &waits)) {
+            cpu_note_of_as(t);
+            continue;
+        }
         tree_add_unattributed_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }

@@ -368,7 +368,7 @@ static void period_renew(struct rt_thread *t)
     if (rt.config->trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
         uint64_t missed = now > t->base ? (now - t->base) / old * old : 0;
-        uint64_t ours = ticks_to_ns(sys_ticks_as() - t->last_ticks);
+        uint64_t ours = account_so_far_as(t, t->last_ticks);
         t->owed += missed > ours ? missed - ours : 0;
         t->base += missed;
     }

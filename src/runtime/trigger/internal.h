@@ -47,6 +47,8 @@ void account_set_as(struct rt_thread *t);
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry);
 void account_enter_as(struct rt_thread *t); /* at the entry of a sample of CPU time */
 uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* Nanoseconds of the thread's own time since the sample began. */
+uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* At the end of a sample in a call of the program's, which no signal delivered. */
 uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* The thread has used so much CPU time since its window began: samples cannot have cost more. Returns what they cost. */
