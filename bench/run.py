@@ -21,6 +21,7 @@
     bench/run.py servers [--rounds 3]          servers under load, and threads that switch often, beside perf
     bench/run.py threads [--rounds 3]          many threads that sleep, and many short ones
     bench/run.py account [--rounds 3]          what profiles say that they cost, beside what they do
+    bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -42,6 +43,7 @@ import calls  # noqa: E402
 import calls_tables  # noqa: E402
 import code_cache  # noqa: E402
 import conflicts  # noqa: E402
+import delivery  # noqa: E402
 import depth  # noqa: E402
 import distortion  # noqa: E402
 import engine  # noqa: E402
@@ -127,7 +129,7 @@ def say(text):
 
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
-          code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run]
+          code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -149,6 +151,7 @@ COMMANDS = {
     "servers": [servers.run],
     "threads": [threads.run],
     "account": [stated.run],
+    "delivery": [delivery.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
 COMMANDS["tables"] = TABLES
