@@ -1,6 +1,5 @@
 #include "runtime/carrier/burst.h"
 
-#include <stddef.h>
 
 #include "engine/engine.h"
 #include "engine/probe.h"
@@ -10,6 +9,7 @@
 #include "runtime/carrier/burst_native.h"
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/forbidden.h"
+#include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/interpose/faults.h"
@@ -19,15 +19,8 @@
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
 
-/* What the kernel's rt_sigframe has of a ucontext: its mask is 8 bytes. */
-enum { CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8, CONTEXT_ROOM = 320 };
-enum { XSAVE_HEADER = 512, XSAVE_HEADER_BYTES = 64, XSAVE_LEAST = 576, XSAVE_MOST = 24 << 10 };
 enum { EFLAGS_TF = 0x100 };
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
-_Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0, "the xsave area is aligned");
-
-/* burst_leave.S */
-_Noreturn void burst_leave(void *ucontext, void *fpstate, uint64_t features);
 
 static struct {
     struct engine *engine;       /* atomic; NULL: not made */
@@ -56,61 +49,10 @@ static bool uses_rseq(void)
     return area && area[AT_RSEQ_CS];
 }
 
-/* ---- the frame that ends a burst ---- */
-
-struct frame {
-    uint8_t context[CONTEXT_ROOM]; /* ucontext_t, as far as the kernel reads it */
-    uint8_t state[];               /* xsave area */
-};
-
-static struct frame *frame_of(const struct engine_thread *e)
+/* The far end of the engine's stack: the dispatcher does not come near it. */
+static struct native_frame *frame_of(const struct engine_thread *e)
 {
-    /* The far end of the engine's stack: the dispatcher does not come near it. */
-    return (struct frame *)(uintptr_t)(e->stack_top - ENGINE_T_STACK_SIZE);
-}
-
-static ucontext_t *context_of(struct frame *f)
-{
-    return (ucontext_t *)(void *)f->context;
-}
-
-/* The kernel's struct _fpx_sw_bytes, in what the processor leaves to software. */
-struct software_bytes {
-    uint32_t magic1, extended_size;
-    uint64_t features;
-    uint32_t size, padding[7];
-};
-enum { SOFTWARE_BYTES = 464, MAGIC1 = 0x46505853, MAGIC2 = 0x46505845 };
-
-static struct software_bytes *software_bytes(void *state)
-{
-    return (struct software_bytes *)(void *)((uint8_t *)state + SOFTWARE_BYTES);
-}
-
-/* Everything but registers and vector state is as in the trigger's own frame. */
-static bool frame_prepare(const struct engine_thread *e, const ucontext_t *u)
-{
-    struct frame *f = frame_of(e);
-    void *from = u->uc_mcontext.fpregs;
-    if (!from)
-        return false;
-    const struct software_bytes *s = software_bytes(from);
-    bool extended = s->magic1 == MAGIC1;
-    uint32_t size = extended ? s->size : XSAVE_HEADER;
-    if (size > XSAVE_MOST || (extended && size < XSAVE_LEAST))
-        return false;
-    const uint64_t *words = (const uint64_t *)(const void *)u;
-    uint64_t *to = (uint64_t *)(void *)f->context;
-    for (unsigned i = 0; i < CONTEXT_BYTES / 8; i++)
-        to[i] = words[i];
-    context_of(f)->uc_mcontext.fpregs = (fpregset_t)(void *)f->state;
-    *software_bytes(f->state) = *s;
-    if (!extended)
-        return true;
-    for (unsigned i = 0; i < XSAVE_HEADER_BYTES; i += 8)
-        *(uint64_t *)(void *)(f->state + XSAVE_HEADER + i) = 0;
-    *(uint32_t *)(void *)(f->state + size) = MAGIC2;
-    return true;
+    return (struct native_frame *)(uintptr_t)(e->stack_top - ENGINE_T_STACK_SIZE);
 }
 
 /* ---- ends ---- */
@@ -195,9 +137,7 @@ static void sent_release(struct rt_sent *s)
 
 static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, int64_t not_run)
 {
-    struct frame *f = frame_of(e);
-    const struct software_bytes *s = software_bytes(f->state);
-    engine_registers_put(e, context_of(f)->uc_mcontext.gregs);
+    engine_registers_put(e, native_frame_context(frame_of(e))->uc_mcontext.gregs);
     if (uses_rseq()) /* begun in this burst: no other one will meet it */
         turn_off(STOP_RSEQ);
     engine_flush_as(e, true);
@@ -205,7 +145,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     burst_count(t, why, not_run);
     engine_release_as(e);
     sent_release(&t->sent);
-    burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
+    native_frame_enter_as(frame_of(e));
 }
 
 static enum engine_action system_call_as(struct engine_thread *e)
@@ -243,8 +183,7 @@ static void count_native(struct engine_thread *e, int64_t count)
 static _Noreturn void step_as(struct engine_thread *e)
 {
     struct rt_thread *t = e->carrier;
-    ucontext_t *u = context_of(frame_of(e));
-    const struct software_bytes *s = software_bytes(frame_of(e)->state);
+    ucontext_t *u = native_frame_context(frame_of(e));
     __atomic_fetch_add(&burst.counts->alone, 1, __ATOMIC_RELAXED);
     translated_refused_as(burst.counts, e);
     count_native(e, 1);
@@ -254,7 +193,7 @@ static _Noreturn void step_as(struct engine_thread *e)
     t->burst.native = true;
     __atomic_fetch_add(&burst.natives, 1, __ATOMIC_RELAXED);
     engine_release_as(e);
-    burst_leave(frame_of(e)->context, frame_of(e)->state, s->magic1 == MAGIC1 ? s->features : 0);
+    native_frame_enter_as(frame_of(e));
 }
 
 /* The calling thread, if it executes such an instruction. */
@@ -270,7 +209,7 @@ static void native_over_as(struct rt_thread *t, ucontext_t *u)
 {
     t->burst.native = false;
     __atomic_fetch_sub(&burst.natives, 1, __ATOMIC_RELAXED);
-    *mask_of(context_of(frame_of(t->burst.engine))) = t->burst.mask;
+    *mask_of(native_frame_context(frame_of(t->burst.engine))) = t->burst.mask;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
 }
 
@@ -507,7 +446,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     enum stop_reason why = refusal_as(e, u);
     if (why == STOP_COUNT && !burst_watch_look_as(gone))
         why = STOP_BUSY;
-    if (why == STOP_COUNT && !frame_prepare(e, u))
+    if (why == STOP_COUNT && !native_frame_prepare_as(frame_of(e), u))
         why = STOP_UNSUPPORTED;
     if (why != STOP_COUNT) {
         count_stop(why);
