@@ -405,6 +405,16 @@ def vforks():
             expect(coverage["early_ns"] < 0.1 * coverage["cpu_ns"], f"{way}: {coverage}")
 
 
+def spawns():
+    """What a child of posix_spawn uses before it executes its program is its maker's: in its context, and in the CPU time."""
+    for options in ((), ("--no-follow",)):
+        r = Recording([target("vforks"), "spawn", "20"], options)
+        coverage = r.report["coverage"]
+        expect(coverage["percent"] > 70, f"{options}: {coverage}")
+        share = r.total("by_spawn") / r.samples()
+        expect(share > 0.5, f"{options}: the one who spawns has {share} of the time")
+
+
 def unprivileged():
     """An ordinary user with perf_event_paranoid = 2 gets user-mode samples."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
