@@ -305,7 +305,8 @@ static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
     calls_give(c);
 }
 
-/* A handler is about to begin: what it calls is called where it interrupts the program. */
+/* A handler is about to begin: what it calls is called where it interrupts the program; where it interrupts the profiler's own
+ * code, by whoever called that. */
 static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
 {
     struct calls *c = calls_take(t);
@@ -316,7 +317,7 @@ static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
     struct stack *s = stack_at_as(c, slot);
     if (s) {
         spool_ref node = 0;
-        if (!is_folded(c, context_of(s)) && *c->store.nodes < c->nodes_most)
+        if (!hook_is_own(t, pc) && !is_folded(c, context_of(s)) && *c->store.nodes < c->nodes_most)
             node = child_as(t, c, context_of(s), hook_key_late_as(t, pc));
         push(s, slot, node ? node : context_of(s), t->rip);
     }
