@@ -500,6 +500,12 @@ def stray():
             made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
             expect("--exact" in options or len(made) == 1 + (when == "before"), f"{options} {when}: {report['threads']}")
             expect("--exact" in options or children[0]["sandbox"]["threads"] == (when == "in"), f"{options} {when}: {children}")
+    # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it is adopted.
+    for options in ((), ("-F", "9973"), ("--tool", "values")):
+        recording = Recording([target("stray"), "handles"], options)
+        expect(recording.native.stdout == b"7 0\n", f"natively {recording.native.stdout}")
+        made = {t["pid"] for t in recording.report.get("threads", ())}
+        expect(len(made) == 2, f"{options}: {recording.report['threads']}")
     for when in ("in", "before"): # a timer's signals
         Recording([target("stray"), when], ("-F", "1000"), around=[target("noperf")])
     r = Recording([target("stray"), "before"], ("-F", "1000"))
