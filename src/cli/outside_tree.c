@@ -77,7 +77,7 @@ struct spool_thread *outside_record(struct outside_tools *tools, const struct ou
 static spool_ref child(const struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                        spool_ref parent, uint64_t key)
 {
-    struct cct_store store = {tools->spool, t->block, t->block_end, &record->nodes};
+    struct cct_store store = {tools->spool, t->block, t->block_end, &record->nodes, NULL};
     spool_ref found = cct_child_as(&store, parent, key);
     t->block = store.block;
     t->block_end = store.block_end;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "cli/describe.h"
 #include "cli/live_line.h"
+#include "cli/record_heap.h"
 #include "cli/record_signals.h"
 #include "profile/coverage.h"
 #include "profile/profile.h"
@@ -459,6 +460,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_unfollowed(&b, s, "");
     put_refused(&b, s);
     put_stretched(&b, s);
+    record_heap_put(&b, p);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");
     put_left_behind(&b, r, "");

@@ -50,8 +50,8 @@ static const struct row {
      "leave out forked children and exec'ed programs"},
     {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant", NULL},
     {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)", NULL},
-    {OPT_MAX_CONTEXTS, "max-contexts", "N", "with --tool calls: fold new contexts into their parents once a thread's\n"
-                                            "tree has N nodes (default 1M, of 32 bytes)", NULL},
+    {OPT_MAX_CONTEXTS, "max-contexts", "N", "with --tool calls: fold cold contexts into their parents whenever a\n"
+                                            "thread's tree has N nodes (default 1M, of 32 bytes)", NULL},
     {OPT_FOLD_RECURSION, "fold-recursion", NULL, "with --tool calls: no new context for a function that is active already", NULL},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
     {OPT_VERIFY_COST, "verify-cost", NULL, "run two unrecorded copies of PROGRAM beside it, without output, and\n"

@@ -72,6 +72,7 @@ struct profile_process {
     uint64_t phases_refused;    /* begun, but too many or too deep to have trees of their own */
     uint64_t heap_peak_ns;      /* trigger malloc: when the most was live, since the start */
     uint64_t heap_missed;       /* ... sampled allocations that were not followed to their end */
+    uint64_t heap_mapped, heap_mappings, heap_grown; /* ... spool.h; not in files */
     bool sandboxed;             /* it may have entered a sandbox: its CPU time is not known from then on */
     uint64_t sandbox_threads, sandbox_processes; /* made in it, and not observed */
     uint64_t sandbox_silenced;  /* threads that are not sampled from when they entered it on */

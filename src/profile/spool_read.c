@@ -335,6 +335,9 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     if (r->tree_kind.heap) {
         to->heap_peak_ns = since_start(r, &s->heap.peak_ns);
         to->heap_missed = spool_view_count(&r->view, &s->heap.missed);
+        to->heap_mapped = load(&s->heap.mapped);
+        to->heap_mappings = load(&s->heap.mappings);
+        to->heap_grown = load(&s->heap.grown);
     }
     bool ok = to->name && to->command && get_phases(r, s) &&
               spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&

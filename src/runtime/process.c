@@ -317,8 +317,10 @@ static void discovery_resume(void)
 
 void process_adopt(void)
 {
-    if (ours && !*ours && rt.process && !rt_exact_as() && !rt_quiet_as())
-        process_fork_child();
+    if (!ours || *ours || !rt.process || rt_exact_as() || rt_quiet_as())
+        return;
+    signals_adopt();
+    process_fork_child();
 }
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what

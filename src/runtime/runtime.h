@@ -102,6 +102,7 @@ struct rt_burst {
     uint32_t window_bursts;
     uint64_t window_cpu_ns, window_ns;
     bool active;     /* a burst runs */
+    bool native;     /* ... and the processor executes one instruction of it (carrier/burst_native.h) */
     bool refused;    /* there was no memory for `engine` */
 };
 
@@ -186,6 +187,7 @@ struct rt_thread {
 
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
 
+    uint64_t spawned_ns; /* of children of posix_spawn, not yet charged: less than a period */
     struct rt_thread *vforked; /* interpose/vfork.h: of the child that this thread waits for; that one's own, of the next */
     struct rt_thread *spare;   /* the state of its former child, for the next one */
     struct spool_left *left;   /* of such a child: it is about to execute a program */

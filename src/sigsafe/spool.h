@@ -38,7 +38,7 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 22u
+#define SPOOL_VERSION 23u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -221,6 +221,9 @@ struct spool_heap {
     uint64_t peak_id; /* number of peaks so far: see spool_heap_cell.stamp */
     uint64_t peak_ns; /* CLOCK_MONOTONIC, when the last was reached */
     uint64_t missed;  /* sampled allocations that could not be followed to their end */
+    /* In bytes, and not under the lock: */
+    uint64_t mapped, mappings; /* atomic: memory that the program mapped itself, and how often */
+    uint64_t grown;   /* by how much the process's own memory had grown when it ended; 0: not at all, or not known */
 };
 
 /* What a context has live, reached from cct_node.cell. What it had live at the peak is `saved` if it

@@ -12,8 +12,9 @@
  * leave nothing wrong behind. A thread may run on several stacks (signal handlers, coroutines): each
  * has a shadow stack of its own, found by where its return addresses lie.
  *
- * The tree is bounded: a context that is too deep (spool_config.max_depth), or new where the tree is as large as it may
- * be (spool_config.contexts), is folded into its parent. What is called there keeps its counts, by callee, below the
+ * The tree is bounded: where it is as large as it may be (spool_config.contexts), the contexts with the smallest shares of all
+ * calls are folded into their parents (calls_fold.h). So is a context that is too deep (spool_config.max_depth), and a new one
+ * where that has not made room. What is called there keeps its counts, by callee, below the
  * parent's [folded], and so does all that those call. Where not even that has room (twice as many nodes), calls are
  * counted in [folded] below the root. With spool_config.fold_recursion the context of a function that is active already
  * is that of its activation.
@@ -30,6 +31,7 @@
 
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
+#include "tools/calls_fold.h"
 #include "tools/memory.h"
 #include "tools/calls_layout.h"
 #include "tools/plt.h"
@@ -103,6 +105,7 @@ struct calls {
     uint64_t nodes_most; /* that the tree has before contexts are folded */
     uint32_t depth_most;
     bool fold_recursion;
+    bool crowded; /* folding what is cold makes no room */
     struct stack stacks[STACKS];
     struct stack *current;
     uint64_t now;
@@ -284,6 +287,60 @@ static void count(struct engine_thread *t, struct cct_node *entry)
     t->record->weight++;
 }
 
+/* ---- room ---- */
+
+/* Everything that refers to the tree's nodes: roots of stacks and their frames. */
+static void refs_each(struct calls *c, struct fold_moved *moved, void (*look)(struct fold_moved *moved, spool_ref *ref))
+{
+    for (uint32_t i = 0; i < STACKS; i++) {
+        struct stack *s = &c->stacks[i];
+        if (s->base)
+            look(moved, &s->base);
+        for (uint32_t k = 0; s->frames && k < s->depth; k++)
+            if (s->frames[k].node)
+                look(moved, &s->frames[k].node);
+    }
+}
+
+static void ref_note(struct fold_moved *moved, spool_ref *ref)
+{
+    fold_moved_add(moved, *ref);
+}
+
+static void ref_move(struct fold_moved *moved, spool_ref *ref)
+{
+    *ref = fold_moved_to(moved, *ref);
+}
+
+static uint32_t refs_count(const struct calls *c)
+{
+    uint32_t count = STACKS;
+    for (uint32_t i = 0; i < STACKS; i++)
+        count += c->stacks[i].depth;
+    return count;
+}
+
+/* The record has the one tree or the other at every moment. */
+static void room_make_as(struct engine_thread *t, struct calls *c)
+{
+    enum { SHARE = 4 };
+    struct fold_moved moved;
+    c->crowded = true;
+    if (!c->store.blocks || !fold_moved_make_as(&moved, refs_count(c)))
+        return;
+    refs_each(c, &moved, ref_note);
+    fold_moved_add(&moved, t->record->tree);
+    spool_ref made = fold_cold_as(&c->store, t->record->tree, c->nodes_most, &moved);
+    if (made) {
+        __atomic_store_n(&t->record->tree, made, __ATOMIC_RELEASE);
+        refs_each(c, &moved, ref_move);
+        for (uint32_t i = 0; i < KNOWN; i++)
+            c->line.known[i].node = c->line.known[i].context = 0;
+        c->crowded = *c->store.nodes > c->nodes_most - c->nodes_most / SHARE;
+    }
+    fold_moved_free_as(&moved);
+}
+
 /* `from`: the return address minus one. The return address has been pushed. A call without room is lost, and counted;
  * what its callee calls is called in its caller's context. */
 static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
@@ -294,6 +351,8 @@ static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
         return;
     struct stack *s = stack_at_as(c, slot);
     struct place place = { 0 };
+    if (s && *c->store.nodes >= c->nodes_most && !c->crowded)
+        room_make_as(t, c);
     if (s)
         place = call_find_as(t, c, s, from, to);
     if (place.entry)
@@ -305,7 +364,8 @@ static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
     calls_give(c);
 }
 
-/* A handler is about to begin: what it calls is called where it interrupts the program. */
+/* A handler is about to begin: what it calls is called where it interrupts the program; where it interrupts the profiler's own
+ * code, by whoever called that. */
 static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
 {
     struct calls *c = calls_take(t);
@@ -316,7 +376,7 @@ static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
     struct stack *s = stack_at_as(c, slot);
     if (s) {
         spool_ref node = 0;
-        if (!is_folded(c, context_of(s)) && *c->store.nodes < c->nodes_most)
+        if (!hook_is_own(t, pc) && !is_folded(c, context_of(s)) && *c->store.nodes < c->nodes_most)
             node = child_as(t, c, context_of(s), hook_key_late_as(t, pc));
         push(s, slot, node ? node : context_of(s), t->rip);
     }
@@ -367,6 +427,15 @@ static void bounds_set(struct calls *c, const struct spool *spool)
     c->fold_recursion = config && config->fold_recursion;
 }
 
+/* Empty; NULL without memory: nothing is folded for being cold. */
+static struct cct_blocks *blocks_of_as(struct calls *c)
+{
+    struct cct_blocks *b = c->store.blocks ? c->store.blocks : memory_map_as(sizeof *b);
+    if (b)
+        b->used_count = b->free_count = 0;
+    return b;
+}
+
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
     (void)data;
@@ -375,7 +444,8 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         return false;
     t->tool = c;
     bounds_set(c, hook_spool(t));
-    c->store = (struct cct_store){ 0 }; /* a forked child has nodes of its own */
+    c->store = (struct cct_store){ .blocks = blocks_of_as(c) }; /* a forked child has nodes of its own */
+    c->crowded = false;
     c->current = &c->stacks[0];
     for (uint32_t i = 0; i < STACKS; i++) {
         c->stacks[i].depth = 0;

@@ -1,14 +1,15 @@
 #include "runtime/carrier/burst.h"
 
-#include <stddef.h>
 
 #include "engine/engine.h"
 #include "engine/probe.h"
 #include "engine/recover.h"
 #include "runtime/carrier/burst_code.h"
 #include "runtime/carrier/burst_draw.h"
+#include "runtime/carrier/burst_native.h"
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/forbidden.h"
+#include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/interpose/faults.h"
@@ -18,19 +19,14 @@
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
 
-/* What the kernel's rt_sigframe has of a ucontext: its mask is 8 bytes. */
-enum { CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8, CONTEXT_ROOM = 320 };
-enum { XSAVE_HEADER = 512, XSAVE_HEADER_BYTES = 64, XSAVE_LEAST = 576, XSAVE_MOST = 24 << 10 };
 enum { EFLAGS_TF = 0x100 };
-_Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0, "the xsave area is aligned");
-
-/* burst_leave.S */
-_Noreturn void burst_leave(void *ucontext, void *fpstate, uint64_t features);
+#define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
 static struct {
     struct engine *engine;       /* atomic; NULL: not made */
     struct spool_counts *counts; /* set before it */
     uint32_t making;             /* atomic: somebody makes it, or it could not be made */
+    uint32_t natives;            /* atomic: threads that execute an instruction natively */
     uint32_t off;                /* atomic enum stop_reason + 1: no bursts any more */
 } burst;
 
@@ -53,61 +49,10 @@ static bool uses_rseq(void)
     return area && area[AT_RSEQ_CS];
 }
 
-/* ---- the frame that ends a burst ---- */
-
-struct frame {
-    uint8_t context[CONTEXT_ROOM]; /* ucontext_t, as far as the kernel reads it */
-    uint8_t state[];               /* xsave area */
-};
-
-static struct frame *frame_of(const struct engine_thread *e)
+/* The far end of the engine's stack: the dispatcher does not come near it. */
+static struct native_frame *frame_of(const struct engine_thread *e)
 {
-    /* The far end of the engine's stack: the dispatcher does not come near it. */
-    return (struct frame *)(uintptr_t)(e->stack_top - ENGINE_T_STACK_SIZE);
-}
-
-static ucontext_t *context_of(struct frame *f)
-{
-    return (ucontext_t *)(void *)f->context;
-}
-
-/* The kernel's struct _fpx_sw_bytes, in what the processor leaves to software. */
-struct software_bytes {
-    uint32_t magic1, extended_size;
-    uint64_t features;
-    uint32_t size, padding[7];
-};
-enum { SOFTWARE_BYTES = 464, MAGIC1 = 0x46505853, MAGIC2 = 0x46505845 };
-
-static struct software_bytes *software_bytes(void *state)
-{
-    return (struct software_bytes *)(void *)((uint8_t *)state + SOFTWARE_BYTES);
-}
-
-/* Everything but registers and vector state is as in the trigger's own frame. */
-static bool frame_prepare(const struct engine_thread *e, const ucontext_t *u)
-{
-    struct frame *f = frame_of(e);
-    void *from = u->uc_mcontext.fpregs;
-    if (!from)
-        return false;
-    const struct software_bytes *s = software_bytes(from);
-    bool extended = s->magic1 == MAGIC1;
-    uint32_t size = extended ? s->size : XSAVE_HEADER;
-    if (size > XSAVE_MOST || (extended && size < XSAVE_LEAST))
-        return false;
-    const uint64_t *words = (const uint64_t *)(const void *)u;
-    uint64_t *to = (uint64_t *)(void *)f->context;
-    for (unsigned i = 0; i < CONTEXT_BYTES / 8; i++)
-        to[i] = words[i];
-    context_of(f)->uc_mcontext.fpregs = (fpregset_t)(void *)f->state;
-    *software_bytes(f->state) = *s;
-    if (!extended)
-        return true;
-    for (unsigned i = 0; i < XSAVE_HEADER_BYTES; i += 8)
-        *(uint64_t *)(void *)(f->state + XSAVE_HEADER + i) = 0;
-    *(uint32_t *)(void *)(f->state + size) = MAGIC2;
-    return true;
+    return (struct native_frame *)(uintptr_t)(e->stack_top - ENGINE_T_STACK_SIZE);
 }
 
 /* ---- ends ---- */
@@ -192,9 +137,7 @@ static void sent_release(struct rt_sent *s)
 
 static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, int64_t not_run)
 {
-    struct frame *f = frame_of(e);
-    const struct software_bytes *s = software_bytes(f->state);
-    engine_registers_put(e, context_of(f)->uc_mcontext.gregs);
+    engine_registers_put(e, native_frame_context(frame_of(e))->uc_mcontext.gregs);
     if (uses_rseq()) /* begun in this burst: no other one will meet it */
         turn_off(STOP_RSEQ);
     engine_flush_as(e, true);
@@ -202,7 +145,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     burst_count(t, why, not_run);
     engine_release_as(e);
     sent_release(&t->sent);
-    burst_leave(f->context, f->state, s->magic1 == MAGIC1 ? s->features : 0);
+    native_frame_enter_as(frame_of(e));
 }
 
 static enum engine_action system_call_as(struct engine_thread *e)
@@ -212,8 +155,99 @@ static enum engine_action system_call_as(struct engine_thread *e)
     leave_as(e, STOP_SYSTEM_CALL, 1);
 }
 
+/* ---- one instruction natively ---- */
+
+static uint64_t *mask_of(ucontext_t *u)
+{
+    return (uint64_t *)(void *)&u->uc_sigmask;
+}
+
+/* Only where SIGTRAP is ours for certain. */
+static bool may_step_as(struct engine_thread *e, enum stop_reason why)
+{
+    const struct rt_thread *t = e->carrier;
+    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() && !(t->burst.mask & TRAP_BIT) &&
+           burst_native_may_as(e, why);
+}
+
+/* Behind the budget the tool observes, and counts. */
+static void count_native(struct engine_thread *e, int64_t count)
+{
+    if (e->wanted && e->budget <= 0)
+        e->observed += (uint64_t)count;
+    else
+        e->budget -= count;
+}
+
+/* The instruction counts as executed, though no tool sees it. */
+static _Noreturn void step_as(struct engine_thread *e)
+{
+    struct rt_thread *t = e->carrier;
+    ucontext_t *u = native_frame_context(frame_of(e));
+    __atomic_fetch_add(&burst.counts->alone, 1, __ATOMIC_RELAXED);
+    translated_refused_as(burst.counts, e);
+    count_native(e, 1);
+    engine_registers_put(e, u->uc_mcontext.gregs);
+    u->uc_mcontext.gregs[REG_EFL] |= EFLAGS_TF;
+    *mask_of(u) = (t->burst.mask | ~faults_set()) & ~TRAP_BIT;
+    t->burst.native = true;
+    __atomic_fetch_add(&burst.natives, 1, __ATOMIC_RELAXED);
+    engine_release_as(e);
+    native_frame_enter_as(frame_of(e));
+}
+
+/* The calling thread, if it executes such an instruction. */
+static struct rt_thread *stepping_as(void)
+{
+    if (!__atomic_load_n(&burst.natives, __ATOMIC_RELAXED) || rt_quiet_as())
+        return NULL;
+    struct rt_thread *t = thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
+    return t && t->burst.native ? t : NULL;
+}
+
+static void native_over_as(struct rt_thread *t, ucontext_t *u)
+{
+    t->burst.native = false;
+    __atomic_fetch_sub(&burst.natives, 1, __ATOMIC_RELAXED);
+    *mask_of(native_frame_context(frame_of(t->burst.engine))) = t->burst.mask;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
+}
+
+/* The burst ends in the context of a signal, natively. */
+static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason why)
+{
+    native_over_as(t, u);
+    engine_registers_take(t->burst.engine, u->uc_mcontext.gregs);
+    engine_flush_as(t->burst.engine, true);
+    burst_count(t, why, 0);
+    *mask_of(u) = t->burst.mask;
+    sent_release(&t->sent);
+}
+
+bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
+{
+    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
+    struct rt_thread *t = stepping_as();
+    bool traced = info->si_code == CODE_TRAP_TRACE;
+    if (!t)
+        return false;
+    if (!traced || (u->uc_mcontext.gregs[REG_CSGSFS] & 0xffff) != USER_CS || !rt_running_as()) {
+        end_native_as(t, u, traced ? STOP_FAR_TRANSFER : STOP_SIGNAL);
+        return traced;
+    }
+    native_over_as(t, u);
+    *mask_of(u) = t->burst.mask | ~faults_set();
+    engine_redirect_as(t->burst.engine, u->uc_mcontext.gregs);
+    return true;
+}
+
 static enum engine_action stopped_as(struct engine_thread *e, enum stop_reason why)
 {
+    if (may_step_as(e, why)) {
+        if (e->budget > 0 || e->observed < e->wanted)
+            step_as(e);
+        why = STOP_BUDGET;
+    }
     leave_as(e, why, 0);
 }
 
@@ -322,11 +356,6 @@ static bool string_is_long(const greg_t *r)
     return false;
 }
 
-static uint64_t *mask_of(ucontext_t *u)
-{
-    return (uint64_t *)(void *)&u->uc_sigmask;
-}
-
 /* A signal that the program does not block comes when the trigger's handler returns, before the program goes on: who raises one
  * counts on that. A burst would have it wait. */
 static bool signal_is_next_as(const ucontext_t *u)
@@ -405,7 +434,7 @@ static void alternate_stack_note(struct engine_thread *e, const ucontext_t *u)
 
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
-    if (rt_quiet_as() || !is_turn(t))
+    if (rt_quiet_as() || t->burst.native || !is_turn(t))
         return;
     struct engine_thread *e = engine_thread_of_as(t);
     uint64_t began = sys_ticks_as();
@@ -417,7 +446,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     enum stop_reason why = refusal_as(e, u);
     if (why == STOP_COUNT && !burst_watch_look_as(gone))
         why = STOP_BUSY;
-    if (why == STOP_COUNT && !frame_prepare(e, u))
+    if (why == STOP_COUNT && !native_frame_prepare_as(frame_of(e), u))
         why = STOP_UNSUPPORTED;
     if (why != STOP_COUNT) {
         count_stop(why);
@@ -462,10 +491,16 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     struct engine *engine = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
     uint64_t gs = engine ? engine_gs_as(engine) : 0;
     struct rt_thread *t = gs ? thread_in_burst(gs) : NULL;
-    if (!t)
+    struct rt_thread *stepping = t ? NULL : stepping_as();
+    if (!t && !stepping)
         return false;
     if (info->si_code <= 0) {
-        sent_hold(&t->sent, info);
+        sent_hold(t ? &t->sent : &stepping->sent, info);
+        return true;
+    }
+    if (stepping) { /* the instruction faults again when the handler returns */
+        count_native(stepping->burst.engine, -1);
+        end_native_as(stepping, u, STOP_FAULT);
         return true;
     }
     if (engine_probe_fault_as(u->uc_mcontext.gregs))
@@ -524,7 +559,7 @@ void burst_fork_child(void)
     struct engine *e = burst.engine;
     burst.engine = NULL;
     burst.counts = NULL;
-    burst.making = 0;
+    burst.making = burst.natives = 0;
     burst_watch_fork_child();
     for (uint32_t i = 0; i < rt.slots_used; i++)
         if (rt.slots[i])

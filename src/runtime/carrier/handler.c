@@ -415,7 +415,8 @@ void handler_as(int signal, siginfo_t *info, void *context)
     uint64_t value;
     struct delivery d = {.info = info, .context = context};
     if (!rt.process || !signal_ours(info, &value, &d.late, &d.overrun)) {
-        signals_chain_as(signal, info, context);
+        if (!rt.process || signal != SIGTRAP || !burst_trap_as(info, context))
+            signals_chain_as(signal, info, context);
         return; /* where reading the time stamp counter may fault */
     }
     if (signals_is_wake_as(value)) {

@@ -11,7 +11,9 @@
 #include "engine/recover.h"
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_code.h"
+#include "runtime/carrier/burst_native.h"
 #include "runtime/carrier/memory_used.h"
+#include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/pages_there.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_kept.h"
@@ -25,7 +27,7 @@
 #include "x86/insn.h"
 
 /* The shadow looks about itself after SLICE instructions. */
-enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, KERNEL_SET = 8, PAGE = 4096 };
+enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, FRAME_ROOM = 32 << 10, KERNEL_SET = 8, PAGE = 4096, EFLAGS_TF = 0x100 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
 
 struct shadow_self shadow_self;
@@ -234,6 +236,49 @@ static void slice_begin(struct engine_thread *t)
     t->budget = (int64_t)slice;
 }
 
+/* ---- one instruction natively ---- */
+
+/* Only what is known to change nothing but registers, flags and the shadow's own memory: transfers of control. */
+static bool may_step_as(const struct engine_thread *t, enum stop_reason why)
+{
+    enum { LONGEST = 15 };
+    struct x86_insn insn;
+    return burst_native_may_as(t, why) && x86_decode_as((const uint8_t *)(uintptr_t)t->rip, LONGEST, &insn) &&
+           (insn.kind == X86_FAR || insn.kind == X86_NEAR16 || insn.kind == X86_POPF);
+}
+
+/* GS stays the engine's: the instruction does not use it. It counts as executed, though no tool sees it. */
+static _Noreturn void step_as(struct engine_thread *t)
+{
+    greg_t *gregs = native_frame_context(shadow_self.frame)->uc_mcontext.gregs;
+    __atomic_fetch_add(&shadow_self.counts->alone, 1, __ATOMIC_RELAXED);
+    translated_refused_as(shadow_self.counts, t);
+    t->budget--;
+    engine_registers_put(t, gregs);
+    gregs[REG_EFL] |= EFLAGS_TF;
+    t->state = ENGINE_NATIVE;
+    shadow_self.native = true;
+    native_frame_enter_as(shadow_self.frame);
+}
+
+/* A signal that has come while the instruction was about to be executed: mostly from behind it. */
+static void native_signal_as(struct engine_thread *t, int signal, const siginfo_t *info, ucontext_t *u)
+{
+    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
+    greg_t *gregs = u->uc_mcontext.gregs;
+    if (signal != SIGTRAP || info->si_code != CODE_TRAP_TRACE) {
+        uint64_t address = (uint64_t)info->si_addr;
+        bool shared = signal == SIGSEGV && info->si_code == SEGV_ACCERR && shadow_memory_is_shared(address, address + 1);
+        t->budget++;
+        shadow_end_as(shared ? END_SHARED_WRITE : END_FAULT);
+    }
+    shadow_self.native = false;
+    if ((gregs[REG_CSGSFS] & 0xffff) != USER_CS)
+        shadow_end_as(END_ENGINE);
+    gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
+    engine_redirect_as(t, gregs);
+}
+
 static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason why)
 {
     struct engine_thread *to = t;
@@ -255,6 +300,8 @@ static enum engine_action stopped_as(struct engine_thread *t, enum stop_reason w
         slice_begin(t);
         return ENGINE_CONTINUE;
     }
+    if (shadow_self.frame && may_step_as(t, why))
+        step_as(t);
     __atomic_fetch_add(&shadow_self.counts->stopped[why], 1, __ATOMIC_RELAXED);
     if (translated_is_refusal(why))
         translated_refused_as(shadow_self.counts, t);
@@ -330,6 +377,10 @@ static void fault_as(int signal, siginfo_t *info, void *context)
         shadow_end_as(END_SETUP);
     if (signal == SIGSEGV && engine_window_fault_as(shadow_self.thread, address))
         return;
+    if (shadow_self.native) {
+        native_signal_as(shadow_self.thread, signal, info, u);
+        return;
+    }
     uint64_t not_run = not_run_as(u);
     if (signal != SIGSEGV || info->si_code != SEGV_ACCERR ||
         !shadow_memory_is_shared(address, address + 1))
@@ -436,10 +487,17 @@ static bool engine_need_as(struct shadow_self *self)
     return self->engine;
 }
 
+/* NULL: no instruction is executed natively. */
+static struct native_frame *frame_make_as(const ucontext_t *u)
+{
+    long at = sys_call6_as(SYS_mmap, 0, FRAME_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool made = at > 0 || at < -4095;
+    return made && native_frame_prepare_as((struct native_frame *)at, u) ? (struct native_frame *)at : NULL;
+}
+
 void shadow_begin_as(const struct shadow_start *start)
 {
     struct shadow_self *self = &shadow_self;
-    enum { EFLAGS_TF = 0x100 };
     self_describe_as(start);
     shadow_kept_forget();
     burst_shadow_begins_as();
@@ -456,6 +514,7 @@ void shadow_begin_as(const struct shadow_start *start)
         !area_make_as(start) || !shadow_threads_begin_as(start))
         shadow_end_as(END_SETUP);
     faults_take_as(start->context, stack);
+    self->frame = frame_make_as(start->context);
     shadow_apart_as(pagemap);
     self->left = shadow_stretch();
     slice_begin(self->thread);

@@ -10,7 +10,7 @@ static struct cct_node *node_at(spool_ref ref)
 
 static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t key)
 {
-    struct cct_store store = { &rt.spool, t->block, t->block_end, &t->record->nodes };
+    struct cct_store store = { &rt.spool, t->block, t->block_end, &t->record->nodes, NULL };
     spool_ref child = cct_child_as(&store, parent, key);
     t->block = store.block;
     t->block_end = store.block_end;

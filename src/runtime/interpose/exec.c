@@ -14,6 +14,7 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "sigsafe/sys.h"
@@ -145,9 +146,12 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                        char *const envp[restrict])
 {
+    pid_t made;
     char **with = FOLLOWED(path, false, envp);
     struct signals_lent lent = signals_lend(false);
-    int result = REAL(posix_spawn)(pid, path, actions, attributes, argv, with);
+    uint64_t begun = vfork_spawn_begins();
+    int result = REAL(posix_spawn)(pid ? pid : &made, path, actions, attributes, argv, with);
+    vfork_spawned(result == 0 ? (pid ? *pid : made) : 0, begun);
     signals_return(lent);
     return result;
 }
@@ -157,9 +161,12 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
                         char *const envp[restrict])
 {
+    pid_t made;
     char **with = FOLLOWED(file, true, envp);
     struct signals_lent lent = signals_lend(false);
-    int result = REAL(posix_spawnp)(pid, file, actions, attributes, argv, with);
+    uint64_t begun = vfork_spawn_begins();
+    int result = REAL(posix_spawnp)(pid ? pid : &made, file, actions, attributes, argv, with);
+    vfork_spawned(result == 0 ? (pid ? *pid : made) : 0, begun);
     signals_return(lent);
     return result;
 }

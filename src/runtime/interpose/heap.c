@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/interpose/heap_table.h"
+#include "runtime/carrier/memory_used.h"
+#include "runtime/images.h"
+#include "runtime/interpose/heap_count.h"
+#include "runtime/interpose/heap_loaded.h"
 #include "runtime/interpose/real.h"
-#include "runtime/trigger/sync.h"
 
 static struct {
     void *(*malloc)(size_t);
@@ -74,8 +76,7 @@ static inline bool ready(void)
     return __builtin_expect(real.malloc != NULL, 1) || resolve();
 }
 
-/* Apart, so that the way without a sample saves no registers. */
-static __attribute__((noinline)) void sampled(const void *p)
+void heap_sampled(const void *p)
 {
     struct sync_hold hold;
     uint64_t weight = sync_enter(&hold);
@@ -87,35 +88,29 @@ static __attribute__((noinline)) void sampled(const void *p)
     sync_leave(&hold);
 }
 
-static inline void *gave(void *p, size_t size)
+bool heap_is_allocator(const void *address)
 {
-    sync_local.calls++;
-    if (p && sync_due(size))
-        sampled(p);
-    return p;
-}
-
-static inline struct heap_sampled takes(const void *p)
-{
-    return heap_maybe_sampled(p) ? heap_table_remove(p) : (struct heap_sampled){0, 0};
+    const struct unwind_index *index = images_current_as();
+    const struct unwind_image *image = index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
+    return image && (unwind_index_find_as(index, (uint64_t)real.malloc) == image || heap_loaded_holds(address));
 }
 
 static void *heap_malloc(size_t size)
 {
-    return ready() ? gave(real.malloc(size), size) : early_alloc(size);
+    return ready() ? heap_gave(real.malloc(size), size) : early_alloc(size);
 }
 EXPORT void *malloc(size_t size) __attribute__((alias("heap_malloc")));
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-    return ready() ? gave(real.calloc(count, size), count * size) : early_alloc(count * size);
+    return ready() ? heap_gave(real.calloc(count, size), count * size) : early_alloc(count * size);
 }
 
 EXPORT void free(void *p)
 {
     if (!p || is_early(p) || !ready())
         return;
-    takes(p);
+    heap_takes(p);
     real.free(p);
 }
 
@@ -131,16 +126,16 @@ EXPORT void *realloc(void *old, size_t size)
             memcpy(p, old, size < there ? size : there);
         return p;
     }
-    struct heap_sampled before = old ? takes(old) : (struct heap_sampled){0, 0};
+    struct heap_sampled before = old ? heap_takes(old) : (struct heap_sampled){0, 0};
     void *p = real.realloc(old, size);
     if (!p && size && before.cell)
         heap_table_restore(old, before);
-    return gave(p, size);
+    return heap_gave(p, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-    return ready() ? gave(real.memalign(alignment, size), size) : NULL;
+    return ready() ? heap_gave(real.memalign(alignment, size), size) : NULL;
 }
 
 EXPORT int posix_memalign(void **p, size_t alignment, size_t size)
@@ -149,23 +144,23 @@ EXPORT int posix_memalign(void **p, size_t alignment, size_t size)
         return ENOMEM;
     int result = real.posix_memalign(p, alignment, size);
     if (result == 0)
-        gave(*p, size);
+        heap_gave(*p, size);
     return result;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-    return ready() ? gave(real.aligned_alloc(alignment, size), size) : NULL;
+    return ready() ? heap_gave(real.aligned_alloc(alignment, size), size) : NULL;
 }
 
 EXPORT void *valloc(size_t size)
 {
-    return ready() ? gave(real.valloc(size), size) : NULL;
+    return ready() ? heap_gave(real.valloc(size), size) : NULL;
 }
 
 EXPORT void *pvalloc(size_t size)
 {
-    return ready() ? gave(real.pvalloc(size), size) : NULL;
+    return ready() ? heap_gave(real.pvalloc(size), size) : NULL;
 }
 
 /* ---- the operators of C++ ----
@@ -201,7 +196,7 @@ static void *find_operator(const char *name)
 static inline void *operator_gave(uint64_t calls, void *p, size_t size)
 {
     if (p && sync_local.calls == calls && sync_due(size))
-        sampled(p);
+        heap_sampled(p);
     return p;
 }
 
@@ -219,7 +214,7 @@ static inline void *operator_gave(uint64_t calls, void *p, size_t size)
     {                                                                                              \
         void (*function) parameters = OPERATOR(void (*) parameters, #name);                        \
         if (p)                                                                                     \
-            takes(p);                                                                              \
+            heap_takes(p);                                                                              \
         if (function)                                                                              \
             function arguments;                                                                    \
         else                                                                                       \
@@ -253,20 +248,48 @@ DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *
 
 /* ---- the family ---- */
 
+static uint64_t private_start; /* bytes of the process's own memory when we began; UINT64_MAX: not known */
+
+static uint64_t private_bytes(void)
+{
+    enum { PAGE = 4096 };
+    uint64_t pages = rt_quiet_as() ? UINT64_MAX : memory_used_pages_as();
+    return pages == UINT64_MAX ? pages : pages * PAGE;
+}
+
 static void begin(void)
 {
     heap_table_begin();
     void *theirs = dlsym(RTLD_DEFAULT, "malloc");
     if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") && !rt.process->arm_error)
         rt.process->arm_error = ARM_ERROR_OWN_ALLOCATOR;
+    heap_loaded_begin();
+    private_start = private_bytes();
 }
 
+static void fork_child(void)
+{
+    heap_table_fork_child();
+    private_start = private_bytes();
+}
+
+/* What the process has more of its own than at the beginning: report says how much of it was seen. */
 static void end(struct rt_thread *t)
 {
+    uint64_t now = private_start == UINT64_MAX ? UINT64_MAX : private_bytes();
     (void)t;
+    if (now != UINT64_MAX && now > private_start)
+        rt.process->heap.grown = now - private_start;
 }
 
-static const struct sync_family heap = {begin, heap_table_fork_child, end};
+static void moved(const void *from, const void *to)
+{
+    struct heap_sampled before = heap_takes(from);
+    if (before.cell)
+        heap_table_restore(to, before);
+}
+
+static const struct sync_family heap = {begin, fork_child, end, moved};
 
 /* Before the runtime's own constructor. */
 __attribute__((constructor(101))) static void heap_family(void)

@@ -317,7 +317,7 @@ static void end(struct rt_thread *t)
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }
 
-static const struct sync_family io = {begin, fork_child, end};
+static const struct sync_family io = {begin, fork_child, end, NULL};
 
 /* Before the runtime's own constructor. */
 __attribute__((constructor(101))) static void io_family(void)

@@ -3,27 +3,18 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "runtime/image_symbols.h"
+#include "runtime/interpose/entries.h"
 
 struct search {
     const char *name;
     void *found;
 };
 
-static bool has_address(const struct image_source *source, uint64_t address)
-{
-    for (uint32_t i = 0; i < source->phdr_count; i++)
-        if (source->phdr[i].p_type == PT_LOAD &&
-            address - source->bias - source->phdr[i].p_vaddr < source->phdr[i].p_memsz)
-            return true;
-    return false;
-}
-
 /* False: it is our own, or has no symbols that can be found by their hash. */
 static bool symbols_of(const struct dl_phdr_info *info, struct image_symbols *symbols)
 {
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
-    return !has_address(&source, (uint64_t)real_anywhere) && image_symbols_open_as(&source, symbols);
+    return !entries_image_holds(&source, (uint64_t)real_anywhere) && image_symbols_open_as(&source, symbols);
 }
 
 static int image_search(struct dl_phdr_info *info, size_t size, void *state)
@@ -48,7 +39,7 @@ void *real_anywhere(const char *name)
     return found;
 }
 
-struct entry {
+struct definition {
     const char *name;
     uint64_t address;
     bool found;
@@ -56,11 +47,11 @@ struct entry {
 
 static int entry_search(struct dl_phdr_info *info, size_t size, void *state)
 {
-    struct entry *entry = state;
+    struct definition *entry = state;
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
     struct image_symbols symbols;
     (void)size;
-    if (!has_address(&source, entry->address))
+    if (!entries_image_holds(&source, entry->address))
         return 0;
     entry->found = image_symbols_open_as(&source, &symbols) && !image_symbols_find_as(&symbols, entry->name);
     return 1;
@@ -68,7 +59,7 @@ static int entry_search(struct dl_phdr_info *info, size_t size, void *state)
 
 bool real_is_entry(const void *address, const char *name)
 {
-    struct entry entry = {name, (uint64_t)address, false};
+    struct definition entry = {name, (uint64_t)address, false};
     dl_iterate_phdr(entry_search, &entry);
     return entry.found;
 }

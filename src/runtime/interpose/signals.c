@@ -104,6 +104,23 @@ bool signals_install(void)
     return true;
 }
 
+void signals_adopt(void)
+{
+    struct sigaction now;
+    if (!signals_active_as())
+        return;
+    if (REAL(sigaction)(signals_number_as(), NULL, &now) == 0 && now.sa_sigaction != handler_as)
+        handler_install(&program_action);
+    for (int signal = 1; signal < SIGNALS; signal++) {
+        struct sigaction ours;
+        if (!faults_ours(signal) || REAL(sigaction)(signal, NULL, &now) != 0 || faults_is_ours(&now))
+            continue;
+        ours = faults_installed(signal, &now);
+        faults_note(signal, &now);
+        REAL(sigaction)(signal, &ours, NULL);
+    }
+}
+
 void signals_uninstall(void)
 {
     faults_uninstall();

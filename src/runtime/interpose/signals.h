@@ -25,6 +25,8 @@ void signals_leave_alternate_as(void);
 void signals_ignore(bool on);
 /* In a fork child of one that ignores it: it is the program's. */
 void signals_fork_child(void);
+/* In a process that nobody was told of: actions that it has set since are the program's, behind ours. */
+void signals_adopt(void);
 /* Lets the kernel do what a signal does by default. */
 void signals_die_as(int signal);
 /* A signal with our number that is not ours: does what would have happened without us. */

@@ -6,8 +6,10 @@
 #include "runtime/carrier/trampoline.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
+#include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
@@ -74,6 +76,57 @@ static uint64_t cpu_of(pid_t pid)
         return 0;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+/* ---- posix_spawn ---- */
+
+/* The thread that is to be charged; NULL: none. */
+static struct rt_thread *spawns_as(void)
+{
+    struct rt_thread *t = rt.process ? self_get() : NULL;
+    bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->silenced && t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    return charged ? t : NULL;
+}
+
+uint64_t vfork_spawn_begins(void)
+{
+    return spawns_as() ? thread_monotonic_ns_as() : 0;
+}
+
+/* What is less than a period waits for the next child's. */
+static void spawned_charge(struct rt_thread *t, uint64_t ns)
+{
+    struct sync_hold hold = {.thread = t, .ticks = sys_ticks_as(), .inside = sandbox_in_as(t)};
+    uint64_t period = rt.config->period;
+    sync_mask(&hold);
+    t->record->cpu_ns += ns;
+    t->spawned_ns += ns;
+    uint64_t weight = t->spawned_ns / period;
+    t->spawned_ns %= period;
+    if (weight && !t->busy) {
+        t->busy = 1;
+        sync_sample(&hold, weight);
+        t->busy = 0;
+    }
+    sync_unmask(&hold);
+    sandbox_out_as(t, hold.inside);
+}
+
+void vfork_spawned(pid_t child, uint64_t begun)
+{
+    struct rt_thread *t = child > 0 && begun ? spawns_as() : NULL;
+    if (!t)
+        return;
+    uint64_t cpu = cpu_of(child), most = thread_monotonic_ns_as() - begun, ns = cpu < most ? cpu : most;
+    struct spool_left *left = ns ? spool_alloc_as(&rt.spool, sizeof *left) : NULL;
+    if (!left)
+        return;
+    left->pid = child;
+    left->cpu_ns = ns;
+    spool_push_as(&rt.spool, &rt.process->left, left);
+    spawned_charge(t, ns);
+}
+
+/* ---- vfork and clone ---- */
 
 /* Its descriptors and its timer were the child's own. One that did not say that it leaves has been killed, or has left by a system
  * call of its own. */

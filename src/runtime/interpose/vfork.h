@@ -4,7 +4,9 @@
  *     parent's thread     vfork ──────────── waits ────────────> goes on: closes the record
  *     child               └─> arms itself ── samples ── exec, _exit
  *
- * (posix_spawn makes its child inside libc, with all signals blocked: that is not seen.)
+ * posix_spawn makes its child inside libc, with all signals blocked: it cannot be sampled. What it has used by the time that the caller
+ * goes on is measured, and charged to the caller's context. The new program may have begun by then, on another processor: so it is at
+ * most the time that the call took. (The children of system and popen, whose numbers libc keeps to itself, are not measured.)
  *
  * Context: the child, on its parent's stack and thread-local storage. Nothing is allocated; errno stays.
  * Ownership: the child's state is the waiting thread's (rt_thread.vforked). */
@@ -12,6 +14,8 @@
 #define PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
 void vfork_child_leaves_as(bool by_exec);
@@ -19,6 +23,10 @@ void vfork_child_leaves_as(bool by_exec);
 void vfork_child_unsample_as(void);
 /* It could not. */
 void vfork_child_stays_as(void);
+
+/* Before posix_spawn: what to hand on to vfork_spawned. And behind it, with the child's number; 0: there is none. */
+uint64_t vfork_spawn_begins(void);
+void vfork_spawned(pid_t child, uint64_t begun);
 
 /* Whether clone with these flags is a vfork, and clone then; `more` is what follows its argument. */
 bool vfork_is_clone(int flags);

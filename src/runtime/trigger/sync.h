@@ -77,6 +77,7 @@ struct sync_family {
     void (*begin)(void);              /* the process is armed; rt.config says for which trigger */
     void (*fork_child)(void);         /* in a child that goes on being profiled */
     void (*end)(struct rt_thread *t); /* the process ends, in this thread, or tries to execute */
+    void (*moved)(const void *from, const void *to); /* a mapping; NULL: of no interest */
 };
 extern const struct sync_family *sync_family;
 

@@ -405,6 +405,16 @@ def vforks():
             expect(coverage["early_ns"] < 0.1 * coverage["cpu_ns"], f"{way}: {coverage}")
 
 
+def spawns():
+    """What a child of posix_spawn uses before it executes its program is its maker's: in its context, and in the CPU time."""
+    for options in ((), ("--no-follow",)):
+        r = Recording([target("vforks"), "spawn", "20"], options)
+        coverage = r.report["coverage"]
+        expect(coverage["percent"] > 70, f"{options}: {coverage}")
+        share = r.total("by_spawn") / r.samples()
+        expect(share > 0.5, f"{options}: the one who spawns has {share} of the time")
+
+
 def unprivileged():
     """An ordinary user with perf_event_paranoid = 2 gets user-mode samples."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
@@ -490,6 +500,12 @@ def stray():
             made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
             expect("--exact" in options or len(made) == 1 + (when == "before"), f"{options} {when}: {report['threads']}")
             expect("--exact" in options or children[0]["sandbox"]["threads"] == (when == "in"), f"{options} {when}: {children}")
+    # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it is adopted.
+    for options in ((), ("-F", "9973"), ("--tool", "values")):
+        recording = Recording([target("stray"), "handles"], options)
+        expect(recording.native.stdout == b"7 0\n", f"natively {recording.native.stdout}")
+        made = {t["pid"] for t in recording.report.get("threads", ())}
+        expect(len(made) == 2, f"{options}: {recording.report['threads']}")
     for when in ("in", "before"): # a timer's signals
         Recording([target("stray"), when], ("-F", "1000"), around=[target("noperf")])
     r = Recording([target("stray"), "before"], ("-F", "1000"))

@@ -107,6 +107,20 @@ def skip():
     expect(shadows["ended"]["shared-write"] == 0, f"a write was not skipped: {shadows}")
 
 
+def alone():
+    """Transfers that cannot be translated are executed natively in the shadow, which goes on; system calls of another ABI are not."""
+    report = record([target("shadow_alone"), "200000"], "--no-follow").report
+    shadows = report["shadows"]
+    expect(shadows["ended"]["complete"] > 0 and shadows["ended"]["engine"] == 0, f"{shadows['ended']}")
+    expect(shadows["instructions"] > 500000 * shadows["ended"]["complete"], f"{shadows}")
+    expect(any("natively, alone" in note for note in report["notes"]), f"{report['notes']}")
+    # What they write is written once: the output is compared.
+    if run([target("shadow_alone"), "1", "old"]).returncode:
+        return  # a kernel without that ABI
+    shadows = record([target("shadow_alone"), "200000", "old"], "--no-follow").report["shadows"]
+    expect(shadows["ended"]["engine"] > 0, f"{shadows['ended']}")
+
+
 def family():
     """Without --no-follow forked processes have shadows too; what they are told is the same."""
     record([target("shadow_family")])

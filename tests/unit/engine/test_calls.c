@@ -263,11 +263,55 @@ static void contexts_are_bounded(void **state)
     config.contexts = MOST;
     run((const void *)(uintptr_t)tree, N);
     uint64_t nodes = record->nodes, taken = record->taken, folded = folded_below(record->tree, false);
-    assert_true(nodes >= MOST && nodes <= 2 * MOST + 16);
+    assert_true(nodes >= MOST / 8 && nodes <= 2 * MOST + 16);
     assert_true(folded > 0 && folded < taken);
     assert_int_equal(taken, tree_calls(N));
     assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(N));
     config.contexts = 0;
+}
+
+/* What comes when the tree is full, and is hot, has contexts of its own: the cold ones before it make room. And so again. */
+__attribute__((noipa)) static void hot(uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        leaf();
+    sink = sink + 1;
+}
+
+__attribute__((noipa)) static void cold_then_hot(uint64_t n)
+{
+    tree(n);
+    hot(UINT64_C(1) << (n + 2));
+    tree(n);
+    sink = sink + 1;
+}
+
+static uint64_t calls_not_folded(spool_ref ref, const void *fn)
+{
+    const struct cct_node *n = ref ? cct_node_at(&spool, ref) : NULL;
+    if (!n)
+        return 0;
+    uint64_t own = n->key == key_make(0, (uint64_t)(uintptr_t)fn) ? n->samples : 0;
+    uint64_t below = n->key == key_pseudo(KEY_FOLDED) ? 0 : calls_not_folded(n->child, fn);
+    return own + below + calls_not_folded(n->left, fn) + calls_not_folded(n->right, fn);
+}
+
+static void cold_contexts_make_room(void **state)
+{
+    (void)state;
+    enum { N = 14, MOST = 1000 };
+    uint64_t loops = UINT64_C(1) << (N + 2);
+    uint32_t depth = 0;
+    config.contexts = MOST;
+    run((const void *)(uintptr_t)cold_then_hot, N);
+    config.contexts = 0;
+    assert_int_equal(record->taken, 2 * (tree_calls(N) + 1) + loops + 1);
+    assert_int_equal(calls_below(record->tree, (const void *)(uintptr_t)leaf, 0, &depth), loops);
+    assert_int_equal(calls_not_folded(record->tree, (const void *)(uintptr_t)leaf), loops);
+    assert_true(folded_below(record->tree, false) > 0 && record->nodes <= 2 * MOST);
+    /* Blocks are used again: the spool holds a few trees. */
+    assert_true(spool_header(&spool)->next - SPOOL_HEADER_SIZE < 8 * MOST * sizeof(struct cct_node) + 65536);
+    assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), 2 * (tree_calls(N) + 1));
 }
 
 static void deep_contexts_are_folded(void **state)
@@ -349,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_whole_run_waits_for_room),
         cmocka_unit_test(calls_without_room_are_counted),
         cmocka_unit_test(contexts_are_bounded),
+        cmocka_unit_test(cold_contexts_make_room),
         cmocka_unit_test(deep_contexts_are_folded),
         cmocka_unit_test(recursion_is_folded),
         cmocka_unit_test(handlers_are_below_what_they_interrupt),

@@ -53,6 +53,28 @@ static int sandbox(void)
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static volatile int traps;
+
+static void on_trap(int signal)
+{
+    traps += signal == SIGTRAP;
+}
+
+/* As a crash handler does, before anybody is told of the process: it gets what is the program's, and nothing else. */
+static int handles(void)
+{
+    pthread_t thread;
+    struct sigaction trap = {.sa_handler = on_trap}, now;
+    if (sigaction(SIGTRAP, &trap, NULL) || pthread_create(&thread, NULL, stray_worker, NULL))
+        return 3;
+    stray_worker(NULL);
+    pthread_join(thread, NULL);
+    if (traps || sigaction(SIGTRAP, NULL, &now) || now.sa_handler != on_trap)
+        return 4;
+    raise(SIGTRAP);
+    return traps == 1 ? 7 : 5;
+}
+
 static int child(int in)
 {
     pthread_t thread;
@@ -73,7 +95,7 @@ int main(int argc, char **argv)
     int status;
     long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
-        _exit(child(argc > 1 && strcmp(argv[1], "in") == 0));
+        _exit(argc > 1 && strcmp(argv[1], "handles") == 0 ? handles() : child(argc > 1 && strcmp(argv[1], "in") == 0));
     if (waitpid((pid_t)pid, &status, 0) != pid)
         return 1;
     printf("%d %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);

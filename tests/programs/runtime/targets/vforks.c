@@ -1,7 +1,9 @@
-/* vforks WAY ROUNDS: so many children on our memory, one after the other, that compute before they execute /bin/true or end; the
+/* With spawn: by posix_spawn, whose children have so many descriptors to duplicate that this takes as long.
+ * vforks WAY ROUNDS: so many children on our memory, one after the other, that compute before they execute /bin/true or end; the
  * parent computes as long between them. WAY: exec, exit, clone, nested, killed, fails. */
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,10 +94,32 @@ static pid_t by_vfork(void)
     leave();
 }
 
+__attribute__((noipa)) static pid_t by_spawn(const posix_spawn_file_actions_t *actions)
+{
+    static char *const none[] = {NULL}, *arguments[] = {"true", NULL};
+    pid_t pid;
+    return posix_spawn(&pid, "/bin/true", actions, NULL, arguments, none) == 0 ? pid : -1;
+}
+
+static void spawns(int rounds)
+{
+    enum { ACTIONS = 200000 };
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < ACTIONS; i++)
+        posix_spawn_file_actions_adddup2(&actions, 1, 100 + i % 50);
+    for (int i = 0; i < rounds; i++)
+        waitpid(by_spawn(&actions), NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     int status, sum = 0, rounds = argc > 2 ? atoi(argv[2]) : 1;
     way = argc > 1 ? argv[1] : "exec";
+    if (strcmp(way, "spawn") == 0) {
+        spawns(rounds);
+        rounds = 0;
+    }
     for (int i = 0; i < rounds; i++) {
         in_parent();
         pid_t pid = strcmp(way, "clone") == 0 ? by_clone() : by_vfork();
