@@ -181,11 +181,12 @@ def malloc_loaded():
 
 def malloc_mapped():
     """Arenas that the program maps itself, also for an allocator that is a hidden part of it."""
+    # Periods are drawn: of some 300 samples the sum is off by 0.35 MiB (one standard deviation).
     for how, function, wanted, kept in (("arena", "arena_new", 24, 16), ("hidden", "arena_grow", 20, 20)):
         r = record("unseen", how, event="malloc=64k")
         allocated, live, _ = heap_of(r, function)
-        near(allocated * r.report["period"] / MIB, wanted, 0.7, f"{how}: MiB mapped")
-        near(live * r.report["period"] / MIB, kept, 0.7, f"{how}: MiB that stay mapped")
+        near(allocated * r.report["period"] / MIB, wanted, 1.8, f"{how}: MiB mapped")
+        near(live * r.report["period"] / MIB, kept, 1.8, f"{how}: MiB that stay mapped")
         notes = said(r, "mapped by the program itself")
         expect(notes and f"{wanted}.0 MiB" in notes[0], f"{how}: {r.report['notes']}")
 
