@@ -1,5 +1,6 @@
 #include "unwind/ahead.h"
 
+#include "unwind/hotspot.h"
 #include "x86/insn.h"
 
 enum {
@@ -42,6 +43,8 @@ struct waiting {
 
 struct reader {
     struct unwind_memory *memory;
+    uint64_t stop; /* where a frame of `size` bytes is whole; 0: it is not known */
+    uint64_t size;
     uint32_t left; /* instructions */
     uint32_t first, waiting;
     struct waiting wait[WAITING]; /* a ring */
@@ -328,11 +331,23 @@ static bool returning(const struct path *p, const struct x86_insn *insn, const u
     return rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
 }
 
+/* Where the frame is whole: at r->stop. */
+static void arrived(const struct reader *r, const struct path *p, struct unwind_ahead *found)
+{
+    found->cfa = moved(p->reg[X86_RSP], (int64_t)r->size);
+    found->rbp = load(p, moved(found->cfa, -16));
+    found->popped = 0;
+}
+
 /* Goes on with one path, at most for a segment. True: it returns, and so *found is set; known or not. */
 static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *found)
 {
     struct x86_insn insn;
     for (unsigned i = 0; i < SEGMENT && r->left; i++) {
+        if (p->at == r->stop) {
+            arrived(r, p, found);
+            return true;
+        }
         r->left--;
         switch (path_step(r, p, &insn)) {
         case PATH_ON: break;
@@ -344,12 +359,15 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
     return false;
 }
 
-/* Sets what is to be remembered of pc. */
-static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
+/* Sets what is to be remembered of pc. stop, size: see struct reader. */
+static void read_ahead(struct unwind_memory *memory, uint64_t pc, uint64_t stop, uint64_t size,
+                       struct unwind_ahead *found)
 {
     struct reader *r = (struct reader *)(void *)memory->thread->scratch;
     struct path *p = &r->now;
     r->memory = memory;
+    r->stop = stop;
+    r->size = size;
     r->left = AHEAD_INSTRUCTIONS;
     r->first = r->waiting = 0;
     for (unsigned i = 0; i < BRANCHES; i++)
@@ -363,16 +381,57 @@ static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_
         take_up(r, p);
 }
 
-bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
+/* A frame of `size` bytes that is whole, with the caller's rbp below the return address. */
+static void whole_frame(uint64_t size, struct unwind_ahead *found)
+{
+    found->cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, (int32_t)size};
+    found->rbp = (struct ahead_value){AHEAD_WORD, UNWIND_RSP, (int32_t)size - 16, 0};
+    found->popped = 0;
+}
+
+/* Whether what was read is the end of a function: nothing but rbp and the return address is left of its frame. */
+static bool is_epilogue(const struct unwind_ahead *found)
+{
+    return found->cfa.kind == AHEAD_REGISTER && found->cfa.reg == UNWIND_RSP && found->cfa.plus <= 16;
+}
+
+/* By what HotSpot says of the code, if it does. What is not executed has called something, with a whole frame. What
+ * is may be before that, or be taking the frame down. */
+static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
+{
+    struct hotspot_blob blob;
+    if (!hotspot_find_as(memory, memory->thread->vm_structs, exact ? pc : pc - 1, &blob))
+        return false;
+    if (exact && blob.stub) {
+        whole_frame(8, found);
+        found->rbp = (struct ahead_value){AHEAD_REGISTER, UNWIND_RBP, 0, 0};
+        return true;
+    }
+    if (!blob.size)
+        return false;
+    if (exact && pc < blob.complete) {
+        read_ahead(memory, pc, blob.complete, blob.size, found);
+        return true;
+    }
+    if (exact)
+        read_ahead(memory, pc, 0, 0, found);
+    if (!exact || !is_epilogue(found))
+        whole_frame(blob.size, found);
+    return true;
+}
+
+bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
 {
     struct unwind_ahead *kept = &memory->thread->ahead[(pc ^ pc >> 7) % UNWIND_AHEAD_SLOTS];
     uint64_t code;
     if (!unwind_memory_read_as(memory, pc, &code) && !unwind_memory_read_as(memory, pc - pc % 8, &code))
         return false;
-    if (kept->pc != pc || kept->code != code) {
+    if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
-        read_ahead(memory, pc, kept);
+        if (!compiled_find(memory, pc, exact, kept))
+            read_ahead(memory, pc, 0, 0, kept);
         kept->code = code;
+        kept->exact = exact;
         kept->pc = pc;
     }
     *found = *kept;

@@ -3,6 +3,7 @@
 #include "unwind/step.h"
 
 #include "unwind/ahead.h"
+#include "unwind/hotspot.h"
 
 enum {
     CHAIN_MAX = 1 << 20, /* bytes between rsp and rbp where the stack's end is not known */
@@ -113,6 +114,14 @@ static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t r
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
+/* Whether HotSpot has put an address into the stack in the place of one that followed a call: the method is to be
+ * taken apart there. */
+static bool is_deoptimized(struct step_state *s, uint64_t rip)
+{
+    struct hotspot_blob blob;
+    return hotspot_find_as(&s->memory, s->memory.thread->vm_structs, rip, &blob) && blob.deoptimized == rip;
+}
+
 /* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a register that is not known. */
 static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead, struct step_result *result, bool *missing)
 {
@@ -127,7 +136,8 @@ static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead,
     if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
         return false;
     bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &f->regs, f->known, &rbp, &lost);
-    if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)))
+    if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)) &&
+        !is_deoptimized(s, rip))
         return false;
     guessed(s, result, rip, cfa);
     f->regs.r[UNWIND_RSP] += ahead->popped;
@@ -154,7 +164,7 @@ static enum step_outcome guess_ahead(struct step_state *s, struct step_result *r
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
     bool missing = false;
-    if (!ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], &ahead))
+    if (!ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], s->exact, &ahead))
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
