@@ -5,6 +5,7 @@
 
 enum {
     REGISTERS = 16,
+    PUSHED_MAX = 2,
     SLOTS = 8,    /* words written on a path that are known */
     WAITING = 24, /* ways not yet taken */
     SEGMENT = 48, /* instructions, after which another way is taken */
@@ -389,14 +390,9 @@ static void whole_frame(uint64_t size, struct unwind_ahead *found)
     found->popped = 0;
 }
 
-/* Whether what was read is the end of a function: nothing but rbp and the return address is left of its frame. */
-static bool is_epilogue(const struct unwind_ahead *found)
-{
-    return found->cfa.kind == AHEAD_REGISTER && found->cfa.reg == UNWIND_RSP && found->cfa.plus <= 16;
-}
-
 /* By what HotSpot says of the code, if it does. What is not executed has called something, with a whole frame. What
- * is may be before that, or be taking the frame down. */
+ * is may be before that, be taking the frame down, or have pushed a word or two for a moment, as the code that
+ * compares strings does. */
 static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
 {
     struct hotspot_blob blob;
@@ -415,8 +411,10 @@ static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact,
     }
     if (exact)
         read_ahead(memory, pc, 0, 0, found);
-    if (!exact || !is_epilogue(found))
+    if (!exact || found->cfa.kind == AHEAD_UNKNOWN) {
         whole_frame(blob.size, found);
+        found->pushed = exact ? PUSHED_MAX : 0;
+    }
     return true;
 }
 
@@ -428,6 +426,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct
         return false;
     if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
+        kept->pushed = 0;
         if (!compiled_find(memory, pc, exact, kept))
             read_ahead(memory, pc, 0, 0, kept);
         kept->code = code;

@@ -168,8 +168,9 @@ static enum step_outcome guess_ahead(struct step_state *s, struct step_result *r
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
-    if (ahead_apply(s, &ahead, rsp, result, &missing))
-        return STEP_OK;
+    for (unsigned pushed = 0; pushed <= ahead.pushed; pushed++)
+        if (ahead_apply(s, &ahead, rsp + 8 * pushed, result, &missing))
+            return STEP_OK;
     return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
 }
 
@@ -183,6 +184,14 @@ static void note_sender(struct step_state *s, uint64_t rbp)
         return;
     s->sender_for = rbp + 16;
     s->sender = sender;
+}
+
+/* Whether code of an image was called by generated code, with a frame pointer each: V8's builtins. */
+static bool links_on(struct step_state *s, uint64_t rip, uint64_t rbp, uint64_t saved)
+{
+    uint64_t above;
+    return plausible(s, rip, false) && saved % 8 == 0 && saved > rbp && saved <= frame_limit(s, rbp) &&
+           unwind_memory_read_as(&s->memory, saved + 8, &above) && plausible(s, above, false);
 }
 
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
@@ -202,7 +211,8 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
     if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= frame_limit(s, rsp) &&
         unwind_memory_read_as(&s->memory, rbp, &saved) &&
         unwind_memory_read_as(&s->memory, rbp + 8, &rip)) {
-        bool called = rip == 0 || plausible(s, rip, image != 0) || (!image && resumes(s, rip, rbp + 16, saved));
+        bool called = rip == 0 || plausible(s, rip, image != 0) ||
+                      (image ? links_on(s, rip, rbp, saved) : resumes(s, rip, rbp + 16, saved));
         /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
         if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
             note_sender(s, rbp);

@@ -194,14 +194,14 @@ static void replaced(void **state)
     unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
     memcpy(code, first, sizeof first);
     for (int twice = 0; twice < 2; twice++) {
-        assert_true(ahead_find_as(&memory, (uint64_t)code, &found));
+        assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
         assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP && found.cfa.plus == 0x28);
         assert_true(found.rbp.kind == AHEAD_WORD && found.rbp.at == 0x18 && found.rbp.plus == 0);
     }
     memcpy(code, second, sizeof second);
-    assert_true(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
     assert_true(found.cfa.plus == 0x30 && found.rbp.kind == AHEAD_REGISTER && found.rbp.reg == UNWIND_RBP);
-    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), &found)); /* not readable */
+    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), true, &found)); /* not readable */
 }
 
 /* What does not end is left. */
@@ -215,11 +215,11 @@ static void endless(void **state)
     unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
     memset(code, 0x90, LONG);
     code[LONG - 1] = 0xc3;
-    assert_false(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_false(ahead_find_as(&memory, (uint64_t)code, true, &found));
     code[AHEAD_INSTRUCTIONS - 1] = 0xc3;
-    assert_true(ahead_find_as(&memory, (uint64_t)code + 1, &found));
+    assert_true(ahead_find_as(&memory, (uint64_t)code + 1, true, &found));
     memcpy(code, "\x74\xfe\xeb\xfc", 4); /* je to itself, jmp to it */
-    assert_false(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_false(ahead_find_as(&memory, (uint64_t)code, true, &found));
 }
 
 int main(void)
