@@ -390,30 +390,44 @@ static void whole_frame(uint64_t size, struct unwind_ahead *found)
     found->popped = 0;
 }
 
-/* By what HotSpot says of the code, if it does. What is not executed has called something, with a whole frame. What
- * is may be before that, be taking the frame down, or have pushed a word or two for a moment, as the code that
- * compares strings does. */
+/* Whether the call before a return address is of code that HotSpot's methods call with their frame as it always is: of
+ * methods and of what HotSpot does for them, but not of C functions and of what stands in for those. */
+static bool is_method_call(struct unwind_memory *memory, uint64_t return_address)
+{
+    struct hotspot_blob blob;
+    uint64_t before;
+    if (!unwind_memory_read_as(memory, return_address - 8, &before) || (before >> 24 & 0xff) != 0xe8)
+        return false;
+    uint64_t target = return_address + (uint64_t)(int64_t)(int32_t)(before >> 32);
+    return hotspot_find_as(memory, memory->thread->vm_structs, target, &blob) && blob.kind != HOTSPOT_ROUTINES;
+}
+
+/* By what HotSpot says of the code, if it does. What calls a method has a whole frame. What is executed may be before
+ * that, be taking the frame down, or have pushed a word or two for a moment, as the code that compares strings does;
+ * and so may what calls something else. */
 static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
 {
     struct hotspot_blob blob;
     if (!hotspot_find_as(memory, memory->thread->vm_structs, exact ? pc : pc - 1, &blob))
         return false;
-    if (exact && blob.stub) {
+    if (exact && blob.kind == HOTSPOT_JUMP) {
         whole_frame(8, found);
         found->rbp = (struct ahead_value){AHEAD_REGISTER, UNWIND_RBP, 0, 0};
         return true;
     }
     if (!blob.size)
         return false;
+    found->compiled = true;
     if (exact && pc < blob.complete) {
         read_ahead(memory, pc, blob.complete, blob.size, found);
         return true;
     }
-    if (exact)
+    bool fixed = !exact && is_method_call(memory, pc);
+    if (!fixed)
         read_ahead(memory, pc, 0, 0, found);
-    if (!exact || found->cfa.kind == AHEAD_UNKNOWN) {
+    if (fixed || found->cfa.kind == AHEAD_UNKNOWN) {
         whole_frame(blob.size, found);
-        found->pushed = exact ? PUSHED_MAX : 0;
+        found->pushed = fixed ? 0 : PUSHED_MAX;
     }
     return true;
 }
@@ -427,6 +441,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct
     if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
         kept->pushed = 0;
+        kept->compiled = false;
         if (!compiled_find(memory, pc, exact, kept))
             read_ahead(memory, pc, 0, 0, kept);
         kept->code = code;

@@ -158,13 +158,16 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     return found;
 }
 
-/* By what the code will do before it returns. */
-static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result)
+/* By what the code will do before it returns. *compiled: no other guess is to be made. */
+static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *compiled)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
     bool missing = false;
-    if (!ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], s->exact, &ahead))
+    ahead.compiled = false;
+    bool found = ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], s->exact, &ahead);
+    *compiled = ahead.compiled;
+    if (!found)
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
@@ -198,8 +201,10 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
                                 struct step_result *result)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
-    enum step_outcome outcome = guess_ahead(s, result);
-    if (outcome != STEP_FAILED)
+    bool compiled;
+    result->truncation = TRUNC_NO_CFI;
+    enum step_outcome outcome = guess_ahead(s, result, &compiled);
+    if (outcome != STEP_FAILED || compiled)
         return outcome;
     /* A leaf, before it has pushed anything. */
     if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
@@ -222,6 +227,5 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
             return called ? STEP_OK : STEP_ROOT;
         }
     }
-    result->truncation = TRUNC_NO_CFI;
     return STEP_FAILED;
 }

@@ -7,37 +7,43 @@ enum {
     ENTRIES_MAX = 4096, /* OpenJDK 17 has 788 */
     HEAPS_MAX = 4,
     STEPS_MAX = 4096,   /* back along the segment map; each is up to 254 segments */
-    BLOCK_HEADER = 16,  /* HeapBlock::Header: size_t _length; bool _used */
     FRAME_MAX = 1 << 20,
-    STRING_MAX = 40,
 };
 
 enum field {
-    HEAPS, ARRAY_COUNT, ARRAY_DATA, HEAP_MEMORY, HEAP_MAP, HEAP_SHIFT, SPACE_LOW, SPACE_HIGH,
+    HEAPS, ARRAY_COUNT, ARRAY_DATA, HEAP_MEMORY, HEAP_MAP, HEAP_SHIFT, BLOCK_USED, SPACE_LOW, SPACE_HIGH,
     BLOB_NAME, BLOB_COMPLETE, BLOB_FRAME, BLOB_CODE,
     FIELDS_NEEDED,
     BLOB_DEOPTIMIZED = FIELDS_NEEDED,
     FIELDS
 };
 
+/* How a field is read. */
+enum form { FORM_ADDRESS, FORM_INT, FORM_INT16, FORM_OFFSET /* an int, from the object's beginning */ };
+
 static const struct {
     enum field id;
+    enum form form;
     const char *type, *field, *of; /* of: what the field must be declared as */
 } wanted[] = {
-    {HEAPS, "CodeCache", "_heaps", "GrowableArray<CodeHeap*>*"},
-    {ARRAY_COUNT, "GrowableArrayBase", "_len", "int"},
-    {ARRAY_COUNT, "GenericGrowableArray", "_len", "int"}, /* up to JDK 15 */
-    {ARRAY_DATA, "GrowableArray<int>", "_data", "int*"},
-    {HEAP_MEMORY, "CodeHeap", "_memory", "VirtualSpace"},
-    {HEAP_MAP, "CodeHeap", "_segmap", "VirtualSpace"},
-    {HEAP_SHIFT, "CodeHeap", "_log2_segment_size", "int"},
-    {SPACE_LOW, "VirtualSpace", "_low", "char*"},
-    {SPACE_HIGH, "VirtualSpace", "_high", "char*"},
-    {BLOB_NAME, "CodeBlob", "_name", "const char*"},
-    {BLOB_COMPLETE, "CodeBlob", "_frame_complete_offset", "int"},
-    {BLOB_FRAME, "CodeBlob", "_frame_size", "int"},
-    {BLOB_CODE, "CodeBlob", "_code_begin", "address"},
-    {BLOB_DEOPTIMIZED, "CompiledMethod", "_deopt_handler_begin", "address"}, /* up to JDK 22 */
+    {HEAPS, FORM_ADDRESS, "CodeCache", "_heaps", "GrowableArray<CodeHeap*>*"},
+    {ARRAY_COUNT, FORM_INT, "GrowableArrayBase", "_len", "int"},
+    {ARRAY_COUNT, FORM_INT, "GenericGrowableArray", "_len", "int"}, /* up to JDK 15 */
+    {ARRAY_DATA, FORM_ADDRESS, "GrowableArray<int>", "_data", "int*"},
+    {HEAP_MEMORY, FORM_ADDRESS, "CodeHeap", "_memory", "VirtualSpace"},
+    {HEAP_MAP, FORM_ADDRESS, "CodeHeap", "_segmap", "VirtualSpace"},
+    {HEAP_SHIFT, FORM_INT, "CodeHeap", "_log2_segment_size", "int"},
+    {BLOCK_USED, FORM_INT, "HeapBlock::Header", "_used", "bool"}, /* the header's last field */
+    {SPACE_LOW, FORM_ADDRESS, "VirtualSpace", "_low", "char*"},
+    {SPACE_HIGH, FORM_ADDRESS, "VirtualSpace", "_high", "char*"},
+    {BLOB_NAME, FORM_ADDRESS, "CodeBlob", "_name", "const char*"},
+    {BLOB_COMPLETE, FORM_INT, "CodeBlob", "_frame_complete_offset", "int"},
+    {BLOB_COMPLETE, FORM_INT16, "CodeBlob", "_frame_complete_offset", "int16_t"}, /* from JDK 23 on */
+    {BLOB_FRAME, FORM_INT, "CodeBlob", "_frame_size", "int"},
+    {BLOB_CODE, FORM_ADDRESS, "CodeBlob", "_code_begin", "address"},
+    {BLOB_CODE, FORM_OFFSET, "CodeBlob", "_code_offset", "int"}, /* from JDK 23 on */
+    {BLOB_DEOPTIMIZED, FORM_ADDRESS, "CompiledMethod", "_deopt_handler_begin", "address"},
+    {BLOB_DEOPTIMIZED, FORM_OFFSET, "nmethod", "_deopt_handler_offset", "int"}, /* from JDK 23 on */
 };
 
 enum { UNREAD, READING, READ, UNUSABLE };
@@ -46,7 +52,9 @@ enum { UNREAD, READING, READ, UNUSABLE };
 static struct {
     uint32_t state;   /* atomic */
     uint64_t structs; /* what was read, atomic */
+    uint32_t found;      /* of enum field, as a mask */
     uint64_t at[FIELDS]; /* offsets; of HEAPS the address */
+    enum form form[FIELDS];
 } known;
 
 static bool read_byte(struct unwind_memory *m, uint64_t at, uint8_t *byte)
@@ -58,57 +66,74 @@ static bool read_byte(struct unwind_memory *m, uint64_t at, uint8_t *byte)
     return true;
 }
 
-static bool read_int(struct unwind_memory *m, uint64_t at, int32_t *number)
+/* A field of the object at `at`. */
+static bool read_number(struct unwind_memory *m, uint64_t at, enum field field, int32_t *number)
 {
     uint64_t word;
-    if (!unwind_memory_read_as(m, at, &word))
+    if (!unwind_memory_read_as(m, at + known.at[field], &word))
         return false;
-    *number = (int32_t)word;
+    *number = known.form[field] == FORM_INT16 ? (int16_t)word : (int32_t)word;
     return true;
 }
 
-/* Whether the string at `at` is `text`, or begins with it. */
-static bool is_text(struct unwind_memory *m, uint64_t at, const char *text, bool prefix)
+static bool read_address(struct unwind_memory *m, uint64_t at, enum field field, uint64_t *address)
 {
-    uint8_t byte;
-    for (unsigned i = 0; i < STRING_MAX; i++) {
-        if (prefix && !text[i])
-            return true;
-        if (!read_byte(m, at + i, &byte) || byte != (uint8_t)text[i])
-            return false;
-        if (!byte)
-            return true;
-    }
-    return false;
+    int32_t offset;
+    if (known.form[field] != FORM_OFFSET)
+        return unwind_memory_read_as(m, at + known.at[field], address);
+    if (!read_number(m, at, field, &offset) || offset < 0)
+        return false;
+    *address = at + (uint64_t)offset;
+    return true;
 }
 
-static void entry_note(struct unwind_memory *m, uint64_t entry, uint64_t type, uint32_t *found)
+/* Whether the string at `at` begins with `text`. */
+static bool begins_with(struct unwind_memory *m, uint64_t at, const char *text)
+{
+    uint8_t byte;
+    for (; *text; at++, text++)
+        if (!read_byte(m, at, &byte) || byte != (uint8_t)*text)
+            return false;
+    return true;
+}
+
+static bool is_text(struct unwind_memory *m, uint64_t at, const char *text)
+{
+    uint8_t byte;
+    uint64_t length = 0;
+    while (text[length])
+        length++;
+    return begins_with(m, at, text) && read_byte(m, at + length, &byte) && byte == 0;
+}
+
+static void entry_note(struct unwind_memory *m, uint64_t entry, uint64_t type)
 {
     uint64_t field, of, value;
     for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         uint64_t from = entry + (wanted[i].id == HEAPS ? ENTRY_ADDRESS : ENTRY_OFFSET);
-        if (!is_text(m, type, wanted[i].type, false) || !unwind_memory_read_as(m, entry + ENTRY_FIELD, &field) ||
-            !is_text(m, field, wanted[i].field, false) || !unwind_memory_read_as(m, entry + ENTRY_OF, &of) ||
-            !is_text(m, of, wanted[i].of, false) || !unwind_memory_read_as(m, from, &value))
+        if (!is_text(m, type, wanted[i].type) || !unwind_memory_read_as(m, entry + ENTRY_FIELD, &field) ||
+            !is_text(m, field, wanted[i].field) || !unwind_memory_read_as(m, entry + ENTRY_OF, &of) ||
+            !is_text(m, of, wanted[i].of) || !unwind_memory_read_as(m, from, &value))
             continue;
         known.at[wanted[i].id] = value;
-        *found |= 1u << wanted[i].id;
+        known.form[wanted[i].id] = wanted[i].form;
+        known.found |= 1u << wanted[i].id;
     }
 }
 
 static bool structs_read(struct unwind_memory *m, uint64_t structs)
 {
     uint64_t entry, type;
-    uint32_t found = 0, needed = (1u << FIELDS_NEEDED) - 1;
-    known.at[BLOB_DEOPTIMIZED] = 0;
+    const uint32_t needed = (1u << FIELDS_NEEDED) - 1;
+    known.found = 0;
     if (!unwind_memory_read_as(m, structs, &entry))
         return false;
-    for (unsigned i = 0; i < ENTRIES_MAX && found != (1u << FIELDS) - 1; i++, entry += ENTRY_SIZE) {
+    for (unsigned i = 0; i < ENTRIES_MAX && known.found != (1u << FIELDS) - 1; i++, entry += ENTRY_SIZE) {
         if (!unwind_memory_read_as(m, entry + ENTRY_TYPE, &type) || !type)
             break;
-        entry_note(m, entry, type, &found);
+        entry_note(m, entry, type);
     }
-    return (found & needed) == needed;
+    return (known.found & needed) == needed;
 }
 
 /* Whether `known` is of the machine at structs. */
@@ -129,8 +154,7 @@ static bool is_known(struct unwind_memory *m, uint64_t structs)
 
 static bool space_read(struct unwind_memory *m, uint64_t space, uint64_t *low, uint64_t *high)
 {
-    return unwind_memory_read_as(m, space + known.at[SPACE_LOW], low) &&
-           unwind_memory_read_as(m, space + known.at[SPACE_HIGH], high);
+    return read_address(m, space, SPACE_LOW, low) && read_address(m, space, SPACE_HIGH, high);
 }
 
 /* CodeHeap::find_start: each byte of the map says how many segments before it the block begins, or somewhat less;
@@ -143,7 +167,7 @@ static bool block_find(struct unwind_memory *m, uint64_t heap, uint64_t pc, uint
     uint8_t back = 0, used;
     if (!space_read(m, heap + known.at[HEAP_MEMORY], &low, &high) || pc < low || pc >= high ||
         !space_read(m, heap + known.at[HEAP_MAP], &map, &map_high) ||
-        !read_int(m, heap + known.at[HEAP_SHIFT], &shift) || shift < 0 || shift > SHIFT_MAX)
+        !read_number(m, heap, HEAP_SHIFT, &shift) || shift < 0 || shift > SHIFT_MAX)
         return false;
     uint64_t segment = (pc - low) >> shift;
     for (unsigned i = 0; i < STEPS_MAX; i++, segment -= back) {
@@ -153,7 +177,7 @@ static bool block_find(struct unwind_memory *m, uint64_t heap, uint64_t pc, uint
             break;
     }
     *block = low + (segment << shift);
-    return back == 0 && read_byte(m, *block + BLOCK_HEADER / 2, &used) && used;
+    return back == 0 && read_byte(m, *block + known.at[BLOCK_USED], &used) && used;
 }
 
 static bool blob_find(struct unwind_memory *m, uint64_t pc, uint64_t *blob)
@@ -161,27 +185,31 @@ static bool blob_find(struct unwind_memory *m, uint64_t pc, uint64_t *blob)
     uint64_t array, data, heap;
     int32_t count;
     if (!unwind_memory_read_as(m, known.at[HEAPS], &array) || !array ||
-        !read_int(m, array + known.at[ARRAY_COUNT], &count) ||
-        !unwind_memory_read_as(m, array + known.at[ARRAY_DATA], &data))
+        !read_number(m, array, ARRAY_COUNT, &count) ||
+        !read_address(m, array, ARRAY_DATA, &data))
         return false;
     for (int32_t i = 0; i < count && i < HEAPS_MAX; i++)
         if (unwind_memory_read_as(m, data + 8 * (uint64_t)i, &heap) && block_find(m, heap, pc, blob)) {
-            *blob += BLOCK_HEADER;
+            *blob += (known.at[BLOCK_USED] + 8) & ~UINT64_C(7); /* it is padded to whole words */
             return true;
         }
     return false;
 }
 
-enum kind { KIND_OTHER, KIND_METHOD, KIND_STUB };
-
-static enum kind blob_kind(struct unwind_memory *m, uint64_t blob)
+static enum hotspot_kind blob_kind(struct unwind_memory *m, uint64_t blob)
 {
+    static const struct {
+        const char *name;
+        enum hotspot_kind kind;
+    } names[] = {{"nmethod", HOTSPOT_METHOD},          {"vtable chunks", HOTSPOT_JUMP},
+                 {"InlineCacheBuffer", HOTSPOT_JUMP}, {"StubRoutines", HOTSPOT_ROUTINES}};
     uint64_t name;
-    if (!unwind_memory_read_as(m, blob + known.at[BLOB_NAME], &name))
-        return KIND_OTHER;
-    if (is_text(m, name, "nmethod", false))
-        return KIND_METHOD;
-    return is_text(m, name, "vtable", true) || is_text(m, name, "InlineCacheBuffer", true) ? KIND_STUB : KIND_OTHER;
+    if (!read_address(m, blob, BLOB_NAME, &name))
+        return HOTSPOT_OTHER;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (begins_with(m, name, names[i].name))
+            return names[i].kind;
+    return HOTSPOT_OTHER;
 }
 
 bool hotspot_find_as(struct unwind_memory *m, uint64_t structs, uint64_t pc, struct hotspot_blob *blob)
@@ -189,16 +217,15 @@ bool hotspot_find_as(struct unwind_memory *m, uint64_t structs, uint64_t pc, str
     uint64_t at;
     int32_t words, complete;
     if (!structs || !is_known(m, structs) || !blob_find(m, pc, &at) ||
-        !unwind_memory_read_as(m, at + known.at[BLOB_CODE], &blob->begin) || pc < blob->begin ||
-        !read_int(m, at + known.at[BLOB_FRAME], &words) || words > FRAME_MAX / 8 ||
-        !read_int(m, at + known.at[BLOB_COMPLETE], &complete))
+        !read_address(m, at, BLOB_CODE, &blob->begin) || pc < blob->begin ||
+        !read_number(m, at, BLOB_FRAME, &words) || words > FRAME_MAX / 8 ||
+        !read_number(m, at, BLOB_COMPLETE, &complete))
         return false;
-    enum kind kind = blob_kind(m, at);
     blob->size = words < 2 ? 0 : 8 * (uint64_t)words;
     blob->complete = complete < 0 ? 0 : blob->begin + (uint64_t)complete;
-    blob->stub = kind == KIND_STUB;
-    if (kind != KIND_METHOD || !known.at[BLOB_DEOPTIMIZED] ||
-        !unwind_memory_read_as(m, at + known.at[BLOB_DEOPTIMIZED], &blob->deoptimized))
+    blob->kind = blob_kind(m, at);
+    if (blob->kind != HOTSPOT_METHOD || !(known.found >> BLOB_DEOPTIMIZED & 1) ||
+        !read_address(m, at, BLOB_DEOPTIMIZED, &blob->deoptimized))
         blob->deoptimized = 0;
     return true;
 }

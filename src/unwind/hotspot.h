@@ -20,12 +20,19 @@
 
 #include "unwind/memory.h"
 
+enum hotspot_kind {
+    HOTSPOT_OTHER,    /* with the frame size that it says, if there is one: runtime stubs, native methods */
+    HOTSPOT_METHOD,   /* compiled */
+    HOTSPOT_JUMP,     /* without a frame, only jumps on: vtable and inline cache stubs */
+    HOTSPOT_ROUTINES, /* many functions in one blob, frames by rbp or none. Called by code that may have pushed words */
+};
+
 struct hotspot_blob {
     uint64_t begin;     /* of its code */
     uint64_t complete;  /* the first address at which the frame is whole, or 0: there is none */
     uint64_t size;      /* of a frame in bytes; 0: none, or of no fixed size */
     uint64_t deoptimized; /* what return addresses into it become when it is no longer valid, or 0 */
-    bool stub;          /* code without a frame that only jumps on: vtable and inline cache stubs */
+    enum hotspot_kind kind;
 };
 
 /* What HotSpot says of the code at pc. structs: where the image has gHotSpotVMStructs. False: nothing. */
