@@ -5,7 +5,6 @@
 
 enum {
     REGISTERS = 16,
-    PUSHED_MAX = 2,
     SLOTS = 8,    /* words written on a path that are known */
     WAITING = 24, /* ways not yet taken */
     SEGMENT = 48, /* instructions, after which another way is taken */
@@ -382,8 +381,7 @@ static void read_ahead(struct unwind_memory *memory, uint64_t pc, uint64_t stop,
         take_up(r, p);
 }
 
-/* A frame of `size` bytes that is whole, with the caller's rbp below the return address. */
-static void whole_frame(uint64_t size, struct unwind_ahead *found)
+void ahead_whole_as(uint32_t size, struct unwind_ahead *found)
 {
     found->cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, (int32_t)size};
     found->rbp = (struct ahead_value){AHEAD_WORD, UNWIND_RSP, (int32_t)size - 16, 0};
@@ -411,23 +409,20 @@ static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact,
     if (!hotspot_find_as(memory, memory->thread->vm_structs, exact ? pc : pc - 1, &blob))
         return false;
     if (exact && blob.kind == HOTSPOT_JUMP) {
-        whole_frame(8, found);
+        ahead_whole_as(8, found);
         found->rbp = (struct ahead_value){AHEAD_REGISTER, UNWIND_RBP, 0, 0};
         return true;
     }
     if (!blob.size)
         return false;
-    found->compiled = true;
+    found->compiled = blob.kind == HOTSPOT_METHOD;
     if (exact && pc < blob.complete) {
         read_ahead(memory, pc, blob.complete, blob.size, found);
-        return true;
-    }
-    bool fixed = !exact && is_method_call(memory, pc);
-    if (!fixed)
+    } else if (!exact && is_method_call(memory, pc)) {
+        ahead_whole_as((uint32_t)blob.size, found);
+    } else {
         read_ahead(memory, pc, 0, 0, found);
-    if (fixed || found->cfa.kind == AHEAD_UNKNOWN) {
-        whole_frame(blob.size, found);
-        found->pushed = fixed ? 0 : PUSHED_MAX;
+        found->size = (uint32_t)blob.size;
     }
     return true;
 }
@@ -440,7 +435,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct
         return false;
     if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
-        kept->pushed = 0;
+        kept->size = 0;
         kept->compiled = false;
         if (!compiled_find(memory, pc, exact, kept))
             read_ahead(memory, pc, 0, 0, kept);
@@ -449,7 +444,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct
         kept->pc = pc;
     }
     *found = *kept;
-    return found->cfa.kind != AHEAD_UNKNOWN;
+    return found->cfa.kind != AHEAD_UNKNOWN || found->size;
 }
 
 bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v, const struct unwind_regs *regs,

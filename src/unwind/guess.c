@@ -158,6 +158,20 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     return found;
 }
 
+/* By the size of the frame, on which some words more may lie: those that the code has pushed for a moment. */
+static bool sized_apply(struct step_state *s, uint32_t size, struct step_result *result)
+{
+    enum { PUSHED_MAX = 2 };
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
+    struct unwind_ahead whole;
+    bool missing;
+    ahead_whole_as(size, &whole);
+    for (unsigned pushed = 0; pushed <= PUSHED_MAX; pushed++)
+        if (ahead_apply(s, &whole, rsp + 8 * pushed, result, &missing))
+            return true;
+    return false;
+}
+
 /* By what the code will do before it returns. *compiled: no other guess is to be made. */
 static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *compiled)
 {
@@ -171,9 +185,8 @@ static enum step_outcome guess_ahead(struct step_state *s, struct step_result *r
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
-    for (unsigned pushed = 0; pushed <= ahead.pushed; pushed++)
-        if (ahead_apply(s, &ahead, rsp + 8 * pushed, result, &missing))
-            return STEP_OK;
+    if (ahead_apply(s, &ahead, rsp, result, &missing) || (ahead.size && sized_apply(s, ahead.size, result)))
+        return STEP_OK;
     return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
 }
 

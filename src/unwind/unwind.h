@@ -93,8 +93,8 @@ struct unwind_ahead {
     uint64_t pc;   /* 0: none */
     uint64_t code; /* the bytes there */
     bool exact;    /* it was executed, it was not a return address */
-    bool compiled; /* by HotSpot: rbp is no frame pointer there */
-    uint8_t pushed; /* words that may lie on the stack besides, at most */
+    bool compiled; /* a method, by HotSpot: rbp is no frame pointer there */
+    uint32_t size; /* of the frame, if HotSpot says so and this is not yet in `cfa`; else 0 */
     struct ahead_value cfa, rbp; /* rbp: what it is then */
     uint32_t popped; /* bytes above the return address that the return takes off the stack */
 };
