@@ -477,3 +477,32 @@ bool ahead_by_rbp_as(struct unwind_memory *memory, uint64_t pc)
     }
     return false;
 }
+
+/* 48 89 e5 or 48 8b ec */
+static bool is_frame_made(const union code *code)
+{
+    uint64_t three = code->word[0] & 0xffffff;
+    return three == 0xe58948 || three == 0xec8b48;
+}
+
+bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
+{
+    enum { SOON = 8, PUSH_RBP = 0x55 };
+    struct x86_insn insn;
+    union code code;
+    uint64_t before;
+    *depth = 0;
+    for (unsigned i = 0, length; i < SOON; i++, pc += length) {
+        length = decode(memory, pc, &code, &insn);
+        if (i == 0 && length && is_frame_made(&code)) {
+            *depth = 8;
+            return unwind_memory_read_as(memory, pc - 8, &before) && before >> 56 == PUSH_RBP;
+        }
+        if (length == 1 && code.byte[0] == PUSH_RBP)
+            return decode(memory, pc + 1, &code, &insn) && is_frame_made(&code);
+        if (!length || (insn.kind != X86_ORDINARY && insn.kind != X86_JCC) ||
+            (insn.writes & (1u << X86_RSP | 1u << X86_RBP)))
+            return false;
+    }
+    return false;
+}

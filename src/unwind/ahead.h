@@ -35,6 +35,10 @@ void ahead_whole_as(uint32_t size, struct unwind_ahead *found);
 bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v, const struct unwind_regs *regs,
                     uint32_t known, uint64_t *value, bool *missing);
 
+/* Whether the code at pc is before, or in the middle of, push %rbp; mov %rsp,%rbp, which comes before it calls or jumps
+ * anywhere. Its return address is then *depth bytes above rsp: 0 or 8. */
+bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth);
+
 /* Whether the code at pc soon reads or writes memory by rbp, before it calls or jumps anywhere: it has a frame
  * pointer there. */
 bool ahead_by_rbp_as(struct unwind_memory *memory, uint64_t pc);

@@ -210,10 +210,20 @@ static bool links_on(struct step_state *s, uint64_t rip, uint64_t rbp, uint64_t 
            unwind_memory_read_as(&s->memory, saved + 8, &above) && plausible(s, above, false);
 }
 
+/* A leaf that is about to make its frame: the frame pointer is its caller's, pushed or not yet. */
+static enum step_outcome guess_entered(struct step_state *s, uint64_t at, struct step_result *result)
+{
+    uint64_t rip;
+    if (!unwind_memory_read_as(&s->memory, at, &rip) || !plausible(s, rip, false))
+        return STEP_FAILED;
+    s->frame.known &= UNWIND_KNOWN_FAST;
+    return guessed(s, result, rip, at + 8);
+}
+
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result)
 {
-    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved, depth;
     bool compiled;
     result->truncation = TRUNC_NO_CFI;
     enum step_outcome outcome = guess_ahead(s, result, &compiled);
@@ -224,6 +234,8 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
         s->frame.known &= UNWIND_KNOWN_FAST;
         return guessed(s, result, rip, rsp + 8);
     }
+    if (s->exact && ahead_enters_as(&s->memory, s->frame.regs.r[UNWIND_RIP], &depth))
+        return guess_entered(s, rsp + depth, result);
     /* A frame pointer. Generated code calls generated code, so from there any address that follows
      * a call will do. */
     if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= frame_limit(s, rsp) &&

@@ -7,11 +7,29 @@ class Chain {
     static long sum;
     static final Step[] steps = {new Five(), new Other()};
 
+    /* So many ways through the loop that its end is far; and now and then so long that it is compiled while it runs. */
     static long f9(int depth, long x) {
-        int rounds = depth > 30 ? 6000 : 300; /* now and then so long that the loop is compiled while it runs */
-        for (int i = 0; i < rounds; i++)
+        long[] seen = null;
+        for (int i = 0, rounds = depth > 30 ? 4000 : 200;; i++) {
+            if (i > rounds && (x & 3) == 0)
+                return seen == null ? x : x + seen[i & 7];
+            switch ((int) (x >>> 60)) {
+            case 0: x = x * 31 + i; break;
+            case 1: x ^= x << 13; if (x > 0) x += i; break;
+            case 2: x = Long.rotateLeft(x, 7) + (x > i ? 1 : 2); break;
+            case 3: seen = new long[8 + (i & 7)]; seen[i & 7] = x; break;
+            case 4: x = x / (i | 1) + (x << 40); break;
+            case 5: x += x % ((i & 255) + 3); break;
+            case 6: x = -x; if ((x & 64) != 0) x ^= 0x5555; else x += 9; break;
+            case 7: x -= seen == null ? 1 : seen[7 & i]; break;
+            case 8: x = Long.reverse(x) ^ i; break;
+            case 9: x = Math.max(x, i) * 5; break;
+            case 10: x += (long) Math.sqrt(i) + (x >> 3); break;
+            case 11: x = x * 7 ^ x >>> 5; break;
+            default: x = x * 6364136223846793005L + 1442695040888963407L;
+            }
             x = x * 6364136223846793005L + (x >>> 33) + i;
-        return x;
+        }
     }
 
     static long f8(int depth, long x, long a, long b, long c, long d, long e, long f, long g, long h) {

@@ -1,12 +1,14 @@
 'use strict';
-// Call chains that are known: f0 calls f1 calls ... f7, through functions and V8's builtins.
+// Call chains that are known: f0 calls f1 calls ... f7, through functions, V8's builtins and its C++.
 let seed = 1;
 
 function f7(depth, x) {
     const rounds = depth > 30 ? 6000 : 300;
     for (let i = 0; i < rounds; i++)
         x = Math.imul(x, 1664525) + (x >>> 9) + i | 0;
-    return x;
+    /* V8's own C++, called by generated code through builtins */
+    const text = JSON.stringify({x, list: [x, depth, 'text'], more: {depth}});
+    return x + new Error(text).stack.length + JSON.parse(text).list.length | 0;
 }
 
 function f6(depth, x, ...more) { return f7(depth, x) + f7(depth, x + more.length) | 0; }
@@ -31,7 +33,7 @@ class Other extends Base {
 }
 
 function f3(depth, x) { return (x & 1 ? new Base(x) : new Other(x)).f4(depth) + [x, x + 1].length; }
-function f2(depth, x) { return [x, x + 1, x + 2].reduce((sum, y) => sum + f3(depth, y) | 0, 0); }
+function f2(depth, x) { return JSON.parse('[1]', (key, y) => typeof y === 'number' ? f3(depth, x + y) : y)[0]; }
 function f1(depth, x) {
     let sum = 0;
     for (let i = 0; i < 2 + depth; i++)

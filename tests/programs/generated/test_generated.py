@@ -61,6 +61,8 @@ def node_known(frame):
 
 def node_wrong(frames):
     chain = [node_known(f) for f in frames if node_known(f) is not None and node_known(f) not in ("Base", "Other")]
+    if frames[-1].startswith("Builtins_BaselineOutOfLinePrologue"):
+        return False  # makes its caller's frame: that one is left out (docs/unwind.md)
     if "[truncated]" in frames:
         return not any(chain == NODE_CHAIN[i:i + len(chain)] for i in range(len(NODE_CHAIN)))
     return chain != NODE_CHAIN[:len(chain)] or frames[0] != "_start"
@@ -90,7 +92,7 @@ def java(*options):
     with tempfile.TemporaryDirectory() as folder:
         done = run(["javac", "-d", folder, os.path.join(HERE, "Chain.java")])
         expect(done.returncode == 0, done.stderr.decode())
-        check(["java", *JAVA_NAMES, *options, "-cp", folder, "Chain", "60"], java_known, java_wrong)
+        check(["java", *JAVA_NAMES, *options, "-cp", folder, "Chain", "25"], java_known, java_wrong)
 
 
 def test_java():

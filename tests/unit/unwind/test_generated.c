@@ -222,6 +222,26 @@ static void endless(void **state)
     assert_false(ahead_find_as(&memory, (uint64_t)code, true, &found));
 }
 
+/* Functions that are about to make a frame by rbp, however far they are with that. */
+static void entering(void **state)
+{
+    /* mov -8(%rcx),%rbx; test $1,(%rbx); jne; push %rbp; mov %rsp,%rbp; push %rsi; ret */
+    static const uint8_t code[64] __attribute__((aligned(16))) = {
+        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x03, 0x01, 0x75, 0x10,
+        0x55, 0x48, 0x89, 0xe5, 0x56, 0xc3, 0x48, 0x89, 0xe5, 0x5d, 0x55, 0x48, 0x89, 0xe5};
+    enum { TEST = 12, JNE = 15, PUSH = 17, MOVE = 18, MADE = 21, RETURN = 22, OTHER_MOVE = 23, POP = 26 };
+    static const uint8_t before[] = {8, TEST, JNE, PUSH}, not[] = {MADE, RETURN, OTHER_MOVE, POP};
+    struct unwind_memory memory;
+    uint64_t depth;
+    (void)state;
+    unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
+    for (unsigned i = 0; i < sizeof before; i++)
+        assert_true(ahead_enters_as(&memory, (uint64_t)code + before[i], &depth) && depth == 0);
+    assert_true(ahead_enters_as(&memory, (uint64_t)code + MOVE, &depth) && depth == 8);
+    for (unsigned i = 0; i < sizeof not; i++)
+        assert_false(ahead_enters_as(&memory, (uint64_t)code + not[i], &depth));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +249,7 @@ int main(void)
         cmocka_unit_test(ways),
         cmocka_unit_test(replaced),
         cmocka_unit_test(endless),
+        cmocka_unit_test(entering),
     };
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     size_t size = (size_t)(generated_hi - generated_lo), pages = (size + PAGE - 1) / PAGE * PAGE;
