@@ -20,6 +20,8 @@ static const uint8_t dwarf_number[REGISTERS] = {
 /* What is known before an instruction. Values are of registers and memory as they are at the walk's pc. */
 struct path {
     uint64_t at; /* the instruction */
+    uint64_t pushed_at; /* the last instruction that pushed something, and what */
+    struct ahead_value pushed;
     struct ahead_value reg[REGISTERS]; /* by enum x86_register */
     uint32_t slots;
     struct {
@@ -124,6 +126,8 @@ static struct ahead_value load(const struct path *p, struct ahead_value place)
 
 static void push(struct path *p, struct ahead_value value)
 {
+    p->pushed_at = p->at;
+    p->pushed = value;
     p->reg[X86_RSP] = moved(p->reg[X86_RSP], -8);
     store(p, p->reg[X86_RSP], value);
 }
@@ -275,6 +279,7 @@ static void take_up(struct reader *r, struct path *p)
     r->first = (r->first + 1) % WAITING;
     r->waiting--;
     p->at = w->at;
+    p->pushed_at = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
         p->reg[i] = w->kept >> i & 1 ? (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0} : unknown;
     p->reg[X86_RSP] = w->rsp;
@@ -315,6 +320,18 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
     return PATH_ON;
 }
 
+/* Whether what is returned to was taken off the stack, and put back after a number of arguments that is in a register
+ * was taken off too. *cfa: above where it was. */
+static bool is_moved_return(const struct path *p, struct ahead_value *cfa)
+{
+    enum { PUSH_MAX = 2 }; /* bytes */
+    if (p->at - p->pushed_at > PUSH_MAX || p->reg[X86_RSP].kind != AHEAD_UNKNOWN || p->pushed.kind != AHEAD_WORD ||
+        p->pushed.reg != UNWIND_RSP || p->pushed.plus != 0)
+        return false;
+    *cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, p->pushed.at + 8};
+    return true;
+}
+
 /* Before a return. False: it is a jump, to an address that the path has pushed. Where it returns to what it has
  * taken off the stack, with more above it (by a number that is in a register, say), *found is not known. */
 static bool returning(const struct path *p, const struct x86_insn *insn, const uint8_t *code, struct unwind_ahead *found)
@@ -326,9 +343,13 @@ static bool returning(const struct path *p, const struct x86_insn *insn, const u
                    : rsp->kind == AHEAD_WORD;
     const uint8_t *immediate = code + insn->at_imm;
     found->cfa = own ? moved(*rsp, 8) : unknown;
+    if (!own)
+        is_moved_return(p, &found->cfa);
     found->rbp = p->reg[X86_RBP];
     found->popped = insn->imm_size == 2 ? (uint32_t)immediate[0] | (uint32_t)immediate[1] << 8 : 0;
-    return rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
+    bool returns = rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
+    found->keeps_rbp = returns && is_own(p, X86_RBP);
+    return returns;
 }
 
 /* Where the frame is whole: at r->stop. */
@@ -373,6 +394,7 @@ static void read_ahead(struct unwind_memory *memory, uint64_t pc, uint64_t stop,
     for (unsigned i = 0; i < BRANCHES; i++)
         r->branch[i] = 0;
     p->at = pc;
+    p->pushed_at = 0;
     p->slots = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
         p->reg[i] = (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0};
@@ -436,6 +458,7 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct
     if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
         kept->size = 0;
+        kept->keeps_rbp = false;
         kept->compiled = false;
         if (!compiled_find(memory, pc, exact, kept))
             read_ahead(memory, pc, 0, 0, kept);
@@ -487,10 +510,10 @@ static bool is_frame_made(const union code *code)
 
 bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
 {
-    enum { SOON = 8, PUSH_RBP = 0x55 };
+    enum { SOON = 10, PUSH_RBP = 0x55 };
     struct x86_insn insn;
     union code code;
-    uint64_t before;
+    uint64_t before, other = 0; /* other: where the last conditional jump leads, over a jump through a register */
     *depth = 0;
     for (unsigned i = 0, length; i < SOON; i++, pc += length) {
         length = decode(memory, pc, &code, &insn);
@@ -500,9 +523,14 @@ bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
         }
         if (length == 1 && code.byte[0] == PUSH_RBP)
             return decode(memory, pc + 1, &code, &insn) && is_frame_made(&code);
-        if (!length || (insn.kind != X86_ORDINARY && insn.kind != X86_JCC) ||
-            (insn.writes & (1u << X86_RSP | 1u << X86_RBP)))
+        if (length && insn.kind == X86_JMP_INDIRECT && other) {
+            pc = other - length;
+            other = 0;
+        } else if (!length || (insn.kind != X86_ORDINARY && insn.kind != X86_JCC) ||
+                   (insn.writes & (1u << X86_RSP | 1u << X86_RBP)))
             return false;
+        else if (insn.kind == X86_JCC)
+            other = pc + length + (uint64_t)(int64_t)x86_relative_as(&insn, code.byte);
     }
     return false;
 }

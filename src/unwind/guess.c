@@ -172,15 +172,15 @@ static bool sized_apply(struct step_state *s, uint32_t size, struct step_result 
     return false;
 }
 
-/* By what the code will do before it returns. *compiled: no other guess is to be made. */
-static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *compiled)
+/* By what the code will do before it returns. *foreign: rbp is not this frame's pointer, and no other guess is to be made. */
+static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *foreign)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
     bool missing = false;
-    ahead.compiled = false;
+    ahead.compiled = ahead.keeps_rbp = false;
     bool found = ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], s->exact, &ahead);
-    *compiled = ahead.compiled;
+    *foreign = ahead.compiled || (s->exact && ahead.keeps_rbp);
     if (!found)
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
@@ -224,10 +224,10 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
                                 struct step_result *result)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved, depth;
-    bool compiled;
+    bool foreign;
     result->truncation = TRUNC_NO_CFI;
-    enum step_outcome outcome = guess_ahead(s, result, &compiled);
-    if (outcome != STEP_FAILED || compiled)
+    enum step_outcome outcome = guess_ahead(s, result, &foreign);
+    if (outcome != STEP_FAILED || foreign)
         return outcome;
     /* A leaf, before it has pushed anything. */
     if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
