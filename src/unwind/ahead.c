@@ -8,6 +8,7 @@ enum {
     SLOTS = 8,    /* words written on a path that are known */
     WAITING = 24, /* ways not yet taken */
     SEGMENT = 48, /* instructions, after which another way is taken */
+    END = 8,      /* instructions, which are a function's last: it has no frame any more */
     BRANCHES = 64, /* places where paths meet or part */
     DISTANCE_MAX = 1 << 20,
     CALLER_SAVED = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI | 0xf << X86_R8,
@@ -48,6 +49,7 @@ struct reader {
     uint64_t stop; /* where a frame of `size` bytes is whole; 0: it is not known */
     uint64_t size;
     uint32_t left; /* instructions */
+    bool called;   /* a path has passed a call, which may have moved the stack pointer */
     uint32_t first, waiting;
     struct waiting wait[WAITING]; /* a ring */
     uint64_t branch[BRANCHES]; /* by hash: jumps that were read */
@@ -310,7 +312,10 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
             return PATH_END;
         put_off(r, p, target);
         break;
-    case X86_CALL: case X86_CALL_INDIRECT: case X86_SYSCALL: case X86_INT: registers_forget(p, CALLER_SAVED); break;
+    case X86_CALL: case X86_CALL_INDIRECT: case X86_SYSCALL: case X86_INT:
+        r->called = true;
+        registers_forget(p, CALLER_SAVED);
+        break;
     case X86_JMP_INDIRECT: case X86_FAR: case X86_NEAR16: case X86_SYSENTER: case X86_INT3: case X86_INT1:
     case X86_UD: case X86_PRIVILEGED: case X86_TSX: case X86_OTHER:
         return PATH_END;
@@ -347,9 +352,7 @@ static bool returning(const struct path *p, const struct x86_insn *insn, const u
         is_moved_return(p, &found->cfa);
     found->rbp = p->reg[X86_RBP];
     found->popped = insn->imm_size == 2 ? (uint32_t)immediate[0] | (uint32_t)immediate[1] << 8 : 0;
-    bool returns = rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
-    found->keeps_rbp = returns && is_own(p, X86_RBP);
-    return returns;
+    return rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
 }
 
 /* Where the frame is whole: at r->stop. */
@@ -373,7 +376,11 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
         switch (path_step(r, p, &insn)) {
         case PATH_ON: break;
         case PATH_END: return false;
-        case PATH_RETURNS: return returning(p, &insn, r->code.byte, found);
+        case PATH_RETURNS:
+            if (!returning(p, &insn, r->code.byte, found))
+                return false;
+            found->keeps_rbp = is_own(p, X86_RBP) && !r->called && AHEAD_INSTRUCTIONS - r->left <= END;
+            return true;
         }
     }
     put_off(r, p, p->at);
@@ -389,6 +396,7 @@ static void read_ahead(struct unwind_memory *memory, uint64_t pc, uint64_t stop,
     r->memory = memory;
     r->stop = stop;
     r->size = size;
+    r->called = false;
     r->left = AHEAD_INSTRUCTIONS;
     r->first = r->waiting = 0;
     for (unsigned i = 0; i < BRANCHES; i++)
@@ -512,7 +520,7 @@ bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
 {
     enum { SOON = 10, PUSH_RBP = 0x55 };
     struct x86_insn insn;
-    union code code;
+    union code code = {{0}};
     uint64_t before, other = 0; /* other: where the last conditional jump leads, over a jump through a register */
     *depth = 0;
     for (unsigned i = 0, length; i < SOON; i++, pc += length) {

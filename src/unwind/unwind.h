@@ -93,7 +93,7 @@ struct unwind_ahead {
     uint64_t pc;   /* 0: none */
     uint64_t code; /* the bytes there */
     bool exact;    /* it was executed, it was not a return address */
-    bool keeps_rbp; /* a path returns with the rbp that it had at pc */
+    bool keeps_rbp; /* a path returns soon, with the rbp that it had at pc */
     bool compiled; /* a method, by HotSpot: rbp is no frame pointer there */
     uint32_t size; /* of the frame, if HotSpot says so and this is not yet in `cfa`; else 0 */
     struct ahead_value cfa, rbp; /* rbp: what it is then */
