@@ -6,7 +6,6 @@
         --size N       how long they run (default 4: a second or more)
         --ends         what the outermost known frames of incomplete stacks are
         --option TEXT  another option for the runtime, such as --option=-XX:+PreserveFramePointer
-        --check        compare with the program's own call chains (Java with -XX:+PreserveFramePointer)
 
 A stack goes through generated code if one of its frames lies in no file."""
 import argparse
