@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "runtime/carrier/forbidden.h"
+#include "runtime/image_symbols.h"
 #include "runtime/images_internal.h"
 #include "runtime/process.h"
 #include "sigsafe/sys.h"
@@ -186,6 +187,14 @@ static void main_path_as(uint64_t lo, char path[PATH_BYTES])
         path[i] = executed[i];
 }
 
+/* Where the image has what HotSpot exports for its debugger, or 0. */
+static uint64_t vm_structs_as(const struct image_source *source)
+{
+    struct image_symbols s;
+    const Elf64_Sym *found = image_symbols_open_as(source, &s) ? image_symbols_find_as(&s, "gHotSpotVMStructs") : NULL;
+    return found ? source->bias + found->st_value : 0;
+}
+
 bool image_describe_as(const struct image_source *source, struct unwind_image *image)
 {
     struct spool_image record = {0};
@@ -221,6 +230,7 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
     image->table_ref = &shared->table;
     image->table_base = rt.spool.base;
     image->table_limit = rt.spool.mapped;
+    image->vm_structs = vm_structs_as(source);
     forbidden_note_as(source, image);
     return true;
 }

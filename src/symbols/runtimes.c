@@ -6,12 +6,12 @@
 #include <strings.h>
 
 /* Below these nothing is said: of few samples a share says nothing, and a small one matters little. */
-enum { SAMPLES_LEAST = 20, GENERATED_PERCENT = 10, INTERPRETED_PERCENT = 50 };
+enum { SAMPLES_LEAST = 20, GENERATED_PERCENT = 10, INTERPRETED_PERCENT = 50, CUT_PERCENT = 5 };
 
 struct runtime {
     const char *image; /* how the name of one of its files begins */
     bool main;         /* that file is the program itself */
-    const char *name, *advice;
+    const char *name, *advice; /* advice: NULL if there is none */
 };
 
 static const struct runtime runtimes[] = {
@@ -32,18 +32,25 @@ static const struct runtime runtimes[] = {
       "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions" },
     { "libpypy", false, "PyPy", "pypy3 --jit off, for the interpreter's functions" },
     { "libguile", false, "Guile", "GUILE_JIT_THRESHOLD=-1 in its environment, for the interpreter's functions" },
+    { "chez", true, "Chez Scheme", NULL },
+    { "scheme", true, "Chez Scheme", NULL },
+    { "petite", true, "Chez Scheme", NULL },
+    { "racket", true, "Racket", NULL },
     { "libjulia", false, "Julia", "ENABLE_JITPROFILING=1 in its environment" },
     { "wasmtime", true, "wasmtime", "wasmtime --profile=perfmap" },
     { "qemu-", true, "QEMU", "-perfmap (from QEMU 8.0)" },
     { "chrom", true, "Chromium", "--js-flags=--perf-basic-prof" },
     { "electron", true, "Electron", "--js-flags=--perf-basic-prof" },
 };
+/* Their frames are not on the processor's stack. */
+static const char *const own_stacks[] = { "Erlang", "Guile", "Chez Scheme", "Racket" };
 enum { RUNTIME_COUNT = sizeof runtimes / sizeof runtimes[0] };
-enum { OTHER = RUNTIME_COUNT, PYTHON, KINDS };
+enum { OTHER = RUNTIME_COUNT, PYTHON, HASKELL, KINDS };
 
 /* Weights of all processes of one runtime. */
 struct use {
     uint64_t all, nameless;
+    uint64_t weight, cut; /* stacks, and those that end in code that cannot be followed */
     const struct profile_process *process;
 };
 
@@ -59,6 +66,12 @@ static bool is_python_with_names(const char *name)
     return isdigit((unsigned char)*version) && atoi(version) >= 12;
 }
 
+/* GHC's run time is part of each program, and often without symbols; but the runtime has seen what it exports. */
+static bool has_haskell(const struct profile *p)
+{
+    return p->notes && strstr(p->notes, "the GHC run time");
+}
+
 static unsigned runtime_of(const struct symbols *s, const struct profile_process *process)
 {
     const struct profile *p = symbols_profile(s);
@@ -72,7 +85,7 @@ static unsigned runtime_of(const struct symbols *s, const struct profile_process
                 (!runtimes[k].main || p->images[image].flags & PROFILE_IMAGE_MAIN))
                 return k;
     }
-    return OTHER;
+    return has_haskell(p) ? HASKELL : OTHER;
 }
 
 /* Whether a node's code has no name that the user would know. */
@@ -102,6 +115,9 @@ static void uses_collect(const struct symbols *s, const struct profile *p, const
         const struct profile_thread *thread = &p->threads[t];
         const struct profile_process *process = &p->processes[thread->process];
         unsigned kind = kinds[thread->process];
+        uses[kind].weight += thread->weight;
+        uses[kind].cut += thread->truncated[TRUNC_NO_CFI];
+        uses[kind].process = uses[kind].process ? uses[kind].process : process;
         if (kind == PYTHON && is_asked_already(process))
             continue;
         for (uint32_t i = 0; i < thread->node_count; i++) {
@@ -121,7 +137,7 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
     if (kind == PYTHON)
         buf_printf(out, "%u%% of the time of %s is in Python's interpreter. Its functions get names of their"
                         " own with python3 -X perf (docs/interpreters.md).\n", percent, use->process->name);
-    else if (kind == OTHER)
+    else if (kind == OTHER || kind == HASKELL || !runtimes[kind].advice)
         buf_printf(out, "%u%% of the time of %s is in generated code without names. Many runtimes write"
                         " them to /tmp/perf-PID.map or jit-PID.dump if asked (docs/interpreters.md).\n",
                    percent, use->process->name);
@@ -132,6 +148,21 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
                         " helps: %s (docs/interpreters.md).\n", percent, process, same ? "" : " (",
                    same ? "" : name, same ? "" : ")", runtimes[kind].advice);
     }
+}
+
+static void say_stacks(const struct use *use, unsigned kind, struct buf *out)
+{
+    const char *name = kind == HASKELL ? "GHC" : runtimes[kind].name;
+    buf_printf(out, "%.0f%% of the stacks of %s lack callers: %s has stacks of its own, which are not followed"
+                    " (docs/unwind.md).\n", 100 * (double)use->cut / (double)use->weight, use->process->name, name);
+}
+
+static bool has_own_stacks(unsigned kind)
+{
+    bool found = kind == HASKELL;
+    for (unsigned i = 0; kind < RUNTIME_COUNT && i < sizeof own_stacks / sizeof *own_stacks; i++)
+        found |= !strcmp(runtimes[kind].name, own_stacks[i]);
+    return found;
 }
 
 void runtimes_advise(const struct symbols *s, const struct profile *p, struct buf *warnings)
@@ -149,5 +180,8 @@ void runtimes_advise(const struct symbols *s, const struct profile *p, struct bu
         if (uses[k].nameless >= SAMPLES_LEAST &&
             100 * (double)uses[k].nameless >= least * (double)uses[k].all)
             say(&uses[k], k, warnings);
+        if (has_own_stacks(k) && uses[k].cut >= SAMPLES_LEAST &&
+            100 * (double)uses[k].cut >= CUT_PERCENT * (double)uses[k].weight)
+            say_stacks(&uses[k], k, warnings);
     }
 }

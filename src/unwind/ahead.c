@@ -1,5 +1,6 @@
 #include "unwind/ahead.h"
 
+#include "unwind/hotspot.h"
 #include "x86/insn.h"
 
 enum {
@@ -7,6 +8,7 @@ enum {
     SLOTS = 8,    /* words written on a path that are known */
     WAITING = 24, /* ways not yet taken */
     SEGMENT = 48, /* instructions, after which another way is taken */
+    END = 8,      /* instructions, which are a function's last: it has no frame any more */
     BRANCHES = 64, /* places where paths meet or part */
     DISTANCE_MAX = 1 << 20,
     CALLER_SAVED = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI | 0xf << X86_R8,
@@ -19,6 +21,8 @@ static const uint8_t dwarf_number[REGISTERS] = {
 /* What is known before an instruction. Values are of registers and memory as they are at the walk's pc. */
 struct path {
     uint64_t at; /* the instruction */
+    uint64_t pushed_at; /* the last instruction that pushed something, and what */
+    struct ahead_value pushed;
     struct ahead_value reg[REGISTERS]; /* by enum x86_register */
     uint32_t slots;
     struct {
@@ -42,7 +46,10 @@ struct waiting {
 
 struct reader {
     struct unwind_memory *memory;
+    uint64_t stop; /* where a frame of `size` bytes is whole; 0: it is not known */
+    uint64_t size;
     uint32_t left; /* instructions */
+    bool called;   /* a path has passed a call, which may have moved the stack pointer */
     uint32_t first, waiting;
     struct waiting wait[WAITING]; /* a ring */
     uint64_t branch[BRANCHES]; /* by hash: jumps that were read */
@@ -121,6 +128,8 @@ static struct ahead_value load(const struct path *p, struct ahead_value place)
 
 static void push(struct path *p, struct ahead_value value)
 {
+    p->pushed_at = p->at;
+    p->pushed = value;
     p->reg[X86_RSP] = moved(p->reg[X86_RSP], -8);
     store(p, p->reg[X86_RSP], value);
 }
@@ -272,6 +281,7 @@ static void take_up(struct reader *r, struct path *p)
     r->first = (r->first + 1) % WAITING;
     r->waiting--;
     p->at = w->at;
+    p->pushed_at = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
         p->reg[i] = w->kept >> i & 1 ? (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0} : unknown;
     p->reg[X86_RSP] = w->rsp;
@@ -302,7 +312,10 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
             return PATH_END;
         put_off(r, p, target);
         break;
-    case X86_CALL: case X86_CALL_INDIRECT: case X86_SYSCALL: case X86_INT: registers_forget(p, CALLER_SAVED); break;
+    case X86_CALL: case X86_CALL_INDIRECT: case X86_SYSCALL: case X86_INT:
+        r->called = true;
+        registers_forget(p, CALLER_SAVED);
+        break;
     case X86_JMP_INDIRECT: case X86_FAR: case X86_NEAR16: case X86_SYSENTER: case X86_INT3: case X86_INT1:
     case X86_UD: case X86_PRIVILEGED: case X86_TSX: case X86_OTHER:
         return PATH_END;
@@ -310,6 +323,18 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
     }
     p->at = next;
     return PATH_ON;
+}
+
+/* Whether what is returned to was taken off the stack, and put back after a number of arguments that is in a register
+ * was taken off too. *cfa: above where it was. */
+static bool is_moved_return(const struct path *p, struct ahead_value *cfa)
+{
+    enum { PUSH_MAX = 2 }; /* bytes */
+    if (p->at - p->pushed_at > PUSH_MAX || p->reg[X86_RSP].kind != AHEAD_UNKNOWN || p->pushed.kind != AHEAD_WORD ||
+        p->pushed.reg != UNWIND_RSP || p->pushed.plus != 0)
+        return false;
+    *cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, p->pushed.at + 8};
+    return true;
 }
 
 /* Before a return. False: it is a jump, to an address that the path has pushed. Where it returns to what it has
@@ -323,9 +348,19 @@ static bool returning(const struct path *p, const struct x86_insn *insn, const u
                    : rsp->kind == AHEAD_WORD;
     const uint8_t *immediate = code + insn->at_imm;
     found->cfa = own ? moved(*rsp, 8) : unknown;
+    if (!own)
+        is_moved_return(p, &found->cfa);
     found->rbp = p->reg[X86_RBP];
     found->popped = insn->imm_size == 2 ? (uint32_t)immediate[0] | (uint32_t)immediate[1] << 8 : 0;
     return rsp->kind != AHEAD_REGISTER || word.kind == AHEAD_WORD;
+}
+
+/* Where the frame is whole: at r->stop. */
+static void arrived(const struct reader *r, const struct path *p, struct unwind_ahead *found)
+{
+    found->cfa = moved(p->reg[X86_RSP], (int64_t)r->size);
+    found->rbp = load(p, moved(found->cfa, -16));
+    found->popped = 0;
 }
 
 /* Goes on with one path, at most for a segment. True: it returns, and so *found is set; known or not. */
@@ -333,28 +368,41 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
 {
     struct x86_insn insn;
     for (unsigned i = 0; i < SEGMENT && r->left; i++) {
+        if (p->at == r->stop) {
+            arrived(r, p, found);
+            return true;
+        }
         r->left--;
         switch (path_step(r, p, &insn)) {
         case PATH_ON: break;
         case PATH_END: return false;
-        case PATH_RETURNS: return returning(p, &insn, r->code.byte, found);
+        case PATH_RETURNS:
+            if (!returning(p, &insn, r->code.byte, found))
+                return false;
+            found->keeps_rbp = is_own(p, X86_RBP) && !r->called && AHEAD_INSTRUCTIONS - r->left <= END;
+            return true;
         }
     }
     put_off(r, p, p->at);
     return false;
 }
 
-/* Sets what is to be remembered of pc. */
-static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
+/* Sets what is to be remembered of pc. stop, size: see struct reader. */
+static void read_ahead(struct unwind_memory *memory, uint64_t pc, uint64_t stop, uint64_t size,
+                       struct unwind_ahead *found)
 {
     struct reader *r = (struct reader *)(void *)memory->thread->scratch;
     struct path *p = &r->now;
     r->memory = memory;
+    r->stop = stop;
+    r->size = size;
+    r->called = false;
     r->left = AHEAD_INSTRUCTIONS;
     r->first = r->waiting = 0;
     for (unsigned i = 0; i < BRANCHES; i++)
         r->branch[i] = 0;
     p->at = pc;
+    p->pushed_at = 0;
     p->slots = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
         p->reg[i] = (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0};
@@ -363,20 +411,71 @@ static void read_ahead(struct unwind_memory *memory, uint64_t pc, struct unwind_
         take_up(r, p);
 }
 
-bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, struct unwind_ahead *found)
+void ahead_whole_as(uint32_t size, struct unwind_ahead *found)
+{
+    found->cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, (int32_t)size};
+    found->rbp = (struct ahead_value){AHEAD_WORD, UNWIND_RSP, (int32_t)size - 16, 0};
+    found->popped = 0;
+}
+
+/* Whether the call before a return address is of code that HotSpot's methods call with their frame as it always is: of
+ * methods and of what HotSpot does for them, but not of C functions and of what stands in for those. */
+static bool is_method_call(struct unwind_memory *memory, uint64_t return_address)
+{
+    struct hotspot_blob blob;
+    uint64_t before;
+    if (!unwind_memory_read_as(memory, return_address - 8, &before) || (before >> 24 & 0xff) != 0xe8)
+        return false;
+    uint64_t target = return_address + (uint64_t)(int64_t)(int32_t)(before >> 32);
+    return hotspot_find_as(memory, memory->thread->vm_structs, target, &blob) && blob.kind != HOTSPOT_ROUTINES;
+}
+
+/* By what HotSpot says of the code, if it does. What calls a method has a whole frame. What is executed may be before
+ * that, be taking the frame down, or have pushed a word or two for a moment, as the code that compares strings does;
+ * and so may what calls something else. */
+static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
+{
+    struct hotspot_blob blob;
+    if (!hotspot_find_as(memory, memory->thread->vm_structs, exact ? pc : pc - 1, &blob))
+        return false;
+    if (exact && blob.kind == HOTSPOT_JUMP) {
+        ahead_whole_as(8, found);
+        found->rbp = (struct ahead_value){AHEAD_REGISTER, UNWIND_RBP, 0, 0};
+        return true;
+    }
+    if (!blob.size)
+        return false;
+    found->compiled = blob.kind == HOTSPOT_METHOD;
+    if (exact && pc < blob.complete) {
+        read_ahead(memory, pc, blob.complete, blob.size, found);
+    } else if (!exact && is_method_call(memory, pc)) {
+        ahead_whole_as((uint32_t)blob.size, found);
+    } else {
+        read_ahead(memory, pc, 0, 0, found);
+        found->size = (uint32_t)blob.size;
+    }
+    return true;
+}
+
+bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
 {
     struct unwind_ahead *kept = &memory->thread->ahead[(pc ^ pc >> 7) % UNWIND_AHEAD_SLOTS];
     uint64_t code;
     if (!unwind_memory_read_as(memory, pc, &code) && !unwind_memory_read_as(memory, pc - pc % 8, &code))
         return false;
-    if (kept->pc != pc || kept->code != code) {
+    if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
-        read_ahead(memory, pc, kept);
+        kept->size = 0;
+        kept->keeps_rbp = false;
+        kept->compiled = false;
+        if (!compiled_find(memory, pc, exact, kept))
+            read_ahead(memory, pc, 0, 0, kept);
         kept->code = code;
+        kept->exact = exact;
         kept->pc = pc;
     }
     *found = *kept;
-    return found->cfa.kind != AHEAD_UNKNOWN;
+    return found->cfa.kind != AHEAD_UNKNOWN || found->size;
 }
 
 bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v, const struct unwind_regs *regs,
@@ -406,6 +505,40 @@ bool ahead_by_rbp_as(struct unwind_memory *memory, uint64_t pc)
             return true;
         if (insn.writes >> X86_RBP & 1)
             return false;
+    }
+    return false;
+}
+
+/* 48 89 e5 or 48 8b ec */
+static bool is_frame_made(const union code *code)
+{
+    uint64_t three = code->word[0] & 0xffffff;
+    return three == 0xe58948 || three == 0xec8b48;
+}
+
+bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
+{
+    enum { SOON = 10, PUSH_RBP = 0x55 };
+    struct x86_insn insn;
+    union code code = {{0}};
+    uint64_t before, other = 0; /* other: where the last conditional jump leads, over a jump through a register */
+    *depth = 0;
+    for (unsigned i = 0, length; i < SOON; i++, pc += length) {
+        length = decode(memory, pc, &code, &insn);
+        if (i == 0 && length && is_frame_made(&code)) {
+            *depth = 8;
+            return unwind_memory_read_as(memory, pc - 8, &before) && before >> 56 == PUSH_RBP;
+        }
+        if (length == 1 && code.byte[0] == PUSH_RBP)
+            return decode(memory, pc + 1, &code, &insn) && is_frame_made(&code);
+        if (length && insn.kind == X86_JMP_INDIRECT && other) {
+            pc = other - length;
+            other = 0;
+        } else if (!length || (insn.kind != X86_ORDINARY && insn.kind != X86_JCC) ||
+                   (insn.writes & (1u << X86_RSP | 1u << X86_RBP)))
+            return false;
+        else if (insn.kind == X86_JCC)
+            other = pc + length + (uint64_t)(int64_t)x86_relative_as(&insn, code.byte);
     }
     return false;
 }

@@ -3,6 +3,7 @@
 #include "unwind/step.h"
 
 #include "unwind/ahead.h"
+#include "unwind/hotspot.h"
 
 enum {
     CHAIN_MAX = 1 << 20, /* bytes between rsp and rbp where the stack's end is not known */
@@ -113,6 +114,14 @@ static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t r
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
+/* Whether HotSpot has put an address into the stack in the place of one that followed a call: the method is to be
+ * taken apart there. */
+static bool is_deoptimized(struct step_state *s, uint64_t rip)
+{
+    struct hotspot_blob blob;
+    return hotspot_find_as(&s->memory, s->memory.thread->vm_structs, rip, &blob) && blob.deoptimized == rip;
+}
+
 /* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a register that is not known. */
 static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead, struct step_result *result, bool *missing)
 {
@@ -127,7 +136,8 @@ static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead,
     if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
         return false;
     bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &f->regs, f->known, &rbp, &lost);
-    if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)))
+    if (!step_is_called_as(s, rip) && !(rbp_known && resumes(s, rip, cfa, rbp)) &&
+        !is_deoptimized(s, rip))
         return false;
     guessed(s, result, rip, cfa);
     f->regs.r[UNWIND_RSP] += ahead->popped;
@@ -148,17 +158,34 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     return found;
 }
 
-/* By what the code will do before it returns. */
-static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result)
+/* By the size of the frame, on which some words more may lie: those that the code has pushed for a moment. */
+static bool sized_apply(struct step_state *s, uint32_t size, struct step_result *result)
+{
+    enum { PUSHED_MAX = 2 };
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
+    struct unwind_ahead whole;
+    bool missing;
+    ahead_whole_as(size, &whole);
+    for (unsigned pushed = 0; pushed <= PUSHED_MAX; pushed++)
+        if (ahead_apply(s, &whole, rsp + 8 * pushed, result, &missing))
+            return true;
+    return false;
+}
+
+/* By what the code will do before it returns. *foreign: rbp is not this frame's pointer, and no other guess is to be made. */
+static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *foreign)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
     bool missing = false;
-    if (!ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], &ahead))
+    ahead.compiled = ahead.keeps_rbp = false;
+    bool found = ahead_find_as(&s->memory, s->frame.regs.r[UNWIND_RIP], s->exact, &ahead);
+    *foreign = ahead.compiled || (s->exact && ahead.keeps_rbp);
+    if (!found)
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
-    if (ahead_apply(s, &ahead, rsp, result, &missing))
+    if (ahead_apply(s, &ahead, rsp, result, &missing) || (ahead.size && sized_apply(s, ahead.size, result)))
         return STEP_OK;
     return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
 }
@@ -175,24 +202,47 @@ static void note_sender(struct step_state *s, uint64_t rbp)
     s->sender = sender;
 }
 
+/* Whether code of an image was called by generated code, with a frame pointer each: V8's builtins. */
+static bool links_on(struct step_state *s, uint64_t rip, uint64_t rbp, uint64_t saved)
+{
+    uint64_t above;
+    return plausible(s, rip, false) && saved % 8 == 0 && saved > rbp && saved <= frame_limit(s, rbp) &&
+           unwind_memory_read_as(&s->memory, saved + 8, &above) && plausible(s, above, false);
+}
+
+/* A leaf that is about to make its frame: the frame pointer is its caller's, pushed or not yet. */
+static enum step_outcome guess_entered(struct step_state *s, uint64_t at, struct step_result *result)
+{
+    uint64_t rip;
+    if (!unwind_memory_read_as(&s->memory, at, &rip) || !plausible(s, rip, false))
+        return STEP_FAILED;
+    s->frame.known &= UNWIND_KNOWN_FAST;
+    return guessed(s, result, rip, at + 8);
+}
+
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result)
 {
-    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved;
-    enum step_outcome outcome = guess_ahead(s, result);
-    if (outcome != STEP_FAILED)
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved, depth;
+    bool foreign;
+    result->truncation = TRUNC_NO_CFI;
+    enum step_outcome outcome = guess_ahead(s, result, &foreign);
+    if (outcome != STEP_FAILED || foreign)
         return outcome;
     /* A leaf, before it has pushed anything. */
     if (s->exact && unwind_memory_read_as(&s->memory, rsp, &rip) && plausible(s, rip, true)) {
         s->frame.known &= UNWIND_KNOWN_FAST;
         return guessed(s, result, rip, rsp + 8);
     }
+    if (s->exact && ahead_enters_as(&s->memory, s->frame.regs.r[UNWIND_RIP], &depth))
+        return guess_entered(s, rsp + depth, result);
     /* A frame pointer. Generated code calls generated code, so from there any address that follows
      * a call will do. */
     if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= frame_limit(s, rsp) &&
         unwind_memory_read_as(&s->memory, rbp, &saved) &&
         unwind_memory_read_as(&s->memory, rbp + 8, &rip)) {
-        bool called = rip == 0 || plausible(s, rip, image != 0) || (!image && resumes(s, rip, rbp + 16, saved));
+        bool called = rip == 0 || plausible(s, rip, image != 0) ||
+                      (image ? links_on(s, rip, rbp, saved) : resumes(s, rip, rbp + 16, saved));
         /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
         if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
             note_sender(s, rbp);
@@ -202,6 +252,5 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
             return called ? STEP_OK : STEP_ROOT;
         }
     }
-    result->truncation = TRUNC_NO_CFI;
     return STEP_FAILED;
 }

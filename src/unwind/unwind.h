@@ -47,6 +47,7 @@ struct unwind_image {
     const uint32_t *table_ref;
     const uint8_t *table_base;
     uint64_t table_limit; /* bytes readable from table_base */
+    uint64_t vm_structs;  /* of HotSpot: where gHotSpotVMStructs is (hotspot.h), else 0 */
 };
 
 /* Immutable once published; a new one replaces it when images come or go. */
@@ -91,6 +92,10 @@ enum ahead_kind {
 struct unwind_ahead {
     uint64_t pc;   /* 0: none */
     uint64_t code; /* the bytes there */
+    bool exact;    /* it was executed, it was not a return address */
+    bool keeps_rbp; /* a path returns soon, with the rbp that it had at pc */
+    bool compiled; /* a method, by HotSpot: rbp is no frame pointer there */
+    uint32_t size; /* of the frame, if HotSpot says so and this is not yet in `cfa`; else 0 */
     struct ahead_value cfa, rbp; /* rbp: what it is then */
     uint32_t popped; /* bytes above the return address that the return takes off the stack */
 };
@@ -102,6 +107,7 @@ struct unwind_thread {
      * with a system call (rt_sigprocmask with an invalid `how`, which reads the set first). */
     uint64_t stack_lo, stack_hi;
     uint32_t generation; /* of the index that the cache was filled from */
+    uint64_t vm_structs; /* of that index's image that has it, or 0 */
     bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
     /* Of a thread in another process, of which only rsp and rip are known: reads 8 bytes of its memory. NULL: our own. */
     bool (*fetch)(void *context, uint64_t address, uint64_t *value);

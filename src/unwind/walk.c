@@ -219,18 +219,21 @@ static void walk_begin(struct walk *w, const struct unwind_regs *start, bool ful
     w->result.inside = w->result.leaving = false;
 }
 
-static void cache_clear(struct unwind_thread *thread, uint32_t generation)
+static void cache_clear(struct unwind_thread *thread, const struct unwind_index *index)
 {
+    thread->vm_structs = 0;
+    for (uint32_t i = 0; i < index->count; i++)
+        thread->vm_structs = index->image[i].vm_structs ? index->image[i].vm_structs : thread->vm_structs;
     for (unsigned i = 0; i < UNWIND_CACHE_SLOTS; i++)
         thread->cache[i].pc = 0;
-    thread->generation = generation;
+    thread->generation = index->generation;
 }
 
 static void walk_init(struct walk *w, struct unwind_thread *thread, const struct unwind_index *index,
                       const struct unwind_regs *start, struct unwind_frame *frames, uint32_t max)
 {
     if (thread->generation != index->generation)
-        cache_clear(thread, index->generation);
+        cache_clear(thread, index);
     w->thread = thread;
     w->frames = frames;
     w->max = max;

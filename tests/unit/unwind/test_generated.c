@@ -194,14 +194,14 @@ static void replaced(void **state)
     unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
     memcpy(code, first, sizeof first);
     for (int twice = 0; twice < 2; twice++) {
-        assert_true(ahead_find_as(&memory, (uint64_t)code, &found));
+        assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
         assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP && found.cfa.plus == 0x28);
         assert_true(found.rbp.kind == AHEAD_WORD && found.rbp.at == 0x18 && found.rbp.plus == 0);
     }
     memcpy(code, second, sizeof second);
-    assert_true(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
     assert_true(found.cfa.plus == 0x30 && found.rbp.kind == AHEAD_REGISTER && found.rbp.reg == UNWIND_RBP);
-    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), &found)); /* not readable */
+    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), true, &found)); /* not readable */
 }
 
 /* What does not end is left. */
@@ -215,11 +215,53 @@ static void endless(void **state)
     unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
     memset(code, 0x90, LONG);
     code[LONG - 1] = 0xc3;
-    assert_false(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_false(ahead_find_as(&memory, (uint64_t)code, true, &found));
     code[AHEAD_INSTRUCTIONS - 1] = 0xc3;
-    assert_true(ahead_find_as(&memory, (uint64_t)code + 1, &found));
+    assert_true(ahead_find_as(&memory, (uint64_t)code + 1, true, &found));
     memcpy(code, "\x74\xfe\xeb\xfc", 4); /* je to itself, jmp to it */
-    assert_false(ahead_find_as(&memory, (uint64_t)code, &found));
+    assert_false(ahead_find_as(&memory, (uint64_t)code, true, &found));
+}
+
+/* Functions that take off the stack as many words as a register says, and then return. */
+static void moved_returns(void **state)
+{
+    /* mov %rbp,%rsp; pop %rbp; pop %r10; lea (%rsp,%rcx,8),%rsp; push %r10; ret */
+    static const uint8_t code[64] __attribute__((aligned(16))) = {
+        0x48, 0x89, 0xec, 0x5d, 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3};
+    enum { POP_RBP = 3, POP = 4, LEA = 6 };
+    struct unwind_memory memory;
+    struct unwind_ahead found;
+    (void)state;
+    unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
+    assert_true(ahead_find_as(&memory, (uint64_t)code + POP_RBP, true, &found));
+    assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP && found.cfa.plus == 16);
+    assert_true(found.rbp.kind == AHEAD_WORD && found.rbp.at == 0 && !found.keeps_rbp);
+    assert_true(ahead_find_as(&memory, (uint64_t)code + POP, true, &found));
+    assert_true(found.cfa.plus == 8 && found.keeps_rbp);
+    /* The address is in a register: nothing tells where it was, but rbp is the caller's. */
+    assert_false(ahead_find_as(&memory, (uint64_t)code + LEA, true, &found));
+    assert_true(found.keeps_rbp);
+}
+
+/* Functions that are about to make a frame by rbp, however far they are with that. */
+static void entering(void **state)
+{
+    /* mov -8(%rcx),%rbx; test $1,(%rbx); je 1f; jmp *%r10; 1: push %rbp; mov %rsp,%rbp; push %rsi; ret;
+     * mov %rsp,%rbp; pop %rbp; push %rbp; mov %rsp,%rbp */
+    static const uint8_t code[64] __attribute__((aligned(16))) = {
+        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x03, 0x01, 0x74, 0x03,
+        0x41, 0xff, 0xe2, 0x55, 0x48, 0x89, 0xe5, 0x56, 0xc3, 0x48, 0x89, 0xe5, 0x5d, 0x55, 0x48, 0x89, 0xe5};
+    enum { TEST = 12, JE = 15, JUMP = 17, PUSH = 20, MOVE = 21, MADE = 24, RETURN = 25, OTHER_MOVE = 26, POP = 29 };
+    static const uint8_t before[] = {8, TEST, JE, PUSH}, not[] = {JUMP, MADE, RETURN, OTHER_MOVE, POP};
+    struct unwind_memory memory;
+    uint64_t depth;
+    (void)state;
+    unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
+    for (unsigned i = 0; i < sizeof before; i++)
+        assert_true(ahead_enters_as(&memory, (uint64_t)code + before[i], &depth) && depth == 0);
+    assert_true(ahead_enters_as(&memory, (uint64_t)code + MOVE, &depth) && depth == 8);
+    for (unsigned i = 0; i < sizeof not; i++)
+        assert_false(ahead_enters_as(&memory, (uint64_t)code + not[i], &depth));
 }
 
 int main(void)
@@ -229,6 +271,8 @@ int main(void)
         cmocka_unit_test(ways),
         cmocka_unit_test(replaced),
         cmocka_unit_test(endless),
+        cmocka_unit_test(entering),
+        cmocka_unit_test(moved_returns),
     };
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     size_t size = (size_t)(generated_hi - generated_lo), pages = (size + PAGE - 1) / PAGE * PAGE;

@@ -65,7 +65,7 @@ static void code_ahead(uint64_t *random)
     for (int i = 0; i < STARTS; i++) {
         uint64_t r = hostile_random(random);
         unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
-        ahead_find_as(&memory, (uint64_t)piece + (r & 1 ? (r >> 8) % PIECE : PIECE - 1 - (r >> 8) % 32), &found);
+        ahead_find_as(&memory, (uint64_t)piece + (r & 1 ? (r >> 8) % PIECE : PIECE - 1 - (r >> 8) % 32), r & 2, &found);
         ahead_by_rbp_as(&memory, (uint64_t)piece + (r >> 20) % PIECE);
     }
 }
