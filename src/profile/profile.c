@@ -52,6 +52,10 @@ void profile_free(struct profile *p)
     profile_values_free(p->values);
     free(p->shadows);
     profile_names_free(p->names);
+    figures_free(p->figures, p->figure_count);
+    for (uint32_t i = 0; i < p->unknown_count; i++)
+        free(p->unknown[i].data);
+    free(p->unknown);
     free(p->images);
     free(p->processes);
     free(p->threads);

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "profile/counts.h"
+#include "profile/figures.h"
 #include "profile/names.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
@@ -118,6 +119,14 @@ struct profile_thread {
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
 };
 
+/* A section that this version does not know. */
+struct profile_unknown {
+    uint32_t type;
+    bool alone; /* it refers to no other section */
+    uint8_t *data;
+    size_t size;
+};
+
 struct profile {
     /* What was recorded, and how. */
     char *command;
@@ -149,6 +158,10 @@ struct profile {
     struct profile_values *values; /* NULL: none were sampled */
     struct profile_shadows *shadows; /* NULL: there were none to be */
     struct profile_names *names; /* NULL: none are kept */
+    struct figure *figures; /* that this version does not know, by name */
+    uint32_t figure_count;
+    struct profile_unknown *unknown; /* sections of a later version, by type and contents */
+    uint32_t unknown_count;
 };
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;

@@ -98,27 +98,38 @@ static unsigned image_number(uint32_t image)
     return image + 2; /* PROFILE_IMAGE_NONE becomes 1 */
 }
 
-static void print_latencies(const struct profile_counts *c)
+static void print_family(const struct figure_family *family, void *record)
 {
-    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
-        printf("latency\t%s\t%" PRIu64 "\n", profile_latency_name(k), c->latencies[k].sum_ns);
-        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
-            if (c->latencies[k].counts[i])
-                printf("took\t%u\t%" PRIu64 "\n", i, c->latencies[k].counts[i]);
+    for (uint32_t i = 0; i < family->count; i++) {
+        const struct figure_row *row = &family->rows[i];
+        const uint64_t *numbers = figure_numbers(row, record);
+        for (uint32_t k = 0; k < figure_count(row); k++) {
+            if (!numbers[k] && (i || k))
+                continue;
+            printf("figure\t%s", row->name);
+            if (row->count && row->name_of)
+                printf(".%s", row->name_of(k));
+            else if (row->count)
+                printf(".%u", k);
+            printf("\t%s\t%d\t%" PRIu64 "\n", row->unit, (int)row->how, numbers[k]);
+        }
     }
+}
+
+static void print_figures(const struct profile *p)
+{
+    print_family(&engine_figures, p->counts);
+    print_family(&value_figures, p->values);
+    print_family(&shadow_figures, p->shadows);
+    for (uint32_t i = 0; i < p->figure_count; i++)
+        printf("figure\t%s\t%s\t%u\t%" PRIu64 "\n", p->figures[i].name, p->figures[i].unit,
+               p->figures[i].how, p->figures[i].value);
 }
 
 static void print_counted(const struct profile_counts *c)
 {
-    printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-           "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-           c->carrier, c->tool, c->length, c->native_ns, c->counted, c->instructions, c->bursts,
-           c->burst_instructions, c->burst_ns, c->translated, c->code_bytes, c->translation_ns,
-           c->dispatches, c->dispatch_ns);
-    for (unsigned i = 0; i < STOP_COUNT; i++)
-        printf("stopped\t%s\t%" PRIu64 "\n", profile_stop_name(i), c->stopped[i]);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        printf("class\t%s\t%" PRIu64 "\n", profile_class_name(i), c->classes[i]);
+    printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n", c->carrier, c->tool, c->length,
+           c->native_ns, c->counted, c->classified);
     for (uint32_t i = 0; i < c->block_count; i++) {
         const struct profile_block *b = &c->blocks[i];
         printf("block\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\n", image_number(b->image),
@@ -130,14 +141,12 @@ static void print_counted(const struct profile_counts *c)
                image_number(g->from_image), image_number(g->to_image), g->process, g->from, g->to,
                g->count);
     }
-    print_latencies(c);
 }
 
 static void print_values(const struct profile_values *v)
 {
-    printf("values\t%s\t%u\t%d\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-           "\t%" PRIu64 "\n", v->module, v->summary, v->redacted, v->module_end, v->module_detail,
-           v->every, v->sequences, v->tuples, v->lost, v->refused);
+    printf("values\t%s\t%u\t%d\t%u\t%u\t%" PRIu64 "\n", v->module, v->summary, v->redacted,
+           v->module_end, v->module_detail, v->every);
     for (uint32_t i = 0; i < v->kind_count; i++) {
         const struct profile_value_kind *kind = &v->kinds[i];
         printf("kind\t%s\t%u\t%u", kind->name, kind->format, kind->role);
@@ -160,8 +169,6 @@ static void print_values(const struct profile_values *v)
     for (uint32_t i = 0; i < v->text_count; i++)
         printf("text\t%u\t%u\t%" PRIu64 "\t%s\n", v->texts[i].kind, v->texts[i].value.space,
                v->texts[i].value.bits, v->texts[i].text);
-    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
-        printf("unobserved\t%s\t%" PRIu64 "\n", profile_unobserved_name(i), v->unobserved[i]);
 }
 
 static void print_paths(const struct profile_paths *p)
@@ -247,6 +254,7 @@ int main(int argc, char **argv)
     print_paths(p->counts->paths);
     print_streams(p->counts->streams);
     print_names(p->names);
+    print_figures(p);
     free(data);
     profile_free(p);
     return 0;

@@ -10,8 +10,9 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
-         32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams", 60: "names"}
+         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 21: "delivered", 24: "counts",
+         25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
+         41: "streams", 60: "names", 61: "figures"}
 MASK = (1 << 64) - 1
 
 
@@ -215,18 +216,7 @@ def read_sandboxes(c, processes):
 
 
 def read_counts(c):
-    show("engine", c.str(), c.str(), *c.us(12))
-    for what in ("stopped", "class"):
-        for _ in range(c.u()):
-            show(what, c.str(), c.u())
-    c.end()
-
-
-def read_latencies(c):
-    for _ in range(c.u()):
-        show("latency", c.str(), c.u())
-        for _ in range(c.u()):
-            show("took", *c.us(2))
+    show("engine", c.str(), c.str(), *c.us(4))
     c.end()
 
 
@@ -266,7 +256,7 @@ def read_edges(c):
 
 
 def read_values(c):
-    show("values", c.str(), *c.us(9))
+    show("values", c.str(), *c.us(5))
     for _ in range(c.u()):
         show("kind", c.str(), c.u(), c.u(), *[c.str() for _ in range(c.u())])
     for _ in range(c.u()):
@@ -294,12 +284,6 @@ def read_hotlists(c):
 def read_texts(c):
     for _ in range(c.u()):
         show("text", *c.us(3), c.str())
-    c.end()
-
-
-def read_unobserved(c):
-    for _ in range(c.u()):
-        show("unobserved", c.str(), c.u())
     c.end()
 
 
@@ -362,6 +346,12 @@ def read_names(c, images):
     c.end()
 
 
+def read_figures(c):
+    for _ in range(c.u()):
+        show("figure", c.str(), c.str(), *c.us(2))
+    c.end()
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
@@ -385,14 +375,13 @@ def main():
     read_counts(sections[24])
     blocks = read_blocks(sections[25])
     read_edges(sections[26])
-    read_latencies(sections[27])
     read_values(sections[32])
     read_hotlists(sections[33])
     read_texts(sections[34])
-    read_unobserved(sections[35])
     read_paths(sections[40], blocks)
     read_streams(sections[41])
     read_names(sections[60], images)
+    read_figures(sections[61])
 
 
 if __name__ == "__main__":

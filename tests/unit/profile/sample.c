@@ -251,6 +251,17 @@ static struct profile_names *sample_names(uint32_t images, uint64_t *state)
     return n;
 }
 
+static struct profile_shadows *sample_shadows(uint64_t *state)
+{
+    struct profile_shadows *s = calloc(1, sizeof *s);
+    for (uint32_t i = 0; i < shadow_figures.count; i++) {
+        const struct figure_row *row = &shadow_figures.rows[i];
+        for (uint32_t k = 0; k < figure_count(row); k++)
+            figure_numbers(row, s)[k] = sample_random(state, k % 64 ? 1 : UINT64_C(1) << 40);
+    }
+    return s;
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
@@ -285,6 +296,8 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->counts = sample_engine(state);
     p->values = sample_values(state);
     p->names = sample_names(p->image_count, state);
+    p->shadows = sample_shadows(state);
+    figures_keep(p, &(struct figure){(char[]){"later.figure"}, (char[]){"things"}, FIGURE_SUM, 5});
     return p;
 }
 
@@ -556,6 +569,20 @@ static const char *names_difference(const struct profile_names *a, const struct 
     return "";
 }
 
+static const char *figures_difference(const struct profile *a, const struct profile *b)
+{
+    SAME(figure_count);
+    for (uint32_t i = 0; i < a->figure_count; i++) {
+        SAME_STRING(figures[i].name);
+        SAME_STRING(figures[i].unit);
+        SAME(figures[i].how);
+        SAME(figures[i].value);
+    }
+    if (!a->shadows != !b->shadows || (a->shadows && memcmp(a->shadows, b->shadows, sizeof *a->shadows)))
+        return "shadows";
+    return "";
+}
+
 const char *sample_difference(const struct profile *a, const struct profile *b)
 {
     const char *d = head_difference(a, b);
@@ -568,6 +595,7 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i]);
     d = *d ? d : counts_difference(a->counts, b->counts);
+    d = *d ? d : figures_difference(a, b);
     d = *d ? d : names_difference(a->names, b->names);
     return *d ? d : sample_values_difference(a->values, b->values);
 }

@@ -350,10 +350,20 @@ static void test_newer_sections(void **state)
     (void)state;
     struct err e = {0};
     struct bytes b = encode(2, 30, true);
-    struct bytes optional = with_section(b, 4000, 0), required = with_section(b, 4000, 1);
+    struct bytes optional = with_section(b, 4000, 4), required = with_section(b, 4000, 1);
     struct profile *p = profile_read_memory(optional.data, optional.size, "x", &e);
     assert_string_equal(e.message, "");
     assert_non_null(p);
+    /* What is not understood is passed on, with what it says of itself. */
+    size_t size;
+    uint8_t *again = profile_encode_with(p, true, &size, &e);
+    assert_int_equal(get_u32(again + AT_COUNT), get_u32(optional.data + AT_COUNT));
+    const uint8_t *entry = again + HEADER + (get_u32(again + AT_COUNT) - 1) * ENTRY;
+    assert_int_equal(get_u32(entry), 4000);
+    assert_int_equal(get_u32(entry + 4), 4);
+    assert_memory_equal(again + get_u32(entry + 8), "new", 3);
+    assert_int_equal(get_u32(entry + 8) + 3, size);
+    free(again);
     profile_free(p);
     assert_refused(required.data, required.size, "newer penumbra");
     free(required.data);
