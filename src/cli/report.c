@@ -89,8 +89,8 @@ static const char usage[] =
     "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
     "      --phase NAME       only samples in this phase, and in phases nested in it\n"
     "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
-    "      --heap WHAT        with -e malloc: bytes allocated (default), live (at the end: leaks), or\n"
-    "                         peak (live when the program had most)\n"
+    "      --metric NAME      weights by another metric than the first; with -e malloc: allocated,\n"
+    "                         live (at the end: leaks), peak (live when the program had most)\n"
     "      --image NAME       only samples whose innermost frame is in this program or library\n"
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; given again, it refines the rest\n"
@@ -117,7 +117,7 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
+    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC, OPTION_CALLS,
     OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD, OPTION_FULL_NAMES, OPTION_DUMP,
 };
 
@@ -143,7 +143,7 @@ static const struct option options[] = {
     { "phase", required_argument, NULL, OPTION_PHASE },
     { "versus", required_argument, NULL, OPTION_VERSUS },
     { "by-phase", no_argument, NULL, OPTION_BY_PHASE },
-    { "heap", required_argument, NULL, OPTION_HEAP },
+    { "metric", required_argument, NULL, OPTION_METRIC },
     { "no-inline", no_argument, NULL, OPTION_NO_INLINE },
     { "min", required_argument, NULL, OPTION_MIN },
     { "limit", required_argument, NULL, OPTION_LIMIT },
@@ -224,7 +224,7 @@ static bool set_number(struct arguments *a, int option, struct err *e)
         a->json_flat = optarg && !strcmp(optarg, "flat");
         return !optarg || a->json_flat ||
                err_set(e, ERR_USAGE, "--json=%s: it is --json, or --json=flat", optarg);
-    case OPTION_HEAP: return view_heap_parse(optarg, &a->view.heap, e);
+    case OPTION_METRIC: a->view.metric = optarg; return true;
     case OPTION_MIN: return number_parse(optarg, number_percent, 0, 100, "--min", &a->min, e);
     case OPTION_LIMIT: return parse_count(optarg, "--limit", &a->limit, e);
     case OPTION_DEPTH: return parse_count(optarg, "--depth", &a->depth, e);
@@ -289,7 +289,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
-    a->view.by_thread = a->html && a->view.heap == VIEW_ALLOCATED;
+    a->view.by_thread = a->html && !a->view.metric;
     return true;
 }
 
@@ -493,7 +493,7 @@ static void print_more(FILE *out, const struct view *v)
             has_ranks(p) ? "--imbalance, " : "");
     char lacks[MORE_SIZE] = "";
     size_t used = 0;
-    if (strcmp(p->trigger, "wall") != 0)
+    if (strcmp(p->metrics[0].trigger, "wall") != 0)
         used += (size_t)snprintf(lacks, sizeof lacks, "waiting (record -e wall), ");
     if (!p->values)
         used += (size_t)snprintf(lacks + used, sizeof lacks - used, "values (record --tool values), ");

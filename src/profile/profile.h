@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "profile/counts.h"
 #include "profile/figures.h"
+#include "profile/metrics.h"
 #include "profile/names.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
@@ -95,9 +96,9 @@ struct profile_node {
     uint32_t image;   /* index into profile.images, or PROFILE_IMAGE_* */
     bool guessed;
     uint64_t offset;  /* key.h: link-time address */
-    uint64_t self;    /* weighted samples that ended here */
+    uint64_t self;    /* weighted samples that ended here: the weight by the first metric */
     uint64_t calls;   /* sampled edge count */
-    uint64_t live, peak; /* trigger malloc: of `self`, live at the end, and when most was live */
+    uint64_t more[METRICS_MAX - 1]; /* weights by the metrics after the first */
 };
 
 /* A thread that was sampled in several phases is here once for each of them. */
@@ -130,10 +131,8 @@ struct profile_unknown {
 struct profile {
     /* What was recorded, and how. */
     char *command;
-    char *trigger;      /* "cpu", "wall", "page-faults", "context-switches", "cycles", ... */
-    char *unit;         /* "nanoseconds" or "events": what one period is counted in */
-    uint64_t period;    /* mean period, in `unit`; one weighted sample stands for one period */
-    uint32_t randomized; /* 1: drawn from [P/2, 3P/2] */
+    struct profile_metric metrics[METRICS_MAX];
+    uint32_t metric_count; /* 1 at least */
     uint32_t budget_ppm; /* 0: none asked for */
     uint32_t delivery_ns; /* of one signal, in a loop of the collector's; in the program it takes longer */
     uint64_t start_realtime_ns, duration_ns;

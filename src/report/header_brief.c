@@ -64,29 +64,29 @@ static void write_engine(FILE *out, const struct profile *p)
 static void write_samples(FILE *out, const struct profile *p, const struct profile_totals *t)
 {
     char number[TEXT_NUMBER_SIZE];
-    double amount = (double)t->weight * (double)p->period;
+    double amount = (double)t->weight * (double)p->metrics[0].period;
     fprintf(out, "; %s sample%s of ", text_count(number, t->taken), t->taken == 1 ? "" : "s");
-    text_name(out, p->trigger, 0);
+    text_name(out, p->metrics[0].trigger, 0);
     if (header_in_time(p))
-        fprintf(out, ", every %s", text_duration(number, (double)p->period));
+        fprintf(out, ", every %s", text_duration(number, (double)p->metrics[0].period));
     else if (header_in_bytes(p))
-        fprintf(out, ", every %s", text_bytes(number, (double)p->period));
+        fprintf(out, ", every %s", text_bytes(number, (double)p->metrics[0].period));
     else
-        fprintf(out, ", every %s", text_count(number, p->period));
+        fprintf(out, ", every %s", text_count(number, p->metrics[0].period));
     if (header_in_time(p))
         fprintf(out, ": %s", text_duration(number, amount));
-    else if (header_in_bytes(p) && strcmp(p->trigger, "malloc") != 0)
+    else if (header_in_bytes(p) && strcmp(p->metrics[0].trigger, "malloc") != 0)
         fprintf(out, ": %s", text_bytes(number, amount));
 }
 
 static void write_heap(FILE *out, const struct view *v)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    const uint64_t *heap = v->tree.nodes[0].heap;
-    double period = (double)v->profile->period;
+    const uint64_t *heap = v->tree.nodes[0].weights;
+    double period = (double)v->profile->metrics[0].period;
     fprintf(out, ": %s allocated, %s live at the end, %s live at the peak",
-            text_bytes(a, (double)heap[VIEW_ALLOCATED] * period), text_bytes(b, (double)heap[VIEW_LIVE] * period),
-            text_bytes(c, (double)heap[VIEW_PEAK] * period));
+            text_bytes(a, (double)heap[HEAP_ALLOCATED] * period), text_bytes(b, (double)heap[HEAP_LIVE] * period),
+            text_bytes(c, (double)heap[HEAP_PEAK] * period));
 }
 
 static double cost_percent(const struct profile *p, const struct profile_totals *t)

@@ -1,4 +1,4 @@
-/* What each context has live, of the trigger malloc. */
+/* What is known of the heap of each process, of the trigger malloc. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static bool needed(const struct profile *p)
 {
-    return strcmp(p->trigger, "malloc") == 0;
+    return strcmp(p->metrics[0].trigger, "malloc") == 0;
 }
 
 static void put(struct buf *b, const struct encoder *x)
@@ -16,12 +16,6 @@ static void put(struct buf *b, const struct encoder *x)
         buf_put_uleb(b, p->processes[i].heap_peak_ns);
         buf_put_uleb(b, p->processes[i].heap_missed);
     }
-    for (uint32_t i = 0; i < p->thread_count; i++)
-        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-            buf_put_uleb(b, p->threads[i].nodes[k].live);
-    for (uint32_t i = 0; i < p->thread_count; i++)
-        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-            buf_put_uleb(b, p->threads[i].nodes[k].peak);
 }
 
 static void get(struct decoder *d, struct cursor *c)
@@ -31,17 +25,11 @@ static void get(struct decoder *d, struct cursor *c)
         p->processes[i].heap_peak_ns = read_u64(c, "when the most was live");
         p->processes[i].heap_missed = read_u64(c, "a number of missed allocations");
     }
-    for (uint32_t i = 0; i < p->thread_count; i++)
-        for (uint32_t k = 0; k < p->threads[i].node_count && !c->failed; k++)
-            p->threads[i].nodes[k].live = read_u64(c, "what a node has live at the end");
-    for (uint32_t i = 0; i < p->thread_count; i++)
-        for (uint32_t k = 0; k < p->threads[i].node_count && !c->failed; k++)
-            p->threads[i].nodes[k].peak = read_u64(c, "what a node had live at the peak");
 }
 
 const struct section_kind kind_heap = {
     .type = {17, "heap", 0},
-    .about = "optional: what each context has live, of the trigger `malloc`",
+    .about = "optional: the heap of each process, of the trigger `malloc`",
     .needed = needed,
     .put = put,
     .get = get,

@@ -1,7 +1,4 @@
 /* What was recorded, and how. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "profile/kind/kind.h"
 #include "profile/notes.h"
 
@@ -9,10 +6,6 @@ static void put(struct buf *b, const struct encoder *x)
 {
     const struct profile *p = x->p;
     buf_put_string(b, p->command);
-    buf_put_string(b, p->trigger);
-    buf_put_string(b, p->unit);
-    buf_put_uleb(b, p->period);
-    buf_put_uleb(b, p->randomized);
     buf_put_uleb(b, p->budget_ppm);
     buf_put_uleb(b, p->delivery_ns);
     buf_put_uleb(b, p->start_realtime_ns);
@@ -30,10 +23,6 @@ static void get(struct decoder *d, struct cursor *c)
 {
     struct profile *p = d->p;
     read_string(c, &p->command, "the command");
-    read_string(c, &p->trigger, "the trigger's name");
-    read_string(c, &p->unit, "the unit of the period");
-    p->period = read_u64(c, "the period");
-    p->randomized = read_u32(c, "whether the period is randomized");
     p->budget_ppm = read_u32(c, "the budget");
     p->delivery_ns = read_u32(c, "the cost of a signal");
     p->start_realtime_ns = read_u64(c, "the time of the start");
@@ -45,24 +34,6 @@ static void get(struct decoder *d, struct cursor *c)
     p->exit_status = read_i32(c, "the exit status");
     read_string(c, &p->notes, "the notes");
     read_counts(c, &d->drops, p->drops);
-}
-
-static bool alike(const struct profile *a, const struct profile *b, struct err *e)
-{
-    if (strcmp(a->trigger, b->trigger) != 0)
-        return err_set(e, ERR_USAGE,
-                       "the profiles cannot be merged: one was recorded with trigger "
-                       "'%s', the other with '%s'",
-                       a->trigger, b->trigger);
-    if (strcmp(a->unit, b->unit) != 0)
-        return err_set(e, ERR_USAGE, "the profiles cannot be merged: one counts %s, the other %s",
-                       a->unit, b->unit);
-    if (a->period != b->period)
-        return err_set(e, ERR_USAGE,
-                       "the profiles cannot be merged: the period of one is %" PRIu64
-                       " %s, of the other %" PRIu64 "; record both with the same -F or -c",
-                       a->period, a->unit, b->period);
-    return true;
 }
 
 /* Recordings that ran side by side, as those of ranks do, become one stretch of time, in which
@@ -97,6 +68,5 @@ const struct section_kind kind_meta = {
     .about = "what was recorded, and how",
     .put = put,
     .get = get,
-    .alike = alike,
     .merge = merge,
 };

@@ -24,8 +24,7 @@ static void print_head(const struct profile *p)
     printf("\ntruncation reasons");
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         printf("\t%s", profile_truncation_name(i));
-    printf("\ncommand\t%s\ntrigger\t%s\nunit\t%s\nperiod\t%" PRIu64 "\nrandomized\t%u\nbudget\t%u\n",
-           p->command, p->trigger, p->unit, p->period, p->randomized, p->budget_ppm);
+    printf("\ncommand\t%s\nbudget\t%u\n", p->command, p->budget_ppm);
     printf("delivery\t%u\nstart\t%" PRIu64 "\nduration\t%" PRIu64 "\nkernel\t%s\ncpu\t%s\ncpus\t%u\n",
            p->delivery_ns, p->start_realtime_ns, p->duration_ns, p->kernel, p->cpu, p->cpus);
     printf("recovered\t%u\nexit\t%d\nnotes\t", p->recovered, p->exit_status);
@@ -76,6 +75,17 @@ static void print_thread(const struct profile_thread *t)
                                                           : n->image + 2;
         printf("node\t%d\t%u\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\n", (int)n->parent, image,
                n->offset, n->guessed, n->self, n->calls);
+    }
+}
+
+static void print_weights(const struct profile *p)
+{
+    for (uint32_t m = 1; m < p->metric_count; m++) {
+        printf("weights");
+        for (uint32_t i = 0; i < p->thread_count; i++)
+            for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+                printf("\t%" PRIu64, p->threads[i].nodes[k].more[m - 1]);
+        printf("\n");
     }
 }
 
@@ -219,7 +229,14 @@ int main(int argc, char **argv)
     size_t size;
     if (argc != 3)
         return 2;
-    struct profile *p = sample_profile(5, 700, 4);
+    bool small = strcmp(argv[2], "small") == 0;
+    struct profile *p = small ? sample_profile(2, 20, 4) : sample_profile(5, 700, 4);
+    if (small) { /* for the corpus */
+        free(p->metrics[0].trigger);
+        p->metrics[0].trigger = strdup("malloc");
+        profile_metrics_of_heap(p);
+        p->processes[1].heap_peak_ns = 123456789;
+    }
     uint8_t *data = profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e);
     FILE *f = fopen(argv[1], "wb");
     if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
@@ -243,8 +260,12 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].rank);
     printf("\n");
+    for (uint32_t i = 0; i < p->metric_count; i++)
+        printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
+               p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
+    print_weights(p);
     for (uint32_t i = 0; i < p->thread_count; i++)
         printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
                p->threads[i].switched_ns);

@@ -10,9 +10,10 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 21: "delivered", 24: "counts",
-         25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
+         9: "metrics", 10: "weights", 16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time",
+         21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
          41: "streams", 60: "names", 61: "figures"}
+HEAP = 17  # only of the trigger malloc
 MASK = (1 << 64) - 1
 
 
@@ -34,7 +35,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES:
+        if kind in NAMES or kind == HEAP:
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -81,9 +82,8 @@ def show(what, *values):
 
 
 def read_meta(c, drops):
-    for name in ("command", "trigger", "unit"):
-        show(name, c.str())
-    for name in ("period", "randomized", "budget", "delivery", "start", "duration"):
+    show("command", c.str())
+    for name in ("budget", "delivery", "start", "duration"):
         show(name, c.u())
     show("kernel", c.str())
     show("cpu", c.str())
@@ -92,6 +92,26 @@ def read_meta(c, drops):
     show("exit", c.s())
     show("notes", c.str().replace("\n", "|"))
     show("drops", *c.us(drops))
+    c.end()
+
+
+def read_metrics(c):
+    count = c.u()
+    for _ in range(count):
+        show("metric", c.str(), c.str(), c.str(), *c.us(2))
+    c.end()
+    return count
+
+
+def read_weights(c, columns, nodes):
+    for _ in range(columns):
+        show("weights", *c.us(nodes))
+    c.end()
+
+
+def read_heap(c, processes):
+    for _ in range(processes):
+        show("heap", *c.us(2))
     c.end()
 
 
@@ -174,17 +194,18 @@ def read_threads(c, trees, frames, drops, truncations):
     sizes = trees.us(4)
     columns = [Cursor(trees.take(size)) for size in sizes]
     trees.end()
-    count = c.u()
+    count, nodes = c.u(), 0
     for _ in range(count):
         show("thread", c.u(), c.s(), c.str(), *c.us(7))
         show("truncated", *c.us(truncations))
         show("drops", *c.us(drops))
         show("cost", *c.us(2))
-        read_tree(columns, frames, c.u())
+        read_tree(columns, frames, size := c.u())
+        nodes += size
     c.end()
     for column in columns:
         column.end()
-    return count
+    return count, nodes
 
 
 def read_phases(c, threads, processes):
@@ -355,7 +376,7 @@ def read_figures(c):
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
-    assert sorted(sections) == sorted(NAMES), "sections"
+    assert set(NAMES) <= set(sections), "sections"
     c = sections[2]
     drop_names = [c.str() for _ in range(c.u())]
     truncation_names = [c.str() for _ in range(c.u())]
@@ -369,7 +390,11 @@ def main():
     read_sandboxes(sections[19], processes)
     read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
-    threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    metrics = read_metrics(sections[9])
+    threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    read_weights(sections[10], metrics - 1, nodes)
+    if HEAP in sections:
+        read_heap(sections[HEAP], processes)
     read_delivered(sections[21], threads)
     read_phases(sections[16], threads, processes)
     read_counts(sections[24])

@@ -60,7 +60,7 @@ static uint64_t tree_digest(const struct profile *p, const struct profile_thread
         const struct profile_node *n = &t->nodes[i];
         path[i] = mix(i ? path[n->parent] : process_key(p, t->process), image_key(p, n->image));
         path[i] = mix(mix(path[i], n->offset), n->guessed);
-        sum += path[i] * n->self + mix(path[i], 1) * n->calls;
+        sum += path[i] * n->self + mix(path[i], 1) * n->calls + mix(path[i], 2) * n->more[0];
     }
     free(path);
     const char *phase = t->phase ? p->phases[t->phase - 1].name : "";
