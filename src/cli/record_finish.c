@@ -117,12 +117,6 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
                processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
 }
 
-/* Whole runs under the engine, or what was meant to be one. */
-static bool is_exact(const struct profile *p)
-{
-    return profile_is_exact(p);
-}
-
 static void put_sandbox(struct buf *b, const struct profile *p)
 {
     const struct profile_left_out out = profile_left_out(p);
@@ -163,11 +157,11 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
     else if (first_arm_error(p))
         buf_printf(b, "the trigger could not be set in the program: %s\n",
                    arm_error_text(first_arm_error(p)));
-    else if (t->sandboxed && !is_exact(p))
+    else if (t->sandboxed && !profile_is_exact(p))
         put_sandbox(b, p);
     else if (t->dropped_all)
         buf_puts(b, "every sample was dropped\n");
-    else if (is_exact(p))
+    else if (profile_is_exact(p))
         buf_puts(b, "the engine could not begin (penumbra report says why: stopped)\n");
     else if (!strcmp(p->metrics[0].trigger, "cpu"))
         buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
@@ -194,9 +188,9 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
 static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
     uint64_t bursts = p->counts ? p->counts->bursts : 0;
-    if (is_exact(p) && !p->counts->counted)
+    if (profile_is_exact(p) && !p->counts->counted)
         buf_puts(b, "a whole run");
-    else if (is_exact(p))
+    else if (profile_is_exact(p))
         put_count(b, p->counts->instructions, "instruction", "instructions");
     else if (p->shadows && (p->shadows->started || !bursts))
         put_count(b, p->shadows->started, "shadow", "shadows");
@@ -272,7 +266,7 @@ static void put_left(struct buf *b, const struct profile *p)
 {
     unsigned most = 0;
     uint64_t all = 0;
-    for (unsigned i = 0; is_exact(p) && i < STOP_COUNT; i++) {
+    for (unsigned i = 0; profile_is_exact(p) && i < STOP_COUNT; i++) {
         all += p->counts->stopped[i];
         if (p->counts->stopped[i] > p->counts->stopped[most])
             most = i;
@@ -318,7 +312,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
 {
     struct profile_totals t;
     struct buf b = {0};
-    bool lacking = is_exact(p);
+    bool lacking = profile_is_exact(p);
     profile_totals(p, &t);
     if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
         put_reason(&b, p, &t);
@@ -326,7 +320,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     } else if (unarmed(p, false)) {
         put_unarmed(&b, p, "penumbra: ");
     }
-    if (t.taken && !is_exact(p))
+    if (t.taken && !profile_is_exact(p))
         put_unseen(&b, p);
     put_stops(&b, p, "penumbra: ");
     put_user_mode(&b, s, p, "penumbra: ");
@@ -341,7 +335,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
     put_count(&b, p->process_count, "process", "processes");
-    if (!is_exact(p)) {
+    if (!profile_is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
         put_overhead(&b, &t, profile_spent_ns(p, &t));

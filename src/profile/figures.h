@@ -17,20 +17,16 @@ enum figure_how { FIGURE_SUM, FIGURE_GREATEST, FIGURE_HOWS };
 
 struct figure_row {
     const char *name, *unit, *what;
-    enum figure_how how;
+    const char *(*name_of)(unsigned); /* of those of many; NULL: by their index */
     size_t offset;  /* in the family's struct, of a uint64_t or of `count` of them */
     uint32_t count; /* 0: it is one number */
-    const char *(*name_of)(unsigned); /* of those of many; NULL: by their index */
+    enum figure_how how;
 };
 
 #define FIGURE_ROW(family, type, field, how, unit, what)                                           \
-    {                                                                                              \
-        family "." #field, unit, what, FIGURE_##how, offsetof(type, field), 0, NULL                \
-    }
+    {family "." #field, unit, what, NULL, offsetof(type, field), 0, FIGURE_##how}
 #define FIGURE_ROW_MANY(family, type, field, count, names, unit, what)                             \
-    {                                                                                              \
-        family "." #field, unit, what, FIGURE_SUM, offsetof(type, field), count, names             \
-    }
+    {family "." #field, unit, what, names, offsetof(type, field), count, FIGURE_SUM}
 
 struct figure_family {
     const struct figure_row *rows;

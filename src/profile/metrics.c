@@ -43,11 +43,6 @@ uint32_t profile_metric_find(const struct profile *p, const char *name)
     return strcmp(p->metrics[0].trigger, name) == 0 ? 0 : UINT32_MAX;
 }
 
-bool profile_is_exact(const struct profile *p)
-{
-    return p->metrics[0].how == METRIC_EXACT;
-}
-
 const char *metric_how_name(unsigned how)
 {
     static const char *const names[METRIC_HOWS] = {[METRIC_REGULAR] = "regular",

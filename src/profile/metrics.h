@@ -39,9 +39,6 @@ bool profile_metrics_of_heap(struct profile *p);
 /* The index of the metric, by name or, for the first, by its trigger; UINT32_MAX: there is none. */
 uint32_t profile_metric_find(const struct profile *p, const char *name);
 
-/* All was counted, so that there is no error of sampling. */
-bool profile_is_exact(const struct profile *p);
-
 /* "regular", "randomized", "exact"; "?" out of range. */
 const char *metric_how_name(unsigned how);
 

@@ -135,10 +135,10 @@ struct profile {
     uint32_t metric_count; /* 1 at least */
     uint32_t budget_ppm; /* 0: none asked for */
     uint32_t delivery_ns; /* of one signal, in a loop of the collector's; in the program it takes longer */
+    uint32_t cpus;
     uint64_t start_realtime_ns, duration_ns;
     char *kernel;       /* uname release */
     char *cpu;          /* model name */
-    uint32_t cpus;
     uint32_t recovered; /* 1: written by recovery, not by the collector that recorded it */
     int32_t exit_status; /* of the program, as waitpid gives it; -1: not known */
     uint64_t kernel_cpu_ns; /* CPU time of the program and what it has waited for; 0: not known */
@@ -158,10 +158,15 @@ struct profile {
     struct profile_shadows *shadows; /* NULL: there were none to be */
     struct profile_names *names; /* NULL: none are kept */
     struct figure *figures; /* that this version does not know, by name */
-    uint32_t figure_count;
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
-    uint32_t unknown_count;
+    uint32_t figure_count, unknown_count;
 };
+
+/* All was counted, under the engine: there is no error of sampling, and there are counts. */
+static inline bool profile_is_exact(const struct profile *p)
+{
+    return p->counts && p->metrics[0].how == METRIC_EXACT;
+}
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;
  * UINT32_MAX without memory. */

@@ -47,21 +47,27 @@ static bool note_left_out(struct profile *p, uint32_t type)
     return profile_note(p, line);
 }
 
-bool profile_unknown_merge(struct profile *into, const struct profile *from)
+static bool leave_out_bound(struct profile *p)
 {
     uint32_t kept = 0;
     bool ok = true;
-    for (uint32_t i = 0; i < into->unknown_count; i++) {
-        if (into->unknown[i].alone) {
-            into->unknown[kept++] = into->unknown[i];
+    for (uint32_t i = 0; i < p->unknown_count; i++) {
+        if (p->unknown[i].alone) {
+            p->unknown[kept++] = p->unknown[i];
             continue;
         }
-        ok = ok && note_left_out(into, into->unknown[i].type);
-        free(into->unknown[i].data);
+        ok = ok && note_left_out(p, p->unknown[i].type);
+        free(p->unknown[i].data);
     }
-    into->unknown_count = kept;
+    p->unknown_count = kept;
+    return ok;
+}
+
+bool profile_unknown_merge(struct profile *into, const struct profile *from)
+{
+    bool ok = true;
     for (uint32_t i = 0; ok && i < from->unknown_count; i++)
         ok = from->unknown[i].alone ? profile_unknown_add(into, &from->unknown[i])
                                     : note_left_out(into, from->unknown[i].type);
-    return ok;
+    return ok && leave_out_bound(into);
 }

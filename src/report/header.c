@@ -32,12 +32,6 @@ bool header_in_bytes(const struct profile *p)
     return !strcmp(p->metrics[0].unit, "bytes");
 }
 
-/* The whole run was observed: nothing was sampled, so nothing was missed. */
-bool header_is_exact(const struct profile *p)
-{
-    return profile_is_exact(p);
-}
-
 static void write_ending(FILE *out, const struct profile *p)
 {
     int status = p->exit_status;
@@ -74,7 +68,7 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
     header_field(out, style, "command");
     text_name(out, p->command, COMMAND_WIDTH);
     fputc('\n', out);
-    if (!header_is_exact(p))
+    if (!profile_is_exact(p))
         write_trigger(out, p, style);
 
     header_field(out, style, "recording");
@@ -374,7 +368,7 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
     write_phases(out, v->profile, style);
     header_pauses(out, v->profile, &totals, style);
     header_sandboxes(out, v->profile, style);
-    if (!header_is_exact(v->profile)) {
+    if (!profile_is_exact(v->profile)) {
         header_dropped(out, v->profile, &totals, style);
         header_truncated(out, &totals, style);
         write_cost(out, v->profile, &totals, style);

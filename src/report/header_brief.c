@@ -45,7 +45,7 @@ static void write_engine(FILE *out, const struct profile *p)
 {
     const struct profile_counts *c = p->counts;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    if (header_is_exact(p))
+    if (profile_is_exact(p))
         fputs("; exact", out);
     if (p->shadows)
         fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, p->shadows->started),
@@ -57,7 +57,7 @@ static void write_engine(FILE *out, const struct profile *p)
         fputs(", tool ", out);
         text_name(out, c->tool, 0);
     }
-    if (c && header_is_exact(p) && c->counted)
+    if (c && profile_is_exact(p) && c->counted)
         fprintf(out, ": %s instructions", text_count(a, c->instructions));
 }
 
@@ -103,11 +103,11 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     write_time(out, p);
     if (p->counts || p->shadows)
         write_engine(out, p);
-    if (!p->counts || (t->taken && !p->counts->block_count && !header_is_exact(p)))
+    if (!p->counts || (t->taken && !p->counts->block_count && !profile_is_exact(p)))
         write_samples(out, p, t);
     if (view_has_heap(v))
         write_heap(out, v);
-    if (!header_is_exact(p) && cost_percent(p, t) > 0)
+    if (!profile_is_exact(p) && cost_percent(p, t) > 0)
         fprintf(out, "; cost %.2f%%", cost_percent(p, t));
     if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
         fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples), text_count(b, t->weight),
@@ -150,7 +150,7 @@ static void write_engine_losses(FILE *out, const struct view *v, const struct re
     uint64_t stopped = 0;
     for (unsigned i = 0; p->counts && i < STOP_COUNT; i++)
         stopped = add_saturated(stopped, p->counts->stopped[i]);
-    if (stopped && header_is_exact(p))
+    if (stopped && profile_is_exact(p))
         counted_stops(out, p->counts, style);
     if (p->counts)
         counted_unread(out, p->counts, style);
@@ -178,7 +178,7 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
     profile_totals(p, &totals);
     write_command(out, p, style);
     write_recording(out, v, &totals, style);
-    if (!header_is_exact(p))
+    if (!profile_is_exact(p))
         write_losses(out, p, &totals, style);
     write_engine_losses(out, v, style);
     if (left.threads || left.processes || left.silenced)

@@ -40,8 +40,9 @@ static void get(struct decoder *d, struct cursor *c)
     struct profile_counts *k = d->p->counts;
     uint32_t n = cursor_count(c, 6, "a number of blocks that fits the section");
     struct profile_block *at = k->blocks = read_array(c, n, sizeof *at);
-    if (at)
-        read_places(d, c, at, n, sizeof *at);
+    if (!at)
+        return;
+    read_places(d, c, at, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].bytes = read_u32(c, "the size of a block");
     for (uint32_t i = 0; i < n && !c->failed; i++)

@@ -426,6 +426,29 @@ static void test_messages(void **state)
     free(b.data);
 }
 
+/* Whatever a file says, reports may rely on an exact profile's counts. */
+static void test_exact(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    size_t size;
+    for (unsigned i = 0; i < 2; i++) {
+        struct profile *p = sample_profile(1, 4, 1);
+        if (i) {
+            profile_counts_free(p->counts);
+            p->counts = NULL;
+        }
+        uint8_t *data = profile_encode(p, &size, &e);
+        struct profile *q = profile_read_memory(data, size, "x", &e);
+        assert_non_null(q);
+        assert_int_equal(q->metrics[0].how, METRIC_EXACT);
+        assert_int_equal(profile_is_exact(q), !i);
+        free(data);
+        profile_free(p);
+        profile_free(q);
+    }
+}
+
 /* What could not be read back is not written. */
 static void test_writer_refuses(void **state)
 {
@@ -477,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_newer_sections),
         cmocka_unit_test(test_newer_reason),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_exact),
         cmocka_unit_test(test_writer_refuses),
         cmocka_unit_test(test_names),
     };
