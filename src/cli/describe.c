@@ -44,7 +44,7 @@ bool describe_machine(struct profile *p, const struct spool_config *config, stru
     p->cpus = cpus > 0 ? (uint32_t)cpus : 1;
     cpu_model(model, sizeof model);
     const struct event *event = events_of_config(config);
-    return (!event || config->outside || describe_set(&p->trigger, event->name, e)) &&
+    return (!event || config->outside || describe_set(&p->metrics[0].trigger, event->name, e)) &&
            describe_set(&p->kernel, uname(&name) ? "" : name.release, e) &&
            describe_set(&p->cpu, model, e);
 }

@@ -68,7 +68,7 @@ static void put_stops(struct buf *b, const struct profile *p, const char *before
         return;
     buf_printf(b, "%ssamples ended in ", before);
     put_count(b, threads, "thread", "threads");
-    buf_printf(b, " when a debugger or tracer came: each of its stops is an event for -e %s, and so would make the next one\n", p->trigger);
+    buf_printf(b, " when a debugger or tracer came: each of its stops is an event for -e %s, and so would make the next one\n", p->metrics[0].trigger);
 }
 
 /* Threads of which nothing is known, and why. */
@@ -76,7 +76,7 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
 {
     uint32_t error = first_arm_error(p);
     uint64_t threads = unarmed(p, false);
-    bool in_kernel = !strcmp(p->trigger, "wall") || !strcmp(p->trigger, "context-switches");
+    bool in_kernel = !strcmp(p->metrics[0].trigger, "wall") || !strcmp(p->metrics[0].trigger, "context-switches");
     if (!error)
         return;
     buf_printf(b, "%sthe trigger could not be set in ", before);
@@ -87,7 +87,7 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
     buf_printf(b, ": %s", arm_error_text(error));
     if (error == EACCES && in_kernel)
         buf_printf(b, " (-e %s needs events inside the kernel, which a program that has dropped its rights does not get; sysctl "
-                      "kernel.perf_event_paranoid=1 allows them)", p->trigger);
+                      "kernel.perf_event_paranoid=1 allows them)", p->metrics[0].trigger);
     buf_puts(b, "\n");
 }
 
@@ -107,21 +107,15 @@ static void put_ticking(struct buf *b, const struct profile *p)
 static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p, const char *before)
 {
     uint64_t processes = 0;
-    bool is_cpu = !strcmp(p->trigger, "cpu");
+    bool is_cpu = !strcmp(p->metrics[0].trigger, "cpu");
     for (uint32_t i = 0; i < p->process_count; i++)
         processes += p->processes[i].exclude_kernel != 0;
     if (!processes || spool_header(&s->spool)->config.exclude_kernel)
         return;
-    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before, is_cpu ? "time" : p->trigger);
+    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before, is_cpu ? "time" : p->metrics[0].trigger);
     put_count(b, processes, "process", "processes");
     buf_printf(b, ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
                processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
-}
-
-/* Whole runs under the engine, or what was meant to be one. */
-static bool is_exact(const struct profile *p)
-{
-    return p->counts && !strcmp(p->counts->carrier, "exact");
 }
 
 static void put_sandbox(struct buf *b, const struct profile *p)
@@ -164,40 +158,40 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
     else if (first_arm_error(p))
         buf_printf(b, "the trigger could not be set in the program: %s\n",
                    arm_error_text(first_arm_error(p)));
-    else if (t->sandboxed && !is_exact(p))
+    else if (t->sandboxed && !profile_is_exact(p))
         put_sandbox(b, p);
     else if (t->dropped_all)
         buf_puts(b, "every sample was dropped\n");
-    else if (is_exact(p))
+    else if (profile_is_exact(p))
         buf_puts(b, "the engine could not begin (penumbra report says why: stopped)\n");
-    else if (!strcmp(p->trigger, "cpu"))
+    else if (!strcmp(p->metrics[0].trigger, "cpu"))
         buf_printf(b, "the program used %.1f ms of CPU time, and a sample is taken every %.1f ms "
                       "(a higher rate: -F; waiting time: -e wall)\n",
-                   (double)t->cpu_ns / 1e6, (double)p->period / 1e6);
-    else if (!strcmp(p->trigger, "wall") && p->duration_ns > MANY * p->period)
+                   (double)t->cpu_ns / 1e6, (double)p->metrics[0].period / 1e6);
+    else if (!strcmp(p->metrics[0].trigger, "wall") && p->duration_ns > MANY * p->metrics[0].period)
         buf_printf(b, "no thread that is recorded woke up in %.1f ms (waiting is counted when it ends)\n", (double)p->duration_ns / 1e6);
-    else if (!strcmp(p->trigger, "wall"))
+    else if (!strcmp(p->metrics[0].trigger, "wall"))
         buf_printf(b, "the program ran for %.1f ms, and a sample is taken every %.1f ms (a higher "
                       "rate: -F)\n",
-                   (double)p->duration_ns / 1e6, (double)p->period / 1e6);
-    else if (!strcmp(p->unit, "bytes"))
+                   (double)p->duration_ns / 1e6, (double)p->metrics[0].period / 1e6);
+    else if (!strcmp(p->metrics[0].unit, "bytes"))
         buf_printf(b, "no thread used as many as %llu bytes of %s (-e %s=BYTES sets the period)\n",
-                   (unsigned long long)p->period, p->trigger, p->trigger);
-    else if (!strcmp(p->trigger, "lock-wait"))
+                   (unsigned long long)p->metrics[0].period, p->metrics[0].trigger, p->metrics[0].trigger);
+    else if (!strcmp(p->metrics[0].trigger, "lock-wait"))
         buf_printf(b, "no thread waited for locks for %.3f ms in all (-e lock-wait=TIME sets the "
-                      "period)\n", (double)p->period / 1e6);
+                      "period)\n", (double)p->metrics[0].period / 1e6);
     else
         buf_printf(b, "%s did not happen %llu times in any thread (-c sets the period)\n",
-                   p->trigger, (unsigned long long)p->period);
+                   p->metrics[0].trigger, (unsigned long long)p->metrics[0].period);
 }
 
 /* What there is in it. */
 static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
     uint64_t bursts = p->counts ? p->counts->bursts : 0;
-    if (is_exact(p) && !p->counts->counted)
+    if (profile_is_exact(p) && !p->counts->counted)
         buf_puts(b, "a whole run");
-    else if (is_exact(p))
+    else if (profile_is_exact(p))
         put_count(b, p->counts->instructions, "instruction", "instructions");
     else if (p->shadows && (p->shadows->started || !bursts))
         put_count(b, p->shadows->started, "shadow", "shadows");
@@ -273,7 +267,7 @@ static void put_left(struct buf *b, const struct profile *p)
 {
     unsigned most = 0;
     uint64_t all = 0;
-    for (unsigned i = 0; is_exact(p) && i < STOP_COUNT; i++) {
+    for (unsigned i = 0; profile_is_exact(p) && i < STOP_COUNT; i++) {
         all += p->counts->stopped[i];
         if (p->counts->stopped[i] > p->counts->stopped[most])
             most = i;
@@ -319,7 +313,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
 {
     struct profile_totals t;
     struct buf b = {0};
-    bool lacking = is_exact(p);
+    bool lacking = profile_is_exact(p);
     profile_totals(p, &t);
     if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
         put_reason(&b, p, &t);
@@ -327,7 +321,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     } else if (unarmed(p, false)) {
         put_unarmed(&b, p, "penumbra: ");
     }
-    if (t.taken && !is_exact(p))
+    if (t.taken && !profile_is_exact(p))
         put_unseen(&b, p);
     put_stops(&b, p, "penumbra: ");
     put_user_mode(&b, s, p, "penumbra: ");
@@ -342,7 +336,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     put_amount(&b, p, &t);
     buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
     put_count(&b, p->process_count, "process", "processes");
-    if (!is_exact(p)) {
+    if (!profile_is_exact(p)) {
         buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
         put_drops(&b, t.drops);
         put_overhead(&b, &t, profile_spent_ns(&t), p->budget_ppm);

@@ -27,7 +27,7 @@ static uint64_t *peaks_get(const struct profile *p)
     for (uint32_t i = 0; peaks && i < p->thread_count; i++) {
         const struct profile_thread *t = &p->threads[i];
         for (uint32_t k = 0; k < t->node_count; k++)
-            peaks[t->process] = add_saturated(peaks[t->process], t->nodes[k].peak);
+            peaks[t->process] = add_saturated(peaks[t->process], t->nodes[k].more[HEAP_PEAK - 1]);
     }
     return peaks;
 }
@@ -40,8 +40,8 @@ static void put_unexplained(struct buf *b, const struct profile *p)
     double grown = 0, seen = 0;
     uint64_t *peaks = peaks_get(p), processes = 0;
     for (uint32_t i = 0; peaks && i < p->process_count; i++) {
-        double more = (double)p->processes[i].heap_grown, live = (double)peaks[i] * (double)p->period;
-        if (more - live < LEAST + SAMPLES * (double)p->period || more - live < more / 4)
+        double more = (double)p->processes[i].heap_grown, live = (double)peaks[i] * (double)p->metrics[0].period;
+        if (more - live < LEAST + SAMPLES * (double)p->metrics[0].period || more - live < more / 4)
             continue;
         processes++;
         grown += more;
@@ -56,7 +56,7 @@ static void put_unexplained(struct buf *b, const struct profile *p)
 
 void record_heap_put(struct buf *b, const struct profile *p)
 {
-    if (strcmp(p->trigger, "malloc") != 0)
+    if (strcmp(p->metrics[0].trigger, "malloc") != 0)
         return;
     put_mapped(b, p);
     put_unexplained(b, p);

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "cli/record_signals.h"
-#include "profile/section_names.h"
+#include "profile/kind/names.h"
 #include "symbols/symbols.h"
 
 /* How long the end of a recording takes at most: for everything, then for symbol tables alone. */
@@ -62,7 +62,7 @@ static bool image_send(void *context, const struct symbols *s, uint32_t image)
     struct profile_names *names = profile_names_new(sender->images);
     bool ok = names && symbols_keep_image(s, image, names);
     if (ok)
-        section_names_write(&body, names);
+        kind_names_write(&body, names);
     buf_put_u64(&head, body.size);
     buf_put_u64(&head, image);
     ok = ok && buf_ok(&head) && buf_ok(&body) && send_all(sender->to, head.data, head.size) &&
@@ -129,7 +129,7 @@ static bool message_take(struct receiver *r, const uint8_t *body, size_t size, u
     struct profile *p = r->profile;
     if (image >= p->image_count)
         return false;
-    struct profile_names *names = section_names_unpack(body, size, p->image_count);
+    struct profile_names *names = kind_names_read(body, size, p->image_count);
     bool ok = names && profile_names_merge(p->names, names, r->same, p->image_count);
     profile_names_free(names);
     r->done[image] |= ok;

@@ -156,7 +156,8 @@ static void help_brief(FILE *to)
     fputs("\nTools: ", to);
     used = HELP_FROM - 1;
     for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
-        help_word(to, &used, profile_tool_name(i));
+        if (!tool_is_for_measuring((enum tool_kind)i))
+            help_word(to, &used, profile_tool_name(i));
     help_word(to, &used, "latency");
     help_word(to, &used, "conflicts");
     fputc('\n', to);

@@ -11,10 +11,12 @@
 #include "cli/report_annotated.h"
 #include "cli/style.h"
 #include "cli/suggest.h"
+#include "profile/file.h"
 #include "profile/phases.h"
 #include "report/calls.h"
 #include "report/compare_phases.h"
 #include "report/counted.h"
+#include "report/dump.h"
 #include "report/loads.h"
 #include "report/paths.h"
 #include "report/streams.h"
@@ -58,7 +60,7 @@ struct arguments {
     unsigned show;
     double min; /* negative: not given */
     int64_t limit, depth; /* negative: not given */
-    bool json, json_flat, ci, ascii, help, verbose, no_fold, full_names;
+    bool json, json_flat, dump, ci, ascii, help, verbose, no_fold, full_names;
 };
 
 static const char usage[] =
@@ -87,8 +89,8 @@ static const char usage[] =
     "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
     "      --phase NAME       only samples in this phase, and in phases nested in it\n"
     "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
-    "      --heap WHAT        with -e malloc: bytes allocated (default), live (at the end: leaks), or\n"
-    "                         peak (live when the program had most)\n"
+    "      --metric NAME      weights by another metric than the first; with -e malloc: allocated,\n"
+    "                         live (at the end: leaks), peak (live when the program had most)\n"
     "      --image NAME       only samples whose innermost frame is in this program or library\n"
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; given again, it refines the rest\n"
@@ -102,6 +104,7 @@ static const char usage[] =
     "  -v, --verbose          how it was recorded, what was lost and what it cost, in full\n"
     "Output\n"
     "      --json             as JSON (docs/json.md); --json=flat: the tree as an array of nodes\n"
+    "      --dump             every field of the file as it is stored (docs/format.md)\n"
     "      --html FILE        one self-contained page with an interactive flame graph\n"
     "  -o, --output FILE      write to FILE instead of standard output\n"
     "      --quick            names from symbol tables only: no lines, no inlined functions\n"
@@ -114,8 +117,8 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_HEAP, OPTION_CALLS,
-    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD, OPTION_FULL_NAMES,
+    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC, OPTION_CALLS,
+    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD, OPTION_FULL_NAMES, OPTION_DUMP,
 };
 
 static const struct option options[] = {
@@ -140,7 +143,7 @@ static const struct option options[] = {
     { "phase", required_argument, NULL, OPTION_PHASE },
     { "versus", required_argument, NULL, OPTION_VERSUS },
     { "by-phase", no_argument, NULL, OPTION_BY_PHASE },
-    { "heap", required_argument, NULL, OPTION_HEAP },
+    { "metric", required_argument, NULL, OPTION_METRIC },
     { "no-inline", no_argument, NULL, OPTION_NO_INLINE },
     { "min", required_argument, NULL, OPTION_MIN },
     { "limit", required_argument, NULL, OPTION_LIMIT },
@@ -150,6 +153,7 @@ static const struct option options[] = {
     { "full-names", no_argument, NULL, OPTION_FULL_NAMES },
     { "verbose", no_argument, NULL, 'v' },
     { "json", optional_argument, NULL, OPTION_JSON },
+    { "dump", no_argument, NULL, OPTION_DUMP },
     { "html", required_argument, NULL, OPTION_HTML },
     { "output", required_argument, NULL, 'o' },
     { "quick", no_argument, NULL, OPTION_QUICK },
@@ -194,6 +198,7 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_NO_INLINE: a->view.no_inline = true; return true;
     case OPTION_CI: a->ci = true; return true;
     case OPTION_HTML: a->html = optarg; return true;
+    case OPTION_DUMP: a->dump = true; return true;
     case 'o': a->output = optarg; return true;
     case OPTION_QUICK: a->symbols.detail = SYMBOLS_QUICK; return true;
     case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; return true;
@@ -219,7 +224,7 @@ static bool set_number(struct arguments *a, int option, struct err *e)
         a->json_flat = optarg && !strcmp(optarg, "flat");
         return !optarg || a->json_flat ||
                err_set(e, ERR_USAGE, "--json=%s: it is --json, or --json=flat", optarg);
-    case OPTION_HEAP: return view_heap_parse(optarg, &a->view.heap, e);
+    case OPTION_METRIC: a->view.metric = optarg; return true;
     case OPTION_MIN: return number_parse(optarg, number_percent, 0, 100, "--min", &a->min, e);
     case OPTION_LIMIT: return parse_count(optarg, "--limit", &a->limit, e);
     case OPTION_DEPTH: return parse_count(optarg, "--depth", &a->depth, e);
@@ -242,6 +247,11 @@ static bool unknown_option(char **argv, struct err *e)
     if (s.best)
         return err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
     return err_set(e, ERR_USAGE, "there is no option %s; see penumbra report --help", typed);
+}
+
+static bool views_chosen(const struct arguments *a)
+{
+    return a->show || a->callers || a->callees;
 }
 
 static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
@@ -270,19 +280,17 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
     if (a->html && (a->json || a->show || a->callers || a->callees))
         return err_set(e, ERR_USAGE, "--html writes a page of its own; give other views in"
                                      " another command");
+    if (a->dump && (a->html || a->json || a->versus || a->phase || views_chosen(a)))
+        return err_set(e, ERR_USAGE, "--dump shows the file as it is; give views of the profile in "
+                                     "another command");
     if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
         return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
     if (a->symbols.detail == SYMBOLS_FUNCTIONS && 
         (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
-    a->view.by_thread = a->html && a->view.heap == VIEW_ALLOCATED;
+    a->view.by_thread = a->html && !a->view.metric;
     return true;
-}
-
-static bool views_chosen(const struct arguments *a)
-{
-    return a->show || a->callers || a->callees;
 }
 
 static struct report_style style_make(const struct arguments *a, FILE *out)
@@ -485,7 +493,7 @@ static void print_more(FILE *out, const struct view *v)
             has_ranks(p) ? "--imbalance, " : "");
     char lacks[MORE_SIZE] = "";
     size_t used = 0;
-    if (strcmp(p->trigger, "wall") != 0)
+    if (strcmp(p->metrics[0].trigger, "wall") != 0)
         used += (size_t)snprintf(lacks, sizeof lacks, "waiting (record -e wall), ");
     if (!p->values)
         used += (size_t)snprintf(lacks + used, sizeof lacks - used, "values (record --tool values), ");
@@ -565,25 +573,56 @@ static bool print_versus(FILE *out, const struct view *v, const struct view *ver
     return ok;
 }
 
+/* Where to write; NULL: standard output. */
+static const char *output_path(const struct arguments *a)
+{
+    const char *path = a->html ? a->html : a->output;
+    return path && strcmp(path, "-") != 0 ? path : NULL;
+}
+
+static FILE *output_open(const char *path, struct err *e)
+{
+    FILE *out = path ? fopen(path, "we") : stdout;
+    if (!out)
+        err_set_errno(e, ERR_OUTPUT, errno, "cannot create %s", path);
+    return out;
+}
+
+static bool output_close(FILE *out, const char *path, struct err *e)
+{
+    bool written = !ferror(out);
+    written = (path ? fclose(out) : fflush(out)) == 0 && written;
+    return written || err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",
+                                    path ? path : "standard output");
+}
+
 static bool print(const struct view *v, const struct view *versus, const struct arguments *a,
                   struct err *e)
 {
     if (!check_views(v, a, e) || !check_function(v, a->callers, e) || !check_function(v, a->callees, e))
         return false;
-    const char *path = a->html ? a->html : a->output;
-    if (path && !strcmp(path, "-"))
-        path = NULL;
-    FILE *out = path ? fopen(path, "we") : stdout;
+    const char *path = output_path(a);
+    FILE *out = output_open(path, e);
     if (!out)
-        return err_set_errno(e, ERR_OUTPUT, errno, "cannot create %s", path);
+        return false;
+    struct err ignored = { 0 };
     bool ok = versus                ? print_versus(out, v, versus, a, e)
               : a->json || a->html ? print_json(out, v, a, e)
                                    : print_text(out, v, a, e);
-    bool written = !ferror(out);
-    written = (path ? fclose(out) : fflush(out)) == 0 && written;
-    if (ok && !written)
-        ok = err_set_errno(e, ERR_OUTPUT, errno, "cannot write %s",
-                           path ? path : "standard output");
+    return output_close(out, path, ok ? e : &ignored) && ok;
+}
+
+static bool dump(const struct arguments *a, struct err *e)
+{
+    size_t size;
+    const char *path = output_path(a);
+    uint8_t *data = file_read(a->input, &size, e);
+    FILE *out = data ? output_open(path, e) : NULL;
+    struct err ignored = { 0 };
+    bool ok = out && report_dump(out, data, size, a->input, e);
+    if (out)
+        ok = output_close(out, path, ok ? e : &ignored) && ok;
+    free(data);
     return ok;
 }
 
@@ -634,6 +673,8 @@ int command_report(int argc, char **argv)
     struct side first, second = { 0 };
     if (!output_is_apart(a.html ? a.html : a.output, a.input, &e))
         return command_fail("report", &e);
+    if (a.dump)
+        return dump(&a, &e) ? 0 : command_fail("report", &e);
     bool ok = side_open(&first, &a, a.phase, &e);
     if (ok && a.versus)
         ok = side_open(&second, &a, a.versus, &e);

@@ -220,7 +220,7 @@ static void put_costs(const struct callgrind *w, struct buf *out, uint64_t sampl
 {
     buf_printf(out, "%" PRIu64, samples);
     if (export_is_time(w->profile))
-        buf_printf(out, " %" PRIu64, samples * w->profile->period);
+        buf_printf(out, " %" PRIu64, samples * w->profile->metrics[0].period);
     buf_put_u8(out, '\n');
 }
 
@@ -258,14 +258,16 @@ static void put_header(const struct callgrind *w, struct buf *out)
     const struct profile *p = w->profile;
     struct profile_totals totals;
     /* profile_blocks_as_samples */
-    bool of_blocks = p->counts && p->counts->block_count && p->period == 1 && !strcmp(p->trigger, "instructions");
+    const struct profile_metric *metric = &p->metrics[0];
+    bool of_blocks = p->counts && p->counts->block_count && metric->period == 1 &&
+                     !strcmp(metric->trigger, "instructions");
     profile_totals(p, &totals);
     buf_puts(out, "# callgrind format\nversion: 1\ncreator: penumbra\n");
     if (p->process_count == 1)
         buf_printf(out, "pid: %" PRId32 "\n", p->processes[0].pid);
     put_text_line(out, "cmd", p->command);
-    put_text_line(out, "desc: Trigger", p->trigger);
-    buf_printf(out, "desc: Period: %" PRIu64 " %s\n", p->period, p->unit);
+    put_text_line(out, "desc: Trigger", p->metrics[0].trigger);
+    buf_printf(out, "desc: Period: %" PRIu64 " %s\n", p->metrics[0].period, p->metrics[0].unit);
     buf_printf(out, "desc: Samples dropped: %" PRIu64 "\n", totals.dropped_all);
     buf_printf(out, "desc: Stacks incomplete: %" PRIu64 "\n", totals.truncated_all);
     buf_printf(out, "positions: line\nevent: %s\n", of_blocks ? "Ir : Instructions executed" : "Samples : Samples taken");

@@ -95,5 +95,5 @@ bool export_folded(const struct profile *p, const struct symbols *s,
 
 bool export_is_time(const struct profile *p)
 {
-    return strcmp(p->unit, "nanoseconds") == 0;
+    return strcmp(p->metrics[0].unit, "nanoseconds") == 0;
 }

@@ -232,7 +232,7 @@ static bool put_samples(struct pprof *w)
         if (!buf_ok(&ids))
             break;
         int64_t values[2] = {(int64_t)entry->sum[0],
-                             (int64_t)(entry->sum[0] * w->profile->period)};
+                             (int64_t)(entry->sum[0] * w->profile->metrics[0].period)};
         Pprof__Sample sample = PPROF__SAMPLE__INIT;
         sample.n_location_id = count;
         sample.location_id = (uint64_t *)(void *)ids.data; /* malloc'ed, hence aligned */
@@ -316,15 +316,15 @@ static void put_description(struct pprof *w)
     Pprof__ValueType counted = PPROF__VALUE_TYPE__INIT, weighed = PPROF__VALUE_TYPE__INIT;
     counted.type = string_number(w, "samples");
     counted.unit = string_number(w, "count");
-    weighed.type = string_number(w, p->trigger);
-    weighed.unit = string_number(w, strcmp(p->unit, "events") ? p->unit : "count");
+    weighed.type = string_number(w, p->metrics[0].trigger);
+    weighed.unit = string_number(w, strcmp(p->metrics[0].unit, "events") ? p->metrics[0].unit : "count");
     Pprof__ValueType *types[] = {&counted, &weighed};
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     piece.n_sample_type = 2;
     piece.sample_type = types;
     piece.default_sample_type = weighed.type;
     piece.period_type = &weighed;
-    piece.period = (int64_t)p->period;
+    piece.period = (int64_t)p->metrics[0].period;
     piece.time_nanos = (int64_t)p->start_realtime_ns;
     piece.duration_nanos = (int64_t)p->duration_ns;
     piece.n_comment = comments_fill(w, comments, sizeof comments / sizeof *comments);

@@ -83,10 +83,10 @@ bool profile_blocks_as_samples(struct profile *p, struct err *e)
     free_threads(p->threads, p->thread_count);
     p->threads = threads;
     p->thread_count = count;
-    free(p->trigger);
-    free(p->unit);
-    p->trigger = trigger;
-    p->unit = unit;
-    p->period = 1;
+    free(p->metrics[0].trigger);
+    free(p->metrics[0].unit);
+    p->metrics[0].trigger = trigger;
+    p->metrics[0].unit = unit;
+    p->metrics[0].period = 1;
     return true;
 }

@@ -30,46 +30,6 @@ static uint32_t checksum(uint32_t start, const uint8_t *data, size_t size)
     return (uint32_t)crc32_z(start, data, size);
 }
 
-/* NULL: no section that this version knows. */
-static const char *known_name(uint32_t type)
-{
-    static const char *const names[SECTION_TYPES] = {
-        [SECTION_META] = "meta",           [SECTION_REASONS] = "reasons",
-        [SECTION_IMAGES] = "images",       [SECTION_PROCESSES] = "processes",
-        [SECTION_FRAMES] = "frames",       [SECTION_THREADS] = "threads",
-        [SECTION_TREES] = "trees",         [SECTION_LIVE] = "live",
-        [SECTION_RANKS] = "ranks",
-        [SECTION_SANDBOXES] = "sandboxes", [SECTION_CPU_TIME] = "CPU time",
-        [SECTION_DELIVERED] = "cost of signals",
-        [SECTION_PHASES] = "phases",       [SECTION_HEAP] = "heap",
-        [SECTION_COUNTS] = "counts",       [SECTION_BLOCKS] = "blocks",
-        [SECTION_EDGES] = "edges",
-        [SECTION_LATENCIES] = "latencies",
-        [SECTION_VALUES] = "values",
-        [SECTION_HOTLISTS] = "hotlists",
-        [SECTION_TEXTS] = "texts",
-        [SECTION_UNOBSERVED] = "not observed",
-        [SECTION_PATHS] = "paths",
-        [SECTION_STREAMS] = "streams",
-        [SECTION_SHADOWS] = "shadows",
-        [SECTION_PLACES] = "places",
-        [SECTION_STOPPED] = "stopped threads",
-        [SECTION_INPUT] = "input",
-        [SECTION_SPENT] = "spent on shadows",
-        [SECTION_SLEEPERS] = "sleepers",
-        [SECTION_PASSED] = "passed over",
-        [SECTION_HUGE] = "huge pages",
-        [SECTION_NAMES] = "names",
-    };
-    return type < SECTION_TYPES ? names[type] : NULL;
-}
-
-const char *section_name(enum section_type type)
-{
-    const char *name = known_name((uint32_t)type);
-    return name ? name : "unknown";
-}
-
 /* ---- writing ---- */
 
 /* Appends the section to `body`, compressed if that helps. Returns its flags. */
@@ -99,14 +59,14 @@ uint8_t *container_finish(enum container_kind kind, const struct section_out *se
         size_t before = body.size;
         if (!buf_ok(raw) || raw->size > CONTAINER_RAW_MAX) {
             err_set(e, ERR_INTERNAL, "section '%s' of the profile cannot be made: %s",
-                    section_name(sections[i].type), buf_ok(raw) ? "too large" : "out of memory");
+                    sections[i].type->name, buf_ok(raw) ? "too large" : "out of memory");
             goto out;
         }
         uint32_t flags = put_section(&body, raw, compress);
-        flags |= sections[i].optional ? 0 : SECTION_REQUIRED;
+        flags |= sections[i].type->flags;
         if (!buf_ok(&body))
             break;
-        buf_put_u32(&table, (uint32_t)sections[i].type);
+        buf_put_u32(&table, sections[i].type->number);
         buf_put_u32(&table, flags);
         buf_put_u64(&table, start + before);
         buf_put_u64(&table, body.size - before);
@@ -156,16 +116,60 @@ static bool check_magic(const uint8_t *data, size_t size, const char *name, stru
     return true;
 }
 
+struct section_in container_section(const struct container *c, uint32_t i)
+{
+    const uint8_t *at = c->data + CONTAINER_HEADER_SIZE + (size_t)i * CONTAINER_ENTRY_SIZE;
+    return (struct section_in){.type = load_u32(at), .flags = load_u32(at + 4),
+                               .offset = load_u64(at + 8), .stored = load_u64(at + 16),
+                               .raw = load_u64(at + 24), .checksum = load_u32(at + 32)};
+}
+
+/* Among the first `count` sections. */
+static bool find(const struct container *c, uint32_t count, uint32_t type, struct section_in *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        *out = container_section(c, i);
+        if (out->type == type)
+            return true;
+    }
+    return false;
+}
+
+bool container_find(const struct container *c, uint32_t type, struct section_in *out)
+{
+    return find(c, c->count, type, out);
+}
+
+static const char *name_of(const struct container *c, uint32_t number)
+{
+    const struct section_type *type = c->lookup(number);
+    return type ? type->name : "unknown";
+}
+
+/* What it says of itself must be possible. */
+static bool check_size(const struct container *c, const struct section_in *s, uint64_t where,
+                       struct err *e)
+{
+    const uint32_t all = SECTION_REQUIRED | SECTION_ZSTD | SECTION_ALONE;
+    bool zstd = s->flags & SECTION_ZSTD;
+    if (s->flags & ~all)
+        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s has unknown flags 0x%" PRIx32,
+                       c->name, where + 4, name_of(c, s->type), s->flags);
+    if (s->raw > CONTAINER_RAW_MAX ||
+        (zstd ? s->raw / ZSTD_RATIO_MAX > s->stored : s->raw != s->stored))
+        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s cannot be %" PRIu64
+                       " bytes when it is stored in %" PRIu64, c->name, where + 24,
+                       name_of(c, s->type), s->raw, s->stored);
+    return true;
+}
+
 /* Checks entry i of the table, whose section must begin at `expected`. */
 static bool check_entry(struct container *c, uint32_t i, uint64_t expected, uint64_t *end,
                         struct err *e)
 {
     uint64_t where = CONTAINER_HEADER_SIZE + (uint64_t)i * CONTAINER_ENTRY_SIZE;
-    const uint8_t *at = c->data + where;
-    struct section_in s = {.type = load_u32(at), .flags = load_u32(at + 4),
-                           .offset = load_u64(at + 8), .stored = load_u64(at + 16),
-                           .raw = load_u64(at + 24), .checksum = load_u32(at + 32)};
-    const char *known = section_name((enum section_type)s.type);
+    struct section_in s = container_section(c, i), other;
+    const char *known = name_of(c, s.type);
     if (s.offset != expected)
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %" PRIu32 " (%s) should begin "
                        "at %" PRIu64 ", not at %" PRIu64, c->name, where + 8, s.type, known, expected,
@@ -179,32 +183,22 @@ static bool check_entry(struct container *c, uint32_t i, uint64_t expected, uint
                        " bytes) does not have its checksum: the file was damaged", c->name, s.offset,
                        s.type, known, s.stored);
     *end = s.offset + s.stored;
-    if (!known_name(s.type)) {
-        if (s.flags & SECTION_REQUIRED)
-            return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section of type %" PRIu32 " must be "
-                           "understood to read this profile; it was written by a newer penumbra, "
-                           "which is needed to read it", c->name, where, s.type);
-        return true;
-    }
-    if (s.flags & ~(uint32_t)(SECTION_REQUIRED | SECTION_ZSTD))
-        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s has unknown flags 0x%" PRIx32,
-                       c->name, where + 4, known, s.flags);
-    if (c->known[s.type].offset)
+    if (!c->lookup(s.type) && s.flags & SECTION_REQUIRED)
+        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section of type %" PRIu32 " must be "
+                       "understood to read this profile; it was written by a newer penumbra, "
+                       "which is needed to read it", c->name, where, s.type);
+    if (c->lookup(s.type) && find(c, i, s.type, &other))
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": a second section of type %" PRIu32
                        " (%s)", c->name, where, s.type, known);
-    bool zstd = s.flags & SECTION_ZSTD;
-    if (s.raw > CONTAINER_RAW_MAX || (zstd ? s.raw / ZSTD_RATIO_MAX > s.stored : s.raw != s.stored))
-        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s cannot be %" PRIu64
-                       " bytes when it is stored in %" PRIu64, c->name, where + 24, known, s.raw,
-                       s.stored);
-    c->known[s.type] = s;
-    return true;
+    return check_size(c, &s, where, e);
 }
 
 bool container_open(struct container *c, const uint8_t *data, size_t size, const char *name,
                     struct err *e)
 {
-    *c = (struct container){.name = name, .data = data, .size = size};
+    c->name = name;
+    c->data = data;
+    c->size = size;
     if (!check_magic(data, size, name, e))
         return false;
     uint32_t version = load_u32(data + 8);
@@ -230,6 +224,7 @@ bool container_open(struct container *c, const uint8_t *data, size_t size, const
     for (uint32_t i = 0; i < count; i++)
         if (!check_entry(c, i, end, &end, e))
             return false;
+    c->count = count;
     if (end != size)
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": %" PRIu64 " bytes follow the last "
                        "section: something was appended", name, end, (uint64_t)size - end);
@@ -239,26 +234,21 @@ bool container_open(struct container *c, const uint8_t *data, size_t size, const
     return true;
 }
 
-uint8_t *container_load(const struct container *c, enum section_type type, size_t *size,
+uint8_t *container_load(const struct container *c, const struct section_in *s, size_t *size,
                         struct err *e)
 {
-    const struct section_in *s = &c->known[type];
-    if (!s->offset) {
-        err_set(e, ERR_FORMAT, "%s: offset %u: the table has no section of type %d (%s), which a "
-                "profile must have", c->name, CONTAINER_HEADER_SIZE, (int)type, section_name(type));
-        return NULL;
-    }
+    const char *section = name_of(c, s->type);
     const uint8_t *stored = c->data + s->offset;
     bool zstd = s->flags & SECTION_ZSTD;
     if (zstd && ZSTD_getFrameContentSize(stored, (size_t)s->stored) != s->raw) {
         err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": expected a zstd frame of %" PRIu64 " bytes "
-                "(section %s)", c->name, s->offset, s->raw, section_name(type));
+                "(section %s)", c->name, s->offset, s->raw, section);
         return NULL;
     }
     uint8_t *raw = malloc(s->raw ? (size_t)s->raw : 1);
     if (!raw) {
         err_set(e, ERR_INTERNAL, "%s: no memory for %" PRIu64 " bytes of section %s", c->name, s->raw,
-                section_name(type));
+                section);
         return NULL;
     }
     if (!zstd) {
@@ -267,7 +257,7 @@ uint8_t *container_load(const struct container *c, enum section_type type, size_
         size_t n = ZSTD_decompress(raw, (size_t)s->raw, stored, (size_t)s->stored);
         if (ZSTD_isError(n) || n != s->raw) {
             err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s cannot be decompressed: %s",
-                    c->name, s->offset, section_name(type),
+                    c->name, s->offset, section,
                     ZSTD_isError(n) ? ZSTD_getErrorName(n) : "it is shorter than it says");
             free(raw);
             return NULL;

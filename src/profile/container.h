@@ -1,5 +1,5 @@
 /* The container of a .pnb file: magic, header, section table, compressed and checksummed sections.
- * What is inside the sections is encode.c's and decode.c's (profiles) and live.c's (live files).
+ * What is inside the sections is kind/'s (profiles) and live.c's (live files).
  * docs/format.md is the reference; the numbers here and there are the same ones.
  *
  *     0   89 50 4e 42 0d 0a 1a 0a   magic, "\x89PNB\r\n\x1a\n"
@@ -35,50 +35,20 @@ enum container_kind { CONTAINER_PROFILE = 0, CONTAINER_LIVE = 1 };
 enum section_flags {
     SECTION_REQUIRED = 1, /* a reader that does not know the type must refuse the file */
     SECTION_ZSTD = 2,     /* one zstd frame; else the bytes as they are */
+    SECTION_ALONE = 4,    /* refers to no other section, and may be there more than once */
 };
 
-enum section_type {
-    SECTION_META = 1,
-    SECTION_REASONS = 2,
-    SECTION_IMAGES = 3,
-    SECTION_PROCESSES = 4,
-    SECTION_FRAMES = 5,
-    SECTION_THREADS = 6,
-    SECTION_TREES = 7,
-    SECTION_LIVE = 8,
-    SECTION_PHASES = 16,
-    SECTION_HEAP = 17,
-    SECTION_RANKS = 18,
-    SECTION_SANDBOXES = 19,
-    SECTION_CPU_TIME = 20,
-    SECTION_DELIVERED = 21,
-    SECTION_COUNTS = 24,
-    SECTION_BLOCKS = 25,
-    SECTION_EDGES = 26,
-    SECTION_LATENCIES = 27,
-    SECTION_VALUES = 32,
-    SECTION_HOTLISTS = 33,
-    SECTION_TEXTS = 34,
-    SECTION_UNOBSERVED = 35,
-    SECTION_PATHS = 40,
-    SECTION_STREAMS = 41,
-    SECTION_SHADOWS = 44,
-    SECTION_PLACES = 46,
-    SECTION_STOPPED = 48,
-    SECTION_INPUT = 50,
-    SECTION_SPENT = 52,
-    SECTION_SLEEPERS = 54,
-    SECTION_PASSED = 56,
-    SECTION_HUGE = 58,
-    SECTION_NAMES = 60,
-    SECTION_TYPES /* one more than the last known type */
+/* A type of section, as far as a container knows it. */
+struct section_type {
+    uint32_t number;
+    const char *name;
+    uint32_t flags; /* SECTION_REQUIRED */
 };
 
 /* ---- writing ---- */
 
 struct section_out {
-    enum section_type type;
-    bool optional; /* a reader that does not know it may pass over it */
+    const struct section_type *type;
     struct buf raw;
 };
 
@@ -95,36 +65,59 @@ struct section_in {
     uint32_t checksum;
 };
 
+/* The types that a reader knows; NULL: it does not know this one. */
+typedef const struct section_type *section_lookup(uint32_t number);
+
 struct container {
     const char *name; /* of the file, for messages */
     const uint8_t *data;
     size_t size;
-    uint32_t kind;
-    struct section_in known[SECTION_TYPES]; /* by type; offset 0: not there */
+    uint32_t kind, count; /* of sections */
+    section_lookup *lookup;
 };
 
-/* Checks the header, the table and every checksum. Unknown sections are checked and passed over,
- * unless they are required. */
+/* Checks the header, the table and every checksum; c->lookup is to be set. Unknown sections are
+ * checked and passed over, unless they are required. */
 bool container_open(struct container *c, const uint8_t *data, size_t size, const char *name,
                     struct err *e);
 
-/* The section's contents, decompressed; to free(). NULL: not there, or damaged. */
-uint8_t *container_load(const struct container *c, enum section_type type, size_t *size,
+/* Section i of the table, after container_open. */
+struct section_in container_section(const struct container *c, uint32_t i);
+/* The section of that type; false: there is none. */
+bool container_find(const struct container *c, uint32_t type, struct section_in *out);
+
+/* The section's contents, decompressed; to free(). NULL: damaged, or no memory. */
+uint8_t *container_load(const struct container *c, const struct section_in *s, size_t *size,
                         struct err *e);
 
 /* ---- section contents ---- */
+
+/* Told of each field that a cursor reads: where it begins, what it is, and its value: of the two,
+ * bytes where they are not NULL. */
+struct cursor_field {
+    size_t at;
+    const char *what;
+    int64_t value;
+    bool is_signed;
+    const uint8_t *bytes;
+    size_t size;
+};
+struct cursor_watch {
+    void (*field)(void *watcher, const struct cursor_field *f);
+    void *watcher;
+};
 
 /* Reads a section's contents. After the first failure everything reads as zero and *e is set. */
 struct cursor {
     const uint8_t *data;
     size_t size, at;
-    const struct container *file;
-    enum section_type type;
+    const char *file, *section; /* names, for messages */
+    uint64_t offset;            /* of the section in the file */
+    const struct cursor_watch *watch; /* may be NULL */
     struct err *e;
     bool failed;
 };
 
-const char *section_name(enum section_type type);
 /* Records "...: at byte N of section S: expected WHAT". Returns false. */
 bool cursor_fail(struct cursor *c, const char *expected);
 /* A LEB128 number of at most `max`. */

@@ -234,14 +234,25 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
     return true;
 }
 
-static void add_latencies(struct latency *into, const struct latency *from)
+#define ROW(field, how, unit, what) FIGURE_ROW("engine", struct profile_counts, field, how, unit, what),
+#define ROW_MANY(field, count, names, unit, what)                                                  \
+    FIGURE_ROW_MANY("engine", struct profile_counts, field, count, names, unit, what),
+#define ROW_LATENCY(id, name, what)                                                                \
+    {"latency." name ".ns", "ns", what, NULL, offsetof(struct profile_counts, latencies[id].sum_ns), \
+     0, FIGURE_SUM},                                                                               \
+    {"latency." name, "times", "by how long they took (sigsafe/latency.h)", NULL,                  \
+     offsetof(struct profile_counts, latencies[id].counts), LATENCY_BUCKETS, FIGURE_SUM},
+static const struct figure_row rows[] = {
+    ENGINE_FIGURES(ROW, ROW_MANY) LATENCY_KINDS(ROW_LATENCY)
+};
+
+static void *of(const struct profile *p)
 {
-    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
-        into[k].sum_ns = add_saturated(into[k].sum_ns, from[k].sum_ns);
-        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
-            into[k].counts[i] = add_saturated(into[k].counts[i], from[k].counts[i]);
-    }
+    return p->counts;
 }
+
+const struct figure_family engine_figures = {
+    .rows = rows, .count = sizeof rows / sizeof *rows, .of = of};
 
 uint64_t profile_latency_count(const struct latency *l)
 {
@@ -273,24 +284,6 @@ bool profile_counts_merge(struct profile_counts *into, const struct profile_coun
                           ? add_saturated(into->native_ns, from->native_ns) : 0;
     into->counted &= from->counted;
     into->classified &= from->classified;
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        into->classes[i] = add_saturated(into->classes[i], from->classes[i]);
-    for (unsigned i = 0; i < STOP_COUNT; i++)
-        into->stopped[i] = add_saturated(into->stopped[i], from->stopped[i]);
-    add_latencies(into->latencies, from->latencies);
-    struct { uint64_t *to; uint64_t add; } sums[] = {
-        {&into->instructions, from->instructions},
-        {&into->bursts, from->bursts},
-        {&into->burst_instructions, from->burst_instructions},
-        {&into->burst_ns, from->burst_ns},
-        {&into->translated, from->translated},
-        {&into->code_bytes, from->code_bytes},
-        {&into->translation_ns, from->translation_ns},
-        {&into->dispatches, from->dispatches},
-        {&into->dispatch_ns, from->dispatch_ns},
-    };
-    for (unsigned i = 0; i < sizeof sums / sizeof *sums; i++)
-        *sums[i].to = add_saturated(*sums[i].to, sums[i].add);
     return true;
 }
 

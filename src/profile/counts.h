@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/figures.h"
 #include "profile/paths.h"
 #include "profile/streams.h"
 #include "sigsafe/reasons.h"
+#include "sigsafe/shadow_figures.h"
 #include "sigsafe/spool_counts.h"
 
 /* image: as in profile_node, never PROFILE_IMAGE_PSEUDO. process: index into profile.processes of
@@ -33,18 +35,27 @@ struct profile_edge {
     uint64_t count;
 };
 
+/* What the engine did (shadow_figures.h says how a figure is declared). */
+#define ENGINE_FIGURES(ONE, MANY)                                                                  \
+    ONE(instructions, SUM, "instructions", "executed under the engine")                            \
+    MANY(classes, CLASS_COUNT, profile_class_name, "instructions", "of these, by class")           \
+    MANY(stopped, STOP_COUNT, profile_stop_name, "times", "the engine gave control back, by reason") \
+    ONE(bursts, SUM, "bursts", "bursts")                                                           \
+    ONE(burst_instructions, SUM, "instructions", "of bursts")                                      \
+    ONE(burst_ns, SUM, "ns", "of bursts")                                                          \
+    ONE(translated, SUM, "blocks", "translated")                                                   \
+    ONE(code_bytes, SUM, "bytes", "of translated code")                                            \
+    ONE(translation_ns, SUM, "ns", "of translation")                                               \
+    ONE(dispatches, SUM, "dispatches", "entries into the dispatcher")                              \
+    ONE(dispatch_ns, SUM, "ns", "of these, with translation")
+
 struct profile_counts {
     char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", ... */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
     bool counted;          /* `instructions` is known */
     bool classified;       /* `classes` is known */
-    uint64_t instructions; /* executed under the engine */
-    uint64_t classes[CLASS_COUNT];
-    uint64_t stopped[STOP_COUNT];
-    uint64_t bursts, burst_instructions, burst_ns;
-    uint64_t translated;   /* blocks */
-    uint64_t code_bytes, translation_ns, dispatches, dispatch_ns;
+    ENGINE_FIGURES(FIGURE_FIELD, FIGURE_FIELDS)
     struct latency latencies[LATENCY_KIND_COUNT];
     struct profile_block *blocks; /* by (image + 2, process, offset, bytes, instructions) */
     uint32_t block_count;
@@ -55,6 +66,9 @@ struct profile_counts {
     struct profile_paths *paths;  /* NULL: none were observed */
     struct profile_streams *streams; /* the same */
 };
+
+/* Of a profile's counts, in files. */
+extern const struct figure_family engine_figures;
 
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
 void profile_counts_free(struct profile_counts *c);

@@ -7,9 +7,9 @@ enum { LACKING_PERCENT = 10, CHANCE_PERIODS = 10 };
 bool profile_coverage(const struct profile *p, const struct profile_totals *t, struct profile_coverage *out)
 {
     *out = (struct profile_coverage){0};
-    if (!p->kernel_cpu_ns || p->counts || strcmp(p->trigger, "cpu") != 0)
+    if (!p->kernel_cpu_ns || p->counts || strcmp(p->metrics[0].trigger, "cpu") != 0)
         return false;
-    double period = (double)p->period, known_ns = (double)t->cpu_ns;
+    double period = (double)p->metrics[0].period, known_ns = (double)t->cpu_ns;
     out->all_ns = (double)p->kernel_cpu_ns > known_ns ? (double)p->kernel_cpu_ns : known_ns;
     out->sampled_ns = (double)t->weight * period;
     for (uint32_t i = 0; i < p->process_count; i++)

@@ -8,10 +8,15 @@ bool cursor_fail(struct cursor *c, const char *expected)
 {
     if (!c->failed)
         err_set(c->e, ERR_FORMAT, "%s: offset %" PRIu64 ", section %s, byte %zu of its %zu: expected %s",
-                c->file->name, c->file->known[c->type].offset, section_name(c->type), c->at, c->size,
-                expected);
+                c->file, c->offset, c->section, c->at, c->size, expected);
     c->failed = true;
     return false;
+}
+
+static void watched(const struct cursor *c, const struct cursor_field *f)
+{
+    if (c->watch)
+        c->watch->field(c->watch->watcher, f);
 }
 
 /* The LEB128 bytes at the cursor, sign-extended by the caller. *bits: how many were given. */
@@ -50,6 +55,7 @@ uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
         cursor_fail(c, what);
         return 0;
     }
+    watched(c, &(struct cursor_field){.at = start, .what = what, .value = (int64_t)value});
     return value;
 }
 
@@ -68,6 +74,8 @@ int64_t cursor_sleb(struct cursor *c, const char *what)
     }
     if (negative && bits < 64)
         value |= UINT64_MAX << bits;
+    watched(c, &(struct cursor_field){.at = start, .what = what, .value = (int64_t)value,
+                                      .is_signed = true});
     return (int64_t)value;
 }
 
@@ -86,14 +94,19 @@ const uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what)
         return NULL;
     }
     const uint8_t *bytes = c->data + c->at;
+    watched(c, &(struct cursor_field){.at = c->at, .what = what, .bytes = bytes, .size = size});
     c->at += size;
     return bytes;
 }
 
 char *cursor_string(struct cursor *c, const char *what)
 {
+    const struct cursor_watch *watch = c->watch;
+    size_t start = c->at;
+    c->watch = NULL; /* the length and the bytes are one field */
     uint32_t length = cursor_count(c, 1, what);
     const uint8_t *bytes = cursor_bytes(c, length, what);
+    c->watch = watch;
     if (!bytes)
         return NULL;
     if (memchr(bytes, 0, length)) {
@@ -102,12 +115,13 @@ char *cursor_string(struct cursor *c, const char *what)
     }
     char *string = malloc((size_t)length + 1);
     if (!string) {
-        err_set(c->e, ERR_INTERNAL, "%s: out of memory", c->file->name);
+        err_set(c->e, ERR_INTERNAL, "%s: out of memory", c->file);
         c->failed = true;
         return NULL;
     }
     memcpy(string, bytes, length);
     string[length] = 0;
+    watched(c, &(struct cursor_field){.at = start, .what = what, .bytes = bytes, .size = length});
     return string;
 }
 

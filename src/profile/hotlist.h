@@ -82,4 +82,10 @@ bool hotlist_is_spread(const struct hotlist *h);
 /* Whether it can be one of this kind, with all counters. */
 bool hotlist_check(const struct hotlist *h, enum hotlist_kind kind);
 
+/* Whether a value can be of that space in a profile with so many images. */
+static inline bool hotlist_space_good(uint32_t space, uint32_t images)
+{
+    return space < HOTLIST_IMAGE || space - HOTLIST_IMAGE < images;
+}
+
 #endif

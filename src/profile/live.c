@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "profile/container.h"
 #include "profile/file.h"
+#include "profile/kind/kind.h"
 
 static bool read_boot_id(char out[LIVE_BOOT_ID_MAX])
 {
@@ -75,7 +75,7 @@ static void put_field(struct buf *b, const char *s, size_t max)
 
 static uint8_t *encode(const struct live_info *info, size_t *size, struct err *e)
 {
-    struct section_out s = {.type = SECTION_LIVE};
+    struct section_out s = {.type = &section_live};
     put_field(&s.raw, info->spool_path, sizeof info->spool_path);
     buf_put_sleb(&s.raw, info->pid);
     buf_put_uleb(&s.raw, info->pid_start_ticks);
@@ -113,8 +113,12 @@ static void get_field(struct cursor *c, char *out, size_t max, const char *what)
 
 static bool decode(const struct container *file, struct live_info *info, struct err *e)
 {
-    struct cursor c = {.file = file, .type = SECTION_LIVE, .e = e};
-    uint8_t *data = container_load(file, SECTION_LIVE, &c.size, e);
+    struct section_in s;
+    if (!container_find(file, section_live.number, &s))
+        return err_set(e, ERR_FORMAT, "%s: offset %u: the table has no section of type %u (live)",
+                       file->name, CONTAINER_HEADER_SIZE, section_live.number);
+    struct cursor c = {.file = file->name, .section = section_live.name, .offset = s.offset, .e = e};
+    uint8_t *data = container_load(file, &s, &c.size, e);
     if (!data)
         return false;
     c.data = data;
@@ -134,7 +138,7 @@ static bool decode(const struct container *file, struct live_info *info, struct 
 
 bool live_read(const char *path, struct live_info *info, bool *is_live, struct err *e)
 {
-    struct container file;
+    struct container file = {.lookup = section_kind_lookup};
     size_t size = 0;
     *is_live = false;
     uint8_t *data = file_read(path, &size, e);

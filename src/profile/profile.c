@@ -12,7 +12,9 @@ struct profile *profile_new(void)
     if (!p)
         return NULL;
     p->exit_status = -1;
-    char **strings[] = {&p->command, &p->trigger, &p->unit, &p->kernel, &p->cpu, &p->notes};
+    p->metric_count = 1;
+    char **strings[] = {&p->command, &p->metrics[0].name, &p->metrics[0].trigger,
+                        &p->metrics[0].unit, &p->kernel, &p->cpu, &p->notes};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
         *strings[i] = strdup("");
         if (!*strings[i]) {
@@ -52,12 +54,19 @@ void profile_free(struct profile *p)
     profile_values_free(p->values);
     free(p->shadows);
     profile_names_free(p->names);
+    figures_free(p->figures, p->figure_count);
+    for (uint32_t i = 0; i < p->unknown_count; i++)
+        free(p->unknown[i].data);
+    free(p->unknown);
     free(p->images);
     free(p->processes);
     free(p->threads);
     free(p->command);
-    free(p->trigger);
-    free(p->unit);
+    for (uint32_t i = 0; i < p->metric_count; i++) {
+        free(p->metrics[i].name);
+        free(p->metrics[i].trigger);
+        free(p->metrics[i].unit);
+    }
     free(p->kernel);
     free(p->cpu);
     free(p->notes);

@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 #include "profile/counts.h"
+#include "profile/figures.h"
+#include "profile/metrics.h"
 #include "profile/names.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
@@ -95,9 +97,9 @@ struct profile_node {
     uint32_t image;   /* index into profile.images, or PROFILE_IMAGE_* */
     bool guessed;
     uint64_t offset;  /* key.h: link-time address */
-    uint64_t self;    /* weighted samples that ended here */
+    uint64_t self;    /* weighted samples that ended here: the weight by the first metric */
     uint64_t calls;   /* sampled edge count */
-    uint64_t live, peak; /* trigger malloc: of `self`, live at the end, and when most was live */
+    uint64_t more[METRICS_MAX - 1]; /* weights by the metrics after the first */
 };
 
 /* A thread that was sampled in several phases is here once for each of them. */
@@ -119,19 +121,25 @@ struct profile_thread {
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
 };
 
+/* A section that this version does not know. */
+struct profile_unknown {
+    uint32_t type;
+    bool alone; /* it refers to no other section */
+    uint8_t *data;
+    size_t size;
+};
+
 struct profile {
     /* What was recorded, and how. */
     char *command;
-    char *trigger;      /* "cpu", "wall", "page-faults", "context-switches", "cycles", ... */
-    char *unit;         /* "nanoseconds" or "events": what one period is counted in */
-    uint64_t period;    /* mean period, in `unit`; one weighted sample stands for one period */
-    uint32_t randomized; /* 1: drawn from [P/2, 3P/2] */
+    struct profile_metric metrics[METRICS_MAX];
+    uint32_t metric_count; /* 1 at least */
     uint32_t budget_ppm; /* 0: none asked for */
     uint32_t delivery_ns; /* of one signal, in a loop of the collector's; in the program it takes longer */
+    uint32_t cpus;
     uint64_t start_realtime_ns, duration_ns;
     char *kernel;       /* uname release */
     char *cpu;          /* model name */
-    uint32_t cpus;
     uint32_t recovered; /* 1: written by recovery, not by the collector that recorded it */
     int32_t exit_status; /* of the program, as waitpid gives it; -1: not known */
     uint64_t kernel_cpu_ns; /* CPU time of the program and what it has waited for; 0: not known */
@@ -150,7 +158,16 @@ struct profile {
     struct profile_values *values; /* NULL: none were sampled */
     struct profile_shadows *shadows; /* NULL: there were none to be */
     struct profile_names *names; /* NULL: none are kept */
+    struct figure *figures; /* that this version does not know, by name */
+    struct profile_unknown *unknown; /* sections of a later version, by type and contents */
+    uint32_t figure_count, unknown_count;
 };
+
+/* All was counted, under the engine: there is no error of sampling, and there are counts. */
+static inline bool profile_is_exact(const struct profile *p)
+{
+    return p->counts && p->metrics[0].how == METRIC_EXACT;
+}
 
 /* The index of the phase with this name in `outer` (as in profile_phase), added if it is missing;
  * UINT32_MAX without memory. */

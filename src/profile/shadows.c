@@ -1,8 +1,10 @@
 #include "profile/shadows.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/saturate.h"
+#include "profile/profile.h"
 
 #define REASON_NAME(id, name, sentence) [id] = {name, sentence},
 
@@ -86,52 +88,33 @@ const char *profile_call_reason(unsigned number)
     return number < SHADOW_CALLS && calls[number].name ? calls[number].reason : "it is not known";
 }
 
-static void add(uint64_t *into, const uint64_t *from, unsigned count)
+#define ROW(field, how, unit, what) FIGURE_ROW("shadow", struct profile_shadows, field, how, unit, what),
+#define ROW_NS(field, how, unit, what)                                                             \
+    FIGURE_ROW("shadow", struct profile_shadows, field##_ns, how, unit, what),
+#define ROW_MANY(field, count, names, unit, what)                                                  \
+    FIGURE_ROW_MANY("shadow", struct profile_shadows, field, count, names, unit, what),
+static const struct figure_row rows[] = {
+    SHADOW_FIGURES(ROW, ROW_NS, ROW_MANY) SHADOW_SETTINGS(ROW)
+};
+
+static void *of(const struct profile *p)
 {
-    for (unsigned i = 0; i < count; i++)
-        into[i] = add_saturated(into[i], from[i]);
+    return p->shadows;
 }
+
+static void *make(struct profile *p)
+{
+    return p->shadows = calloc(1, sizeof *p->shadows);
+}
+
+const struct figure_family shadow_figures = {
+    .rows = rows, .count = sizeof rows / sizeof *rows, .of = of, .make = make};
 
 void profile_shadows_add(struct profile_shadows *into, const struct profile_shadows *from)
 {
-    if (!into->load_milli)
-        into->load_milli = from->load_milli;
-    if (!into->burst_length)
-        into->burst_length = from->burst_length;
-    add(into->placed, from->placed, PLACE_COUNT);
-    add(&into->started, &from->started, 1);
-    add(into->ended, from->ended, END_COUNT);
-    add(into->declined, from->declined, DECLINE_COUNT);
     if (from->fork_errno)
         into->fork_errno = from->fork_errno;
-    add(&into->instructions, &from->instructions, 1);
-    add(&into->passed, &from->passed, 1);
-    add(&into->passed_ns, &from->passed_ns, 1);
-    add(&into->skipped_writes, &from->skipped_writes, 1);
-    add(&into->replayed, &from->replayed, 1);
-    add(&into->input_lost, &from->input_lost, 1);
-    add(&into->cpu_ns, &from->cpu_ns, 1);
-    add(&into->run_ns, &from->run_ns, 1);
-    add(&into->faults, &from->faults, 1);
-    add(&into->pause_ns, &from->pause_ns, 1);
-    add(into->pauses, from->pauses, SHADOW_PAUSES);
-    add(&into->copies, &from->copies, 1);
-    add(&into->huge_pages, &from->huge_pages, 1);
-    add(&into->huge_ns, &from->huge_ns, 1);
-    add(&into->cost_ns, &from->cost_ns, 1);
-    if (from->worst_ns > into->worst_ns)
-        into->worst_ns = from->worst_ns;
-    add(&into->barriers, &from->barriers, 1);
-    add(into->gave_up, from->gave_up, BARRIER_COUNT);
-    add(&into->barrier_ns, &from->barrier_ns, 1);
-    add(&into->rebuilt, &from->rebuilt, 1);
-    add(&into->asleep, &from->asleep, 1);
-    add(&into->scheduled, &from->scheduled, 1);
-    add(&into->switches, &from->switches, 1);
-    add(&into->fell_asleep, &from->fell_asleep, 1);
-    add(into->asleep_in, from->asleep_in, SHADOW_CALLS);
-    add(into->calls, from->calls, SHADOW_CALLS);
-    add(into->calls_ended, from->calls_ended, SHADOW_CALLS);
+    figures_add(&shadow_figures, into, from);
 }
 
 bool profile_shadows_stopped(const struct profile_shadows *s)

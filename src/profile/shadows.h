@@ -8,41 +8,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/figures.h"
 #include "sigsafe/reasons.h"
 #include "sigsafe/spool_shadow.h"
 
 /* The groups of system calls, as in "Shadow Profiling", section 3.2. */
 enum call_group { CALL_BENIGN, CALL_OUTPUT, CALL_INPUT, CALL_MISC, CALL_UNSAFE, CALL_GROUPS };
 
+/* Settings, of all processes. */
+#define SHADOW_SETTINGS(ONE)                                                                       \
+    ONE(load_milli, GREATEST, "1/1000", "shadows to be active on average, asked for")              \
+    ONE(burst_length, GREATEST, "instructions", "of a burst, of the carrier auto; 0: another one")
+
 struct profile_shadows {
-    uint64_t load_milli;     /* asked for */
-    uint64_t started;
-    uint64_t ended[END_COUNT];
-    uint64_t declined[DECLINE_COUNT];
-    uint32_t fork_errno;     /* of DECLINE_FORK; not in files */
-    uint64_t instructions;   /* observed in shadows */
-    uint64_t passed, passed_ns; /* executed there without being observed, and the CPU time for that */
-    uint64_t skipped_writes; /* to shared memory */
-    uint64_t cpu_ns, run_ns; /* of shadows; of these: observing the program's code */
-    uint64_t faults;         /* page faults in shadows */
-    uint64_t pause_ns;       /* of the program, in forks */
-    uint64_t pauses[SHADOW_PAUSES];
-    uint64_t copies;         /* page faults of the program that forks have caused */
-    uint64_t huge_pages, huge_ns; /* put together again after forks had split them; the program's CPU time for that */
-    uint64_t cost_ns;        /* of all shadows, to the program: triggers, pauses, copies of pages, huge pages */
-    uint64_t worst_ns;       /* of one process: the most in PLACE_WINDOW_S seconds of its CPU time */
-    /* --threads all; as in spool_shadow.h */
-    uint64_t barriers, gave_up[BARRIER_COUNT], barrier_ns;
-    uint64_t rebuilt, asleep, scheduled, switches;
-    uint64_t fell_asleep, asleep_in[SHADOW_CALLS];
-    uint64_t calls[SHADOW_CALLS], calls_ended[SHADOW_CALLS];
-    /* Of the carrier `auto`: a burst's instructions (0: another carrier), and how often it was decided where a
-     * process is observed. */
-    uint64_t burst_length;
-    uint64_t placed[PLACE_COUNT];
-    /* Of --log-input: calls answered with what the program had read, and shadows that the log was too small for. */
-    uint64_t replayed, input_lost;
+    uint32_t fork_errno; /* of DECLINE_FORK; not in files */
+    SHADOW_SETTINGS(FIGURE_FIELD)
+#define TICKS(field, how, unit, what) uint64_t field##_ns;
+    SHADOW_FIGURES(FIGURE_FIELD, TICKS, FIGURE_FIELDS)
+#undef TICKS
 };
+
+/* Of a profile's shadows, in files. */
+extern const struct figure_family shadow_figures;
 
 /* Adds up; both are of one load, or what is merged has none. */
 void profile_shadows_add(struct profile_shadows *into, const struct profile_shadows *from);

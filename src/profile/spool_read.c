@@ -159,15 +159,19 @@ static bool get_header(struct reader *r)
         exact_trigger(&c, name, sizeof name);
     else
         trigger_name(&c, name, sizeof name);
-    r->p->period = exact ? 1 : c.period;
-    r->p->randomized = c.randomize;
+    r->p->metrics[0].period = exact ? 1 : c.period;
+    r->p->metrics[0].how = exact         ? METRIC_EXACT
+                           : c.randomize ? METRIC_RANDOMIZED
+                                         : METRIC_REGULAR;
     r->p->budget_ppm = c.budget_ppm;
     r->p->delivery_ns = c.delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
     r->counts = spool_counts_reader(&r->view, c.tsc_hz);
-    return get_carrier(r, &c) && replace(&r->p->trigger, name) &&
-           replace(&r->p->unit, exact ? "events" : unit_name(c.trigger));
+    return get_carrier(r, &c) && replace(&r->p->metrics[0].trigger, name) &&
+           replace(&r->p->metrics[0].name, name) &&
+           replace(&r->p->metrics[0].unit, exact ? "events" : unit_name(c.trigger)) &&
+           (strcmp(name, "malloc") != 0 || profile_metrics_of_heap(r->p));
 }
 
 /* ---- threads and processes ---- */
@@ -330,7 +334,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
         to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
         to->sandbox_silenced = __atomic_load_n(&s->sandbox_silenced, __ATOMIC_RELAXED);
     }
-    r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->trigger, "malloc") == 0,
+    r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->metrics[0].trigger, "malloc") == 0,
                                             .peak_id = load(&s->heap.peak_id)};
     if (r->tree_kind.heap) {
         to->heap_peak_ns = since_start(r, &s->heap.peak_ns);

@@ -86,8 +86,8 @@ static void get_cell(struct walk *w, spool_ref ref, struct profile_node *n)
         return;
     uint64_t live = __atomic_load_n(&cell->live, __ATOMIC_RELAXED);
     uint64_t peak = cell->stamp == w->kind.peak_id ? cell->saved : live;
-    n->live = live < n->self ? live : n->self;
-    n->peak = peak < n->self ? peak : n->self;
+    n->more[HEAP_LIVE - 1] = live < n->self ? live : n->self;
+    n->more[HEAP_PEAK - 1] = peak < n->self ? peak : n->self;
 }
 
 static bool add_node(struct walk *w, const struct pending *item, const struct cct_node *n)

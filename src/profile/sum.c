@@ -71,15 +71,16 @@ static bool add_tree(struct sum *s, const struct profile_thread *t)
             struct profile_node *made = &s->nodes[s->count++];
             *made = *n;
             made->parent = parent;
-            made->self = made->calls = made->live = made->peak = 0;
+            made->self = made->calls = 0;
+            memset(made->more, 0, sizeof made->more);
             made->subtree = 1;
             *slot = s->count;
         }
         index_of[i] = *slot - 1;
         s->nodes[*slot - 1].self += n->self;
         s->nodes[*slot - 1].calls += n->calls;
-        s->nodes[*slot - 1].live += n->live;
-        s->nodes[*slot - 1].peak += n->peak;
+        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
+            s->nodes[*slot - 1].more[m] += n->more[m];
     }
     free(index_of);
     return ok;

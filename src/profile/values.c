@@ -225,32 +225,42 @@ static bool copy_hotlist(struct profile_values *into, const struct profile_hotli
     return true;
 }
 
+/* Of two numbers with one name, which are of the machine, the greater one. */
 static bool merge_facts(struct profile_values *into, const struct profile_values *from)
 {
     for (uint32_t i = 0; i < from->fact_count; i++) {
         uint32_t k = 0;
         while (k < into->fact_count && strcmp(into->facts[k].name, from->facts[i].name) != 0)
             k++;
-        struct profile_fact *fact =
-            k < into->fact_count ? NULL : profile_values_add_fact(into, from->facts[i].name);
-        if (fact)
-            fact->value = from->facts[i].value;
-        else if (k == into->fact_count)
+        struct profile_fact *fact = k < into->fact_count
+                                        ? &into->facts[k]
+                                        : profile_values_add_fact(into, from->facts[i].name);
+        if (!fact)
             return false;
+        if (from->facts[i].value > fact->value)
+            fact->value = from->facts[i].value;
     }
     return true;
 }
 
+#define ROW(field, how, unit, what) FIGURE_ROW("values", struct profile_values, field, how, unit, what),
+#define ROW_MANY(field, count, names, unit, what)                                                  \
+    FIGURE_ROW_MANY("values", struct profile_values, field, count, names, unit, what),
+static const struct figure_row rows[] = {VALUE_FIGURES(ROW, ROW_MANY)};
+
+static void *of(const struct profile *p)
+{
+    return p->values;
+}
+
+const struct figure_family value_figures = {
+    .rows = rows, .count = sizeof rows / sizeof *rows, .of = of};
+
 bool profile_values_merge(struct profile_values *into, const struct profile_values *from,
                           const uint32_t *image_of, uint32_t first_process)
 {
-    into->sequences = add_saturated(into->sequences, from->sequences);
-    into->tuples = add_saturated(into->tuples, from->tuples);
-    into->lost = add_saturated(into->lost, from->lost);
-    into->refused = add_saturated(into->refused, from->refused);
-    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
-        into->unobserved[i] = add_saturated(into->unobserved[i], from->unobserved[i]);
-    if (from->module_end != MODULE_ENDED) {
+    if (from->module_end > into->module_end ||
+        (from->module_end == into->module_end && from->module_detail > into->module_detail)) {
         into->module_end = from->module_end;
         into->module_detail = from->module_detail;
     }

@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/figures.h"
 #include "profile/hotlist.h"
 #include "sigsafe/reasons.h"
+#include "sigsafe/shadow_figures.h"
 
 /* What became of the module. */
 enum module_end {
@@ -52,17 +54,22 @@ struct profile_hotlist {
     struct hotlist *list;
 };
 
+/* What was observed, and what not (shadow_figures.h says how a figure is declared). */
+#define VALUE_FIGURES(ONE, MANY)                                                                   \
+    ONE(sequences, SUM, "sequences", "that the module saw")                                        \
+    ONE(tuples, SUM, "instructions", "in them")                                                    \
+    ONE(lost, SUM, "sequences", "that it did not see: the ring was full, or it had ended")         \
+    ONE(refused, SUM, "observations", "that no hotlist was made for: there was no room")           \
+    MANY(unobserved, UNOBSERVED_COUNT, profile_unobserved_name, "instructions",                    \
+         "executed with a register that was not observed, by reason")
+
 struct profile_values {
     char *module;
     uint32_t summary; /* enum hotlist_kind */
     bool redacted;
     uint32_t module_end, module_detail; /* enum module_end */
     uint64_t every;     /* at most one of so many triggers made a sequence; 0: all was observed */
-    uint64_t sequences; /* that the module saw */
-    uint64_t tuples;    /* instructions in them */
-    uint64_t lost;      /* sequences that it did not see: the ring was full, or it had ended */
-    uint64_t refused;   /* observations that no hotlist was made for: there was no room */
-    uint64_t unobserved[UNOBSERVED_COUNT]; /* instructions executed with a register that was not observed, by reason */
+    VALUE_FIGURES(FIGURE_FIELD, FIGURE_FIELDS)
     struct profile_value_kind *kinds;
     uint32_t kind_count;
     struct profile_fact *facts;
@@ -72,6 +79,9 @@ struct profile_values {
     struct profile_hotlist *hotlists; /* by (image + 2, process, offset, kind, site_image + 2, site) */
     uint32_t hotlist_count;
 };
+
+/* Of a profile's values, in files. */
+extern const struct figure_family value_figures;
 
 /* NULL without memory. */
 struct profile_values *profile_values_new(const char *module);

@@ -90,8 +90,8 @@ const char *calls_cost_text(char *out, const struct view *v, double samples)
     bool less = is_cheap(v, samples);
     char number[TEXT_NUMBER_SIZE];
     samples = less ? 1 : samples;
-    if (v->profile->unit[0] == 'n')
-        text_duration(number, samples * (double)v->profile->period);
+    if (v->profile->metrics[0].unit[0] == 'n')
+        text_duration(number, samples * (double)v->profile->metrics[0].period);
     else
         count_text(number, v, samples);
     snprintf(out, TEXT_NUMBER_SIZE, "%s%.28s", less ? "< " : "", number);
@@ -129,7 +129,7 @@ static void all_text(char *out, size_t size, const struct calls_cost *cost)
 /* A time, or a number of samples or calls. */
 static int each_columns(const struct view *v)
 {
-    return v->profile->unit[0] == 'n' ? 10 : 18;
+    return v->profile->metrics[0].unit[0] == 'n' ? 10 : 18;
 }
 
 static void row_write(FILE *out, const struct view *v, const struct report_style *style,

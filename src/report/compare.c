@@ -113,8 +113,7 @@ static int compare_image_names(const void *a, const void *b)
 
 bool compare_is_of_samplings(const struct view *first, const struct view *second)
 {
-    const struct profile_counts *a = first->profile->counts, *b = second->profile->counts;
-    return !(a && !strcmp(a->carrier, "exact")) && !(b && !strcmp(b->carrier, "exact"));
+    return !profile_is_exact(first->profile) && !profile_is_exact(second->profile);
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -518,10 +517,10 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
     const struct profile *p = v->profile;
     fprintf(out, "%-13s ", name);
     text_name(out, p->command, 60);
-    bool exact = p->counts && !strcmp(p->counts->carrier, "exact");
+    bool exact = profile_is_exact(p);
     fprintf(out, ": %s", p->counts ? p->counts->carrier : "samples");
     if (!exact)
-        fprintf(out, " by %s", p->trigger);
+        fprintf(out, " by %s", p->metrics[0].trigger);
     fprintf(out, ", %s %s%s%s\n", text_count(number, entries),
             by == COMPARE_ACYCLIC  ? "acyclic path"
             : by == COMPARE_RESULT ? compare_by_name(COMPARE_INSTRUCTION)
@@ -549,7 +548,7 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
     bool equals = compare_is_of_samplings(perfect, sampled);
     write_profile(out, equals ? "first" : "perfect", perfect, m->entries_perfect, c->by);
     write_profile(out, equals ? "second" : "sampled", sampled, m->entries_sampled, c->by);
-    if (strcmp(perfect->profile->trigger, sampled->profile->trigger) != 0)
+    if (strcmp(perfect->profile->metrics[0].trigger, sampled->profile->metrics[0].trigger) != 0)
         fprintf(out, "%-13s the profiles count different things; their shares are compared\n",
                 "note");
     fputc('\n', out);
@@ -622,8 +621,8 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
     json_close(&j, '}');
     json_key(&j, "triggers");
     json_open(&j, '[');
-    json_string(&j, perfect->profile->trigger);
-    json_string(&j, sampled->profile->trigger);
+    json_string(&j, perfect->profile->metrics[0].trigger);
+    json_string(&j, sampled->profile->metrics[0].trigger);
     json_close(&j, ']');
     json_close(&j, '}');
     buf_put_u8(out, '\n');

@@ -77,7 +77,7 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
     if (c->from_edges)
         fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD, "");
     counted_unread(out, c, style);
-    if (strcmp(c->carrier, "exact") != 0)
+    if (!profile_is_exact(v->profile))
         return;
     field(out, style, "slowdown");
     if (slowdown > 0)

@@ -8,7 +8,7 @@ enum { CYCLE_MAX = 8 }; /* functions of a cycle that is recognized */
 
 /* What a node has that is not below one of its children. */
 struct own {
-    uint64_t total, heap[3];
+    uint64_t total, weights[METRICS_MAX];
 };
 
 struct fold {
@@ -32,13 +32,13 @@ static void owns_compute(struct fold *f)
     for (uint32_t i = f->in->count; i-- > 0;) {
         f->own[i].total = add_saturated(f->own[i].total, nodes[i].total);
         for (unsigned k = 0; k < 3; k++)
-            f->own[i].heap[k] = add_saturated(f->own[i].heap[k], nodes[i].heap[k]);
+            f->own[i].weights[k] = add_saturated(f->own[i].weights[k], nodes[i].weights[k]);
     }
     for (uint32_t i = 1; i < f->in->count; i++) {
         struct own *parent = &f->own[nodes[i].parent];
         own_subtract(&parent->total, nodes[i].total);
         for (unsigned k = 0; k < 3; k++)
-            own_subtract(&parent->heap[k], nodes[i].heap[k]);
+            own_subtract(&parent->weights[k], nodes[i].weights[k]);
     }
 }
 
@@ -113,7 +113,7 @@ static bool nodes_place(struct fold *f)
         to->self = add_saturated(to->self, f->in->nodes[i].self);
         to->total = add_saturated(to->total, f->own[i].total);
         for (unsigned k = 0; k < 3; k++)
-            to->heap[k] = add_saturated(to->heap[k], f->own[i].heap[k]);
+            to->weights[k] = add_saturated(to->weights[k], f->own[i].weights[k]);
     }
     return true;
 }
@@ -125,7 +125,7 @@ static void totals_sum(struct view_tree *t)
         struct view_node *parent = &t->nodes[t->nodes[i].parent];
         parent->total = add_saturated(parent->total, t->nodes[i].total);
         for (unsigned k = 0; k < 3; k++)
-            parent->heap[k] = add_saturated(parent->heap[k], t->nodes[i].heap[k]);
+            parent->weights[k] = add_saturated(parent->weights[k], t->nodes[i].weights[k]);
     }
 }
 

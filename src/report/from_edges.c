@@ -260,7 +260,7 @@ bool blocks_from_edges(struct profile *p, const struct symbols_options *options,
     const struct profile_counts *c = p->counts;
     if (!c || !c->edge_count)
         return true;
-    if (c->block_count || strcmp(c->carrier, "exact") != 0) {
+    if (c->block_count || !profile_is_exact(p)) {
         drop_own(p);
         return true;
     }

@@ -24,18 +24,12 @@ void header_field(FILE *out, const struct report_style *style, const char *name)
 
 bool header_in_time(const struct profile *p)
 {
-    return !strcmp(p->unit, "nanoseconds");
+    return !strcmp(p->metrics[0].unit, "nanoseconds");
 }
 
 bool header_in_bytes(const struct profile *p)
 {
-    return !strcmp(p->unit, "bytes");
-}
-
-/* The whole run was observed: nothing was sampled, so nothing was missed. */
-bool header_is_exact(const struct profile *p)
-{
-    return p->counts && !strcmp(p->counts->carrier, "exact");
+    return !strcmp(p->metrics[0].unit, "bytes");
 }
 
 static void write_ending(FILE *out, const struct profile *p)
@@ -55,16 +49,16 @@ static void write_trigger(FILE *out, const struct profile *p, const struct repor
 {
     char number[TEXT_NUMBER_SIZE];
     header_field(out, style, "trigger");
-    text_name(out, p->trigger, 0);
+    text_name(out, p->metrics[0].trigger, 0);
     if (header_in_time(p))
-        fprintf(out, ", every %s", text_duration(number, (double)p->period));
+        fprintf(out, ", every %s", text_duration(number, (double)p->metrics[0].period));
     else if (header_in_bytes(p))
-        fprintf(out, ", every %s", text_bytes(number, (double)p->period));
+        fprintf(out, ", every %s", text_bytes(number, (double)p->metrics[0].period));
     else
-        fprintf(out, ", every %s events", text_count(number, p->period));
-    if (header_in_time(p) && p->period && strcmp(p->trigger, "lock-wait") != 0)
-        fprintf(out, " (%s Hz)", text_digits(number, 4, 1e9 / (double)p->period));
-    fputs(p->randomized ? ", randomized\n" : "\n", out);
+        fprintf(out, ", every %s events", text_count(number, p->metrics[0].period));
+    if (header_in_time(p) && p->metrics[0].period && strcmp(p->metrics[0].trigger, "lock-wait") != 0)
+        fprintf(out, " (%s Hz)", text_digits(number, 4, 1e9 / (double)p->metrics[0].period));
+    fputs(p->metrics[0].how == METRIC_RANDOMIZED ? ", randomized\n" : "\n", out);
 }
 
 static void write_recording(FILE *out, const struct profile *p, const struct report_style *style)
@@ -74,7 +68,7 @@ static void write_recording(FILE *out, const struct profile *p, const struct rep
     header_field(out, style, "command");
     text_name(out, p->command, COMMAND_WIDTH);
     fputc('\n', out);
-    if (!header_is_exact(p))
+    if (!profile_is_exact(p))
         write_trigger(out, p, style);
 
     header_field(out, style, "recording");
@@ -102,13 +96,13 @@ static void write_samples(FILE *out, const struct view *v, const struct profile_
     if (t->weight != t->taken)
         fprintf(out, ", standing for %s periods", text_count(a, t->weight));
     if (header_in_time(p)) {
-        fprintf(out, ": %s", text_duration(a, (double)t->weight * (double)p->period));
-        if (!strcmp(p->trigger, "cpu"))
+        fprintf(out, ": %s", text_duration(a, (double)t->weight * (double)p->metrics[0].period));
+        if (!strcmp(p->metrics[0].trigger, "cpu"))
             fprintf(out, " of CPU time; the threads used %s%s", text_duration(b, (double)t->cpu_ns),
                     t->sandboxed ? " and, in a sandbox, what is not known" : "");
     }
     if (header_in_bytes(p))
-        fprintf(out, ": %s", text_bytes(a, (double)t->weight * (double)p->period));
+        fprintf(out, ": %s", text_bytes(a, (double)t->weight * (double)p->metrics[0].period));
     fputc('\n', out);
     if (v->samples_all != t->weight || view_is_refined(v)) {
         header_field(out, style, "shown");
@@ -137,8 +131,8 @@ void header_coverage(FILE *out, const struct profile *p, const struct profile_to
     if (c.lacking && c.beyond_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
                 text_duration(a, c.beyond_ns));
-    double dropped_ns = (double)t->dropped_all * (double)p->period;
-    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns - (double)t->drops[DROP_PAUSED] * (double)p->period;
+    double dropped_ns = (double)t->dropped_all * (double)p->metrics[0].period;
+    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns - (double)t->drops[DROP_PAUSED] * (double)p->metrics[0].period;
     if (c.lacking && dropped_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are samples that were dropped\n", "", text_duration(a, dropped_ns));
     if (c.lacking && rest_ns - dropped_ns > c.all_ns / 50)
@@ -210,7 +204,7 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
         fprintf(out, "%.2f%% of CPU time", 100 * spent / (double)t->cpu_ns);
     else
         fprintf(out, "%s", text_duration(a, spent));
-    if (header_in_bytes(p) || !strcmp(p->trigger, "lock-wait"))
+    if (header_in_bytes(p) || !strcmp(p->metrics[0].trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
         fprintf(out, ": %s in Penumbra's own code and %s signal%s of %s%s", text_duration(a, (double)t->cost_ns),
@@ -243,13 +237,13 @@ static void write_heap(FILE *out, const struct view *v, const struct report_styl
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     const struct profile *p = v->profile;
-    const uint64_t *heap = v->tree.nodes[0].heap;
-    double period = (double)p->period;
+    const uint64_t *heap = v->tree.nodes[0].weights;
+    double period = (double)p->metrics[0].period;
     header_field(out, style, "heap");
     fprintf(out, "%s allocated, %s live at the end, %s live at the peak",
-            text_bytes(a, (double)heap[VIEW_ALLOCATED] * period),
-            text_bytes(b, (double)heap[VIEW_LIVE] * period),
-            text_bytes(c, (double)heap[VIEW_PEAK] * period));
+            text_bytes(a, (double)heap[HEAP_ALLOCATED] * period),
+            text_bytes(b, (double)heap[HEAP_LIVE] * period),
+            text_bytes(c, (double)heap[HEAP_PEAK] * period));
     if (p->process_count == 1 && p->processes[0].heap_peak_ns)
         fprintf(out, " (after %s)", text_duration(a, (double)p->processes[0].heap_peak_ns));
     else if (p->process_count > 1)
@@ -374,7 +368,7 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
     write_phases(out, v->profile, style);
     header_pauses(out, v->profile, &totals, style);
     header_sandboxes(out, v->profile, style);
-    if (!header_is_exact(v->profile)) {
+    if (!profile_is_exact(v->profile)) {
         header_dropped(out, v->profile, &totals, style);
         header_truncated(out, &totals, style);
         write_cost(out, v->profile, &totals, style);

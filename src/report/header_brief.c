@@ -45,7 +45,7 @@ static void write_engine(FILE *out, const struct profile *p)
 {
     const struct profile_counts *c = p->counts;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    if (header_is_exact(p))
+    if (profile_is_exact(p))
         fputs("; exact", out);
     if (p->shadows)
         fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, p->shadows->started),
@@ -57,36 +57,36 @@ static void write_engine(FILE *out, const struct profile *p)
         fputs(", tool ", out);
         text_name(out, c->tool, 0);
     }
-    if (c && header_is_exact(p) && c->counted)
+    if (c && profile_is_exact(p) && c->counted)
         fprintf(out, ": %s instructions", text_count(a, c->instructions));
 }
 
 static void write_samples(FILE *out, const struct profile *p, const struct profile_totals *t)
 {
     char number[TEXT_NUMBER_SIZE];
-    double amount = (double)t->weight * (double)p->period;
+    double amount = (double)t->weight * (double)p->metrics[0].period;
     fprintf(out, "; %s sample%s of ", text_count(number, t->taken), t->taken == 1 ? "" : "s");
-    text_name(out, p->trigger, 0);
+    text_name(out, p->metrics[0].trigger, 0);
     if (header_in_time(p))
-        fprintf(out, ", every %s", text_duration(number, (double)p->period));
+        fprintf(out, ", every %s", text_duration(number, (double)p->metrics[0].period));
     else if (header_in_bytes(p))
-        fprintf(out, ", every %s", text_bytes(number, (double)p->period));
+        fprintf(out, ", every %s", text_bytes(number, (double)p->metrics[0].period));
     else
-        fprintf(out, ", every %s", text_count(number, p->period));
+        fprintf(out, ", every %s", text_count(number, p->metrics[0].period));
     if (header_in_time(p))
         fprintf(out, ": %s", text_duration(number, amount));
-    else if (header_in_bytes(p) && strcmp(p->trigger, "malloc") != 0)
+    else if (header_in_bytes(p) && strcmp(p->metrics[0].trigger, "malloc") != 0)
         fprintf(out, ": %s", text_bytes(number, amount));
 }
 
 static void write_heap(FILE *out, const struct view *v)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
-    const uint64_t *heap = v->tree.nodes[0].heap;
-    double period = (double)v->profile->period;
+    const uint64_t *heap = v->tree.nodes[0].weights;
+    double period = (double)v->profile->metrics[0].period;
     fprintf(out, ": %s allocated, %s live at the end, %s live at the peak",
-            text_bytes(a, (double)heap[VIEW_ALLOCATED] * period), text_bytes(b, (double)heap[VIEW_LIVE] * period),
-            text_bytes(c, (double)heap[VIEW_PEAK] * period));
+            text_bytes(a, (double)heap[HEAP_ALLOCATED] * period), text_bytes(b, (double)heap[HEAP_LIVE] * period),
+            text_bytes(c, (double)heap[HEAP_PEAK] * period));
 }
 
 static double cost_percent(const struct profile_totals *t)
@@ -103,11 +103,11 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     write_time(out, p);
     if (p->counts || p->shadows)
         write_engine(out, p);
-    if (!p->counts || (t->taken && !p->counts->block_count && !header_is_exact(p)))
+    if (!p->counts || (t->taken && !p->counts->block_count && !profile_is_exact(p)))
         write_samples(out, p, t);
     if (view_has_heap(v))
         write_heap(out, v);
-    if (!header_is_exact(p) && cost_percent(t) > 0)
+    if (!profile_is_exact(p) && cost_percent(t) > 0)
         fprintf(out, "; cost %.2f%%", cost_percent(t));
     if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
         fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples), text_count(b, t->weight),
@@ -150,7 +150,7 @@ static void write_engine_losses(FILE *out, const struct view *v, const struct re
     uint64_t stopped = 0;
     for (unsigned i = 0; p->counts && i < STOP_COUNT; i++)
         stopped = add_saturated(stopped, p->counts->stopped[i]);
-    if (stopped && header_is_exact(p))
+    if (stopped && profile_is_exact(p))
         counted_stops(out, p->counts, style);
     if (p->counts)
         counted_unread(out, p->counts, style);
@@ -178,7 +178,7 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
     profile_totals(p, &totals);
     write_command(out, p, style);
     write_recording(out, v, &totals, style);
-    if (!header_is_exact(p))
+    if (!profile_is_exact(p))
         write_losses(out, p, &totals, style);
     write_engine_losses(out, v, style);
     if (left.threads || left.processes || left.silenced)

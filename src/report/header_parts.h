@@ -15,7 +15,6 @@ void header_field(FILE *out, const struct report_style *style, const char *name)
 bool header_in_time(const struct profile *p);
 bool header_in_bytes(const struct profile *p);
 /* The whole run was observed: nothing was sampled, so nothing was missed. */
-bool header_is_exact(const struct profile *p);
 
 /* Of all samples that were due. */
 double header_dropped_percent(const struct profile *p, const struct profile_totals *t);

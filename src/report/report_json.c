@@ -36,15 +36,34 @@ static void write_lines(struct json *j, const char *key, const char *text)
     json_close(j, ']');
 }
 
+static void write_metrics(struct json *j, const struct profile *p)
+{
+    json_key(j, "metrics");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < p->metric_count; i++) {
+        json_open(j, '{');
+        json_key_string(j, "name", p->metrics[i].name);
+        json_key_string(j, "trigger", p->metrics[i].trigger);
+        json_key_string(j, "unit", p->metrics[i].unit);
+        json_key_u64(j, "period", p->metrics[i].period);
+        json_key_string(j, "how", metric_how_name(p->metrics[i].how));
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void write_recording(struct json *j, const struct view *v)
 {
     const struct profile *p = v->profile;
     json_key_string(j, "command", p->command);
-    json_key_string(j, "trigger", p->trigger);
-    json_key_string(j, "unit", p->unit);
-    json_key_u64(j, "period", p->period);
+    json_key_string(j, "trigger", p->metrics[0].trigger);
+    json_key_string(j, "unit", p->metrics[0].unit);
+    json_key_u64(j, "period", p->metrics[0].period);
     json_key(j, "randomized");
-    json_bool(j, p->randomized);
+    json_bool(j, p->metrics[0].how == METRIC_RANDOMIZED);
+    json_key(j, "exact");
+    json_bool(j, profile_is_exact(p));
+    write_metrics(j, p);
     json_key_u64(j, "samples", v->samples);
     json_key_u64(j, "samples_all", v->samples_all);
     json_key(j, "effective_samples");
@@ -243,9 +262,9 @@ static void write_heap(struct json *j, const struct view *v, const uint64_t *hea
         return;
     json_key(j, "heap");
     json_open(j, '{');
-    json_key_u64(j, "allocated", heap[VIEW_ALLOCATED]);
-    json_key_u64(j, "live", heap[VIEW_LIVE]);
-    json_key_u64(j, "peak", heap[VIEW_PEAK]);
+    json_key_u64(j, "allocated", heap[HEAP_ALLOCATED]);
+    json_key_u64(j, "live", heap[HEAP_LIVE]);
+    json_key_u64(j, "peak", heap[HEAP_PEAK]);
     json_close(j, '}');
 }
 
@@ -317,7 +336,7 @@ static bool write_functions(struct json *j, const struct view *v,
         json_open(j, '{');
         write_function(j, f);
         write_weights(j, v, options->ci, f->self, f->total, f->calls);
-        write_heap(j, v, f->heap);
+        write_heap(j, v, f->weights);
         write_ranks(j, options->ranks, options->ranks ? &options->ranks->functions[order[i]] : NULL);
         json_close(j, '}');
     }
@@ -350,7 +369,7 @@ static void write_node(struct json *j, const struct view *v,
         json_bool(j, true);
     }
     write_weights(j, v, options->ci, n->self, n->total, n->calls);
-    write_heap(j, v, n->heap);
+    write_heap(j, v, n->weights);
     write_ranks(j, options->ranks, options->ranks ? &options->ranks->nodes[node] : NULL);
     json_shares_write(j, shares, node);
 }

@@ -23,12 +23,12 @@ static void totals_of_heap(struct view *v)
     for (uint32_t i = t->count; i-- > 0;)
         for (unsigned k = 0; k < 3; k++) {
             struct view_function *f = &v->functions[t->nodes[i].function];
-            f->heap[k] = add_saturated(f->heap[k], t->nodes[i].heap[k]);
+            f->weights[k] = add_saturated(f->weights[k], t->nodes[i].weights[k]);
         }
     for (uint32_t i = t->count; i-- > 1;)
         for (unsigned k = 0; k < 3; k++) {
-            uint64_t *total = &t->nodes[t->nodes[i].parent].heap[k];
-            *total = add_saturated(*total, t->nodes[i].heap[k]);
+            uint64_t *total = &t->nodes[t->nodes[i].parent].weights[k];
+            *total = add_saturated(*total, t->nodes[i].weights[k]);
         }
 }
 

@@ -64,7 +64,7 @@ static void write_node(struct printer *p, uint32_t node, bool branch, bool last)
         fprintf(p->out, "  %6.2f%%", text_share(n->total, p->view->samples_all));
     fprintf(p->out, "  %*s  ", COUNT_COLUMNS, text_count(number, n->total));
     if (!p->derived)
-        text_heap(p->out, p->view, n->heap);
+        text_heap(p->out, p->view, n->weights);
     write_rails(p, branch, last);
     size_t before = (size_t)text_percent_width(p->style) * 2 + COUNT_COLUMNS + 6
         + (view_is_refined(p->view) ? 9 : 0) + 3 * (p->rail_count + branch);

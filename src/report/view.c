@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/refine.h"
+#include "base/buf.h"
 #include "base/saturate.h"
 #include "profile/block_tree.h"
 #include "report/totals.h"
@@ -18,6 +19,7 @@ struct builder {
     struct view *view;
     const struct view_options *options;
     struct table functions, nodes;
+    uint32_t metric; /* that is shown */
 };
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -188,12 +190,13 @@ static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_
     return at;
 }
 
-static void node_add(struct view_node *to, const struct profile_node *n, enum view_heap shown)
+static void node_add(struct view_node *to, const struct profile_node *n, uint32_t shown)
 {
-    const uint64_t heap[3] = { n->self, n->live, n->peak };
-    to->self = add_saturated(to->self, heap[shown]);
-    for (unsigned i = 0; i < 3; i++)
-        to->heap[i] = add_saturated(to->heap[i], heap[i]);
+    uint64_t weights[METRICS_MAX] = { n->self };
+    memcpy(weights + 1, n->more, sizeof n->more);
+    to->self = add_saturated(to->self, weights[shown]);
+    for (unsigned i = 0; i < METRICS_MAX; i++)
+        to->weights[i] = add_saturated(to->weights[i], weights[i]);
 }
 
 static bool share_add(struct builder *b, uint32_t node, uint32_t thread, uint64_t self)
@@ -255,7 +258,7 @@ static bool thread_add(struct builder *b, const struct profile_thread *thread)
             free(map);
             return false;
         }
-        node_add(&b->view->tree.nodes[map[i]], n, b->options->heap);
+        node_add(&b->view->tree.nodes[map[i]], n, b->metric);
     }
     free(map);
     return true;
@@ -309,6 +312,18 @@ static bool blocks_add(struct builder *b)
     return true;
 }
 
+static void no_metric(const struct profile *p, const char *name, struct err *e)
+{
+    struct buf names = {0};
+    for (uint32_t i = 0; i < p->metric_count; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
+    buf_put_u8(&names, 0);
+    err_set(e, ERR_USAGE, "there is no metric \"%s\" in this profile of -e %s; it has %s%s", name,
+            p->metrics[0].trigger, buf_ok(&names) ? (const char *)names.data : "others",
+            strcmp(p->metrics[0].trigger, "malloc") ? "; -e malloc has allocated, live and peak" : "");
+    buf_free(&names);
+}
+
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e)
 {
@@ -319,13 +334,13 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     }
     v->profile = p;
     v->symbols = s;
-    if (options->heap != VIEW_ALLOCATED && !view_has_heap(v)) {
+    uint32_t metric = options->metric ? profile_metric_find(p, options->metric) : 0;
+    if (metric == UINT32_MAX) {
         view_free(v);
-        err_set(e, ERR_USAGE, "--heap is for profiles of -e malloc; this one is of \"%s\"",
-                p->trigger);
+        no_metric(p, options->metric, e);
         return NULL;
     }
-    struct builder b = { .view = v, .options = options };
+    struct builder b = { .view = v, .options = options, .metric = metric };
     bool ok = refine_threads(v, options, e);
     v->of_blocks = profile_is_of_blocks(p);
     if (ok && v->of_blocks && (options->thread || options->process))
@@ -344,7 +359,7 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
 
 bool view_has_heap(const struct view *v)
 {
-    return !strcmp(v->profile->trigger, "malloc");
+    return !strcmp(v->profile->metrics[0].trigger, "malloc");
 }
 
 bool view_is_of_calls(const struct view *v)
@@ -359,17 +374,6 @@ bool view_is_attributed(const struct view *v)
             (v->functions[i].image != PROFILE_IMAGE_PSEUDO || v->functions[i].start != KEY_UNATTRIBUTED))
             return true;
     return false;
-}
-
-bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e)
-{
-    static const char *const names[] = { "allocated", "live", "peak" };
-    for (unsigned i = 0; i < 3; i++)
-        if (!strcmp(text, names[i])) {
-            *heap = (enum view_heap)i;
-            return true;
-        }
-    return err_set(e, ERR_USAGE, "--heap is allocated, live or peak, not \"%s\"", text);
 }
 
 void view_free(struct view *v)

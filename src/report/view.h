@@ -27,7 +27,7 @@ struct view_function {
                          cold part has the same name), or of a sample if unknown */
     uint64_t start_self; /* the samples at that place */
     uint64_t self, total;
-    uint64_t heap[3]; /* own, by enum view_heap, whichever of them `self` is */
+    uint64_t weights[METRICS_MAX]; /* own, by metric, whichever of them `self` is */
     uint64_t calls; /* edges counted (calls.h): of all its nodes */
 };
 
@@ -39,7 +39,7 @@ struct view_node {
     bool inlined;                       /* into its parent */
     uint32_t levels;                    /* of recursion that are one node, in folded trees (fold.h); else 0 */
     uint64_t self, total;
-    uint64_t heap[3];                   /* totals by enum view_heap, in the top-down tree */
+    uint64_t weights[METRICS_MAX];      /* totals by metric, in the top-down tree */
     uint64_t calls; /* edges counted; 0 for what is inlined, and in derived trees */
 };
 
@@ -48,11 +48,8 @@ struct view_tree {
     uint32_t count, capacity;
 };
 
-/* Of the trigger malloc: which bytes a view is about. */
-enum view_heap { VIEW_ALLOCATED, VIEW_LIVE, VIEW_PEAK };
-
 struct view_options {
-    enum view_heap heap;
+    const char *metric;  /* NULL: the first */
     const char *thread;  /* NULL, or a thread id or name: only these threads */
     const char *process; /* NULL, or a process id or name */
     const char *image;   /* NULL, or name or path: only samples whose innermost frame is in it */
@@ -92,8 +89,6 @@ void view_free(struct view *v);
 
 /* Whether the profile is of the trigger malloc. */
 bool view_has_heap(const struct view *v);
-/* "allocated", "live" or "peak". */
-bool view_heap_parse(const char *text, enum view_heap *heap, struct err *e);
 
 /* Whether samples are calls, all of them: of the tool "calls". */
 bool view_is_of_calls(const struct view *v);

@@ -102,6 +102,12 @@ enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARR
 enum tool_kind { TOOL_KINDS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
 #undef TOOL_ENUMERATOR
 
+/* It is there to measure the engine by, and gives a user nothing. */
+static inline bool tool_is_for_measuring(enum tool_kind kind)
+{
+    return kind == TOOL_PATH || kind == TOOL_WRITTEN;
+}
+
 enum { SPOOL_DEPTH_LEAST = 4 }; /* of max_depth */
 
 /* Written by the collector before the program starts, constant afterwards. */

@@ -16,6 +16,7 @@
 #define PENUMBRA_SIGSAFE_SPOOL_SHADOW_H
 
 #include "sigsafe/latency.h"
+#include "sigsafe/shadow_figures.h"
 #include "sigsafe/spool.h"
 
 enum {
@@ -46,35 +47,9 @@ struct spool_shadows {
     uint32_t cache_lost; /* a shadow found the code that they share unusable */
     uint32_t place;      /* atomic enum shadow_place: of CARRIER_AUTO, what holds now */
     uint32_t fork_errno; /* why the kernel refused to fork, the last time */
-    uint64_t placed[PLACE_COUNT]; /* times that it was decided so */
-    uint64_t started;
-    uint64_t ended[END_COUNT];
-    uint64_t declined[DECLINE_COUNT]; /* triggers at which none was forked */
-    uint64_t instructions; /* observed in shadows */
-    uint64_t passed, passed_ns; /* instructions passed over, and shadows' CPU time for that */
-    uint64_t skipped_writes; /* instructions that would have written to shared memory */
-    uint64_t cpu_ns;       /* of shadows */
-    uint64_t run_ns;       /* of this: observing the program's code */
-    uint64_t faults;       /* page faults in shadows */
-    uint64_t pause_ticks;  /* of the program, in forks */
-    uint64_t pauses[SHADOW_PAUSES];
-    uint64_t copies;       /* page faults of the program that forks have caused */
-    uint64_t huge_pages, huge_ns; /* put together again after forks had split them, and the program's CPU time for that */
-    uint64_t cost_ns;      /* of this process's shadows: triggers, pauses, copies of pages, huge pages ... */
-    uint64_t worst_ns;     /* ... and the most in PLACE_WINDOW_S seconds of its CPU time (shadow_budget.h) */
-    /* --threads all */
-    uint64_t barriers;              /* at which all threads of the program stood still ... */
-    uint64_t gave_up[BARRIER_COUNT]; /* ... and that were given up */
-    uint64_t barrier_ticks;         /* of both, from closing to opening */
-    uint64_t rebuilt, asleep;       /* threads that shadows had: that they could run; that slept in a call */
-    uint64_t scheduled;             /* of those rebuilt: that ran in their shadow */
-    uint64_t switches;              /* from one thread to another, in shadows */
-    uint64_t fell_asleep;           /* threads that waited for input in shadows, while others ran on */
-    uint64_t asleep_in[SHADOW_CALLS]; /* of those asleep, by call; the last: none or another one */
-    uint64_t replayed;   /* calls answered from the log of input */
-    uint64_t input_lost; /* shadows that ended since the log had no more what they needed */
-    uint64_t calls[SHADOW_CALLS];       /* system calls met, by number */
-    uint64_t calls_ended[SHADOW_CALLS]; /* of these: so many ended a shadow */
+#define TICKS(field, how, unit, what) uint64_t field##_ticks;
+    SHADOW_FIGURES(FIGURE_FIELD, TICKS, FIGURE_FIELDS) /* sums over all shadows */
+#undef TICKS
 };
 
 /* The running average of shadows that are active, over all processes of the recording, as an area: what it

@@ -47,20 +47,20 @@ export function shortName(name) {
 
 // What the numbers of the tree are.
 export function unit(data) {
-  return data.carrier === "exact" ? data.trigger : "samples";
+  return data.exact ? data.trigger : "samples";
 }
 
 // What `samples` samples stand for: a time, or a number of events.
 export function cost(samples, data) {
   const period = data.period || 0;
-  if (!period || data.carrier === "exact") return "";
+  if (!period || data.exact) return "";
   if (data.unit === "nanoseconds") return duration(samples * period);
   return `${count(samples * period)} ${data.trigger || "events"}`;
 }
 
 // How many calls there were: "2", "100 to 106", or of cheap ones, of which others were not met, "77 seen".
 export function calls(seen, costPerCall, data) {
-  if (data.carrier === "exact") return count(seen);
+  if (data.exact) return count(seen);
   const [low, high] = costPerCall?.all_calls || [];
   if (low === undefined) return `${count(seen)} seen`;
   return high > low ? `${count(low)} to ${count(high)}` : count(seen);
@@ -75,7 +75,7 @@ const CHEAP = 2;
 export function call(costPerCall, data) {
   const inUnits = (samples) =>
     data.unit === "nanoseconds" ? cost(samples, data) : `${count(Number(samples.toPrecision(3)))} ${unit(data)}`;
-  if (data.carrier === "exact") return { mean: inUnits(costPerCall.samples), interval: "" };
+  if (data.exact) return { mean: inUnits(costPerCall.samples), interval: "" };
   if (costPerCall.samples < CHEAP) return { mean: `< ${inUnits(1)}`, interval: "" };
   const [low, high] = costPerCall.interval || [];
   return {

@@ -105,7 +105,7 @@ function showEngine(data) {
     "CPU time relative to the native run (record --baseline)",
   );
   if (sumOf(data.stopped) > 0) addWarning(`The engine stopped: ${reasons(data.stopped)}.`, "remark");
-  return data.carrier === "exact";
+  return data.exact;
 }
 
 function showCoverage(coverage) {

@@ -101,12 +101,13 @@ int main(int argc, char **argv)
     if (argc < 4 || argc > MOST)
         return 2;
     set(&p->command, "loop");
-    set(&p->trigger, sampled ? "cpu" : calls ? "calls" : "instructions");
-    set(&p->unit, sampled ? "nanoseconds" : "events");
-    p->period = sampled ? 1000000 : 1;
+    set(&p->metrics[0].trigger, sampled ? "cpu" : calls ? "calls" : "instructions");
+    set(&p->metrics[0].unit, sampled ? "nanoseconds" : "events");
+    p->metrics[0].period = sampled ? 1000000 : 1;
     set_image(p, argv[2], argv[3]);
     set_thread(p);
     if (!sampled) {
+        p->metrics[0].how = METRIC_EXACT;
         p->counts = profile_counts_new("exact", calls ? "calls" : "edges");
         p->counts->blocks = calloc(MOST, sizeof *p->counts->blocks);
         p->counts->edges = calloc(MOST, sizeof *p->counts->edges);

@@ -57,6 +57,14 @@ for command in record report export recover calibrate symbolize; do
     fi
 done
 
+# Tools that measure the engine are for --help-all.
+if penumbra record --help-all | grep -qw written && ! penumbra record --help | grep -qw written; then
+    echo "ok: tools for measuring"
+else
+    echo "WRONG: tools for measuring are in --help, or not in --help-all"
+    wrong=1
+fi
+
 # The formats that the completion knows by heart are those of the program.
 for format in $(offers penumbra export --format ""); do
     message=$(penumbra export --format "$format" /nonexistent 2>&1)

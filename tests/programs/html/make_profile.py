@@ -154,7 +154,7 @@ def main():
     if kind == "exact":
         lines = [("mov eax, 0x1", 10, "int f(void)"), ("jmp <+0x10>", 30, "</script><b>bold</b>"),
                  ("ret", 0, "}")]
-        head.update(carrier="exact", tool="edges", instructions=12345678, slowdown=None,
+        head.update(carrier="exact", exact=True, tool="edges", instructions=12345678, slowdown=None,
                     stopped={"rseq": 2, "signal": 0}, annotated=[{
                         "function": "f<int>", "image": "xz", "unit": "executions", "total": 40,
                         "instructions": [

@@ -65,7 +65,7 @@ def check_heap(r, mib):
 def malloc():
     r = record("heap", "64", event="malloc=16k")
     check_heap(r, 64)
-    live = r.json(["--heap", "live"])
+    live = r.json(["--metric", "live"])
     top = [f for f in live["functions"] if f["self"]]
     expect([f["name"] for f in top] == ["leaks"], f"live: {top}")
 
@@ -135,7 +135,7 @@ def malloc_cxx():
     r = record("cxx", "20000", event="malloc=16k")
     for name in ("by_new", "by_aligned_new", "by_nothrow", "by_malloc"):
         near(share(r, name + "(int)", "total"), 0.25, 0.04, f"share of {name}")
-    expect(r.json(["--heap", "live"])["samples"] < 0.02 * r.samples(), "something is live")
+    expect(r.json(["--metric", "live"])["samples"] < 0.02 * r.samples(), "something is live")
 
 
 def malloc_variants():
@@ -145,7 +145,7 @@ def malloc_variants():
     r = record("variants", event="malloc=1", options=["--no-randomize"])
     live = {p["pid"]: 0 for p in r.report["processes"]}
     for thread in r.report["threads"]:
-        one = r.json(["--heap", "live", "--process", str(thread["pid"])])
+        one = r.json(["--metric", "live", "--process", str(thread["pid"])])
         live[thread["pid"]] = one["samples"]
     parent, child = (p["pid"] for p in r.report["processes"])
     near(live[child], 700000, 10000, "bytes live in the child")
@@ -231,7 +231,7 @@ def malloc_stress():
         expect(r.profiled.stdout == b"0\n", f"{r.profiled.stdout}")
         allocated, live, peak = heap_of(r, "run")
         expect(allocated > 100 and peak > 0, f"allocated {allocated}, peak {peak}")
-        parent = r.json(["--heap", "live", "--process", str(r.report["processes"][0]["pid"])])
+        parent = r.json(["--metric", "live", "--process", str(r.report["processes"][0]["pid"])])
         ours = sum(f["self"] for f in parent["functions"] if f["name"] == "run")
         expect(ours == 0, f"{ours} of {allocated} samples are live in the parent")
 
@@ -345,8 +345,8 @@ def options():
     expect(r.report["period"] == 2 << 20 and r.report["unit"] == "bytes", "2M is 2 MiB")
     r = Recording(["true"], ["-e", "lock-wait=2ms"])
     expect(r.report["period"] == 2000000 and r.report["unit"] == "nanoseconds", "2ms")
-    failed = run([PENUMBRA, "report", "--heap", "live", r.file])
-    expect(b"-e malloc" in failed.stderr, "--heap is for malloc")
+    failed = run([PENUMBRA, "report", "--metric", "live", r.file])
+    expect(b"-e malloc" in failed.stderr, "live is of malloc")
 
 
 def phases():

@@ -65,10 +65,11 @@ static void counters_become_blocks_and_edges(void **state)
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 0);
     assert_string_equal(p->counts->carrier, "exact");
+    assert_true(profile_is_exact(p));
     assert_string_equal(p->counts->tool, "edges");
-    assert_string_equal(p->trigger, "instructions");
-    assert_string_equal(p->unit, "events");
-    assert_int_equal(p->period, 1);
+    assert_string_equal(p->metrics[0].trigger, "instructions");
+    assert_string_equal(p->metrics[0].unit, "events");
+    assert_int_equal(p->metrics[0].period, 1);
     assert_int_equal(p->counts->block_count, 2);
     assert_int_equal(count_at(p, "/lib/one.so", 0x1000), 5);
     assert_int_equal(count_at(p, "/lib/two.so", 0x1010), 7);
@@ -343,7 +344,7 @@ static void calls_of_nodes_are_exact(void **state)
     for (int i = 0; i < 9; i++)
         assert_true(sample_insert(&s, t, path, i < 4 ? 1 : 2));
     struct profile *p = read_spool(&s, NULL);
-    assert_string_equal(p->trigger, "calls");
+    assert_string_equal(p->metrics[0].trigger, "calls");
     assert_int_equal(p->threads[0].node_count, 3);
     assert_int_equal(p->threads[0].nodes[1].calls, 4);
     assert_int_equal(p->threads[0].nodes[2].calls, 5);

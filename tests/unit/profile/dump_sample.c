@@ -24,8 +24,7 @@ static void print_head(const struct profile *p)
     printf("\ntruncation reasons");
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         printf("\t%s", profile_truncation_name(i));
-    printf("\ncommand\t%s\ntrigger\t%s\nunit\t%s\nperiod\t%" PRIu64 "\nrandomized\t%u\nbudget\t%u\n",
-           p->command, p->trigger, p->unit, p->period, p->randomized, p->budget_ppm);
+    printf("\ncommand\t%s\nbudget\t%u\n", p->command, p->budget_ppm);
     printf("delivery\t%u\nstart\t%" PRIu64 "\nduration\t%" PRIu64 "\nkernel\t%s\ncpu\t%s\ncpus\t%u\n",
            p->delivery_ns, p->start_realtime_ns, p->duration_ns, p->kernel, p->cpu, p->cpus);
     printf("recovered\t%u\nexit\t%d\nnotes\t", p->recovered, p->exit_status);
@@ -79,6 +78,17 @@ static void print_thread(const struct profile_thread *t)
     }
 }
 
+static void print_weights(const struct profile *p)
+{
+    for (uint32_t m = 1; m < p->metric_count; m++) {
+        printf("weights");
+        for (uint32_t i = 0; i < p->thread_count; i++)
+            for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+                printf("\t%" PRIu64, p->threads[i].nodes[k].more[m - 1]);
+        printf("\n");
+    }
+}
+
 static void print_phases(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->phase_count; i++) {
@@ -98,27 +108,38 @@ static unsigned image_number(uint32_t image)
     return image + 2; /* PROFILE_IMAGE_NONE becomes 1 */
 }
 
-static void print_latencies(const struct profile_counts *c)
+static void print_family(const struct figure_family *family, void *record)
 {
-    for (unsigned k = 0; k < LATENCY_KIND_COUNT; k++) {
-        printf("latency\t%s\t%" PRIu64 "\n", profile_latency_name(k), c->latencies[k].sum_ns);
-        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
-            if (c->latencies[k].counts[i])
-                printf("took\t%u\t%" PRIu64 "\n", i, c->latencies[k].counts[i]);
+    for (uint32_t i = 0; i < family->count; i++) {
+        const struct figure_row *row = &family->rows[i];
+        const uint64_t *numbers = figure_numbers(row, record);
+        for (uint32_t k = 0; k < figure_count(row); k++) {
+            if (!numbers[k] && (i || k))
+                continue;
+            printf("figure\t%s", row->name);
+            if (row->count && row->name_of)
+                printf(".%s", row->name_of(k));
+            else if (row->count)
+                printf(".%u", k);
+            printf("\t%s\t%d\t%" PRIu64 "\n", row->unit, (int)row->how, numbers[k]);
+        }
     }
+}
+
+static void print_figures(const struct profile *p)
+{
+    print_family(&engine_figures, p->counts);
+    print_family(&value_figures, p->values);
+    print_family(&shadow_figures, p->shadows);
+    for (uint32_t i = 0; i < p->figure_count; i++)
+        printf("figure\t%s\t%s\t%u\t%" PRIu64 "\n", p->figures[i].name, p->figures[i].unit,
+               p->figures[i].how, p->figures[i].value);
 }
 
 static void print_counted(const struct profile_counts *c)
 {
-    printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-           "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-           c->carrier, c->tool, c->length, c->native_ns, c->counted, c->instructions, c->bursts,
-           c->burst_instructions, c->burst_ns, c->translated, c->code_bytes, c->translation_ns,
-           c->dispatches, c->dispatch_ns);
-    for (unsigned i = 0; i < STOP_COUNT; i++)
-        printf("stopped\t%s\t%" PRIu64 "\n", profile_stop_name(i), c->stopped[i]);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        printf("class\t%s\t%" PRIu64 "\n", profile_class_name(i), c->classes[i]);
+    printf("engine\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n", c->carrier, c->tool, c->length,
+           c->native_ns, c->counted, c->classified);
     for (uint32_t i = 0; i < c->block_count; i++) {
         const struct profile_block *b = &c->blocks[i];
         printf("block\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\n", image_number(b->image),
@@ -130,14 +151,12 @@ static void print_counted(const struct profile_counts *c)
                image_number(g->from_image), image_number(g->to_image), g->process, g->from, g->to,
                g->count);
     }
-    print_latencies(c);
 }
 
 static void print_values(const struct profile_values *v)
 {
-    printf("values\t%s\t%u\t%d\t%u\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
-           "\t%" PRIu64 "\n", v->module, v->summary, v->redacted, v->module_end, v->module_detail,
-           v->every, v->sequences, v->tuples, v->lost, v->refused);
+    printf("values\t%s\t%u\t%d\t%u\t%u\t%" PRIu64 "\n", v->module, v->summary, v->redacted,
+           v->module_end, v->module_detail, v->every);
     for (uint32_t i = 0; i < v->kind_count; i++) {
         const struct profile_value_kind *kind = &v->kinds[i];
         printf("kind\t%s\t%u\t%u", kind->name, kind->format, kind->role);
@@ -160,8 +179,6 @@ static void print_values(const struct profile_values *v)
     for (uint32_t i = 0; i < v->text_count; i++)
         printf("text\t%u\t%u\t%" PRIu64 "\t%s\n", v->texts[i].kind, v->texts[i].value.space,
                v->texts[i].value.bits, v->texts[i].text);
-    for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
-        printf("unobserved\t%s\t%" PRIu64 "\n", profile_unobserved_name(i), v->unobserved[i]);
 }
 
 static void print_paths(const struct profile_paths *p)
@@ -212,7 +229,14 @@ int main(int argc, char **argv)
     size_t size;
     if (argc != 3)
         return 2;
-    struct profile *p = sample_profile(5, 700, 4);
+    bool small = strcmp(argv[2], "small") == 0;
+    struct profile *p = small ? sample_profile(2, 20, 4) : sample_profile(5, 700, 4);
+    if (small) { /* for the corpus */
+        free(p->metrics[0].trigger);
+        p->metrics[0].trigger = strdup("malloc");
+        profile_metrics_of_heap(p);
+        p->processes[1].heap_peak_ns = 123456789;
+    }
     uint8_t *data = profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e);
     FILE *f = fopen(argv[1], "wb");
     if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
@@ -236,8 +260,12 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].rank);
     printf("\n");
+    for (uint32_t i = 0; i < p->metric_count; i++)
+        printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
+               p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
+    print_weights(p);
     for (uint32_t i = 0; i < p->thread_count; i++)
         printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
                p->threads[i].switched_ns);
@@ -247,6 +275,7 @@ int main(int argc, char **argv)
     print_paths(p->counts->paths);
     print_streams(p->counts->streams);
     print_names(p->names);
+    print_figures(p);
     free(data);
     profile_free(p);
     return 0;

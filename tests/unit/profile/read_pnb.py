@@ -10,8 +10,10 @@ import zlib
 
 MAGIC = b"\x89PNB\r\n\x1a\n"
 NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "threads", 7: "trees",
-         16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time", 21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 27: "latencies",
-         32: "values", 33: "hotlists", 34: "texts", 35: "unobserved", 40: "paths", 41: "streams", 60: "names"}
+         9: "metrics", 10: "weights", 16: "phases", 18: "ranks", 19: "sandboxes", 20: "cpu time",
+         21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
+         41: "streams", 60: "names", 61: "figures"}
+HEAP = 17  # only of the trigger malloc
 MASK = (1 << 64) - 1
 
 
@@ -33,7 +35,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES:
+        if kind in NAMES or kind == HEAP:
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -80,9 +82,8 @@ def show(what, *values):
 
 
 def read_meta(c, drops):
-    for name in ("command", "trigger", "unit"):
-        show(name, c.str())
-    for name in ("period", "randomized", "budget", "delivery", "start", "duration"):
+    show("command", c.str())
+    for name in ("budget", "delivery", "start", "duration"):
         show(name, c.u())
     show("kernel", c.str())
     show("cpu", c.str())
@@ -91,6 +92,26 @@ def read_meta(c, drops):
     show("exit", c.s())
     show("notes", c.str().replace("\n", "|"))
     show("drops", *c.us(drops))
+    c.end()
+
+
+def read_metrics(c):
+    count = c.u()
+    for _ in range(count):
+        show("metric", c.str(), c.str(), c.str(), *c.us(2))
+    c.end()
+    return count
+
+
+def read_weights(c, columns, nodes):
+    for _ in range(columns):
+        show("weights", *c.us(nodes))
+    c.end()
+
+
+def read_heap(c, processes):
+    for _ in range(processes):
+        show("heap", *c.us(2))
     c.end()
 
 
@@ -173,17 +194,18 @@ def read_threads(c, trees, frames, drops, truncations):
     sizes = trees.us(4)
     columns = [Cursor(trees.take(size)) for size in sizes]
     trees.end()
-    count = c.u()
+    count, nodes = c.u(), 0
     for _ in range(count):
         show("thread", c.u(), c.s(), c.str(), *c.us(7))
         show("truncated", *c.us(truncations))
         show("drops", *c.us(drops))
         show("cost", *c.us(2))
-        read_tree(columns, frames, c.u())
+        read_tree(columns, frames, size := c.u())
+        nodes += size
     c.end()
     for column in columns:
         column.end()
-    return count
+    return count, nodes
 
 
 def read_phases(c, threads, processes):
@@ -215,18 +237,7 @@ def read_sandboxes(c, processes):
 
 
 def read_counts(c):
-    show("engine", c.str(), c.str(), *c.us(12))
-    for what in ("stopped", "class"):
-        for _ in range(c.u()):
-            show(what, c.str(), c.u())
-    c.end()
-
-
-def read_latencies(c):
-    for _ in range(c.u()):
-        show("latency", c.str(), c.u())
-        for _ in range(c.u()):
-            show("took", *c.us(2))
+    show("engine", c.str(), c.str(), *c.us(4))
     c.end()
 
 
@@ -266,7 +277,7 @@ def read_edges(c):
 
 
 def read_values(c):
-    show("values", c.str(), *c.us(9))
+    show("values", c.str(), *c.us(5))
     for _ in range(c.u()):
         show("kind", c.str(), c.u(), c.u(), *[c.str() for _ in range(c.u())])
     for _ in range(c.u()):
@@ -294,12 +305,6 @@ def read_hotlists(c):
 def read_texts(c):
     for _ in range(c.u()):
         show("text", *c.us(3), c.str())
-    c.end()
-
-
-def read_unobserved(c):
-    for _ in range(c.u()):
-        show("unobserved", c.str(), c.u())
     c.end()
 
 
@@ -362,10 +367,16 @@ def read_names(c, images):
     c.end()
 
 
+def read_figures(c):
+    for _ in range(c.u()):
+        show("figure", c.str(), c.str(), *c.us(2))
+    c.end()
+
+
 def main():
     with open(sys.argv[1], "rb") as file:
         sections = container(file.read())
-    assert sorted(sections) == sorted(NAMES), "sections"
+    assert set(NAMES) <= set(sections), "sections"
     c = sections[2]
     drop_names = [c.str() for _ in range(c.u())]
     truncation_names = [c.str() for _ in range(c.u())]
@@ -379,20 +390,23 @@ def main():
     read_sandboxes(sections[19], processes)
     read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
-    threads = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    metrics = read_metrics(sections[9])
+    threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
+    read_weights(sections[10], metrics - 1, nodes)
+    if HEAP in sections:
+        read_heap(sections[HEAP], processes)
     read_delivered(sections[21], threads)
     read_phases(sections[16], threads, processes)
     read_counts(sections[24])
     blocks = read_blocks(sections[25])
     read_edges(sections[26])
-    read_latencies(sections[27])
     read_values(sections[32])
     read_hotlists(sections[33])
     read_texts(sections[34])
-    read_unobserved(sections[35])
     read_paths(sections[40], blocks)
     read_streams(sections[41])
     read_names(sections[60], images)
+    read_figures(sections[61])
 
 
 if __name__ == "__main__":

@@ -251,18 +251,32 @@ static struct profile_names *sample_names(uint32_t images, uint64_t *state)
     return n;
 }
 
+static struct profile_shadows *sample_shadows(uint64_t *state)
+{
+    struct profile_shadows *s = calloc(1, sizeof *s);
+    for (uint32_t i = 0; i < shadow_figures.count; i++) {
+        const struct figure_row *row = &shadow_figures.rows[i];
+        for (uint32_t k = 0; k < figure_count(row); k++)
+            figure_numbers(row, s)[k] = sample_random(state, k % 64 ? 1 : UINT64_C(1) << 40);
+    }
+    return s;
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
     uint64_t *state = &seed;
     set(&p->command, "xz -9 'a file'");
-    set(&p->trigger, "cpu");
-    set(&p->unit, "nanoseconds");
+    set(&p->metrics[0].trigger, "cpu");
+    set(&p->metrics[0].unit, "nanoseconds");
     set(&p->kernel, "6.1.0-18-amd64");
     set(&p->cpu, "Some Processor @ 2.00GHz");
     set(&p->notes, "one thing\nanother");
-    p->period = 1003009;
-    p->randomized = 1;
+    p->metrics[0].period = 1003009;
+    set(&p->metrics[0].name, "time");
+    p->metrics[0].how = METRIC_EXACT;
+    profile_metric_add(p, &(struct profile_metric){(char[]){"faults"}, (char[]){"page-faults"},
+                                                   (char[]){"events"}, 7, METRIC_RANDOMIZED});
     p->budget_ppm = 10000;
     p->delivery_ns = 1300;
     p->start_realtime_ns = UINT64_C(1700000000000000000);
@@ -285,6 +299,11 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->counts = sample_engine(state);
     p->values = sample_values(state);
     p->names = sample_names(p->image_count, state);
+    p->shadows = sample_shadows(state);
+    for (uint32_t i = 0; i < threads; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            p->threads[i].nodes[k].more[0] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
+    figures_keep(p, &(struct figure){(char[]){"later.figure"}, (char[]){"things"}, FIGURE_SUM, 5});
     return p;
 }
 
@@ -372,8 +391,7 @@ static const char *node_difference(const struct profile_node *a, const struct pr
     SAME(offset);
     SAME(self);
     SAME(calls);
-    SAME(live);
-    SAME(peak);
+    SAME_ARRAY(more);
     return "";
 }
 
@@ -407,10 +425,14 @@ static const char *thread_difference(const struct profile_thread *a, const struc
 static const char *head_difference(const struct profile *a, const struct profile *b)
 {
     SAME_STRING(command);
-    SAME_STRING(trigger);
-    SAME_STRING(unit);
-    SAME(period);
-    SAME(randomized);
+    SAME(metric_count);
+    for (uint32_t i = 0; i < a->metric_count; i++) {
+        SAME_STRING(metrics[i].name);
+        SAME_STRING(metrics[i].trigger);
+        SAME_STRING(metrics[i].unit);
+        SAME(metrics[i].period);
+        SAME(metrics[i].how);
+    }
     SAME(budget_ppm);
     SAME(delivery_ns);
     SAME(start_realtime_ns);
@@ -556,6 +578,20 @@ static const char *names_difference(const struct profile_names *a, const struct 
     return "";
 }
 
+static const char *figures_difference(const struct profile *a, const struct profile *b)
+{
+    SAME(figure_count);
+    for (uint32_t i = 0; i < a->figure_count; i++) {
+        SAME_STRING(figures[i].name);
+        SAME_STRING(figures[i].unit);
+        SAME(figures[i].how);
+        SAME(figures[i].value);
+    }
+    if (!a->shadows != !b->shadows || (a->shadows && memcmp(a->shadows, b->shadows, sizeof *a->shadows)))
+        return "shadows";
+    return "";
+}
+
 const char *sample_difference(const struct profile *a, const struct profile *b)
 {
     const char *d = head_difference(a, b);
@@ -568,6 +604,7 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
         d = thread_difference(&a->threads[i], &b->threads[i]);
     d = *d ? d : counts_difference(a->counts, b->counts);
+    d = *d ? d : figures_difference(a, b);
     d = *d ? d : names_difference(a->names, b->names);
     return *d ? d : sample_values_difference(a->values, b->values);
 }

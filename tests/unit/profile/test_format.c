@@ -118,12 +118,14 @@ static void test_heap(void **state)
     uint64_t seed = 5;
     size_t size;
     struct profile *p = sample_profile(3, 100, 1);
-    free(p->trigger);
-    p->trigger = strdup("malloc");
+    free(p->metrics[0].trigger);
+    p->metrics[0].trigger = strdup("malloc");
+    assert_true(profile_metrics_of_heap(p)); /* beside the two that it has */
+    assert_int_equal(p->metric_count, METRICS_MAX);
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++) {
-            p->threads[i].nodes[k].live = sample_random(&seed, 1000);
-            p->threads[i].nodes[k].peak = sample_random(&seed, UINT64_C(1) << 40);
+            p->threads[i].nodes[k].more[0] = sample_random(&seed, 1000);
+            p->threads[i].nodes[k].more[2] = sample_random(&seed, UINT64_C(1) << 40);
         }
     p->processes[1].heap_peak_ns = 123456789;
     p->processes[2].heap_missed = 3;
@@ -350,10 +352,20 @@ static void test_newer_sections(void **state)
     (void)state;
     struct err e = {0};
     struct bytes b = encode(2, 30, true);
-    struct bytes optional = with_section(b, 4000, 0), required = with_section(b, 4000, 1);
+    struct bytes optional = with_section(b, 4000, 4), required = with_section(b, 4000, 1);
     struct profile *p = profile_read_memory(optional.data, optional.size, "x", &e);
     assert_string_equal(e.message, "");
     assert_non_null(p);
+    /* What is not understood is passed on, with what it says of itself. */
+    size_t size;
+    uint8_t *again = profile_encode_with(p, true, &size, &e);
+    assert_int_equal(get_u32(again + AT_COUNT), get_u32(optional.data + AT_COUNT));
+    const uint8_t *entry = again + HEADER + (get_u32(again + AT_COUNT) - 1) * ENTRY;
+    assert_int_equal(get_u32(entry), 4000);
+    assert_int_equal(get_u32(entry + 4), 4);
+    assert_memory_equal(again + get_u32(entry + 8), "new", 3);
+    assert_int_equal(get_u32(entry + 8) + 3, size);
+    free(again);
     profile_free(p);
     assert_refused(required.data, required.size, "newer penumbra");
     free(required.data);
@@ -414,6 +426,29 @@ static void test_messages(void **state)
     free(b.data);
 }
 
+/* Whatever a file says, reports may rely on an exact profile's counts. */
+static void test_exact(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    size_t size;
+    for (unsigned i = 0; i < 2; i++) {
+        struct profile *p = sample_profile(1, 4, 1);
+        if (i) {
+            profile_counts_free(p->counts);
+            p->counts = NULL;
+        }
+        uint8_t *data = profile_encode(p, &size, &e);
+        struct profile *q = profile_read_memory(data, size, "x", &e);
+        assert_non_null(q);
+        assert_int_equal(q->metrics[0].how, METRIC_EXACT);
+        assert_int_equal(profile_is_exact(q), !i);
+        free(data);
+        profile_free(p);
+        profile_free(q);
+    }
+}
+
 /* What could not be read back is not written. */
 static void test_writer_refuses(void **state)
 {
@@ -465,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_newer_sections),
         cmocka_unit_test(test_newer_reason),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_exact),
         cmocka_unit_test(test_writer_refuses),
         cmocka_unit_test(test_names),
     };

@@ -74,9 +74,9 @@ static void test_refuses_what_differs(void **state)
     for (unsigned i = 0; i < 3; i++) {
         struct err e = {0};
         struct profile *a = sample_profile(1, 10, 1), *b = sample_profile(1, 10, 1);
-        char **string = i == 0 ? &b->trigger : &b->unit;
+        char **string = i == 0 ? &b->metrics[0].trigger : &b->metrics[0].unit;
         if (i == 2) {
-            b->period++;
+            b->metrics[0].period++;
         } else {
             free(*string);
             *string = strdup("other");

@@ -10,7 +10,6 @@
 
 #include "profile/counts.h"
 #include "profile/merge.h"
-#include "profile/section_shadows.h"
 #include "profile/spool_read.h"
 #include "sample.h"
 #include "runtime/carrier/burst_draw.h"
@@ -450,30 +449,6 @@ static void test_file(void **state)
     profile_free(q);
 }
 
-/* Files of older versions have the program's page faults before the first fork and since, of which some are its own. */
-static void test_older_file(void **state)
-{
-    (void)state;
-    enum { AT = 8 }; /* behind numbers of a byte each */
-    static const uint8_t now[] = {0, 0, 90, 0}, older[] = {10, 100, 90, 101};
-    struct profile_shadows s = {.load_milli = 25, .copies = 90};
-    struct section_out out = {0};
-    struct err e = {0};
-    size_t size;
-    section_shadows_put(&out, &s);
-    assert_memory_equal(out.raw.data + AT, now, sizeof now);
-    memcpy(out.raw.data + AT, older, sizeof older);
-    uint8_t *data = container_finish(CONTAINER_PROFILE, &out, 1, false, &size, &e);
-    struct decoder d = {.p = calloc(1, sizeof *d.p), .e = &e};
-    assert_true(data && d.p && container_open(&d.file, data, size, "x", &e) && section_shadows_get(&d));
-    assert_int_equal(d.p->shadows->load_milli, 25);
-    assert_int_equal(d.p->shadows->copies, 80);
-    free(d.p->shadows);
-    free(d.p);
-    free(data);
-    buf_free(&out.raw);
-}
-
 static void test_spool(void **state)
 {
     (void)state;
@@ -600,8 +575,8 @@ int main(void)
         cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_likely),
         cmocka_unit_test(test_copies_expected), cmocka_unit_test(test_budget_again),
         cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
-        cmocka_unit_test(test_buckets),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file), cmocka_unit_test(test_older_file), cmocka_unit_test(test_spool),
+        cmocka_unit_test(test_buckets), cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_spool),
         cmocka_unit_test(test_pass_length), cmocka_unit_test(test_coverage_measured),
         cmocka_unit_test(test_calls),
     };

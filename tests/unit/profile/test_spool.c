@@ -68,13 +68,13 @@ static void test_known_tree(void **state)
     assert_int_equal(p->thread_count, 1);
     const struct profile_node *n = p->threads[0].nodes;
     static const struct profile_node expected[] = {
-        {UINT32_MAX, 7, PROFILE_IMAGE_PSEUDO, false, KEY_ROOT, 0, 0, 0, 0},
-        {0, 6, 0, false, 0x100, 1, 0, 0, 0},
-        {1, 3, 0, false, 0x300, 0, 0, 0, 0},
-        {2, 1, 1, false, 0x80, 1, 0, 0, 0},
-        {2, 1, 1, true, 0x80, 1, 0, 0, 0},
-        {1, 2, 1, false, 0x80, 0, 0, 0, 0},
-        {5, 1, PROFILE_IMAGE_NONE, false, 0x7f0000001234, 1, 0, 0, 0},
+        {UINT32_MAX, 7, PROFILE_IMAGE_PSEUDO, false, KEY_ROOT, 0, 0, {0}},
+        {0, 6, 0, false, 0x100, 1, 0, {0}},
+        {1, 3, 0, false, 0x300, 0, 0, {0}},
+        {2, 1, 1, false, 0x80, 1, 0, {0}},
+        {2, 1, 1, true, 0x80, 1, 0, {0}},
+        {1, 2, 1, false, 0x80, 0, 0, {0}},
+        {5, 1, PROFILE_IMAGE_NONE, false, 0x7f0000001234, 1, 0, {0}},
     };
     assert_int_equal(p->threads[0].node_count, 7);
     for (unsigned i = 0; i < 7; i++) {
@@ -97,9 +97,10 @@ static void test_records(void **state)
     struct spool s = sample_spool(4 * MIB, 500, 1);
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 0);
-    assert_string_equal(p->trigger, "cpu");
-    assert_string_equal(p->unit, "nanoseconds");
-    assert_int_equal(p->period, 1003009);
+    assert_string_equal(p->metrics[0].trigger, "cpu");
+    assert_false(profile_is_exact(p));
+    assert_string_equal(p->metrics[0].unit, "nanoseconds");
+    assert_int_equal(p->metrics[0].period, 1003009);
     assert_int_equal(p->start_realtime_ns, 77);
     assert_int_equal(p->process_count, 2);
     assert_int_equal(p->thread_count, 3);

@@ -23,9 +23,9 @@ struct profile *make_profile(void)
     struct profile *p = profile_new();
     assert(p);
     set(&p->command, "program argument");
-    set(&p->trigger, "cpu");
-    set(&p->unit, "nanoseconds");
-    p->period = 1000000;
+    set(&p->metrics[0].trigger, "cpu");
+    set(&p->metrics[0].unit, "nanoseconds");
+    p->metrics[0].period = 1000000;
     p->duration_ns = 2000000000;
     p->delivery_ns = 1000;
     p->processes = calloc(1, sizeof *p->processes);

@@ -39,6 +39,8 @@ static void begin(const char *carrier)
         p->image_count = 1;
         p->images[0].path = strdup("/no/such/image");
         p->counts = profile_counts_new(side == PERFECT ? "exact" : carrier, "values");
+        p->metrics[0].how =
+            side == PERFECT || !strcmp(carrier, "exact") ? METRIC_EXACT : METRIC_RANDOMIZED;
         p->values = profile_values_new("");
         profile_values_add_kind(p->values, "result")->role = PENUMBRA_ROLE_RESULT;
         profile_values_add_kind(p->values, "branch")->role = PENUMBRA_ROLE_OTHER;

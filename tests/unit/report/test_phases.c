@@ -141,12 +141,13 @@ static struct profile *heap(void)
 {
     struct profile *p = make_profile();
     make_thread(p, 101, "main", "a4;ab10");
-    free(p->trigger);
-    p->trigger = strdup("malloc");
+    free(p->metrics[0].trigger);
+    p->metrics[0].trigger = strdup("malloc");
+    assert_true(profile_metrics_of_heap(p));
     for (uint32_t i = 0; i < p->threads[0].node_count; i++) {
         struct profile_node *n = &p->threads[0].nodes[i];
-        n->live = n->self == 10 ? 2 : 0;
-        n->peak = n->self == 10 ? 3 : n->self / 4;
+        n->more[HEAP_LIVE - 1] = n->self == 10 ? 2 : 0;
+        n->more[HEAP_PEAK - 1] = n->self == 10 ? 3 : n->self / 4;
     }
     return p;
 }
@@ -156,25 +157,25 @@ static void test_heap(void **state)
     (void)state;
     struct side s = open_side(heap(), &(struct view_options){0});
     assert_int_equal(s.view->samples, 14);
-    const uint64_t *all = s.view->tree.nodes[0].heap;
-    assert_int_equal(all[VIEW_ALLOCATED], 14);
-    assert_int_equal(all[VIEW_LIVE], 2);
-    assert_int_equal(all[VIEW_PEAK], 4);
+    const uint64_t *all = s.view->tree.nodes[0].weights;
+    assert_int_equal(all[HEAP_ALLOCATED], 14);
+    assert_int_equal(all[HEAP_LIVE], 2);
+    assert_int_equal(all[HEAP_PEAK], 4);
     for (uint32_t i = 0; i < s.view->function_count; i++) {
         const struct view_function *f = &s.view->functions[i];
         if (!strcmp(f->name, "a"))
-            assert_true(f->heap[VIEW_ALLOCATED] == 4 && f->heap[VIEW_LIVE] == 0);
+            assert_true(f->weights[HEAP_ALLOCATED] == 4 && f->weights[HEAP_LIVE] == 0);
         if (!strcmp(f->name, "b"))
-            assert_true(f->heap[VIEW_ALLOCATED] == 10 && f->heap[VIEW_LIVE] == 2);
+            assert_true(f->weights[HEAP_ALLOCATED] == 10 && f->weights[HEAP_LIVE] == 2);
     }
     close_side(&s);
-    s = open_side(heap(), &(struct view_options){.heap = VIEW_LIVE});
+    s = open_side(heap(), &(struct view_options){.metric = "live"});
     assert_int_equal(s.view->samples, 2);
-    assert_int_equal(s.view->tree.nodes[0].heap[VIEW_ALLOCATED], 14);
+    assert_int_equal(s.view->tree.nodes[0].weights[HEAP_ALLOCATED], 14);
     close_side(&s);
     const char *through[] = {"b"};
     s = open_side(heap(), &(struct view_options){.through = through, .through_count = 1});
-    assert_int_equal(s.view->tree.nodes[0].heap[VIEW_ALLOCATED], 10);
+    assert_int_equal(s.view->tree.nodes[0].weights[HEAP_ALLOCATED], 10);
     close_side(&s);
 }
 
@@ -184,11 +185,8 @@ static void test_heap_refused(void **state)
     struct err e = {0};
     struct profile *p = make_profile();
     struct symbols *s = symbols_load(p, true, &e);
-    assert_null(view_build(p, s, &(struct view_options){.heap = VIEW_PEAK}, &e));
+    assert_null(view_build(p, s, &(struct view_options){.metric = "peak"}, &e));
     assert_int_equal(e.code, ERR_USAGE);
-    enum view_heap heap_kind;
-    assert_false(view_heap_parse("leaks", &heap_kind, &e));
-    assert_true(view_heap_parse("peak", &heap_kind, &e) && heap_kind == VIEW_PEAK);
     symbols_free(s);
     profile_free(p);
 }

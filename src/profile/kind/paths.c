@@ -1,4 +1,10 @@
-#include "profile/sections_paths.h"
+/* Interprocedural acyclic paths. */
+#include "profile/kind/kind.h"
+
+static bool needed(const struct profile *p)
+{
+    return p->counts && p->counts->paths;
+}
 
 /* A path's first block, as a difference from that of the path before: hot paths begin alike. */
 static uint32_t begins(const struct profile_paths *p, uint32_t path)
@@ -15,10 +21,9 @@ static void put_totals(struct buf *b, const struct profile_paths *p)
     buf_put_uleb(b, p->cut_instructions);
 }
 
-void section_paths_put(struct section_out *out, const struct profile_paths *p)
+static void put(struct buf *b, const struct encoder *x)
 {
-    struct buf *b = &out->raw;
-    *out = (struct section_out){.type = SECTION_PATHS, .optional = true};
+    const struct profile_paths *p = x->p->counts->paths;
     put_totals(b, p);
     buf_put_uleb(b, p->count);
     buf_put_uleb(b, p->sequence_count);
@@ -34,7 +39,7 @@ void section_paths_put(struct section_out *out, const struct profile_paths *p)
     }
 }
 
-bool section_paths_good(const struct profile_counts *c)
+static bool paths_good(const struct profile_counts *c)
 {
     const struct profile_paths *p = c->paths;
     uint64_t sequence = 0;
@@ -52,9 +57,20 @@ bool section_paths_good(const struct profile_counts *c)
     return true;
 }
 
+static bool check(const struct profile *p, struct err *e)
+{
+    return paths_good(p->counts) ||
+           err_set(e, ERR_INTERNAL,
+                   "the profile cannot be written: a path is of no block, or out of "
+                   "order");
+}
+
 static void get_totals(struct cursor *c, struct profile_paths *p)
 {
-    struct { uint64_t *to; const char *what; } fields[] = {
+    struct {
+        uint64_t *to;
+        const char *what;
+    } fields[] = {
         {&p->dropped_paths, "the number of paths dropped"},
         {&p->dropped, "the executions of dropped paths"},
         {&p->dropped_instructions, "the instructions of dropped paths"},
@@ -96,23 +112,29 @@ static void get_paths(struct cursor *c, struct profile_paths *p, uint32_t blocks
     }
 }
 
-bool section_paths_get(struct decoder *d)
+static void get(struct decoder *d, struct cursor *c)
 {
-    struct cursor c;
-    if (!d->file.known[SECTION_PATHS].offset)
-        return true;
     struct profile_paths *p = d->p->counts->paths = profile_paths_new();
-    if (!p)
-        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
-    if (!decode_open(d, SECTION_PATHS, &c))
-        return false;
-    get_totals(&c, p);
-    p->count = cursor_count(&c, 3, "a number of paths that fits the section");
-    p->sequence_count = cursor_count(&c, 1, "a number of blocks that fits the section");
-    p->paths = decode_array(&c, p->count, sizeof *p->paths);
-    p->sequence = decode_array(&c, p->sequence_count, sizeof *p->sequence);
-    get_paths(&c, p, d->p->counts->block_count);
-    if (c.failed)
+    if (!p) {
+        read_no_memory(c);
+        return;
+    }
+    get_totals(c, p);
+    p->count = cursor_count(c, 3, "a number of paths that fits the section");
+    p->sequence_count = cursor_count(c, 1, "a number of blocks that fits the section");
+    p->paths = read_array(c, p->count, sizeof *p->paths);
+    p->sequence = read_array(c, p->sequence_count, sizeof *p->sequence);
+    get_paths(c, p, d->p->counts->block_count);
+    if (c->failed)
         p->count = p->sequence_count = 0;
-    return decode_close(&c);
 }
+
+const struct section_kind kind_paths = {
+    .type = {40, "paths", 0},
+    .within = 24,
+    .about = "optional, with 24: interprocedural acyclic paths",
+    .needed = needed,
+    .check = check,
+    .put = put,
+    .get = get,
+};

@@ -1,6 +1,12 @@
-#include "profile/sections_streams.h"
+/* Strides of the addresses of loads and stores. */
+#include "profile/kind/kind.h"
 
-#include "profile/frames.h"
+PLACE_FIRST(struct profile_stream);
+
+static bool needed(const struct profile *p)
+{
+    return p->counts && p->counts->streams;
+}
 
 /* Columns of plain numbers, in the order of the file. */
 #define STREAM_COLUMNS(X)                                                                          \
@@ -12,25 +18,14 @@
     X(same_line, UINT64_MAX, "accesses in the same line")                                          \
     X(others, UINT64_MAX, "other strides")
 
-static bool same_place(const struct profile_stream *a, const struct profile_stream *b)
+static void put(struct buf *b, const struct encoder *x)
 {
-    return a->image == b->image && a->process == b->process;
-}
-
-void section_streams_put(struct section_out *out, const struct profile_streams *s)
-{
-    struct buf *b = &out->raw;
+    const struct profile_streams *s = x->p->counts->streams;
     const struct profile_stream *at = s->list;
     uint32_t n = s->count;
-    *out = (struct section_out){.type = SECTION_STREAMS, .optional = true};
     buf_put_uleb(b, s->missed);
     buf_put_uleb(b, n);
-    for (uint32_t i = 0, last = 0; i < n; last = at[i++].image + FRAME_IMAGE_FIRST)
-        buf_put_uleb(b, at[i].image + FRAME_IMAGE_FIRST - last);
-    for (uint32_t i = 0; i < n; i++)
-        buf_put_uleb(b, at[i].process);
-    for (uint32_t i = 0; i < n; i++)
-        buf_put_uleb(b, at[i].offset - (i && same_place(&at[i], &at[i - 1]) ? at[i - 1].offset : 0));
+    write_places(b, at, n, sizeof *at);
 #define PUT(field, most, what)                                                                     \
     for (uint32_t i = 0; i < n; i++)                                                               \
         buf_put_uleb(b, at[i].field);
@@ -44,30 +39,20 @@ void section_streams_put(struct section_out *out, const struct profile_streams *
     }
 }
 
-bool section_streams_good(const struct profile *p, const struct profile_streams *s)
+static bool check(const struct profile *p, struct err *e)
 {
-    for (uint32_t i = 0; s && i < s->count; i++) {
-        const struct profile_stream *at = &s->list[i], *last = i ? at - 1 : at;
-        if ((at->image >= p->image_count && at->image != PROFILE_IMAGE_NONE) ||
-            at->process >= p->process_count ||
-            at->image + FRAME_IMAGE_FIRST < last->image + FRAME_IMAGE_FIRST ||
-            (same_place(at, last) && at->offset < last->offset))
-            return false;
-    }
+    const struct profile_streams *s = p->counts->streams;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!places_good(p, &s->list[i], i ? &s->list[i - 1] : NULL))
+            return err_set(e, ERR_INTERNAL,
+                           "the profile cannot be written: a stream is of no image or "
+                           "process, or out of order");
     return true;
 }
 
 static void get_columns(struct decoder *d, struct cursor *c, struct profile_stream *at, uint32_t n)
 {
-    uint32_t rank = 0;
-    for (uint32_t i = 0; i < n && !c->failed; i++)
-        at[i].image = decode_image_step(d, c, &rank);
-    for (uint32_t i = 0; i < n && !c->failed; i++)
-        at[i].process = decode_process_index(d, c);
-    for (uint32_t i = 0; i < n && !c->failed; i++) {
-        uint64_t base = i && same_place(&at[i], &at[i - 1]) ? at[i - 1].offset : 0;
-        at[i].offset = base + cursor_uleb(c, UINT64_MAX - base, "the step to an access");
-    }
+    read_places(d, c, at, n, sizeof *at);
 #define GET(field, most, what)                                                                     \
     for (uint32_t i = 0; i < n && !c->failed; i++)                                                 \
         at[i].field = (__typeof__(at[i].field))cursor_uleb(c, most, what);
@@ -81,23 +66,29 @@ static void get_columns(struct decoder *d, struct cursor *c, struct profile_stre
     }
 }
 
-bool section_streams_get(struct decoder *d)
+static void get(struct decoder *d, struct cursor *c)
 {
-    struct cursor c;
-    if (!d->file.known[SECTION_STREAMS].offset)
-        return true;
     struct profile_streams *s = d->p->counts->streams = profile_streams_new();
-    if (!s)
-        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
-    if (!decode_open(d, SECTION_STREAMS, &c))
-        return false;
+    if (!s) {
+        read_no_memory(c);
+        return;
+    }
     enum { COLUMNS = 10 + 2 * STREAM_STRIDES };
-    s->missed = cursor_uleb(&c, UINT64_MAX, "the number of accesses missed");
-    s->count = cursor_count(&c, COLUMNS, "a number of streams that fits the section");
-    s->list = decode_array(&c, s->count, sizeof *s->list);
+    s->missed = cursor_uleb(c, UINT64_MAX, "the number of accesses missed");
+    s->count = cursor_count(c, COLUMNS, "a number of streams that fits the section");
+    s->list = read_array(c, s->count, sizeof *s->list);
     if (s->list)
-        get_columns(d, &c, s->list, s->count);
-    if (c.failed)
+        get_columns(d, c, s->list, s->count);
+    if (c->failed)
         s->count = 0;
-    return decode_close(&c);
 }
+
+const struct section_kind kind_streams = {
+    .type = {41, "streams", 0},
+    .within = 24,
+    .about = "optional, with 24: strides of the addresses of loads and stores",
+    .needed = needed,
+    .check = check,
+    .put = put,
+    .get = get,
+};

@@ -1,7 +1,10 @@
-#include "profile/section_names.h"
+/* Functions, files and lines. */
+#include "profile/kind/names.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/kind/kind.h"
 
 static void put_image(struct buf *b, const struct profile_named_image *m)
 {
@@ -13,7 +16,7 @@ static void put_image(struct buf *b, const struct profile_named_image *m)
         buf_put_sleb(b, (int64_t)m->places[i].name - (i ? (int64_t)m->places[i - 1].name : 0));
 }
 
-void section_names_write(struct buf *b, const struct profile_names *n)
+void kind_names_write(struct buf *b, const struct profile_names *n)
 {
     buf_put_uleb(b, n->string_count - 1);
     for (uint32_t i = 1; i < n->string_count; i++)
@@ -33,13 +36,6 @@ void section_names_write(struct buf *b, const struct profile_names *n)
         put_image(b, &n->images[i]);
 }
 
-void section_names_put(struct section_out *out, const struct profile_names *n)
-{
-    out->type = SECTION_NAMES;
-    out->optional = true;
-    section_names_write(&out->raw, n);
-}
-
 static void get_strings(struct cursor *c, struct profile_names *n)
 {
     uint32_t count = cursor_count(c, 1, "a number of strings that fits the section");
@@ -48,7 +44,7 @@ static void get_strings(struct cursor *c, struct profile_names *n)
         uint32_t index = string ? profile_names_string(n, string) : UINT32_MAX;
         free(string);
         if (!c->failed && index == UINT32_MAX)
-            cursor_fail(c, "less, as there is no memory for it");
+            read_no_memory(c);
         else if (!c->failed && index != i)
             cursor_fail(c, "strings that are there once and not empty");
     }
@@ -58,7 +54,7 @@ static void get_names(struct cursor *c, struct profile_names *n)
 {
     uint32_t count = cursor_count(c, 5, "a number of names that fits the section");
     uint64_t start = 0;
-    n->names = decode_array(c, count, sizeof *n->names);
+    n->names = read_array(c, count, sizeof *n->names);
     if (c->failed)
         return;
     n->name_count = count;
@@ -78,7 +74,8 @@ static void get_names(struct cursor *c, struct profile_names *n)
     }
 }
 
-static void get_image(struct cursor *c, const struct profile_names *n, struct profile_named_image *m)
+static void get_image(struct cursor *c, const struct profile_names *n,
+                      struct profile_named_image *m)
 {
     m->level = (uint32_t)cursor_uleb(c, NAMES_LEVELS - 1, "what names are from, 0 to 3");
     uint32_t count = cursor_count(c, 2, "a number of places that fits the section");
@@ -86,7 +83,7 @@ static void get_image(struct cursor *c, const struct profile_names *n, struct pr
     int64_t name = 0;
     if (!count || c->failed)
         return;
-    m->places = decode_array(c, count, sizeof *m->places);
+    m->places = read_array(c, count, sizeof *m->places);
     if (c->failed)
         return;
     m->count = m->capacity = count;
@@ -105,11 +102,11 @@ static void get_image(struct cursor *c, const struct profile_names *n, struct pr
     }
 }
 
-struct profile_names *section_names_read(struct cursor *c, uint32_t images)
+static struct profile_names *get_all(struct cursor *c, uint32_t images)
 {
     struct profile_names *n = profile_names_new(images);
     if (!n) {
-        cursor_fail(c, "less, as there is no memory for it");
+        read_no_memory(c);
         return NULL;
     }
     get_strings(c, n);
@@ -124,22 +121,59 @@ struct profile_names *section_names_read(struct cursor *c, uint32_t images)
     return NULL;
 }
 
-bool section_names_get(struct decoder *d)
+static bool needed(const struct profile *p)
 {
-    struct cursor c;
-    if (!d->file.known[SECTION_NAMES].offset)
-        return true;
-    if (!decode_open(d, SECTION_NAMES, &c))
-        return false;
-    d->p->names = section_names_read(&c, d->p->image_count);
-    return decode_close(&c);
+    return p->names != NULL;
 }
 
-struct profile_names *section_names_unpack(const uint8_t *data, size_t size, uint32_t images)
+static bool check(const struct profile *p, struct err *e)
+{
+    return profile_names_good(p->names, p->image_count) ||
+           err_set(e, ERR_INTERNAL, "the profile cannot be written: its names are not in order");
+}
+
+static void put(struct buf *b, const struct encoder *x)
+{
+    kind_names_write(b, x->p->names);
+}
+
+static void get(struct decoder *d, struct cursor *c)
+{
+    d->p->names = get_all(c, d->p->image_count);
+}
+
+static bool merge(struct merger *m)
+{
+    struct profile *into = m->into;
+    const struct profile *from = m->from;
+    if (!into->names && !from->names)
+        return true;
+    if (!into->names && !(into->names = profile_names_new(into->image_count)))
+        return false;
+    struct profile_names *none = from->names ? NULL : profile_names_new(from->image_count);
+    const struct profile_names *names = from->names ? from->names : none;
+    bool ok = names && profile_names_merge(into->names, names, m->image_of, into->image_count);
+    profile_names_free(none);
+    return ok;
+}
+
+const struct section_kind kind_names = {
+    .type = {60, "names", 0},
+    .about = "optional: functions, files and lines",
+    .needed = needed,
+    .check = check,
+    .put = put,
+    .get = get,
+    .merge = merge,
+};
+
+struct profile_names *kind_names_read(const uint8_t *data, size_t size, uint32_t images)
 {
     struct err ignored = {0};
-    const struct container file = {.name = "names"};
-    struct cursor c = {.data = data, .size = size, .file = &file, .type = SECTION_NAMES,
+    struct cursor c = {.data = data,
+                       .size = size,
+                       .file = "names",
+                       .section = kind_names.type.name,
                        .e = &ignored};
-    return section_names_read(&c, images);
+    return get_all(&c, images);
 }

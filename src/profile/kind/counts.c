@@ -1,0 +1,82 @@
+/* How code ran under the engine; the numbers are figures. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/kind/kind.h"
+
+static bool needed(const struct profile *p)
+{
+    return p->counts != NULL;
+}
+
+static void put(struct buf *b, const struct encoder *x)
+{
+    const struct profile_counts *k = x->p->counts;
+    buf_put_string(b, k->carrier);
+    buf_put_string(b, k->tool);
+    buf_put_uleb(b, k->length);
+    buf_put_uleb(b, k->native_ns);
+    buf_put_uleb(b, k->counted);
+    buf_put_uleb(b, k->classified);
+}
+
+static void get(struct decoder *d, struct cursor *c)
+{
+    char *carrier = cursor_string(c, "the name of a carrier");
+    char *tool = cursor_string(c, "the name of a tool");
+    struct profile_counts *k = carrier && tool ? profile_counts_new(carrier, tool) : NULL;
+    free(carrier);
+    free(tool);
+    d->p->counts = k;
+    if (!k) {
+        read_no_memory(c);
+        return;
+    }
+    k->length = read_u64(c, "the length of bursts");
+    k->native_ns = read_u64(c, "the time of a native run");
+    k->counted = cursor_uleb(c, 1, "0 or 1: whether instructions were counted");
+    k->classified = cursor_uleb(c, 1, "0 or 1: whether instructions were classified");
+}
+
+static bool resolve(struct decoder *d)
+{
+    return !d->p->counts || profile_counts_settle(d->p->counts) ||
+           err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+}
+
+static bool alike(const struct profile *a, const struct profile *b, struct err *e)
+{
+    const struct profile_counts *x = a->counts, *y = b->counts;
+    if (!x != !y || (x && (strcmp(x->carrier, y->carrier) != 0 || strcmp(x->tool, y->tool) != 0)))
+        return err_set(e, ERR_USAGE,
+                       "the profiles cannot be merged: one was recorded by %s%s%s, the "
+                       "other by %s%s%s",
+                       x ? x->carrier : "sampling", x ? " with tool " : "", x ? x->tool : "",
+                       y ? y->carrier : "sampling", y ? " with tool " : "", y ? y->tool : "");
+    if (x && x->length != y->length)
+        return err_set(e, ERR_USAGE,
+                       "the profiles cannot be merged: the bursts of one are %" PRIu64
+                       " instructions long, of the other %" PRIu64 "; record both with the same "
+                       "--length",
+                       x->length, y->length);
+    return true;
+}
+
+/* With blocks, edges, paths and streams, which refer to each other. */
+static bool merge(struct merger *m)
+{
+    return !m->into->counts ||
+           profile_counts_merge(m->into->counts, m->from->counts, m->image_of, m->first_process);
+}
+
+const struct section_kind kind_counts = {
+    .type = {24, "counts", 0},
+    .about = "optional: how code ran under the engine",
+    .needed = needed,
+    .put = put,
+    .get = get,
+    .resolve = resolve,
+    .alike = alike,
+    .merge = merge,
+};

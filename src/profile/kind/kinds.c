@@ -1,0 +1,22 @@
+#include "profile/kind/kind.h"
+
+#include <stdlib.h>
+
+#define SECTION_KIND(name) &kind_##name,
+const struct section_kind *const section_kinds[] = {SECTION_KINDS(SECTION_KIND) NULL};
+
+const struct section_type section_live = {8, "live", SECTION_REQUIRED};
+
+const struct section_type *section_kind_lookup(uint32_t number)
+{
+    for (const struct section_kind *const *k = section_kinds; *k; k++)
+        if ((*k)->type.number == number)
+            return &(*k)->type;
+    return number == section_live.number ? &section_live : NULL;
+}
+
+void *extend_array(void *array, uint32_t count, uint32_t more, size_t each)
+{
+    size_t n = (size_t)count + more;
+    return more > UINT32_MAX - 2 - count ? NULL : reallocarray(array, n ? n : 1, each);
+}

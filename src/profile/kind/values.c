@@ -1,0 +1,133 @@
+/* Where sampled values come from; the numbers of what was observed are figures. */
+#include <stdlib.h>
+
+#include "penumbra/module.h"
+#include "profile/kind/kind.h"
+
+enum { NAMES_MAX = 4096, FACTS_MAX = 64 };
+
+static bool needed(const struct profile *p)
+{
+    return p->values != NULL;
+}
+
+static bool check(const struct profile *p, struct err *e)
+{
+    return p->values->summary < HOTLIST_KINDS ||
+           err_set(e, ERR_INTERNAL,
+                   "the profile cannot be written: there is no such summary of values");
+}
+
+static void put(struct buf *b, const struct encoder *x)
+{
+    const struct profile_values *v = x->p->values;
+    buf_put_string(b, v->module);
+    buf_put_uleb(b, v->summary);
+    buf_put_uleb(b, v->redacted);
+    buf_put_uleb(b, v->module_end);
+    buf_put_uleb(b, v->module_detail);
+    buf_put_uleb(b, v->every);
+    buf_put_uleb(b, v->kind_count);
+    for (uint32_t i = 0; i < v->kind_count; i++) {
+        const struct profile_value_kind *kind = &v->kinds[i];
+        buf_put_string(b, kind->name);
+        buf_put_uleb(b, kind->format);
+        buf_put_uleb(b, kind->role);
+        buf_put_uleb(b, kind->name_count);
+        for (uint32_t k = 0; k < kind->name_count; k++)
+            buf_put_string(b, kind->names[k]);
+    }
+    buf_put_uleb(b, v->fact_count);
+    for (uint32_t i = 0; i < v->fact_count; i++) {
+        buf_put_string(b, v->facts[i].name);
+        buf_put_uleb(b, v->facts[i].value);
+    }
+}
+
+static void get_kind(struct decoder *d, struct cursor *c)
+{
+    char *name = cursor_string(c, "the name of a kind of value");
+    struct profile_value_kind *kind = name ? profile_values_add_kind(d->p->values, name) : NULL;
+    free(name);
+    if (!kind) {
+        read_no_memory(c);
+        return;
+    }
+    kind->format = read_u32(c, "how values are shown");
+    kind->role = read_u32(c, "what values are good for");
+    uint32_t names = cursor_count(c, 1, "a number of names that fits the section");
+    if (names > NAMES_MAX)
+        cursor_fail(c, "at most 4096 names of values");
+    kind->names = c->failed ? NULL : read_array(c, names, sizeof *kind->names);
+    for (uint32_t i = 0; i < names && !c->failed; i++) {
+        kind->names[i] = cursor_string(c, "the name of a value");
+        kind->name_count += kind->names[i] != NULL;
+    }
+}
+
+static void get_fact(struct decoder *d, struct cursor *c)
+{
+    char *name = cursor_string(c, "the name of a number");
+    struct profile_fact *fact = name ? profile_values_add_fact(d->p->values, name) : NULL;
+    if (fact)
+        fact->value = read_u64(c, "a number");
+    else
+        read_no_memory(c);
+    free(name);
+}
+
+static void get(struct decoder *d, struct cursor *c)
+{
+    char *module = cursor_string(c, "the name of a module");
+    struct profile_values *v = d->p->values = module ? profile_values_new(module) : NULL;
+    free(module);
+    if (!v) {
+        read_no_memory(c);
+        return;
+    }
+    v->summary = (uint32_t)cursor_uleb(c, HOTLIST_KINDS - 1, "0 or 1: how values are summarized");
+    v->redacted = cursor_uleb(c, 1, "0 or 1: whether values are redacted");
+    v->module_end = read_u32(c, "what became of the module");
+    v->module_detail = read_u32(c, "a signal or a result");
+    v->every = read_u64(c, "a share of triggers");
+    uint32_t kinds = (uint32_t)cursor_uleb(c, PENUMBRA_KINDS_MAX, "a number of kinds up to 64");
+    for (uint32_t i = 0; i < kinds && !c->failed; i++)
+        get_kind(d, c);
+    uint32_t facts = (uint32_t)cursor_uleb(c, FACTS_MAX, "a number of numbers up to 64");
+    for (uint32_t i = 0; i < facts && !c->failed; i++)
+        get_fact(d, c);
+}
+
+static bool resolve(struct decoder *d)
+{
+    return !d->p->values || profile_values_settle(d->p->values) ||
+           err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+}
+
+static bool alike(const struct profile *a, const struct profile *b, struct err *e)
+{
+    const char *differ =
+        a->values && b->values ? profile_values_differ(a->values, b->values) : NULL;
+    if (!a->values != !b->values)
+        differ = "only one of them has values";
+    return !differ || err_set(e, ERR_USAGE, "the profiles cannot be merged: %s", differ);
+}
+
+/* With hotlists and texts. */
+static bool merge(struct merger *m)
+{
+    return !m->into->values ||
+           profile_values_merge(m->into->values, m->from->values, m->image_of, m->first_process);
+}
+
+const struct section_kind kind_values = {
+    .type = {32, "values", 0},
+    .about = "optional: where sampled values come from",
+    .needed = needed,
+    .check = check,
+    .put = put,
+    .get = get,
+    .resolve = resolve,
+    .alike = alike,
+    .merge = merge,
+};

@@ -1,0 +1,272 @@
+/* Merging is associative and commutative, and keeps sums: whatever the order, the same is counted.
+ * What is compared is a digest in which rows are weighted by their counts, so that neither the
+ * numbers of images and processes matter nor which rows have become one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/merge.h"
+#include "profile/notes.h"
+#include "profile/unknown.h"
+#include "sample.h"
+
+enum { SEEDS = 12 };
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    return h ^ h >> 29;
+}
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    return hash(h, &value, sizeof value);
+}
+
+static uint64_t image_key(const struct profile *p, uint32_t image)
+{
+    if (image >= p->image_count)
+        return image;
+    const struct profile_image *m = &p->images[image];
+    return m->build_id_size ? hash(1, m->build_id, m->build_id_size)
+                            : hash(2, m->path, strlen(m->path));
+}
+
+static uint64_t process_key(const struct profile *p, uint32_t process)
+{
+    const struct profile_process *r = &p->processes[process];
+    return mix(mix(hash(3, r->name, strlen(r->name)), (uint64_t)r->pid), r->drops[0]);
+}
+
+/* Of a place: only code in no image is told apart by process. */
+static uint64_t place_key(const struct profile *p, uint32_t image, uint32_t process,
+                          uint64_t offset)
+{
+    uint64_t h = mix(image_key(p, image), offset);
+    return image == PROFILE_IMAGE_NONE ? mix(h, process_key(p, process)) : h;
+}
+
+static uint64_t tree_digest(const struct profile *p, const struct profile_thread *t)
+{
+    uint64_t sum = 0, *path = calloc((size_t)t->node_count + 1, sizeof *path);
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        const struct profile_node *n = &t->nodes[i];
+        path[i] = mix(i ? path[n->parent] : process_key(p, t->process), image_key(p, n->image));
+        path[i] = mix(mix(path[i], n->offset), n->guessed);
+        sum += path[i] * n->self + mix(path[i], 1) * n->calls + mix(path[i], 2) * n->more[0];
+    }
+    free(path);
+    const char *phase = t->phase ? p->phases[t->phase - 1].name : "";
+    return sum + hash(mix(process_key(p, t->process), t->weight), phase, strlen(phase));
+}
+
+static uint64_t counts_digest(const struct profile *p, const struct profile_counts *c)
+{
+    uint64_t sum = mix(c->native_ns, c->counted + 2u * c->classified);
+    for (uint32_t i = 0; i < c->block_count; i++) {
+        const struct profile_block *b = &c->blocks[i];
+        sum += mix(mix(place_key(p, b->image, b->process, b->offset), b->bytes), b->instructions) *
+               b->count;
+    }
+    for (uint32_t i = 0; i < c->edge_count; i++) {
+        const struct profile_edge *g = &c->edges[i];
+        bool none = g->from_image == PROFILE_IMAGE_NONE || g->to_image == PROFILE_IMAGE_NONE;
+        uint64_t h =
+            mix(mix(image_key(p, g->from_image), g->from), mix(image_key(p, g->to_image), g->to));
+        sum += (none ? mix(h, process_key(p, g->process)) : h) * g->count;
+    }
+    for (uint32_t i = 0; i < c->streams->count; i++) {
+        const struct profile_stream *s = &c->streams->list[i];
+        sum +=
+            mix(mix(place_key(p, s->image, s->process, s->offset), s->kind), s->bytes) * s->count;
+    }
+    for (uint32_t i = 0; i < c->paths->count; i++) {
+        uint64_t h = 0;
+        for (uint32_t k = 0; k < c->paths->paths[i].length; k++) {
+            const struct profile_block *b =
+                &c->blocks[c->paths->sequence[c->paths->paths[i].first + k]];
+            h = mix(h, place_key(p, b->image, b->process, b->offset));
+        }
+        sum += h * c->paths->paths[i].count;
+    }
+    return sum;
+}
+
+static uint64_t values_digest(const struct profile *p, const struct profile_values *v)
+{
+    uint64_t sum = mix(v->module_end, v->module_detail);
+    for (uint32_t i = 0; i < v->hotlist_count; i++) {
+        const struct profile_hotlist *h = &v->hotlists[i];
+        uint64_t key = mix(mix(image_key(p, h->image), h->offset), h->kind);
+        sum += mix(mix(key, image_key(p, h->site_image)), h->site) * h->list->observed;
+    }
+    for (uint32_t i = 0; i < v->fact_count; i++)
+        sum += hash(v->facts[i].value, v->facts[i].name, strlen(v->facts[i].name));
+    return sum;
+}
+
+static uint64_t figures_digest(const struct profile *p)
+{
+    uint64_t h = hash(5, (const char *)p->shadows + offsetof(struct profile_shadows, started),
+                      sizeof *p->shadows - offsetof(struct profile_shadows, started));
+    for (const struct figure_family *const *f = figure_families; *f; f++)
+        for (uint32_t i = 0; i < (*f)->count; i++)
+            h = hash(h, figure_numbers(&(*f)->rows[i], (*f)->of(p)),
+                     figure_count(&(*f)->rows[i]) * sizeof(uint64_t));
+    for (uint32_t i = 0; i < p->figure_count; i++)
+        h = mix(hash(h, p->figures[i].name, strlen(p->figures[i].name)), p->figures[i].value);
+    for (uint32_t i = 0; i < p->unknown_count; i++)
+        h = mix(hash(h, p->unknown[i].data, p->unknown[i].size), p->unknown[i].type);
+    return h;
+}
+
+static uint64_t notes_digest(const char *notes)
+{
+    uint64_t sum = 0;
+    for (; *notes; notes += strcspn(notes, "\n"), notes += *notes == '\n')
+        sum += hash(6, notes, strcspn(notes, "\n"));
+    return sum;
+}
+
+struct digest {
+    uint64_t trees, processes, phases, counts, values, figures, notes, drops, cpu;
+};
+
+static struct digest digest(const struct profile *p)
+{
+    struct digest d = {.counts = counts_digest(p, p->counts),
+                       .values = values_digest(p, p->values),
+                       .figures = figures_digest(p),
+                       .notes = notes_digest(p->notes),
+                       .drops = hash(7, p->drops, sizeof p->drops),
+                       .cpu = p->kernel_cpu_ns};
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        d.trees += tree_digest(p, &p->threads[i]);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        d.processes += process_key(p, i) * (1 + p->processes[i].rank);
+    for (uint32_t i = 0; i < p->phase_count; i++)
+        d.phases += hash(8, p->phases[i].name, strlen(p->phases[i].name)) * p->phases[i].elapsed_ns;
+    return d;
+}
+
+/* Three that share some images and some notes; sections of a later version are in two of them. */
+static struct profile *part(unsigned number, uint64_t seed)
+{
+    struct profile *p = sample_profile(2 + number, 40 + 30 * number, seed * 3 + number);
+    uint8_t later[] = {1, (uint8_t)(number / 2)};
+    memset(p->images[1].build_id, 0x11, p->images[1].build_id_size);
+    p->values->module_end = number;
+    assert_true(profile_note(p, number ? "of two" : "of one"));
+    assert_true(profile_unknown_add(p, &(struct profile_unknown){4000, true, later, sizeof later}));
+    if (number == 2)
+        assert_true(figures_keep(
+            p, &(struct figure){(char[]){"later.most"}, (char[]){"s"}, FIGURE_GREATEST, seed}));
+    return p;
+}
+
+static struct profile *merged(struct profile *into, struct profile *from)
+{
+    struct err e = {0};
+    assert_true(profile_merge(into, from, &e));
+    profile_free(from);
+    return into;
+}
+
+static void assert_same(struct profile *a, struct profile *b)
+{
+    struct digest x = digest(a), y = digest(b);
+    assert_memory_equal(&x, &y, sizeof x);
+    profile_free(a);
+    profile_free(b);
+}
+
+static void test_associative(void **state)
+{
+    (void)state;
+    for (uint64_t s = 0; s < SEEDS; s++)
+        assert_same(merged(merged(part(0, s), part(1, s)), part(2, s)),
+                    merged(part(0, s), merged(part(1, s), part(2, s))));
+}
+
+static void test_commutative(void **state)
+{
+    (void)state;
+    for (uint64_t s = 0; s < SEEDS; s++)
+        assert_same(merged(merged(part(0, s), part(1, s)), part(2, s)),
+                    merged(merged(part(2, s), part(1, s)), part(0, s)));
+}
+
+/* Sums: what is weighted by counts adds up, and so does each figure. */
+static void test_keeps_sums(void **state)
+{
+    (void)state;
+    for (uint64_t s = 0; s < SEEDS; s++) {
+        struct profile *a = part(0, s), *b = part(1, s);
+        struct digest x = digest(a), y = digest(b);
+        uint64_t started = a->shadows->started + b->shadows->started;
+        uint64_t worst = a->shadows->worst_ns > b->shadows->worst_ns ? a->shadows->worst_ns
+                                                                     : b->shadows->worst_ns;
+        uint64_t instructions = a->counts->instructions + b->counts->instructions;
+        uint64_t later = a->figures[0].value + b->figures[0].value;
+        a = merged(a, b);
+        struct digest z = digest(a);
+        assert_true(z.trees == x.trees + y.trees);
+        assert_true(z.processes == x.processes + y.processes);
+        assert_true(z.phases == x.phases + y.phases);
+        assert_int_equal(a->shadows->started, started);
+        assert_int_equal(a->shadows->worst_ns, worst);
+        assert_int_equal(a->counts->instructions, instructions);
+        assert_int_equal(a->figures[0].value, later);
+        profile_free(a);
+    }
+}
+
+/* Figures that only one side has are the sum's, whichever side. */
+static void test_one_sided(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct profile *a = part(0, 1), *b = part(1, 1), *without = i ? a : b;
+        uint64_t started = (i ? b : a)->shadows->started;
+        free(without->shadows);
+        without->shadows = NULL;
+        a = merged(a, b);
+        assert_non_null(a->shadows);
+        assert_int_equal(a->shadows->started, started);
+        profile_free(a);
+    }
+}
+
+/* Sections of a later version that refer to others are not carried along, and it is said. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    uint8_t byte = 1;
+    const struct profile_unknown bound = {4001, false, &byte, 1};
+    for (unsigned i = 0; i < 2; i++) {
+        struct profile *a = part(0, 1), *b = part(1, 1);
+        assert_true(profile_unknown_add(i ? a : b, &bound));
+        a = merged(a, b);
+        assert_int_equal(a->unknown_count, 1); /* the one that both have */
+        assert_int_equal(a->unknown[0].type, 4000);
+        assert_non_null(strstr(a->notes, "left out section 4001"));
+        profile_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_associative), cmocka_unit_test(test_commutative),
+        cmocka_unit_test(test_keeps_sums),  cmocka_unit_test(test_one_sided),
+        cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
