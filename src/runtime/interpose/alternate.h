@@ -28,6 +28,8 @@ bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u);
 
 /* sigaltstack of the calling thread, whose state is t. */
 int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old);
+/* The same in a vfork child, which has its parent's for now, and changes its own. */
+int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stack_t *old);
 
 /* Handlers of the program's with SA_ONSTACK are entered through us from now on. */
 bool alternate_takes_as(void);

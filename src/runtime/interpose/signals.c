@@ -275,8 +275,9 @@ static int action_of_fault(int signal, const struct sigaction *wanted, struct si
     struct sigaction before = faults_program(signal), ours;
     bool foreign = process_foreign_as();
     if (wanted && !foreign) {
+        struct sigaction kept = as_kept(wanted);
         ours = faults_installed(signal, wanted);
-        faults_note(signal, wanted);
+        faults_note(signal, &kept);
     }
     int result = action_set(signal, wanted && !foreign ? &ours : wanted, old);
     if (result == 0 && old)
