@@ -186,6 +186,8 @@ int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stac
         errno = EPERM;
         return -1;
     }
+    if (stack)
+        vfork_child_unsample_as(); /* there may be no room for a sample, or no memory */
     int result = REAL(sigaltstack)(stack, old);
     if (result == 0 && old && own)
         *old = before;

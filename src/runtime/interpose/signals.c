@@ -252,10 +252,14 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
             sigdelset(&without.sa_mask, signals_number_as());
     }
     bool valid = signal > 0 && signal < SIGNALS;
+    if (wanted && valid) /* before the call: libc may fault after the kernel's part, and the program's handler leave it */
+        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
-    if (result != 0 && valid)
+    if (result != 0 && valid) {
         alternate_wrap_undo(signal, handler);
+        masks_ours[signal] = before;
+    }
     if (result != 0)
         return result;
     if (old && valid)
@@ -264,8 +268,6 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
         sigaddset(&old->sa_mask, signals_number_as());
     else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
         sigdelset(&old->sa_mask, signals_number_as());
-    if (wanted && signal > 0 && signal < SIGNALS)
-        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     return 0;
 }
 

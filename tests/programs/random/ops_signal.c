@@ -312,6 +312,8 @@ static void op_send(struct draw *d, struct script *s)
     if (draw(d, 16) == 0)
         sending.number = draw(d, 2) ? 65 : 0;
     say(" %d way %d", sending.number, sending.way);
+    if (sending.number == SIGTRAP && (sending.way == 1 || sending.way == 4))
+        sending.way = 0; /* docs/limits.md: to the process, it may come a moment later */
     bool valid = sending.number > 0 && sending.number < 65;
     if (!valid || !ends(sending.number))
         send(sending.way, sending.number);
