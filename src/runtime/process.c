@@ -317,8 +317,13 @@ static void discovery_resume(void)
 
 void process_adopt(void)
 {
-    if (ours && !*ours && rt.process && !rt_exact_as() && !rt_quiet_as())
-        process_fork_child();
+    if (!ours || *ours || !rt.process || rt_exact_as() || rt_quiet_as())
+        return;
+    struct rt_thread *t = self_get();
+    if (t)
+        alternate_again_as(t);
+    process_fork_child();
+    signals_adopt();
 }
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what

@@ -23,6 +23,8 @@
 /* The calling thread, whose state is t, gets it; gives it back. */
 void alternate_begin_as(struct rt_thread *t);
 void alternate_end_as(struct rt_thread *t);
+/* A child of a raw fork becomes ours: it may have set a stack meanwhile. */
+void alternate_again_as(struct rt_thread *t);
 /* The same from a handler in the interrupted thread, as its context is returned to. False: there are none here. */
 bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u);
 

@@ -79,7 +79,7 @@ bool signals_unblocked_by_libc_as(uint64_t pc)
            code[-2] == 0x0f && code[-1] == 0x05;
 }
 
-/* Those that a library's constructor has set. */
+/* Those that a library's constructor has set, or a child of a raw fork. */
 static void actions_wrap(void)
 {
     for (int signal = 1; signal < SIGNALS; signal++) {
@@ -89,6 +89,12 @@ static void actions_wrap(void)
         alternate_wrap(signal, &now);
         REAL(sigaction)(signal, &now, NULL);
     }
+}
+
+void signals_adopt(void)
+{
+    if (rt.process)
+        actions_wrap();
 }
 
 bool signals_install(void)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A child of a raw fork becomes ours: actions that it has set meanwhile. */
+void signals_adopt(void);
 /* Installs our handler; what was there before becomes the program's. False: refused. */
 bool signals_install(void);
 /* Gives the signal back to the program (a fork child that is not followed). */
