@@ -222,7 +222,7 @@ def find_perl(suite, source):
 
 
 # Where glibc's build would have what it installs; only what runs in containers asks for it.
-GLIBC_PATHS = [f'-D{name}_PATH="/nonexistent"' for name in ("SRCDIR", "OBJDIR", "INSTDIR", "LIBDIR", "BINDIR", "SBINDIR",
+GLIBC_PATHS = [f'-D{name}_PATH="/nonexistent"' for name in ("SRCDIR", "OBJDIR", "OBJDIR_ELF_LDSO", "INSTDIR", "LIBDIR", "BINDIR", "SBINDIR",
                                                             "SLIBDIR", "ROOTSBINDIR", "COMPLOCALEDIR")]
 
 
