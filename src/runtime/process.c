@@ -14,6 +14,7 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/vfork.h"
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
@@ -322,7 +323,12 @@ void process_adopt(void)
     struct rt_thread *t = self_get();
     if (t)
         alternate_again_as(t);
+    const bool *believed = signals_believed_as(); /* by the child that it has been so far */
+    bool blocked = believed && *believed;
+    signals_believe_blocked(blocked);
     process_fork_child();
+    if (rt.process)
+        signals_believe_as(blocked);
     signals_adopt();
 }
 

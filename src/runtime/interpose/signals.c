@@ -305,6 +305,17 @@ static int action_of_child(const struct sigaction *wanted, struct sigaction *old
     return result;
 }
 
+sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
+{
+    struct sigaction answer = {.sa_handler = was};
+    if (was == SIG_ERR || !signals_active_as() || number < 1 || number >= SIGNALS)
+        return was;
+    if (set)
+        masks_ours[number] = 0;
+    alternate_answer(&answer, alternate_wrapped(number));
+    return answer.sa_handler;
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
                      struct sigaction *restrict old)
 {

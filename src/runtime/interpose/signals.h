@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* libc itself has asked for another signal's action, and has set one without a mask: its answer, as the program knows it. */
+sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was);
 /* A child of a raw fork becomes ours: actions that it has set meanwhile. */
 void signals_adopt(void);
 /* Installs our handler; what was there before becomes the program's. False: refused. */
