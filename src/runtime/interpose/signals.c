@@ -249,16 +249,17 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
+    bool own = !rt_quiet_as() && process_foreign_as(); /* a vfork child's actions; the table is its parent's */
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         answer_write(&without, wanted);
         if ((unsigned)wanted->sa_flags & SA_ONSTACK && !alternate_takes_as())
             sigaddset(&without.sa_mask, signals_number_as());
-        else
+        else if (!own)
             sigdelset(&without.sa_mask, signals_number_as());
     }
     bool valid = signal > 0 && signal < SIGNALS;
-    if (wanted && valid) /* before the call: libc may fault after the kernel's part, and the program's handler leave it */
+    if (wanted && valid && !own) /* before the call: libc may fault after the kernel's part, and the program's handler leave it */
         masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
@@ -272,7 +273,7 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
         alternate_answer(old, handler);
     if (old && before)
         sigaddset(&old->sa_mask, signals_number_as());
-    else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
+    else if (old && !own && ((unsigned)old->sa_flags & SA_ONSTACK))
         sigdelset(&old->sa_mask, signals_number_as());
     return 0;
 }
@@ -310,7 +311,7 @@ sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
     struct sigaction answer = {.sa_handler = was};
     if (was == SIG_ERR || !signals_active_as() || number < 1 || number >= SIGNALS)
         return was;
-    if (set)
+    if (set && (rt_quiet_as() || !process_foreign_as()))
         masks_ours[number] = 0;
     alternate_answer(&answer, alternate_wrapped(number));
     return answer.sa_handler;
