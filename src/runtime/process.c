@@ -300,7 +300,7 @@ void process_fork_child(void)
         thread_unarmed_as();
         return;
     }
-    if (t->stack_short)
+    if (t->stack_short || (signals_yield_as() && t->trap_blocked))
         trigger_pause_as(t);
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
@@ -328,6 +328,8 @@ void process_adopt(void)
     const bool *believed = signals_believed_as(); /* by the child that it has been so far */
     bool blocked = believed && *believed;
     signals_believe_blocked(blocked);
+    if (t)
+        t->trap_blocked = blocked;
     process_fork_child();
     if (rt.process)
         signals_believe_as(blocked);
