@@ -101,6 +101,23 @@ void whole_mask_as(struct engine_thread *t, uint64_t mask)
 
 /* ---- system calls ---- */
 
+/* What the kernel keeps of an action that is set. */
+static struct whole_action as_kept(const struct whole_action *set)
+{
+    enum { KNOWN = 0x5c000807 }; /* UAPI_SA_FLAGS but SA_RESETHAND, the highest bit */
+    struct whole_action kept = *set;
+    kept.flags &= KNOWN | (uint64_t)(unsigned)SA_RESETHAND;
+    kept.mask &= ~(BIT(SIGKILL) | BIT(SIGSTOP));
+    return kept;
+}
+
+/* The kernel has reset the action when it delivered the signal, and has kept its flags. */
+static bool is_reset(const struct whole_action *a, const struct whole_action *kernel)
+{
+    return kernel->handler == (uint64_t)SIG_DFL && is_handler(a->handler) && a->flags & SA_RESETHAND &&
+           kernel->mask == a->mask && kernel->flags == (a->flags | SA_SIGINFO);
+}
+
 /* The action as the program knows it, from what the kernel has. */
 static struct whole_action known(const struct whole_actions *actions, int number,
                                  struct whole_action kernel)
@@ -108,11 +125,11 @@ static struct whole_action known(const struct whole_actions *actions, int number
     const struct whole_action *a = &actions->of[number];
     if (number == SIGTRAP)
         return *a;
-    if (kernel.handler == (uint64_t)whole_signal_entry) {
+    bool ours = kernel.handler == (uint64_t)whole_signal_entry;
+    if ((ours || is_reset(a, &kernel)) && !(a->flags & SA_SIGINFO))
+        kernel.flags &= ~(uint64_t)SA_SIGINFO;
+    if (ours)
         kernel.handler = a->handler;
-        if (!(a->flags & SA_SIGINFO))
-            kernel.flags &= ~(uint64_t)SA_SIGINFO;
-    }
     return kernel;
 }
 
@@ -124,7 +141,7 @@ static long action_change(struct whole_actions *actions, int number, const struc
     if (set) {
         /* First the table: the signal may come at once. */
         if (is_handler(set->handler) || number == SIGTRAP)
-            actions->of[number] = *set;
+            actions->of[number] = as_kept(set);
         ours = is_handler(set->handler) ? replaced(number, set)
                : number == SIGTRAP      ? trap_action()
                                         : *set;

@@ -14,6 +14,7 @@
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/vfork.h"
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
@@ -242,8 +243,10 @@ bool process_copy_as(void)
     return true;
 }
 
+/* The child of a raw fork becomes ours first: its child is made as it is, with its mask and its signal stack. */
 void process_fork_prepare(void)
 {
+    process_adopt();
     shadow_kept_fork_begins();
 }
 
@@ -297,7 +300,7 @@ void process_fork_child(void)
         thread_unarmed_as();
         return;
     }
-    if (t->stack_short)
+    if (t->stack_short || (signals_yield_as() && t->trap_blocked))
         trigger_pause_as(t);
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
@@ -319,8 +322,19 @@ void process_adopt(void)
 {
     if (!ours || *ours || !rt.process || rt_exact_as() || rt_quiet_as())
         return;
+    struct rt_thread *t = self_get();
+    if (t)
+        alternate_again_as(t);
+    const bool *believed = signals_believed_as(); /* by the child that it has been so far */
+    bool blocked = believed && *believed;
+    signals_believe_blocked(blocked);
+    if (t)
+        t->trap_blocked = blocked;
     signals_adopt();
     process_fork_child();
+    if (rt.process)
+        signals_believe_as(blocked);
+    signals_adopt_stacks();
 }
 
 /* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what

@@ -221,6 +221,36 @@ def find_perl(suite, source):
     return found
 
 
+# Where glibc's build would have what it installs; only what runs in containers asks for it.
+GLIBC_PATHS = [f'-D{name}_PATH="/nonexistent"' for name in ("SRCDIR", "OBJDIR", "OBJDIR_ELF_LDSO", "INSTDIR", "LIBDIR", "BINDIR", "SBINDIR",
+                                                            "SLIBDIR", "ROOTSBINDIR", "COMPLOCALEDIR")]
+
+
+def glibc_support(suite, source):
+    """What the tests share, as far as it compiles without the rest of the source."""
+    library = os.path.join(WORK, "programs", suite.name, "libsupport.a")
+    if os.path.exists(library):
+        return library
+    objects = library + ".new"
+    shutil.rmtree(objects, ignore_errors=True)
+    os.makedirs(objects)
+    for file in sorted(glob.glob(os.path.join(source, "support", "*.c"))):
+        name = os.path.basename(file)[:-len(".c")]
+        if not re.match("tst-|true-|echo-|shell-|test-|links-", name):
+            subprocess.run([*CC, *GLIBC_PATHS, "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-I.", "-Isupport", "-c", file, "-o", os.path.join(objects, name + ".o")],
+                           cwd=source, stderr=subprocess.DEVNULL, check=False)
+    said("ar", "rcs", library, *sorted(glob.glob(objects + "/*.o")))
+    shutil.rmtree(objects)
+    return library
+
+
+def find_glibc(suite, source):
+    suite.flags = [glibc_support(suite, source), "-lrt"]
+    files = [f for part in ("nptl", "sysdeps/pthread", "setjmp", "signal")
+             for f in glob.glob(os.path.join(source, part, "*tst-*.c")) if not re.search("mod[0-9]*[.]c$", f)]
+    return c_programs(suite, files, source, ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl"])
+
+
 SUITES = [
     Suite("gcc", "gcc-12", "gcc's torture suite (gcc.c-torture/execute)", ["*/gcc/testsuite/gcc.c-torture/execute"],
           find_torture, inner="*/gcc-12*.tar.*"),
@@ -230,4 +260,6 @@ SUITES = [
           find_libffi, flags=["-lffi"]),
     Suite("lua", "lua5.1", "Lua's test/", ["*/test", "*/src"], find_lua),
     Suite("perl", "perl", "Perl's t/", ["*/t", "*/lib"], find_perl),
+    Suite("glibc", "glibc", "glibc's tests of threads, jumps and signals (nptl, sysdeps/pthread, setjmp, signal)",
+          ["*/nptl", "*/setjmp", "*/signal", "*/support", "*/sysdeps/pthread", "*/test-skeleton.c"], find_glibc),
 ]

@@ -7,7 +7,9 @@
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/process.h"
+#include "runtime/self.h"
 #include "runtime/thread.h"
 #include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
@@ -102,6 +104,13 @@ void alternate_end_as(struct rt_thread *t)
         sys_call3_as(SYS_sigaltstack, (long)&program, 0, 0);
 }
 
+void alternate_again_as(struct rt_thread *t)
+{
+    stack_t real;
+    if (t->alternate_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 && !is_own(t, &real))
+        t->alternate_ours = own_set(t, &real);
+}
+
 bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u)
 {
     if (!alternate_takes_as())
@@ -176,6 +185,22 @@ static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old,
     return result;
 }
 
+int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stack_t *old)
+{
+    stack_t real, before = program_told(t, (uint64_t)__builtin_frame_address(0));
+    bool own = REAL(sigaltstack)(NULL, &real) == 0 && is_own(t, &real);
+    if (own && before.ss_flags & SS_ONSTACK) {
+        errno = EPERM;
+        return -1;
+    }
+    if (stack)
+        vfork_child_unsample_as(); /* there may be no room for a sample, or no memory */
+    int result = REAL(sigaltstack)(stack, old);
+    if (result == 0 && old && own)
+        *old = before;
+    return result;
+}
+
 int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old)
 {
     uint64_t sp = (uint64_t)__builtin_frame_address(0);
@@ -191,12 +216,27 @@ static void alternate_entered_as(int signal, siginfo_t *info, void *context)
     alternate_deliver_as(__atomic_load_n(&handlers[signal], __ATOMIC_RELAXED), true, signal, info, context);
 }
 
+/* In a child that the runtime is not in: its handlers run on the stack that the kernel has. */
+static void program_stack_give(void)
+{
+    const struct rt_thread *t = self_get();
+    stack_t real;
+    if (!t || !t->alternate_ours || REAL(sigaltstack)(NULL, &real) != 0 || !is_own(t, &real))
+        return;
+    vfork_child_unsample_as(); /* it may have no room for a sample */
+    REAL(sigaltstack)(&own_of(t)->program, NULL);
+}
+
 uint64_t alternate_wrap(int signal, struct sigaction *action)
 {
     uint64_t before = alternate_wrapped(signal), handler = (uint64_t)(uintptr_t)action->sa_handler;
     if (!((unsigned)action->sa_flags & SA_ONSTACK) || action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
-        !alternate_takes_as() || faults_is_ours(action) || (!rt_quiet_as() && process_foreign_as()))
+        !alternate_takes_as() || faults_is_ours(action) || action->sa_sigaction == alternate_entered_as)
         return before;
+    if (!rt_quiet_as() && process_foreign_as()) { /* a vfork child's actions are its own, the table is its parent's */
+        program_stack_give();
+        return before;
+    }
     __atomic_store_n(&handlers[signal], handler, __ATOMIC_RELAXED);
     action->sa_sigaction = alternate_entered_as; /* with SA_SIGINFO or without: the kernel passes all three */
     return before;

@@ -23,11 +23,15 @@
 /* The calling thread, whose state is t, gets it; gives it back. */
 void alternate_begin_as(struct rt_thread *t);
 void alternate_end_as(struct rt_thread *t);
+/* A child of a raw fork becomes ours: it may have set a stack meanwhile. */
+void alternate_again_as(struct rt_thread *t);
 /* The same from a handler in the interrupted thread, as its context is returned to. False: there are none here. */
 bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u);
 
 /* sigaltstack of the calling thread, whose state is t. */
 int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old);
+/* The same in a vfork child, which has its parent's for now, and changes its own. */
+int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stack_t *old);
 
 /* Handlers of the program's with SA_ONSTACK are entered through us from now on. */
 bool alternate_takes_as(void);

@@ -11,6 +11,7 @@
 
 #include "runtime/interpose/pointers.h"
 #include "runtime/sandbox.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/elf_probe.h"
 #include "sigsafe/preload.h"
 #include "sigsafe/sys.h"
@@ -235,11 +236,10 @@ bool environment_lend(void)
         return false;
     lent_lock();
     if (!lent.users && !lent_fits(environ)) {
-        void *memory = mmap(NULL, environment_size(&shell, environ), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        done = memory != MAP_FAILED;
+        long memory = own_map_as(0, environment_size(&shell, environ), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        done = memory > 0;
         if (done) {
-            lent.with = environment_build(memory, &shell, environ);
+            lent.with = environment_build((void *)memory, &shell, environ);
             lent.their_preload = preload_value(environ);
         }
     }

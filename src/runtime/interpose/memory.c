@@ -158,9 +158,19 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
 EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
     struct rt_thread *t = self_get();
-    if (!t || rt_exact_as() || (stack && rt.process && !rt_quiet_as() && process_foreign_as()))
+    if (!t || rt_exact_as())
         return REAL(sigaltstack)(stack, old);
+    if (stack && rt.process && !rt_quiet_as() && process_foreign_as())
+        return alternate_change_child(t, stack, old);
     if (t->alternate_ours || alternate_takes_as())
         return alternate_change(t, stack, old);
     return stack && rt.process && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
+}
+
+/* What interpose/syscall.S hands on. */
+long sigaltstack_by_number(long number, const stack_t *stack, stack_t *old);
+long sigaltstack_by_number(long number, const stack_t *stack, stack_t *old)
+{
+    (void)number;
+    return sigaltstack(stack, old);
 }

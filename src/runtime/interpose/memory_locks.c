@@ -11,16 +11,16 @@
 #include <sys/resource.h>
 
 #include "runtime/interpose/real.h"
-#include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum { PAGE = 4096 };
 
+/* In a vfork child too: the memory that it locks is its parent's. */
 static bool is_apart(void)
 {
-    return rt.process && !rt_quiet_as() && !process_foreign_as();
+    return rt.process && !rt_quiet_as();
 }
 
 /* ---- a range ---- */

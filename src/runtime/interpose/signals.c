@@ -79,7 +79,7 @@ bool signals_unblocked_by_libc_as(uint64_t pc)
            code[-2] == 0x0f && code[-1] == 0x05;
 }
 
-/* Those that a library's constructor has set. */
+/* Those that a library's constructor has set, or a child of a raw fork. */
 static void actions_wrap(void)
 {
     for (int signal = 1; signal < SIGNALS; signal++) {
@@ -89,6 +89,12 @@ static void actions_wrap(void)
         alternate_wrap(signal, &now);
         REAL(sigaction)(signal, &now, NULL);
     }
+}
+
+void signals_adopt_stacks(void)
+{
+    if (rt.process)
+        actions_wrap();
 }
 
 bool signals_install(void)
@@ -260,29 +266,32 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
+    bool own = !rt_quiet_as() && process_foreign_as(); /* a vfork child's actions; the table is its parent's */
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         answer_write(&without, wanted);
         if ((unsigned)wanted->sa_flags & SA_ONSTACK && !alternate_takes_as())
             sigaddset(&without.sa_mask, signals_number_as());
-        else
+        else if (!own)
             sigdelset(&without.sa_mask, signals_number_as());
     }
     bool valid = signal > 0 && signal < SIGNALS;
+    if (wanted && valid && !own) /* before the call: libc may fault after the kernel's part, and the program's handler leave it */
+        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
-    if (result != 0 && valid)
+    if (result != 0 && valid) {
         alternate_wrap_undo(signal, handler);
+        masks_ours[signal] = before;
+    }
     if (result != 0)
         return result;
     if (old && valid)
         alternate_answer(old, handler);
     if (old && before)
         sigaddset(&old->sa_mask, signals_number_as());
-    else if (old && ((unsigned)old->sa_flags & SA_ONSTACK))
+    else if (old && !own && ((unsigned)old->sa_flags & SA_ONSTACK))
         sigdelset(&old->sa_mask, signals_number_as());
-    if (wanted && signal > 0 && signal < SIGNALS)
-        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     return 0;
 }
 
@@ -292,8 +301,9 @@ static int action_of_fault(int signal, const struct sigaction *wanted, struct si
     struct sigaction before = faults_program(signal), ours;
     bool foreign = process_foreign_as();
     if (wanted && !foreign) {
+        struct sigaction kept = as_kept(wanted);
         ours = faults_installed(signal, wanted);
-        faults_note(signal, wanted);
+        faults_note(signal, &kept);
     }
     int result = action_set(signal, wanted && !foreign ? &ours : wanted, old);
     if (result == 0 && old)
@@ -311,6 +321,17 @@ static int action_of_child(const struct sigaction *wanted, struct sigaction *old
     if (result == 0 && old)
         answer_write(old, before.sa_sigaction == handler_as ? &program_action : &before);
     return result;
+}
+
+sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
+{
+    struct sigaction answer = {.sa_handler = was};
+    if (was == SIG_ERR || !signals_active_as() || number < 1 || number >= SIGNALS)
+        return was;
+    if (set && (rt_quiet_as() || !process_foreign_as()))
+        masks_ours[number] = 0;
+    alternate_answer(&answer, alternate_wrapped(number));
+    return answer.sa_handler;
 }
 
 EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,

@@ -307,6 +307,31 @@ EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *rest
     return mask_change(&REAL(pthread_sigmask), how, set, old);
 }
 
+static int mask_real(int how, const sigset_t *set, sigset_t *old)
+{
+    long result = sys_call6_as(SYS_rt_sigprocmask, how, (long)set, (long)old, MASK_SIZE, 0, 0);
+    return result < 0 ? (int)call_failed(result) : 0;
+}
+
+/* What interpose/syscall.S hands on. */
+long sigprocmask_by_number(long number, long how, const sigset_t *set, sigset_t *old, long size);
+long sigprocmask_by_number(long number, long how, const sigset_t *set, sigset_t *old, long size)
+{
+    if (signals_active_as() && !rt_quiet_as() && size == MASK_SIZE)
+        return set && !pointer_readable_as(set, MASK_SIZE) ? call_failed(-EFAULT) : mask_change(mask_real, (int)how, set, old);
+    long result = sys_call6_as(number, how, (long)set, (long)old, size, 0, 0);
+    return result < 0 ? call_failed(result) : result;
+}
+
+long sigpending_by_number(long number, sigset_t *set, long size);
+long sigpending_by_number(long number, sigset_t *set, long size)
+{
+    if (size == MASK_SIZE)
+        return sigpending(set);
+    long result = sys_call3_as(number, (long)set, size, 0);
+    return result < 0 ? call_failed(result) : result;
+}
+
 /* The kernel has one of ours pending for a moment, where a handler's mask blocks it; and what it has of the program's only
  * where the signal is blocked for it, too. */
 EXPORT int sigpending(sigset_t *set)

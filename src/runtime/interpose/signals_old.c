@@ -27,7 +27,7 @@ static sighandler_t handler_set(int number, sighandler_t handler, unsigned flags
 EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
     if (!signals_ours(number))
-        return REAL(signal)(number, handler);
+        return signals_set_by_libc(number, true, REAL(signal)(number, handler));
     return handler_set(number, handler, SA_RESTART);
 }
 
@@ -44,7 +44,7 @@ EXPORT sighandler_t ssignal(int number, sighandler_t handler)
 EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 {
     if (!signals_ours(number))
-        return REAL(sysv_signal)(number, handler);
+        return signals_set_by_libc(number, true, REAL(sysv_signal)(number, handler));
     return handler_set(number, handler, SA_RESETHAND | SA_NODEFER);
 }
 
@@ -72,7 +72,7 @@ EXPORT sighandler_t sigset(int number, sighandler_t handler)
     struct sigaction action, before;
     sigset_t old;
     if (!signals_ours(number))
-        return REAL(sigset)(number, handler);
+        return signals_set_by_libc(number, handler != SIG_HOLD, REAL(sigset)(number, handler));
     if (handler == SIG_HOLD) {
         if (mask_one(SIG_BLOCK, number, &old) != 0 || sigaction(number, NULL, &before) != 0)
             return SIG_ERR;
@@ -88,8 +88,12 @@ EXPORT sighandler_t sigset(int number, sighandler_t handler)
 
 EXPORT int sigignore(int number)
 {
-    if (!signals_ours(number))
-        return REAL(sigignore)(number);
+    if (!signals_ours(number)) {
+        int result = REAL(sigignore)(number);
+        if (result == 0)
+            signals_set_by_libc(number, true, SIG_IGN);
+        return result;
+    }
     return handler_set(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 

@@ -1,6 +1,6 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
  * left pending for the new image; for those that enter a sandbox (libseccomp), prctl's among them: process.c; and for those that set a signal's action
- * (Chromium, between fork and exec): signals.c. All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want
+ * (Chromium, between fork and exec), a mask or a signal stack, or ask what is pending: signals.c, signals_mask.c, memory.c. All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want
  * them to be made, and before that has been looked for (process.c) here, just as libc makes them. Both without a frame: the child of
  * a vfork returns into its caller's. */
 #include <sys/syscall.h>
@@ -16,6 +16,9 @@
         .hidden seccomp_by_number
         .hidden prctl_by_number
         .hidden sigaction_by_number
+        .hidden sigprocmask_by_number
+        .hidden sigpending_by_number
+        .hidden sigaltstack_by_number
 syscall:
         .cfi_startproc
         endbr64
@@ -29,6 +32,12 @@ syscall:
         je prctl_by_number
         cmpq $SYS_rt_sigaction, %rdi
         je sigaction_by_number
+        cmpq $SYS_rt_sigprocmask, %rdi
+        je sigprocmask_by_number
+        cmpq $SYS_rt_sigpending, %rdi
+        je sigpending_by_number
+        cmpq $SYS_sigaltstack, %rdi
+        je sigaltstack_by_number
         movq syscall_place+SYSCALL_PLACE_FOUND(%rip), %r11
         testq %r11, %r11
         jz 2f

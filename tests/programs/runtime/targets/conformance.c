@@ -1,5 +1,5 @@
 /* Makes the calls of conformance_rows.h, each in a process of its own, and prints what it sees of them: result, errno or end, bytes
- * written around every buffer, mask, pending signals, alternate stack, descriptors. It must see the same with and without a
+ * written around every buffer, mask, pending signals, alternate stack, descriptors, mappings. It must see the same with and without a
  * profiler.
  *
  *     conformance [FIRST [LAST]]   the rows from FIRST to LAST, by function; "--list": the functions that have one */
@@ -306,6 +306,16 @@ static long value_make(const struct argument *a, int value, struct arena *arena,
 
 /* ---- a call, in a child ---- */
 
+/* Bytes that are mapped, by protection and what they are: neighbours join, and addresses are the kernel's. */
+enum { KINDS = 64, CHANGES = 300 };
+struct maps {
+    struct {
+        char name[48];
+        long bytes;
+    } of[KINDS];
+    int count;
+};
+
 struct seen {
     bool done;
     long result;
@@ -314,6 +324,7 @@ struct seen {
     bool alternate;
     uint64_t alternate_size;
     uint8_t written[ARGUMENTS][2 * PAGE];
+    char maps[CHANGES];
 };
 static struct seen *seen; /* shared with the children: with one filling, and with the other one */
 
@@ -323,6 +334,60 @@ static uint64_t fds_open(void)
     for (int i = 0; i < SEEN_FDS; i++)
         open |= (uint64_t)(fcntl(i, F_GETFD) >= 0) << i;
     return open;
+}
+
+static long *maps_kind(struct maps *m, const char *name)
+{
+    for (int i = 0; i < m->count; i++)
+        if (!strcmp(m->of[i].name, name))
+            return &m->of[i].bytes;
+    if (m->count == KINDS)
+        abort();
+    strcpy(m->of[m->count].name, name);
+    return &m->of[m->count++].bytes;
+}
+
+/* A recorded program's are the profiler's below 2 GB and in its own part of the address space (sigsafe/own_memory.c), and what is
+ * mapped of its files. The stack grows as deep as somebody calls. */
+static bool maps_left_out(uint64_t lo, const char *file)
+{
+    const uint64_t own = UINT64_C(0x2e0000000000), spread = UINT64_C(1) << 37;
+    return lo < UINT64_C(1) << 31 || lo - own < spread || strstr(file, "penumbra") || !strcmp(file, "[stack]");
+}
+
+static void maps_look(struct maps *m)
+{
+    static char text[1 << 17];
+    long fd = syscall(2, "/proc/self/maps", (long)(O_RDONLY | O_CLOEXEC)), used = 0;
+    for (long got; (got = syscall(0, fd, text + used, sizeof text - 1 - (size_t)used)) > 0;)
+        used += got;
+    syscall(3, fd);
+    text[used] = 0;
+    m->count = 0;
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        uint64_t lo, hi;
+        char protection[8], file[512] = "", name[64];
+        *end = 0;
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %511s", &lo, &hi, protection, file) < 3 || maps_left_out(lo, file))
+            continue;
+        char *base = strrchr(file, '/');
+        snprintf(name, sizeof name, "%.4s %.40s", protection, base ? base + 1 : *file ? file : "anonymous");
+        *maps_kind(m, name) += (long)(hi - lo);
+    }
+}
+
+/* What the call has made, and what it has taken away. */
+static void maps_compare(struct maps *before, struct maps *after, char *out)
+{
+    int used = 0;
+    *out = 0;
+    for (int i = 0; i < before->count; i++)
+        maps_kind(after, before->of[i].name);
+    for (int i = 0; i < after->count; i++) {
+        long change = after->of[i].bytes - *maps_kind(before, after->of[i].name);
+        if (change && used < CHANGES - 80)
+            used += sprintf(out + used, " %+ld %s", change, after->of[i].name);
+    }
 }
 
 static void state_look(struct seen *s)
@@ -359,6 +424,7 @@ static void child(const struct row *r, struct argument *a, const int *value, int
     long v[ARGUMENTS] = {0};
     uint8_t *before = NULL;
     static uint8_t copy[ARGUMENTS][2 * PAGE];
+    static struct maps there, after;
     void *found = dlsym(RTLD_DEFAULT, r->function);
     memcpy(&f, &found, sizeof f);
     alarm(PATIENCE);
@@ -372,10 +438,13 @@ static void child(const struct row *r, struct argument *a, const int *value, int
         memcpy(copy[i], arenas[i].pages, 2 * PAGE);
     dup2(open("/dev/null", O_RDWR), 1);
     raise(SIGURG); /* pending */
+    maps_look(&there);
     errno = 0;
     long result = f(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
     s->error = errno;
     s->result = r->result == 'i' ? (int)result : result;
+    maps_look(&after);
+    maps_compare(&there, &after, s->maps);
     state_look(s);
     for (int i = 0; i < count; i++)
         for (int at = 0; at < 2 * PAGE; at++)
@@ -442,7 +511,7 @@ static void case_run(const struct row *r, struct argument *a, const int *value, 
     printf(" mask %lx pending %lx open %lx", seen[0].mask, seen[0].pending, seen[0].open);
     if (seen[0].alternate)
         printf(" alternate %lu", seen[0].alternate_size);
-    puts("");
+    puts(seen[0].maps);
 }
 
 static void row_run(const struct row *r)

@@ -1,0 +1,32 @@
+"""Random system calls from fixed seeds: what the program sees is the same natively and recorded.
+
+    test_random.py WAY PROGRAM    one of random_calls.WAYS
+
+`make soak` runs others, and reduces what differs to the fewest calls."""
+import os
+import sys
+
+from random_calls import Calls, first_difference
+
+RANGES, NUMBERS = ((1, 24), (100, 101)), "0-79"
+
+
+def main():
+    way, program = sys.argv[1:]
+    calls = Calls(program, os.environ["PENUMBRA"])
+    kept, different = 0, {}
+    for first, last in RANGES:
+        native = calls.native(first, last, NUMBERS)
+        kept += len(native)
+        different.update(calls.differences(first, last, NUMBERS, way, native))
+    if kept < 20:
+        print(f"only {kept} seeds are the same natively two times")
+        return 1
+    for seed, (wanted, found) in different.items():
+        lines = first_difference(wanted, found) if seed is not None else ("", found)
+        print(f"seed {seed}: {lines[0]!r} natively, {lines[1]!r} recorded")
+    print(f"{kept} seeds, {len(different)} differ")
+    return 1 if different else 0
+
+
+sys.exit(main())
