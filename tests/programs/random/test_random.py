@@ -9,6 +9,7 @@ import sys
 from random_calls import Calls, first_difference
 
 RANGES, NUMBERS = ((1, 24), (100, 101)), "0-79"
+AGAIN = 10
 
 
 def main():
@@ -22,6 +23,9 @@ def main():
     if kept < 20:
         print(f"only {kept} seeds are the same natively two times")
         return 1
+    # What natively differs once in a hundred times is not a difference: it must come again.
+    different = {seed: what for seed, what in different.items()
+                 if seed is None or calls.differs(seed, list(range(80)), way, AGAIN)}
     for seed, (wanted, found) in different.items():
         lines = first_difference(wanted, found) if seed is not None else ("", found)
         print(f"seed {seed}: {lines[0]!r} natively, {lines[1]!r} recorded")
