@@ -525,7 +525,7 @@ def sandbox_return():
             expect("1 thread is sampled only until it entered: " in text, text)
     # With threads in the handler, busy or asleep at that moment.
     for options in (("-F", "20000"), ("-e", "wall", "-F", "5000"), ("-F", "20000", "--tool", "values", "--every", "1")):
-        for _ in range(5):
+        for _ in range(2):
             r = Recording([target("sandbox_return"), "kill", "threads"], options)
             expect(r.report["processes"][0]["sandbox"]["silenced"] == 4, f"threads: {r.report['processes']}")
     narrow()
