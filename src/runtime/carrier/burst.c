@@ -166,8 +166,8 @@ static uint64_t *mask_of(ucontext_t *u)
 static bool may_step_as(struct engine_thread *e, enum stop_reason why)
 {
     const struct rt_thread *t = e->carrier;
-    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() && !(t->burst.mask & TRAP_BIT) &&
-           burst_native_may_as(e, why);
+    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() &&
+           !(t->burst.mask & TRAP_BIT) && burst_native_may_as(e, why);
 }
 
 /* Behind the budget the tool observes, and counts. */

@@ -1,7 +1,8 @@
-/* Instructions that the engine cannot translate, and that the processor executes in the middle of a burst: alone, with the trap
- * flag set, the burst going on behind it.
+/* Instructions that the engine cannot translate, and that the processor executes in the middle of a
+ * burst: alone, with the trap flag set, the burst going on behind it.
  *
- *      translated code ──> stopped ──rt_sigreturn, TF──> [instruction] ──SIGTRAP──> handler ──> translated code
+ *      translated code ──> stopped ──rt_sigreturn, TF──> [instruction] ──SIGTRAP──> handler ──┐
+ *          ^──────────────────────────────────────────────────────────────────────────────────┘
  *
  * Context: _as functions: the dispatcher of the thread concerned.
  * Ownership: none. */
@@ -12,8 +13,8 @@
 
 #include "engine/engine.h"
 
-/* Whether the instruction at e->rip, at which the engine has stopped, can be executed so. Not those that make system calls or raise
- * SIGTRAP themselves, nor those that set the trap flag. */
+/* Whether the instruction at e->rip, at which the engine has stopped, can be executed so. Not those
+ * that make system calls or raise SIGTRAP themselves, nor those that set the trap flag. */
 bool burst_native_may_as(const struct engine_thread *e, enum stop_reason why);
 
 #endif
