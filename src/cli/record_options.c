@@ -67,7 +67,8 @@ static const struct row {
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
                                     "exact; auto: shadows, or bursts where forks cost too much",
      "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
-    {OPT_TOOL, "tool", "TOOL", "what the engine observes: see below (default blocks)",
+    {OPT_TOOL, "tool", "TOOL", "what is observed: see below (default stacks; blocks under the\n"
+     "engine)",
      "what is observed: see below (default stacks; blocks under the\nengine)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; with --tool values 4);\n"
                           "LEAST..MOST: a number between the two, drawn for each burst", NULL},
