@@ -1,6 +1,5 @@
 /* Calling context trees. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/kind/kind.h"
 

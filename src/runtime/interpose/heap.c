@@ -94,7 +94,7 @@ bool heap_is_allocator(const void *address)
     const struct unwind_image *image =
         index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
     return image && (unwind_index_find_as(index, (uint64_t)real.malloc) == image ||
-                     heap_loaded_holds(address));
+                     heap_loaded_holds(image));
 }
 
 static void *heap_malloc(size_t size)

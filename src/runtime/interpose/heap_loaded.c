@@ -116,12 +116,10 @@ static uint64_t slot_for(enum function function, uint64_t target)
     return 0;
 }
 
-bool heap_loaded_holds(const void *address)
+bool heap_loaded_holds(const struct unwind_image *image)
 {
     const struct unwind_index *index = images_current_as();
-    const struct unwind_image *image =
-        index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
-    for (unsigned slot = 0; image && slot < SLOTS; slot++) {
+    for (unsigned slot = 0; index && slot < SLOTS; slot++) {
         uint64_t function = __atomic_load_n(&real[MALLOC][slot], __ATOMIC_RELAXED);
         if (function && unwind_index_find_as(index, function) == image)
             return true;

@@ -21,9 +21,11 @@
 
 #include <stdbool.h>
 
+struct unwind_image;
+
 /* The images that are there now lead to us already. */
 void heap_loaded_begin(void);
-/* Whether the function that an entry led to is in the image that holds the address. */
-bool heap_loaded_holds(const void *address);
+/* Whether the image, of the current index, has a malloc that an entry led to. */
+bool heap_loaded_holds(const struct unwind_image *image);
 
 #endif
