@@ -1,6 +1,5 @@
 #include "runtime/carrier/burst.h"
 
-
 #include "engine/engine.h"
 #include "engine/probe.h"
 #include "engine/recover.h"
@@ -19,7 +18,6 @@
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
 
-enum { EFLAGS_TF = 0x100 };
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
 static struct {
@@ -226,7 +224,6 @@ static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason w
 
 bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
 {
-    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
     struct rt_thread *t = stepping_as();
     bool traced = info->si_code == CODE_TRAP_TRACE;
     if (!t)

@@ -2,7 +2,7 @@
 
 #include "engine/probe.h"
 
-enum { EFLAGS_TF = 0x100, PREFIXES = 14 };
+enum { PREFIXES = 14 };
 
 /* Behind its prefixes. The translator has read the instruction; not all of them are one. */
 static const uint8_t *opcode_of(const struct engine_thread *e)

@@ -13,6 +13,9 @@
 
 #include "engine/engine.h"
 
+/* With the first it traps; the others say that it has, and that 64-bit code follows. */
+enum { EFLAGS_TF = 0x100, CODE_TRAP_TRACE = 2, USER_CS = 0x33 };
+
 /* Whether the instruction at e->rip, at which the engine has stopped, can be executed so. Not those
  * that make system calls or raise SIGTRAP themselves, nor those that set the trap flag. */
 bool burst_native_may_as(const struct engine_thread *e, enum stop_reason why);

@@ -28,7 +28,7 @@
 
 /* The shadow looks about itself after SLICE instructions. */
 enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, FRAME_ROOM = 32 << 10, PAGE = 4096 };
-enum { KERNEL_SET = 8, EFLAGS_TF = 0x100 };
+enum { KERNEL_SET = 8 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
 
 struct shadow_self shadow_self;
@@ -269,7 +269,6 @@ static _Noreturn void step_as(struct engine_thread *t)
 static void native_signal_as(struct engine_thread *t, int signal, const siginfo_t *info,
                              ucontext_t *u)
 {
-    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
     greg_t *gregs = u->uc_mcontext.gregs;
     if (signal != SIGTRAP || info->si_code != CODE_TRAP_TRACE) {
         uint64_t address = (uint64_t)info->si_addr;
