@@ -76,7 +76,7 @@ help:
 	@echo "make bench    measure overhead and accuracy (an hour or more); writes docs/results/"
 	@echo "make check-releases  the same in chroots of other Debian releases, and the packages; as root"
 	@echo "make check-peers  test suites of gcc, valgrind, perl and others, natively and recorded (hours)"
-	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, fork bombs, real programs"
+	@echo "make soak     the long tests: fuzzing, SIGKILL at random moments, random system calls, real programs"
 	@echo "make install  install under PREFIX ($(PREFIX))"
 	@echo "make dist     the source tarball, into dist/"
 	@echo "make deb      packages penumbra and penumbra-dbgsym, into dist/"

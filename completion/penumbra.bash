@@ -87,7 +87,8 @@ _penumbra() {
     --carrier) _penumbra_words "handler burst shadow exact auto" ;;
     --summary) _penumbra_words "concise tnv" ;;
     --code-cache) _penumbra_words "on off" ;;
-    --threads) _penumbra_words "one all" ;;
+    --threads) _penumbra_words "auto one all" ;;
+    --metric) _penumbra_words "allocated live peak" ;;
     --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
     -f | --format) _penumbra_words "pprof folded callgrind" ;;
     *)

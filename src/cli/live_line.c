@@ -33,7 +33,8 @@ static bool is_above(double percent, uint32_t budget_ppm)
     return budget_ppm && percent > 1.1 * budget_ppm / 1e4;
 }
 
-void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns, uint32_t budget_ppm)
+void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns,
+                  uint32_t budget_ppm)
 {
     double percent = t->cpu_ns ? 100 * spent_ns / (double)t->cpu_ns : 0;
     if (t->sandboxed)

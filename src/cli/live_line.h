@@ -25,8 +25,8 @@ void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
                     uint64_t elapsed_ns);
 void live_line_erase(struct live_line *l);
 
-/* Cost of the handlers and of signal delivery, in percent of the CPU time of the program, if that is known; whether
- * that is more than the budget (0: there is none). */
+/* Cost of the handlers and of signal delivery, in percent of the CPU time of the program, if that
+ * is known; whether that is more than the budget (0: there is none). */
 void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns,
                   uint32_t budget_ppm);
 

@@ -372,7 +372,8 @@ static void verify_end(struct recording *r, uint64_t elapsed)
     spool_totals(&r->spool.spool, &t, &processes, &threads);
     double spent = profile_spent_ns(&t), native = (double)r->child.cpu_ns - spent;
     size_t from = --r->notes.size; /* its NUL */
-    record_verify_end(&r->verify, &r->child, elapsed, native > 0 ? 100 * spent / native : 0, &r->notes);
+    record_verify_end(&r->verify, &r->child, elapsed, native > 0 ? 100 * spent / native : 0,
+                      &r->notes);
     buf_put_u8(&r->notes, '\0');
     if (!r->options.quiet && buf_ok(&r->notes))
         say_notes((const char *)r->notes.data + from);

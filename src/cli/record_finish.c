@@ -68,7 +68,10 @@ static void put_stops(struct buf *b, const struct profile *p, const char *before
         return;
     buf_printf(b, "%ssamples ended in ", before);
     put_count(b, threads, "thread", "threads");
-    buf_printf(b, " when a debugger or tracer came: each of its stops is an event for -e %s, and so would make the next one\n", p->metrics[0].trigger);
+    buf_printf(b,
+               " when a debugger or tracer came: each of its stops is an event for -e %s, and so "
+               "would make the next one\n",
+               p->metrics[0].trigger);
 }
 
 /* Threads of which nothing is known, and why. */
@@ -76,7 +79,8 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
 {
     uint32_t error = first_arm_error(p);
     uint64_t threads = unarmed(p, false);
-    bool in_kernel = !strcmp(p->metrics[0].trigger, "wall") || !strcmp(p->metrics[0].trigger, "context-switches");
+    bool in_kernel = !strcmp(p->metrics[0].trigger, "wall") ||
+                     !strcmp(p->metrics[0].trigger, "context-switches");
     if (!error)
         return;
     buf_printf(b, "%sthe trigger could not be set in ", before);
@@ -112,7 +116,8 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
         processes += p->processes[i].exclude_kernel != 0;
     if (!processes || spool_header(&s->spool)->config.exclude_kernel)
         return;
-    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before, is_cpu ? "time" : p->metrics[0].trigger);
+    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before,
+               is_cpu ? "time" : p->metrics[0].trigger);
     put_count(b, processes, "process", "processes");
     buf_printf(b, ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
                processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
@@ -176,7 +181,8 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                    (double)p->duration_ns / 1e6, (double)p->metrics[0].period / 1e6);
     else if (!strcmp(p->metrics[0].unit, "bytes"))
         buf_printf(b, "no thread used as many as %llu bytes of %s (-e %s=BYTES sets the period)\n",
-                   (unsigned long long)p->metrics[0].period, p->metrics[0].trigger, p->metrics[0].trigger);
+                   (unsigned long long)p->metrics[0].period, p->metrics[0].trigger,
+                   p->metrics[0].trigger);
     else if (!strcmp(p->metrics[0].trigger, "lock-wait"))
         buf_printf(b, "no thread waited for locks for %.3f ms in all (-e lock-wait=TIME sets the "
                       "period)\n", (double)p->metrics[0].period / 1e6);

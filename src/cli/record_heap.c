@@ -15,8 +15,10 @@ static void put_mapped(struct buf *b, const struct profile *p)
         calls = add_saturated(calls, p->processes[i].heap_mappings);
     }
     if (calls)
-        buf_printf(b, "%.1f MiB were mapped by the program itself, by %llu call%s of mmap and sbrk: counted as allocations where they "
-                      "were mapped; what an allocator of its own gives of them is not seen\n",
+        buf_printf(b,
+                   "%.1f MiB were mapped by the program itself, by %llu call%s of mmap and sbrk: "
+                   "counted as allocations where they were mapped; what an allocator of its own "
+                   "gives of them is not seen\n",
                    (double)bytes / MIB, (unsigned long long)calls, calls == 1 ? "" : "s");
 }
 
@@ -32,15 +34,16 @@ static uint64_t *peaks_get(const struct profile *p)
     return peaks;
 }
 
-/* An allocator has overhead, threads have stacks, and the peak is an estimate: less than a quarter, or than LEAST, is
- * not worth a word. */
+/* An allocator has overhead, threads have stacks, and the peak is an estimate: less than a quarter,
+ * or than LEAST, is not worth a word. */
 static void put_unexplained(struct buf *b, const struct profile *p)
 {
     enum { LEAST = 4 << 20, SAMPLES = 4 };
     double grown = 0, seen = 0;
     uint64_t *peaks = peaks_get(p), processes = 0;
     for (uint32_t i = 0; peaks && i < p->process_count; i++) {
-        double more = (double)p->processes[i].heap_grown, live = (double)peaks[i] * (double)p->metrics[0].period;
+        double more = (double)p->processes[i].heap_grown,
+               live = (double)peaks[i] * (double)p->metrics[0].period;
         if (more - live < LEAST + SAMPLES * (double)p->metrics[0].period || more - live < more / 4)
             continue;
         processes++;
@@ -49,9 +52,12 @@ static void put_unexplained(struct buf *b, const struct profile *p)
     }
     free(peaks);
     if (processes)
-        buf_printf(b, "%.1f MiB of %.1f MiB by which the memory of %llu process%s grew are not explained by allocations that were seen: "
-                      "mapped by system calls of their own, stacks, or the allocator's overhead\n",
-                   (grown - seen) / MIB, grown / MIB, (unsigned long long)processes, processes == 1 ? "" : "es");
+        buf_printf(b,
+                   "%.1f MiB of %.1f MiB by which the memory of %llu process%s grew are not "
+                   "explained by allocations that were seen: mapped by system calls of their "
+                   "own, stacks, or the allocator's overhead\n",
+                   (grown - seen) / MIB, grown / MIB, (unsigned long long)processes,
+                   processes == 1 ? "" : "es");
 }
 
 void record_heap_put(struct buf *b, const struct profile *p)

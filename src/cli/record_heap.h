@@ -1,5 +1,5 @@
-/* What the trigger malloc has not seen, in words: memory that the program maps itself, and growth that the
- * allocations do not explain.
+/* What the trigger malloc has not seen, in words: memory that the program maps itself, and growth
+ * that the allocations do not explain.
  *
  * Context: ordinary code. Ownership: the caller's buffer. */
 #ifndef PENUMBRA_CLI_RECORD_HEAP_H

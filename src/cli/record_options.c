@@ -50,12 +50,14 @@ static const struct row {
      "leave out forked children and exec'ed programs"},
     {OPT_NO_RANDOMIZE, "no-randomize", NULL, "keep the period constant", NULL},
     {OPT_MAX_DEPTH, "max-depth", "N", "keep at most N frames of a stack (default 131072)", NULL},
-    {OPT_MAX_CONTEXTS, "max-contexts", "N", "with --tool calls: fold cold contexts into their parents whenever a\n"
-                                            "thread's tree has N nodes (default 1M, of 32 bytes)", NULL},
+    {OPT_MAX_CONTEXTS, "max-contexts", "N",
+     "with --tool calls: fold cold contexts into their parents whenever a\n"
+     "thread's tree has N nodes (default 1M, of 32 bytes)", NULL},
     {OPT_FOLD_RECURSION, "fold-recursion", NULL, "with --tool calls: no new context for a function that is active already", NULL},
     {OPT_NO_TRAMPOLINE, "no-trampoline", NULL, "do not count calls: leave every return address alone", NULL},
-    {OPT_VERIFY_COST, "verify-cost", NULL, "run two unrecorded copies of PROGRAM beside it, without output, and\n"
-                                          "say what the recording costs", NULL},
+    {OPT_VERIFY_COST, "verify-cost", NULL,
+     "run two unrecorded copies of PROGRAM beside it, without output, and\n"
+     "say what the recording costs", NULL},
     {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)", NULL},
@@ -65,7 +67,8 @@ static const struct row {
     {OPT_CARRIER, "carrier", "CARRIER", "where observed code runs: handler (default), burst, shadow,\n"
                                     "exact; auto: shadows, or bursts where forks cost too much",
      "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
-    {OPT_TOOL, "tool", "TOOL", "what the engine observes: see below (default blocks)",
+    {OPT_TOOL, "tool", "TOOL", "what is observed: see below (default stacks; blocks under the\n"
+     "engine)",
      "what is observed: see below (default stacks; blocks under the\nengine)"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; with --tool values 4);\n"
                           "LEAST..MOST: a number between the two, drawn for each burst", NULL},
@@ -370,10 +373,14 @@ const char *record_options_family(const struct record_options *o)
 /* Copies are compared with the whole program: from its start to its end. */
 static bool verify_settle(const struct record_options *o, struct err *e)
 {
-    const char *with = o->pid ? "-p" : o->duration_ns ? "--duration" : o->wait_all ? "--wait-all" : NULL;
+    const char *with = o->pid           ? "-p"
+                       : o->duration_ns ? "--duration"
+                       : o->wait_all    ? "--wait-all"
+                                        : NULL;
     if (!o->verify_cost || !with)
         return true;
-    return err_set(e, ERR_USAGE, "--verify-cost compares whole runs of a program, so it excludes %s", with);
+    return err_set(e, ERR_USAGE,
+                   "--verify-cost compares whole runs of a program, so it excludes %s", with);
 }
 
 static bool family_settle(const struct record_options *o, struct err *e)

@@ -23,8 +23,9 @@ static bool input_check(struct err *e)
     struct stat st;
     if (fstat(STDIN_FILENO, &st) || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))
         return true;
-    return err_set(e, ERR_USAGE, "--verify-cost runs copies of the program, which cannot read the same "
-                                 "pipe or socket; give its input as a file (< FILE), or none (< /dev/null)");
+    return err_set(e, ERR_USAGE,
+                   "--verify-cost runs copies of the program, which cannot read the same "
+                   "pipe or socket; give its input as a file (< FILE), or none (< /dev/null)");
 }
 
 static void stream_set(int stream, const char *path, int flags, off_t at)
@@ -101,7 +102,8 @@ static bool copies_wait(struct record_verify *v, uint64_t until_ns)
     }
 }
 
-static const char *failure_of(const struct record_verify *v, const struct record_child *program, bool ended)
+static const char *failure_of(const struct record_verify *v, const struct record_child *program,
+                              bool ended)
 {
     uint64_t native = 0;
     if (!program->ended)
@@ -113,11 +115,12 @@ static const char *failure_of(const struct record_verify *v, const struct record
         if (v->copies[i].status != program->status)
             return "an unrecorded copy ended otherwise (do copies write the same files?)";
     }
-    return native < VERIFY_COPIES * LEAST_NS ? "the program takes less than 0.1 s of CPU time" : NULL;
+    return native < VERIFY_COPIES * LEAST_NS ? "the program takes less than 0.1 s of CPU time"
+                                             : NULL;
 }
 
-void record_verify_end(struct record_verify *v, const struct record_child *program, uint64_t took_ns,
-                       double stated, struct buf *notes)
+void record_verify_end(struct record_verify *v, const struct record_child *program,
+                       uint64_t took_ns, double stated, struct buf *notes)
 {
     bool ended = program->ended && copies_wait(v, monotonic_ns() + LONGER * took_ns + LONGER_NS);
     record_verify_kill(v);
@@ -128,8 +131,9 @@ void record_verify_end(struct record_verify *v, const struct record_child *progr
     }
     double one = (double)v->copies[0].cpu_ns, two = (double)v->copies[1].cpu_ns;
     double native = (one + two) / 2, recorded = (double)program->cpu_ns;
-    buf_printf(notes, "measured cost %.1f%% of CPU time, give or take %.1f%%, where the account says %.1f%% "
-                      "(recorded %.2f s; two unrecorded copies meanwhile %.2f s and %.2f s)\n",
-               100 * (recorded / native - 1), 100 * fabs(one - two) / native, stated, recorded / 1e9,
-               one / 1e9, two / 1e9);
+    buf_printf(notes,
+               "measured cost %.1f%% of CPU time, give or take %.1f%%, where the account says "
+               "%.1f%% (recorded %.2f s; two unrecorded copies meanwhile %.2f s and %.2f s)\n",
+               100 * (recorded / native - 1), 100 * fabs(one - two) / native, stated,
+               recorded / 1e9, one / 1e9, two / 1e9);
 }

@@ -1,8 +1,8 @@
 /* --verify-cost: what a recording costs, measured beside what its account says.
  *
  * Two copies of the program run unrecorded beside the recorded one. Each has the same arguments and
- * environment, a regular file as its standard input if the program has one, and no output. What they
- * take is the native time; how far they are apart is the error of the measurement.
+ * environment, a regular file as its standard input if the program has one, and no output. What
+ * they take is the native time; how far they are apart is the error of the measurement.
  *
  * Context: the main thread.
  * Ownership: record_verify_end and record_verify_kill end the copies. */
@@ -28,7 +28,7 @@ bool record_verify_start(struct record_verify *v, const struct record_program *p
 void record_verify_kill(struct record_verify *v);
 /* Waits for the copies, for some times as long as the program took, and appends a line to `notes`:
  * the cost, and the account's, `stated` in percent of the native time; or why it is not known. */
-void record_verify_end(struct record_verify *v, const struct record_child *program, uint64_t took_ns,
-                       double stated, struct buf *notes);
+void record_verify_end(struct record_verify *v, const struct record_child *program,
+                       uint64_t took_ns, double stated, struct buf *notes);
 
 #endif

@@ -89,8 +89,9 @@ static const char usage[] =
     "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
     "      --phase NAME       only samples in this phase, and in phases nested in it\n"
     "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
-    "      --metric NAME      weights by another metric than the first; with -e malloc: allocated,\n"
-    "                         live (at the end: leaks), peak (live when the program had most)\n"
+    "      --metric NAME      weights by another metric than the first; with -e malloc:\n"
+    "                         allocated, live (at the end: leaks), peak (live when the program\n"
+    "                         had most)\n"
     "      --image NAME       only samples whose innermost frame is in this program or library\n"
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; given again, it refines the rest\n"
@@ -117,8 +118,9 @@ enum option_value {
     OPTION_BY_THREAD, OPTION_BY_PROCESS, OPTION_BY_IMAGE, OPTION_LINES, OPTION_THREAD,
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
-    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC, OPTION_CALLS,
-    OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD, OPTION_FULL_NAMES, OPTION_DUMP,
+    OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC,
+    OPTION_CALLS, OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD,
+    OPTION_FULL_NAMES, OPTION_DUMP,
 };
 
 static const struct option options[] = {

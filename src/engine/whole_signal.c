@@ -114,8 +114,9 @@ static struct whole_action as_kept(const struct whole_action *set)
 /* The kernel has reset the action when it delivered the signal, and has kept its flags. */
 static bool is_reset(const struct whole_action *a, const struct whole_action *kernel)
 {
-    return kernel->handler == (uint64_t)SIG_DFL && is_handler(a->handler) && a->flags & SA_RESETHAND &&
-           kernel->mask == a->mask && kernel->flags == (a->flags | SA_SIGINFO);
+    return kernel->handler == (uint64_t)SIG_DFL && is_handler(a->handler) &&
+           a->flags & SA_RESETHAND && kernel->mask == a->mask &&
+           kernel->flags == (a->flags | SA_SIGINFO);
 }
 
 /* The action as the program knows it, from what the kernel has. */

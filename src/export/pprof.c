@@ -317,7 +317,8 @@ static void put_description(struct pprof *w)
     counted.type = string_number(w, "samples");
     counted.unit = string_number(w, "count");
     weighed.type = string_number(w, p->metrics[0].trigger);
-    weighed.unit = string_number(w, strcmp(p->metrics[0].unit, "events") ? p->metrics[0].unit : "count");
+    weighed.unit =
+        string_number(w, strcmp(p->metrics[0].unit, "events") ? p->metrics[0].unit : "count");
     Pprof__ValueType *types[] = {&counted, &weighed};
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     piece.n_sample_type = 2;

@@ -153,8 +153,9 @@ static bool check_size(const struct container *c, const struct section_in *s, ui
     const uint32_t all = SECTION_REQUIRED | SECTION_ZSTD | SECTION_ALONE;
     bool zstd = s->flags & SECTION_ZSTD;
     if (s->flags & ~all)
-        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s has unknown flags 0x%" PRIx32,
-                       c->name, where + 4, name_of(c, s->type), s->flags);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset %" PRIu64 ": section %s has unknown flags 0x%" PRIx32, c->name,
+                       where + 4, name_of(c, s->type), s->flags);
     if (s->raw > CONTAINER_RAW_MAX ||
         (zstd ? s->raw / ZSTD_RATIO_MAX > s->stored : s->raw != s->stored))
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %s cannot be %" PRIu64

@@ -234,12 +234,13 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
     return true;
 }
 
-#define ROW(field, how, unit, what) FIGURE_ROW("engine", struct profile_counts, field, how, unit, what),
+#define ROW(field, how, unit, what)                                                                \
+    FIGURE_ROW("engine", struct profile_counts, field, how, unit, what),
 #define ROW_MANY(field, count, names, unit, what)                                                  \
     FIGURE_ROW_MANY("engine", struct profile_counts, field, count, names, unit, what),
 #define ROW_LATENCY(id, name, what)                                                                \
-    {"latency." name ".ns", "ns", what, NULL, offsetof(struct profile_counts, latencies[id].sum_ns), \
-     0, FIGURE_SUM},                                                                               \
+    {"latency." name ".ns", "ns", what, NULL,                                                      \
+     offsetof(struct profile_counts, latencies[id].sum_ns), 0, FIGURE_SUM},                        \
     {"latency." name, "times", "by how long they took (sigsafe/latency.h)", NULL,                  \
      offsetof(struct profile_counts, latencies[id].counts), LATENCY_BUCKETS, FIGURE_SUM},
 static const struct figure_row rows[] = {

@@ -39,7 +39,8 @@ struct profile_edge {
 #define ENGINE_FIGURES(ONE, MANY)                                                                  \
     ONE(instructions, SUM, "instructions", "executed under the engine")                            \
     MANY(classes, CLASS_COUNT, profile_class_name, "instructions", "of these, by class")           \
-    MANY(stopped, STOP_COUNT, profile_stop_name, "times", "the engine gave control back, by reason") \
+    MANY(stopped, STOP_COUNT, profile_stop_name, "times",                                          \
+         "the engine gave control back, by reason")                                                \
     ONE(bursts, SUM, "bursts", "bursts")                                                           \
     ONE(burst_instructions, SUM, "instructions", "of bursts")                                      \
     ONE(burst_ns, SUM, "ns", "of bursts")                                                          \

@@ -33,7 +33,8 @@ struct figure_family {
     uint32_t count;
     /* The struct that holds them; NULL: the profile has none. */
     void *(*of)(const struct profile *p);
-    /* Gives the profile an empty one; NULL without memory. `make` is NULL if another section does. */
+    /* Gives the profile an empty one; NULL without memory. `make` is NULL if another section
+     * does. */
     void *(*make)(struct profile *p);
 };
 

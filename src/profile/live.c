@@ -117,7 +117,8 @@ static bool decode(const struct container *file, struct live_info *info, struct 
     if (!container_find(file, section_live.number, &s))
         return err_set(e, ERR_FORMAT, "%s: offset %u: the table has no section of type %u (live)",
                        file->name, CONTAINER_HEADER_SIZE, section_live.number);
-    struct cursor c = {.file = file->name, .section = section_live.name, .offset = s.offset, .e = e};
+    struct cursor c = {
+        .file = file->name, .section = section_live.name, .offset = s.offset, .e = e};
     uint8_t *data = container_load(file, &s, &c.size, e);
     if (!data)
         return false;

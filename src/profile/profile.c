@@ -98,7 +98,8 @@ static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUN
 
 double profile_spent_ns(const struct profile_totals *t)
 {
-    return (double)t->cost_ns + (double)t->delivered_ns + (double)t->switched_ns + (double)t->shadows_ns;
+    return (double)t->cost_ns + (double)t->delivered_ns + (double)t->switched_ns +
+           (double)t->shadows_ns;
 }
 
 uint32_t profile_sandboxed(const struct profile *p)

@@ -88,7 +88,8 @@ const char *profile_call_reason(unsigned number)
     return number < SHADOW_CALLS && calls[number].name ? calls[number].reason : "it is not known";
 }
 
-#define ROW(field, how, unit, what) FIGURE_ROW("shadow", struct profile_shadows, field, how, unit, what),
+#define ROW(field, how, unit, what)                                                                \
+    FIGURE_ROW("shadow", struct profile_shadows, field, how, unit, what),
 #define ROW_NS(field, how, unit, what)                                                             \
     FIGURE_ROW("shadow", struct profile_shadows, field##_ns, how, unit, what),
 #define ROW_MANY(field, count, names, unit, what)                                                  \

@@ -243,7 +243,8 @@ static bool merge_facts(struct profile_values *into, const struct profile_values
     return true;
 }
 
-#define ROW(field, how, unit, what) FIGURE_ROW("values", struct profile_values, field, how, unit, what),
+#define ROW(field, how, unit, what)                                                                \
+    FIGURE_ROW("values", struct profile_values, field, how, unit, what),
 #define ROW_MANY(field, count, names, unit, what)                                                  \
     FIGURE_ROW_MANY("values", struct profile_values, field, count, names, unit, what),
 static const struct figure_row rows[] = {VALUE_FIGURES(ROW, ROW_MANY)};

@@ -112,7 +112,9 @@ void counted_folded(FILE *out, const struct profile *p, const struct report_styl
     if (!folded)
         return;
     field(out, style, "folded");
-    fprintf(out, "%s calls, in contexts deeper than --max-depth, or cold ones beyond --max-contexts: below [folded], by callee\n",
+    fprintf(out,
+            "%s calls, in contexts deeper than --max-depth, or cold ones beyond --max-contexts: "
+            "below [folded], by callee\n",
             text_count(number, folded));
 }
 

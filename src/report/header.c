@@ -56,7 +56,8 @@ static void write_trigger(FILE *out, const struct profile *p, const struct repor
         fprintf(out, ", every %s", text_bytes(number, (double)p->metrics[0].period));
     else
         fprintf(out, ", every %s events", text_count(number, p->metrics[0].period));
-    if (header_in_time(p) && p->metrics[0].period && strcmp(p->metrics[0].trigger, "lock-wait") != 0)
+    if (header_in_time(p) && p->metrics[0].period &&
+        strcmp(p->metrics[0].trigger, "lock-wait") != 0)
         fprintf(out, " (%s Hz)", text_digits(number, 4, 1e9 / (double)p->metrics[0].period));
     fputs(p->metrics[0].how == METRIC_RANDOMIZED ? ", randomized\n" : "\n", out);
 }
@@ -132,7 +133,8 @@ void header_coverage(FILE *out, const struct profile *p, const struct profile_to
         fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
                 text_duration(a, c.beyond_ns));
     double dropped_ns = (double)t->dropped_all * (double)p->metrics[0].period;
-    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns - (double)t->drops[DROP_PAUSED] * (double)p->metrics[0].period;
+    double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns -
+                     (double)t->drops[DROP_PAUSED] * (double)p->metrics[0].period;
     if (c.lacking && dropped_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are samples that were dropped\n", "", text_duration(a, dropped_ns));
     if (c.lacking && rest_ns - dropped_ns > c.all_ns / 50)

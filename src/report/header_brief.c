@@ -85,7 +85,8 @@ static void write_heap(FILE *out, const struct view *v)
     const uint64_t *heap = v->tree.nodes[0].weights;
     double period = (double)v->profile->metrics[0].period;
     fprintf(out, ": %s allocated, %s live at the end, %s live at the peak",
-            text_bytes(a, (double)heap[HEAP_ALLOCATED] * period), text_bytes(b, (double)heap[HEAP_LIVE] * period),
+            text_bytes(a, (double)heap[HEAP_ALLOCATED] * period),
+            text_bytes(b, (double)heap[HEAP_LIVE] * period),
             text_bytes(c, (double)heap[HEAP_PEAK] * period));
 }
 

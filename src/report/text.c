@@ -226,7 +226,8 @@ void text_heap(FILE *out, const struct view *v, const uint64_t *heap)
         return;
     for (unsigned i = 0; i < 3; i++)
         fprintf(out, "%*s", COLUMNS,
-                heap ? text_bytes(number, (double)heap[i] * (double)v->profile->metrics[0].period) : titles[i]);
+                heap ? text_bytes(number, (double)heap[i] * (double)v->profile->metrics[0].period)
+                     : titles[i]);
     fputs("  ", out);
 }
 

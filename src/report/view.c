@@ -320,7 +320,8 @@ static void no_metric(const struct profile *p, const char *name, struct err *e)
     buf_put_u8(&names, 0);
     err_set(e, ERR_USAGE, "there is no metric \"%s\" in this profile of -e %s; it has %s%s", name,
             p->metrics[0].trigger, buf_ok(&names) ? (const char *)names.data : "others",
-            strcmp(p->metrics[0].trigger, "malloc") ? "; -e malloc has allocated, live and peak" : "");
+            strcmp(p->metrics[0].trigger, "malloc") ? "; -e malloc has allocated, live and peak"
+                                                    : "");
     buf_free(&names);
 }
 

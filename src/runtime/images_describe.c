@@ -191,7 +191,8 @@ static void main_path_as(uint64_t lo, char path[PATH_BYTES])
 static uint64_t vm_structs_as(const struct image_source *source)
 {
     struct image_symbols s;
-    const Elf64_Sym *found = image_symbols_open_as(source, &s) ? image_symbols_find_as(&s, "gHotSpotVMStructs") : NULL;
+    const Elf64_Sym *found =
+        image_symbols_open_as(source, &s) ? image_symbols_find_as(&s, "gHotSpotVMStructs") : NULL;
     return found ? source->bias + found->st_value : 0;
 }
 

@@ -243,7 +243,8 @@ bool process_copy_as(void)
     return true;
 }
 
-/* The child of a raw fork becomes ours first: its child is made as it is, with its mask and its signal stack. */
+/* The child of a raw fork becomes ours first: its child is made as it is, with its mask and its
+ * signal stack. */
 void process_fork_prepare(void)
 {
     process_adopt();

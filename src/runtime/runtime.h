@@ -102,7 +102,7 @@ struct rt_burst {
     uint32_t window_bursts;
     uint64_t window_cpu_ns, window_ns;
     bool active;     /* a burst runs */
-    bool native;     /* ... and the processor executes one instruction of it (carrier/burst_native.h) */
+    bool native;     /* ... and the processor executes one instruction of it (burst_native.h) */
     bool refused;    /* there was no memory for `engine` */
 };
 

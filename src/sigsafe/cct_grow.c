@@ -25,7 +25,8 @@ static void block_note(struct cct_store *store, const uint8_t *block, uint64_t s
 {
     struct cct_blocks *b = store->blocks;
     if (b && b->used_count < CCT_BLOCKS)
-        b->used[b->used_count++] = (struct cct_block){spool_ref_of(store->spool, block), (uint32_t)size};
+        b->used[b->used_count++] =
+            (struct cct_block){spool_ref_of(store->spool, block), (uint32_t)size};
 }
 
 uint32_t cct_blocks_mark(const struct cct_blocks *b)

@@ -38,7 +38,7 @@
     ONE(fell_asleep, SUM, "threads", "that waited for input in shadows, while others ran on")      \
     MANY(asleep_in, SHADOW_CALLS, NULL, "threads", "of those asleep, by system call")              \
     ONE(replayed, SUM, "calls", "answered from the log of input")                                  \
-    ONE(input_lost, SUM, "shadows", "that ended since the log had no more what they needed")       \
+    ONE(input_lost, SUM, "shadows", "that ended because the log no longer had what they needed")   \
     MANY(calls, SHADOW_CALLS, NULL, "calls", "system calls met, by number")                        \
     MANY(calls_ended, SHADOW_CALLS, NULL, "calls", "of these: that ended a shadow")
 

@@ -229,7 +229,8 @@ struct spool_heap {
     uint64_t missed;  /* sampled allocations that could not be followed to their end */
     /* In bytes, and not under the lock: */
     uint64_t mapped, mappings; /* atomic: memory that the program mapped itself, and how often */
-    uint64_t grown;   /* by how much the process's own memory had grown when it ended; 0: not at all, or not known */
+    /* By how much the process's own memory had grown when it ended; 0: not at all, or not known. */
+    uint64_t grown;
 };
 
 /* What a context has live, reached from cct_node.cell. What it had live at the peak is `saved` if it

@@ -66,7 +66,8 @@ static bool is_python_with_names(const char *name)
     return isdigit((unsigned char)*version) && atoi(version) >= 12;
 }
 
-/* GHC's run time is part of each program, and often without symbols; but the runtime has seen what it exports. */
+/* GHC's run time is part of each program, and often without symbols; but the runtime has seen what
+ * it exports. */
 static bool has_haskell(const struct profile *p)
 {
     return p->notes && strstr(p->notes, "the GHC run time");
@@ -153,8 +154,10 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
 static void say_stacks(const struct use *use, unsigned kind, struct buf *out)
 {
     const char *name = kind == HASKELL ? "GHC" : runtimes[kind].name;
-    buf_printf(out, "%.0f%% of the stacks of %s lack callers: %s has stacks of its own, which are not followed"
-                    " (docs/unwind.md).\n", 100 * (double)use->cut / (double)use->weight, use->process->name, name);
+    buf_printf(out,
+               "%.0f%% of the stacks of %s lack callers: %s has stacks of its own, which are not "
+               "followed (docs/unwind.md).\n",
+               100 * (double)use->cut / (double)use->weight, use->process->name, name);
 }
 
 static bool has_own_stacks(unsigned kind)

@@ -1,5 +1,5 @@
-/* Exact calls in their calling context: the tree that sampling would give if each call were a sample,
- * taken at the first instruction of what is called.
+/* Exact calls in their calling context: the tree that sampling would give if each call were a
+ * sample, taken at the first instruction of what is called.
  *
  *      shadow stack (grows up)             calling context tree
  *
@@ -7,23 +7,24 @@
  *      { slot, node } f calls g             └ f @ call of g ── g @ entry      calls++
  *        ^ where the return address is
  *
- * A call pushes, a return pops. Which frames are gone is decided by the stack pointer alone: those whose
- * return address lies below it. So longjmp, exceptions, tail calls and functions that never return
- * leave nothing wrong behind. A thread may run on several stacks (signal handlers, coroutines): each
- * has a shadow stack of its own, found by where its return addresses lie.
+ * A call pushes, a return pops. Which frames are gone is decided by the stack pointer alone: those
+ * whose return address lies below it. So longjmp, exceptions, tail calls and functions that never
+ * return leave nothing wrong behind. A thread may run on several stacks (signal handlers,
+ * coroutines): each has a shadow stack of its own, found by where its return addresses lie.
  *
- * The tree is bounded: where it is as large as it may be (spool_config.contexts), the contexts with the smallest shares of all
- * calls are folded into their parents (calls_fold.h). So is a context that is too deep (spool_config.max_depth), and a new one
- * where that has not made room. What is called there keeps its counts, by callee, below the
- * parent's [folded], and so does all that those call. Where not even that has room (twice as many nodes), calls are
- * counted in [folded] below the root. With spool_config.fold_recursion the context of a function that is active already
- * is that of its activation.
+ * The tree is bounded: where it is as large as it may be (spool_config.contexts), the contexts with
+ * the smallest shares of all calls are folded into their parents (calls_fold.h). So is a context
+ * that is too deep (spool_config.max_depth), and a new one where that has not made room. What is
+ * called there keeps its counts, by callee, below the parent's [folded], and so does all that those
+ * call. Where not even that has room (twice as many nodes), calls are counted in [folded] below the
+ * root. With spool_config.fold_recursion the context of a function that is active already is that
+ * of its activation.
  *
  * The profiler's own functions are not shown: what they call is called by whoever called them.
  *
- * What is met again and again, a known call from the frame on top and the return of that frame, is done by code
- * of the tool's own in the code cache (calls_line.S), which moves `top` alone. The functions here begin by
- * taking over what it has done, and end by saying what it finds.
+ * What is met again and again, a known call from the frame on top and the return of that frame, is
+ * done by code of the tool's own in the code cache (calls_line.S), which moves `top` alone. The
+ * functions here begin by taking over what it has done, and end by saying what it finds.
  *
  * Context: called hooks: the thread concerned, on its engine stack.
  * Ownership: shadow stacks stay with the thread area. */
@@ -290,7 +291,8 @@ static void count(struct engine_thread *t, struct cct_node *entry)
 /* ---- room ---- */
 
 /* Everything that refers to the tree's nodes: roots of stacks and their frames. */
-static void refs_each(struct calls *c, struct fold_moved *moved, void (*look)(struct fold_moved *moved, spool_ref *ref))
+static void refs_each(struct calls *c, struct fold_moved *moved,
+                      void (*look)(struct fold_moved *moved, spool_ref *ref))
 {
     for (uint32_t i = 0; i < STACKS; i++) {
         struct stack *s = &c->stacks[i];
@@ -364,8 +366,8 @@ static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
     calls_give(c);
 }
 
-/* A handler is about to begin: what it calls is called where it interrupts the program; where it interrupts the profiler's own
- * code, by whoever called that. */
+/* A handler is about to begin: what it calls is called where it interrupts the program; where it
+ * interrupts the profiler's own code, by whoever called that. */
 static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
 {
     struct calls *c = calls_take(t);
@@ -444,7 +446,8 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         return false;
     t->tool = c;
     bounds_set(c, hook_spool(t));
-    c->store = (struct cct_store){ .blocks = blocks_of_as(c) }; /* a forked child has nodes of its own */
+    /* A forked child has nodes of its own. */
+    c->store = (struct cct_store){.blocks = blocks_of_as(c)};
     c->crowded = false;
     c->current = &c->stacks[0];
     for (uint32_t i = 0; i < STACKS; i++) {

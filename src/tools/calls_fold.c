@@ -69,7 +69,8 @@ static bool list_fill(const struct spool *spool, struct list *l, spool_ref root)
     for (uint64_t i = 0; ok && i < l->count; i++) {
         const struct cct_node *n = cct_node_at(spool, l->items[i].from);
         l->items[i].total = n->samples;
-        ok = append(l, n->child, i) && (i == 0 || (append(l, n->left, l->items[i].parent) && append(l, n->right, l->items[i].parent)));
+        ok = append(l, n->child, i) && (i == 0 || (append(l, n->left, l->items[i].parent) &&
+                                                   append(l, n->right, l->items[i].parent)));
     }
     return ok;
 }
@@ -119,7 +120,8 @@ static void counts_add(struct cct_node *to, const struct cct_node *from)
 }
 
 /* False: there is no room. */
-static bool item_copy_as(struct cct_store *store, const struct item *parent, struct item *item, uint64_t least)
+static bool item_copy_as(struct cct_store *store, const struct item *parent, struct item *item,
+                         uint64_t least)
 {
     const struct cct_node *n = cct_node_at(store->spool, item->from);
     bool goes = n->child && item->total < least && !item->kept;
@@ -149,7 +151,8 @@ static bool items_copy_as(struct cct_store *store, struct list *l, uint64_t leas
     return true;
 }
 
-static spool_ref tree_make_as(struct cct_store *to, struct list *l, uint64_t least, struct fold_moved *moved)
+static spool_ref tree_make_as(struct cct_store *to, struct list *l, uint64_t least,
+                              struct fold_moved *moved)
 {
     const struct cct_node *root = cct_node_at(to->spool, l->items[0].from);
     l->items[0].to = cct_root_as(to, root->key);
@@ -164,7 +167,8 @@ static spool_ref tree_make_as(struct cct_store *to, struct list *l, uint64_t lea
     return l->items[0].to;
 }
 
-spool_ref fold_cold_as(struct cct_store *store, spool_ref root, uint64_t most, struct fold_moved *moved)
+spool_ref fold_cold_as(struct cct_store *store, spool_ref root, uint64_t most,
+                       struct fold_moved *moved)
 {
     struct list l = { .room = *store->nodes + 1 };
     spool_ref made = 0;

@@ -1,9 +1,9 @@
-/* A tree of exact calls that has no more room: what is cold in it is folded, so that what is hot finds room whenever it
- * comes (calls.c has the tree).
+/* A tree of exact calls that has no more room: what is cold in it is folded, so that what is hot
+ * finds room whenever it comes (calls.c has the tree).
  *
- *      old tree ──list──> nodes, parents first ──totals──> share of each ──copy──> new tree ──> the record's
- *                                                                                     │
- *      its blocks <── free for the nodes that come <──────────────────────────────────┘
+ *      old tree ──list──> nodes, parents first ──totals──> share of each ──copy──> new tree,
+ *                                                                                  the record's
+ *      its blocks <── free for the nodes that come <────────────────────────────────────┘
  *
  * Context: called hooks: the thread that owns the tree.
  * Ownership: blocks stay the spool's; the lists of them are the thread's, for good. */
@@ -28,10 +28,12 @@ void fold_moved_free_as(struct fold_moved *m);
 void fold_moved_add(struct fold_moved *m, spool_ref from);
 spool_ref fold_moved_to(const struct fold_moved *m, spool_ref from);
 
-/* Makes a tree with about half of `most` nodes of the one at `root`, which stays as it is, and of which the store's blocks are.
- * Contexts with the smallest shares of all calls are folded into their parents, but those that are in `moved`, which then says
- * where they are, stay. The store's nodes are the new ones, and the old ones' blocks are free. Returns the new root; 0: there is no
+/* Makes a tree with about half of `most` nodes of the one at `root`, which stays as it is, and of
+ * which the store's blocks are. Contexts with the smallest shares of all calls are folded into
+ * their parents, but those that are in `moved`, which then says where they are, stay. The store's
+ * nodes are the new ones, and the old ones' blocks are free. Returns the new root; 0: there is no
  * room, and nothing has changed. */
-spool_ref fold_cold_as(struct cct_store *store, spool_ref root, uint64_t most, struct fold_moved *moved);
+spool_ref fold_cold_as(struct cct_store *store, spool_ref root, uint64_t most,
+                       struct fold_moved *moved);
 
 #endif

@@ -325,13 +325,13 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
     return PATH_ON;
 }
 
-/* Whether what is returned to was taken off the stack, and put back after a number of arguments that is in a register
- * was taken off too. *cfa: above where it was. */
+/* Whether what is returned to was taken off the stack, and put back after a number of arguments
+ * that is in a register was taken off too. *cfa: above where it was. */
 static bool is_moved_return(const struct path *p, struct ahead_value *cfa)
 {
     enum { PUSH_MAX = 2 }; /* bytes */
-    if (p->at - p->pushed_at > PUSH_MAX || p->reg[X86_RSP].kind != AHEAD_UNKNOWN || p->pushed.kind != AHEAD_WORD ||
-        p->pushed.reg != UNWIND_RSP || p->pushed.plus != 0)
+    if (p->at - p->pushed_at > PUSH_MAX || p->reg[X86_RSP].kind != AHEAD_UNKNOWN ||
+        p->pushed.kind != AHEAD_WORD || p->pushed.reg != UNWIND_RSP || p->pushed.plus != 0)
         return false;
     *cfa = (struct ahead_value){AHEAD_REGISTER, UNWIND_RSP, 0, p->pushed.at + 8};
     return true;
@@ -379,7 +379,8 @@ static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *foun
         case PATH_RETURNS:
             if (!returning(p, &insn, r->code.byte, found))
                 return false;
-            found->keeps_rbp = is_own(p, X86_RBP) && !r->called && AHEAD_INSTRUCTIONS - r->left <= END;
+            found->keeps_rbp =
+                is_own(p, X86_RBP) && !r->called && AHEAD_INSTRUCTIONS - r->left <= END;
             return true;
         }
     }
@@ -418,22 +419,26 @@ void ahead_whole_as(uint32_t size, struct unwind_ahead *found)
     found->popped = 0;
 }
 
-/* Whether the call before a return address is of code that HotSpot's methods call with their frame as it always is: of
- * methods and of what HotSpot does for them, but not of C functions and of what stands in for those. */
+/* Whether the call before a return address is of code that HotSpot's methods call with their frame
+ * as it always is: of methods and of what HotSpot does for them, but not of C functions and of what
+ * stands in for those. */
 static bool is_method_call(struct unwind_memory *memory, uint64_t return_address)
 {
     struct hotspot_blob blob;
     uint64_t before;
-    if (!unwind_memory_read_as(memory, return_address - 8, &before) || (before >> 24 & 0xff) != 0xe8)
+    if (!unwind_memory_read_as(memory, return_address - 8, &before) ||
+        (before >> 24 & 0xff) != 0xe8)
         return false;
     uint64_t target = return_address + (uint64_t)(int64_t)(int32_t)(before >> 32);
-    return hotspot_find_as(memory, memory->thread->vm_structs, target, &blob) && blob.kind != HOTSPOT_ROUTINES;
+    return hotspot_find_as(memory, memory->thread->vm_structs, target, &blob) &&
+           blob.kind != HOTSPOT_ROUTINES;
 }
 
-/* By what HotSpot says of the code, if it does. What calls a method has a whole frame. What is executed may be before
- * that, be taking the frame down, or have pushed a word or two for a moment, as the code that compares strings does;
- * and so may what calls something else. */
-static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
+/* By what HotSpot says of the code, if it does. What calls a method has a whole frame. What is
+ * executed may be before that, be taking the frame down, or have pushed a word or two for a moment,
+ * as the code that compares strings does; and so may what calls something else. */
+static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact,
+                          struct unwind_ahead *found)
 {
     struct hotspot_blob blob;
     if (!hotspot_find_as(memory, memory->thread->vm_structs, exact ? pc : pc - 1, &blob))
@@ -457,7 +462,8 @@ static bool compiled_find(struct unwind_memory *memory, uint64_t pc, bool exact,
     return true;
 }
 
-bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found)
+bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact,
+                   struct unwind_ahead *found)
 {
     struct unwind_ahead *kept = &memory->thread->ahead[(pc ^ pc >> 7) % UNWIND_AHEAD_SLOTS];
     uint64_t code;
@@ -521,7 +527,8 @@ bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth)
     enum { SOON = 10, PUSH_RBP = 0x55 };
     struct x86_insn insn;
     union code code = {{0}};
-    uint64_t before, other = 0; /* other: where the last conditional jump leads, over a jump through a register */
+    /* other: where the last conditional jump leads, over a jump through a register. */
+    uint64_t before, other = 0;
     *depth = 0;
     for (unsigned i = 0, length; i < SOON; i++, pc += length) {
         length = decode(memory, pc, &code, &insn);

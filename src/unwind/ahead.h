@@ -22,11 +22,11 @@
 
 enum { AHEAD_INSTRUCTIONS = 400 };
 
-/* What the code at pc does before it returns. exact: it is an interrupted address, not a return address. HotSpot's
- * compiled code is not read where its frame is whole (hotspot.h). False: nothing is known, of
- * cfa and size. Remembered in the thread,
- * by pc and the 8 bytes there. */
-bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact, struct unwind_ahead *found);
+/* What the code at pc does before it returns. exact: it is an interrupted address, not a return
+ * address. HotSpot's compiled code is not read where its frame is whole (hotspot.h). False: nothing
+ * is known, of cfa and size. Remembered in the thread, by pc and the 8 bytes there. */
+bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact,
+                   struct unwind_ahead *found);
 
 /* A frame of `size` bytes that is whole, with the caller's rbp below the return address. */
 void ahead_whole_as(uint32_t size, struct unwind_ahead *found);
@@ -35,8 +35,8 @@ void ahead_whole_as(uint32_t size, struct unwind_ahead *found);
 bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v, const struct unwind_regs *regs,
                     uint32_t known, uint64_t *value, bool *missing);
 
-/* Whether the code at pc is before, or in the middle of, push %rbp; mov %rsp,%rbp, which comes before it calls or jumps
- * anywhere. Its return address is then *depth bytes above rsp: 0 or 8. */
+/* Whether the code at pc is before, or in the middle of, push %rbp; mov %rsp,%rbp, which comes
+ * before it calls or jumps anywhere. Its return address is then *depth bytes above rsp: 0 or 8. */
 bool ahead_enters_as(struct unwind_memory *memory, uint64_t pc, uint64_t *depth);
 
 /* Whether the code at pc soon reads or writes memory by rbp, before it calls or jumps anywhere: it has a frame

@@ -114,12 +114,13 @@ static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t r
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
-/* Whether HotSpot has put an address into the stack in the place of one that followed a call: the method is to be
- * taken apart there. */
+/* Whether HotSpot has put an address into the stack in the place of one that followed a call: the
+ * method is to be taken apart there. */
 static bool is_deoptimized(struct step_state *s, uint64_t rip)
 {
     struct hotspot_blob blob;
-    return hotspot_find_as(&s->memory, s->memory.thread->vm_structs, rip, &blob) && blob.deoptimized == rip;
+    return hotspot_find_as(&s->memory, s->memory.thread->vm_structs, rip, &blob) &&
+           blob.deoptimized == rip;
 }
 
 /* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a register that is not known. */
@@ -158,7 +159,8 @@ static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, 
     return found;
 }
 
-/* By the size of the frame, on which some words more may lie: those that the code has pushed for a moment. */
+/* By the size of the frame, on which some words more may lie: those that the code has pushed for a
+ * moment. */
 static bool sized_apply(struct step_state *s, uint32_t size, struct step_result *result)
 {
     enum { PUSHED_MAX = 2 };
@@ -172,8 +174,10 @@ static bool sized_apply(struct step_state *s, uint32_t size, struct step_result 
     return false;
 }
 
-/* By what the code will do before it returns. *foreign: rbp is not this frame's pointer, and no other guess is to be made. */
-static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result, bool *foreign)
+/* By what the code will do before it returns. *foreign: rbp is not this frame's pointer, and no
+ * other guess is to be made. */
+static enum step_outcome guess_ahead(struct step_state *s, struct step_result *result,
+                                     bool *foreign)
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP];
     struct unwind_ahead ahead;
@@ -185,7 +189,8 @@ static enum step_outcome guess_ahead(struct step_state *s, struct step_result *r
         return STEP_FAILED;
     if (s->sender_for == rsp && ahead_apply(s, &ahead, s->sender, result, &missing))
         return STEP_OK;
-    if (ahead_apply(s, &ahead, rsp, result, &missing) || (ahead.size && sized_apply(s, ahead.size, result)))
+    if (ahead_apply(s, &ahead, rsp, result, &missing) ||
+        (ahead.size && sized_apply(s, ahead.size, result)))
         return STEP_OK;
     return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
 }
@@ -202,16 +207,19 @@ static void note_sender(struct step_state *s, uint64_t rbp)
     s->sender = sender;
 }
 
-/* Whether code of an image was called by generated code, with a frame pointer each: V8's builtins. */
+/* Whether code of an image was called by generated code, with a frame pointer each: V8's
+ * builtins. */
 static bool links_on(struct step_state *s, uint64_t rip, uint64_t rbp, uint64_t saved)
 {
     uint64_t above;
-    return plausible(s, rip, false) && saved % 8 == 0 && saved > rbp && saved <= frame_limit(s, rbp) &&
-           unwind_memory_read_as(&s->memory, saved + 8, &above) && plausible(s, above, false);
+    return plausible(s, rip, false) && saved % 8 == 0 && saved > rbp &&
+           saved <= frame_limit(s, rbp) && unwind_memory_read_as(&s->memory, saved + 8, &above) &&
+           plausible(s, above, false);
 }
 
 /* A leaf that is about to make its frame: the frame pointer is its caller's, pushed or not yet. */
-static enum step_outcome guess_entered(struct step_state *s, uint64_t at, struct step_result *result)
+static enum step_outcome guess_entered(struct step_state *s, uint64_t at,
+                                       struct step_result *result)
 {
     uint64_t rip;
     if (!unwind_memory_read_as(&s->memory, at, &rip) || !plausible(s, rip, false))
@@ -223,7 +231,8 @@ static enum step_outcome guess_entered(struct step_state *s, uint64_t at, struct
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result)
 {
-    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved, depth;
+    uint64_t rsp = s->frame.regs.r[UNWIND_RSP], rbp = s->frame.regs.r[UNWIND_RBP], rip, saved,
+             depth;
     bool foreign;
     result->truncation = TRUNC_NO_CFI;
     enum step_outcome outcome = guess_ahead(s, result, &foreign);

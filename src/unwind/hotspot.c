@@ -1,8 +1,9 @@
 #include "unwind/hotspot.h"
 
-/* One record of the array to which gHotSpotVMStructs points: VMStructEntry of OpenJDK's vmStructs.hpp, the same since
- * JDK 7. The last one has no type. */
-enum { ENTRY_TYPE = 0, ENTRY_FIELD = 8, ENTRY_OF = 16, ENTRY_OFFSET = 32, ENTRY_ADDRESS = 40, ENTRY_SIZE = 48 };
+/* One record of the array to which gHotSpotVMStructs points: VMStructEntry of OpenJDK's
+ * vmStructs.hpp, the same since JDK 7. The last one has no type. */
+enum { ENTRY_TYPE = 0, ENTRY_FIELD = 8, ENTRY_OF = 16, ENTRY_OFFSET = 32, ENTRY_ADDRESS = 40 };
+enum { ENTRY_SIZE = 48 };
 enum {
     ENTRIES_MAX = 4096, /* OpenJDK 17 has 788 */
     HEAPS_MAX = 4,
@@ -11,15 +12,15 @@ enum {
 };
 
 enum field {
-    HEAPS, ARRAY_COUNT, ARRAY_DATA, HEAP_MEMORY, HEAP_MAP, HEAP_SHIFT, BLOCK_USED, SPACE_LOW, SPACE_HIGH,
-    BLOB_NAME, BLOB_COMPLETE, BLOB_FRAME, BLOB_CODE,
+    HEAPS, ARRAY_COUNT, ARRAY_DATA, HEAP_MEMORY, HEAP_MAP, HEAP_SHIFT, BLOCK_USED, SPACE_LOW,
+    SPACE_HIGH, BLOB_NAME, BLOB_COMPLETE, BLOB_FRAME, BLOB_CODE,
     FIELDS_NEEDED,
     BLOB_DEOPTIMIZED = FIELDS_NEEDED,
     FIELDS
 };
 
-/* How a field is read. */
-enum form { FORM_ADDRESS, FORM_INT, FORM_INT16, FORM_OFFSET /* an int, from the object's beginning */ };
+/* How a field is read. FORM_OFFSET: an int, from the object's beginning. */
+enum form { FORM_ADDRESS, FORM_INT, FORM_INT16, FORM_OFFSET };
 
 static const struct {
     enum field id;
@@ -38,7 +39,8 @@ static const struct {
     {SPACE_HIGH, FORM_ADDRESS, "VirtualSpace", "_high", "char*"},
     {BLOB_NAME, FORM_ADDRESS, "CodeBlob", "_name", "const char*"},
     {BLOB_COMPLETE, FORM_INT, "CodeBlob", "_frame_complete_offset", "int"},
-    {BLOB_COMPLETE, FORM_INT16, "CodeBlob", "_frame_complete_offset", "int16_t"}, /* from JDK 23 on */
+    /* from JDK 23 on: */
+    {BLOB_COMPLETE, FORM_INT16, "CodeBlob", "_frame_complete_offset", "int16_t"},
     {BLOB_FRAME, FORM_INT, "CodeBlob", "_frame_size", "int"},
     {BLOB_CODE, FORM_ADDRESS, "CodeBlob", "_code_begin", "address"},
     {BLOB_CODE, FORM_OFFSET, "CodeBlob", "_code_offset", "int"}, /* from JDK 23 on */
@@ -111,9 +113,11 @@ static void entry_note(struct unwind_memory *m, uint64_t entry, uint64_t type)
     uint64_t field, of, value;
     for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         uint64_t from = entry + (wanted[i].id == HEAPS ? ENTRY_ADDRESS : ENTRY_OFFSET);
-        if (!is_text(m, type, wanted[i].type) || !unwind_memory_read_as(m, entry + ENTRY_FIELD, &field) ||
-            !is_text(m, field, wanted[i].field) || !unwind_memory_read_as(m, entry + ENTRY_OF, &of) ||
-            !is_text(m, of, wanted[i].of) || !unwind_memory_read_as(m, from, &value))
+        if (!is_text(m, type, wanted[i].type) ||
+            !unwind_memory_read_as(m, entry + ENTRY_FIELD, &field) ||
+            !is_text(m, field, wanted[i].field) ||
+            !unwind_memory_read_as(m, entry + ENTRY_OF, &of) || !is_text(m, of, wanted[i].of) ||
+            !unwind_memory_read_as(m, from, &value))
             continue;
         known.at[wanted[i].id] = value;
         known.form[wanted[i].id] = wanted[i].form;
@@ -128,7 +132,8 @@ static bool structs_read(struct unwind_memory *m, uint64_t structs)
     known.found = 0;
     if (!unwind_memory_read_as(m, structs, &entry))
         return false;
-    for (unsigned i = 0; i < ENTRIES_MAX && known.found != (1u << FIELDS) - 1; i++, entry += ENTRY_SIZE) {
+    for (unsigned i = 0; i < ENTRIES_MAX && known.found != (1u << FIELDS) - 1;
+         i++, entry += ENTRY_SIZE) {
         if (!unwind_memory_read_as(m, entry + ENTRY_TYPE, &type) || !type)
             break;
         entry_note(m, entry, type);
@@ -143,8 +148,8 @@ static bool is_known(struct unwind_memory *m, uint64_t structs)
     bool same = __atomic_load_n(&known.structs, __ATOMIC_RELAXED) == structs;
     if (state >= READ && same)
         return state == READ;
-    if (state == READING ||
-        !__atomic_compare_exchange_n(&known.state, &state, READING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (state == READING || !__atomic_compare_exchange_n(&known.state, &state, READING, false,
+                                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     bool usable = structs_read(m, structs);
     __atomic_store_n(&known.structs, structs, __ATOMIC_RELAXED);
@@ -157,8 +162,8 @@ static bool space_read(struct unwind_memory *m, uint64_t space, uint64_t *low, u
     return read_address(m, space, SPACE_LOW, low) && read_address(m, space, SPACE_HIGH, high);
 }
 
-/* CodeHeap::find_start: each byte of the map says how many segments before it the block begins, or somewhat less;
- * 0: here; 255: it is free. */
+/* CodeHeap::find_start: each byte of the map says how many segments before it the block begins, or
+ * somewhat less; 0: here; 255: it is free. */
 static bool block_find(struct unwind_memory *m, uint64_t heap, uint64_t pc, uint64_t *block)
 {
     enum { FREE = 0xff, SHIFT_MAX = 16 };
@@ -189,7 +194,8 @@ static bool blob_find(struct unwind_memory *m, uint64_t pc, uint64_t *blob)
         !read_address(m, array, ARRAY_DATA, &data))
         return false;
     for (int32_t i = 0; i < count && i < HEAPS_MAX; i++)
-        if (unwind_memory_read_as(m, data + 8 * (uint64_t)i, &heap) && block_find(m, heap, pc, blob)) {
+        if (unwind_memory_read_as(m, data + 8 * (uint64_t)i, &heap) &&
+            block_find(m, heap, pc, blob)) {
             *blob += (known.at[BLOCK_USED] + 8) & ~UINT64_C(7); /* it is padded to whole words */
             return true;
         }
@@ -212,7 +218,8 @@ static enum hotspot_kind blob_kind(struct unwind_memory *m, uint64_t blob)
     return HOTSPOT_OTHER;
 }
 
-bool hotspot_find_as(struct unwind_memory *m, uint64_t structs, uint64_t pc, struct hotspot_blob *blob)
+bool hotspot_find_as(struct unwind_memory *m, uint64_t structs, uint64_t pc,
+                     struct hotspot_blob *blob)
 {
     uint64_t at;
     int32_t words, complete;

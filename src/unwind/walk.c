@@ -223,7 +223,8 @@ static void cache_clear(struct unwind_thread *thread, const struct unwind_index 
 {
     thread->vm_structs = 0;
     for (uint32_t i = 0; i < index->count; i++)
-        thread->vm_structs = index->image[i].vm_structs ? index->image[i].vm_structs : thread->vm_structs;
+        thread->vm_structs =
+            index->image[i].vm_structs ? index->image[i].vm_structs : thread->vm_structs;
     for (unsigned i = 0; i < UNWIND_CACHE_SLOTS; i++)
         thread->cache[i].pc = 0;
     thread->generation = index->generation;

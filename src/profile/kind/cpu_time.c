@@ -1,7 +1,4 @@
 /* The CPU time that samples could stand for. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/saturate.h"
 #include "profile/kind/kind.h"
 

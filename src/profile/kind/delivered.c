@@ -1,7 +1,4 @@
 /* The cost of delivering samples. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "profile/kind/kind.h"
 
 static bool needed(const struct profile *p)

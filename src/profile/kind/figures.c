@@ -1,6 +1,5 @@
 /* Plain numbers, which name themselves. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/kind/kind.h"
 
@@ -22,14 +21,14 @@ static void put_figure(struct buf *b, const struct figure *f)
     buf_put_uleb(b, f->value);
 }
 
-/* One of many: NAME.MEMBER. */
-static void put_member(struct buf *b, const struct figure_row *row, uint32_t k, uint64_t value)
+/* A number of a row; one of many is NAME.MEMBER. */
+static void put_number(struct buf *b, const struct figure_row *row, uint32_t k, uint64_t value)
 {
     struct buf name = {0};
     buf_puts(&name, row->name);
-    if (row->name_of)
+    if (row->count && row->name_of)
         buf_printf(&name, ".%s", row->name_of(k));
-    else
+    else if (row->count)
         buf_printf(&name, ".%u", k);
     buf_put_u8(&name, 0);
     if (buf_ok(&name))
@@ -51,14 +50,8 @@ static uint32_t put_family(struct buf *b, const struct figure_family *family, vo
         for (uint32_t k = 0; k < figure_count(row); k++) {
             if (!numbers[k] && (i || k))
                 continue;
+            put_number(b, row, k, numbers[k]);
             count++;
-            if (row->count)
-                put_member(b, row, k, numbers[k]);
-            else
-                put_figure(b, &(struct figure){.name = (char *)(uintptr_t)row->name,
-                                               .unit = (char *)(uintptr_t)row->unit,
-                                               .how = row->how,
-                                               .value = numbers[k]});
         }
     }
     return count;

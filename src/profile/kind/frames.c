@@ -1,7 +1,4 @@
 /* The distinct frames of all trees. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "profile/kind/kind.h"
 
 /* Three columns, each in the frames' sorted order. */

@@ -1,5 +1,4 @@
 /* What is known of the heap of each process, of the trigger malloc. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/kind/kind.h"

@@ -1,5 +1,4 @@
 /* Executables and libraries. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/kind/kind.h"

@@ -50,8 +50,8 @@ struct section_kind {
 
 /* In the order in which they are written and read. */
 #define SECTION_KINDS(X)                                                                           \
-    X(reasons) X(meta) X(metrics) X(images) X(processes) X(frames) X(threads) X(trees) X(weights)   \
-    X(ranks) X(phases) X(heap) X(sandboxes) X(cpu_time) X(delivered) X(counts) X(blocks) X(edges)    \
+    X(reasons) X(meta) X(metrics) X(images) X(processes) X(frames) X(threads) X(trees) X(weights)  \
+    X(ranks) X(phases) X(heap) X(sandboxes) X(cpu_time) X(delivered) X(counts) X(blocks) X(edges)  \
     X(paths) X(streams) X(values) X(hotlists) X(texts) X(names) X(figures)
 
 #define SECTION_KIND(name) extern const struct section_kind kind_##name;

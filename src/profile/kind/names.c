@@ -2,7 +2,6 @@
 #include "profile/kind/names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/kind/kind.h"
 

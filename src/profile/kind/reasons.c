@@ -1,5 +1,4 @@
 /* Names of the reasons for which samples were dropped and stacks are incomplete. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/kind/kind.h"

@@ -1,7 +1,4 @@
 /* Processes that entered a sandbox. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "profile/kind/kind.h"
 
 static bool needed(const struct profile *p)

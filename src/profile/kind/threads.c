@@ -1,5 +1,4 @@
 /* The counters of each thread. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/kind/kind.h"

@@ -1,6 +1,5 @@
 /* Calling context trees. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/kind/kind.h"
 
@@ -124,7 +123,8 @@ static bool columns_ok(const struct tree_reader *r)
 }
 
 /* nodes[0 .. count) in preorder, from the number of children of each. `promised` counts the nodes
- * that open nodes still wait for: it must be exactly what is left, or the tree has no such shape. */
+ * that open nodes still wait for: it must be exactly what is left, or the tree has no such
+ * shape. */
 static bool get_tree(struct tree_reader *r, struct profile_node *nodes, struct open_node *open,
                      uint32_t count)
 {

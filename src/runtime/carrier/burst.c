@@ -1,6 +1,5 @@
 #include "runtime/carrier/burst.h"
 
-
 #include "engine/engine.h"
 #include "engine/probe.h"
 #include "engine/recover.h"
@@ -19,7 +18,6 @@
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
 
-enum { EFLAGS_TF = 0x100 };
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
 static struct {
@@ -166,8 +164,8 @@ static uint64_t *mask_of(ucontext_t *u)
 static bool may_step_as(struct engine_thread *e, enum stop_reason why)
 {
     const struct rt_thread *t = e->carrier;
-    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() && !(t->burst.mask & TRAP_BIT) &&
-           burst_native_may_as(e, why);
+    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() &&
+           !(t->burst.mask & TRAP_BIT) && burst_native_may_as(e, why);
 }
 
 /* Behind the budget the tool observes, and counts. */
@@ -226,7 +224,6 @@ static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason w
 
 bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
 {
-    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
     struct rt_thread *t = stepping_as();
     bool traced = info->si_code == CODE_TRAP_TRACE;
     if (!t)

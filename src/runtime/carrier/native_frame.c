@@ -6,7 +6,8 @@
 /* What the kernel's rt_sigframe has of a ucontext: its mask is 8 bytes. */
 enum { CONTEXT_BYTES = offsetof(ucontext_t, uc_sigmask) + 8, CONTEXT_ROOM = 320 };
 enum { XSAVE_HEADER = 512, XSAVE_HEADER_BYTES = 64, XSAVE_LEAST = 576, XSAVE_MOST = 24 << 10 };
-_Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0, "the xsave area is aligned");
+_Static_assert(CONTEXT_BYTES <= CONTEXT_ROOM && CONTEXT_ROOM % 64 == 0,
+               "the xsave area is aligned");
 
 /* burst_leave.S */
 _Noreturn void burst_leave(void *ucontext, void *fpstate, uint64_t features);

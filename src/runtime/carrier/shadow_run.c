@@ -27,7 +27,8 @@
 #include "x86/insn.h"
 
 /* The shadow looks about itself after SLICE instructions. */
-enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, FRAME_ROOM = 32 << 10, KERNEL_SET = 8, PAGE = 4096, EFLAGS_TF = 0x100 };
+enum { SLICE = 1 << 22, HANDLER_STACK = 64 << 10, FRAME_ROOM = 32 << 10, PAGE = 4096 };
+enum { KERNEL_SET = 8 };
 #define SA_RESTORER_BIT UINT64_C(0x04000000)
 
 struct shadow_self shadow_self;
@@ -238,16 +239,19 @@ static void slice_begin(struct engine_thread *t)
 
 /* ---- one instruction natively ---- */
 
-/* Only what is known to change nothing but registers, flags and the shadow's own memory: transfers of control. */
+/* Only what is known to change nothing but registers, flags and the shadow's own memory: transfers
+ * of control. */
 static bool may_step_as(const struct engine_thread *t, enum stop_reason why)
 {
     enum { LONGEST = 15 };
     struct x86_insn insn;
-    return burst_native_may_as(t, why) && x86_decode_as((const uint8_t *)(uintptr_t)t->rip, LONGEST, &insn) &&
+    return burst_native_may_as(t, why) &&
+           x86_decode_as((const uint8_t *)(uintptr_t)t->rip, LONGEST, &insn) &&
            (insn.kind == X86_FAR || insn.kind == X86_NEAR16 || insn.kind == X86_POPF);
 }
 
-/* GS stays the engine's: the instruction does not use it. It counts as executed, though no tool sees it. */
+/* GS stays the engine's: the instruction does not use it. It counts as executed, though no tool
+ * sees it. */
 static _Noreturn void step_as(struct engine_thread *t)
 {
     greg_t *gregs = native_frame_context(shadow_self.frame)->uc_mcontext.gregs;
@@ -262,13 +266,14 @@ static _Noreturn void step_as(struct engine_thread *t)
 }
 
 /* A signal that has come while the instruction was about to be executed: mostly from behind it. */
-static void native_signal_as(struct engine_thread *t, int signal, const siginfo_t *info, ucontext_t *u)
+static void native_signal_as(struct engine_thread *t, int signal, const siginfo_t *info,
+                             ucontext_t *u)
 {
-    enum { USER_CS = 0x33, CODE_TRAP_TRACE = 2 };
     greg_t *gregs = u->uc_mcontext.gregs;
     if (signal != SIGTRAP || info->si_code != CODE_TRAP_TRACE) {
         uint64_t address = (uint64_t)info->si_addr;
-        bool shared = signal == SIGSEGV && info->si_code == SEGV_ACCERR && shadow_memory_is_shared(address, address + 1);
+        bool shared = signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
+                      shadow_memory_is_shared(address, address + 1);
         t->budget++;
         shadow_end_as(shared ? END_SHARED_WRITE : END_FAULT);
     }
@@ -490,9 +495,11 @@ static bool engine_need_as(struct shadow_self *self)
 /* NULL: no instruction is executed natively. */
 static struct native_frame *frame_make_as(const ucontext_t *u)
 {
-    long at = sys_call6_as(SYS_mmap, 0, FRAME_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long at = sys_call6_as(SYS_mmap, 0, FRAME_ROOM, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool made = at > 0 || at < -4095;
-    return made && native_frame_prepare_as((struct native_frame *)at, u) ? (struct native_frame *)at : NULL;
+    return made && native_frame_prepare_as((struct native_frame *)at, u) ? (struct native_frame *)at
+                                                                         : NULL;
 }
 
 void shadow_begin_as(const struct shadow_start *start)

@@ -57,7 +57,7 @@ struct shadow_self {
     uint64_t begun_ns;     /* CPU time of the shadow when it began to run the program's code, or told of it last */
     uint64_t told, told_ns; /* instructions and CPU time that are in the record */
     uint64_t program_ns;   /* CPU time of the program when the shadow began to run its code */
-    bool native;           /* the processor executes one instruction, which the engine cannot translate */
+    bool native;           /* the processor executes one instruction: the engine could not */
     struct native_frame *frame; /* by which it does; NULL: never */
     bool watched;          /* what the program has changed is not in the engine */
     bool cold;             /* nobody else uses its engine */

@@ -112,7 +112,8 @@ static void entry_leave_as(struct rt_thread *t, enum entry_state state)
     t->trampoline.entry = RT_NO_ENTRY;
 }
 
-/* One that has not been used for long: the word of the last one may have been copied with the stack. */
+/* One that has not been used for long: the word of the last one may have been copied with the
+ * stack. */
 static bool entry_take_as(struct rt_thread *t)
 {
     if (t->trampoline.entry != RT_NO_ENTRY)
@@ -198,9 +199,9 @@ uint32_t trampoline_path_as(const struct rt_thread *t, const struct unwind_resul
     return walk->frames || walk->leaving || p->tree != t->memo[0].node || at < 2 ? 0 : at;
 }
 
-/* The word of entry d, not the thread's present one, is on its stack. If the thread has taken it away, or has
- * seen it overwritten, it comes from a copy. There may be more of them, that come back when their entries
- * have long been used again. */
+/* The word of entry d, not the thread's present one, is on its stack. If the thread has taken it
+ * away, or has seen it overwritten, it comes from a copy. There may be more of them, that come back
+ * when their entries have long been used again. */
 static void copy_note_as(const struct rt_thread *t, const struct trampoline_data *d)
 {
     uint32_t state = __atomic_load_n(&d->state, __ATOMIC_RELAXED);

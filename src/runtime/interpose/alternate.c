@@ -107,7 +107,8 @@ void alternate_end_as(struct rt_thread *t)
 void alternate_again_as(struct rt_thread *t)
 {
     stack_t real;
-    if (t->alternate_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 && !is_own(t, &real))
+    if (t->alternate_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+        !is_own(t, &real))
         t->alternate_ours = own_set(t, &real);
 }
 
@@ -230,10 +231,12 @@ static void program_stack_give(void)
 uint64_t alternate_wrap(int signal, struct sigaction *action)
 {
     uint64_t before = alternate_wrapped(signal), handler = (uint64_t)(uintptr_t)action->sa_handler;
-    if (!((unsigned)action->sa_flags & SA_ONSTACK) || action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN ||
-        !alternate_takes_as() || faults_is_ours(action) || action->sa_sigaction == alternate_entered_as)
+    if (!((unsigned)action->sa_flags & SA_ONSTACK) || action->sa_handler == SIG_DFL ||
+        action->sa_handler == SIG_IGN || !alternate_takes_as() || faults_is_ours(action) ||
+        action->sa_sigaction == alternate_entered_as)
         return before;
-    if (!rt_quiet_as() && process_foreign_as()) { /* a vfork child's actions are its own, the table is its parent's */
+    /* A vfork child's actions are its own, the table is its parent's. */
+    if (!rt_quiet_as() && process_foreign_as()) {
         program_stack_give();
         return before;
     }

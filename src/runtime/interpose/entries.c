@@ -39,7 +39,8 @@ static bool is_code(const struct image_source *source, uint64_t value)
 {
     for (uint32_t i = 0; i < source->phdr_count; i++) {
         const Elf64_Phdr *p = &source->phdr[i];
-        if (p->p_type == PT_LOAD && p->p_flags & PF_X && value - source->bias - p->p_vaddr < p->p_memsz)
+        if (p->p_type == PT_LOAD && p->p_flags & PF_X &&
+            value - source->bias - p->p_vaddr < p->p_memsz)
             return true;
     }
     return false;
@@ -67,18 +68,23 @@ static bool entry_get(const struct entries_image *image, const Elf64_Rela *r, st
     entry->place = (uint64_t *)(image->source.bias + r->r_offset);
     entry->value = __atomic_load_n(entry->place, __ATOMIC_RELAXED);
     entry->foreign = symbol->st_shndx == SHN_UNDEF;
-    entry->unbound = type == R_X86_64_JUMP_SLOT && entry->foreign && is_code(&image->source, entry->value);
+    entry->unbound =
+        type == R_X86_64_JUMP_SLOT && entry->foreign && is_code(&image->source, entry->value);
     return true;
 }
 
 void entries_each(const struct entries_image *image,
-                  void (*look)(const struct entries_image *image, const struct entry *entry, void *context),
+                  void (*look)(const struct entries_image *image, const struct entry *entry,
+                               void *context),
                   void *context)
 {
-    static const struct { int64_t table, size; } kinds[] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
+    static const struct {
+        int64_t table, size;
+    } kinds[] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
     struct entry entry;
     for (unsigned kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
-        const Elf64_Rela *r = (const Elf64_Rela *)image_dynamic_address_as(&image->source, kinds[kind].table);
+        const Elf64_Rela *r =
+            (const Elf64_Rela *)image_dynamic_address_as(&image->source, kinds[kind].table);
         uint64_t count = image_dynamic_as(&image->source, kinds[kind].size) / sizeof *r;
         for (uint64_t i = 0; r && i < count; i++)
             if (entry_get(image, &r[i], &entry))

@@ -32,7 +32,8 @@ bool entries_image_holds(const struct image_source *source, uint64_t address);
 bool entries_open(const struct image_source *source, struct entries_image *image);
 /* Shows all entries that lead to functions and data of other images or may be interposed. */
 void entries_each(const struct entries_image *image,
-                  void (*look)(const struct entries_image *image, const struct entry *entry, void *context),
+                  void (*look)(const struct entries_image *image, const struct entry *entry,
+                               void *context),
                   void *context);
 void entry_set(const struct entries_image *image, const struct entry *entry, uint64_t value);
 

@@ -236,7 +236,8 @@ bool environment_lend(void)
         return false;
     lent_lock();
     if (!lent.users && !lent_fits(environ)) {
-        long memory = own_map_as(0, environment_size(&shell, environ), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        long memory = own_map_as(0, environment_size(&shell, environ), PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1);
         done = memory > 0;
         if (done) {
             lent.with = environment_build((void *)memory, &shell, environ);

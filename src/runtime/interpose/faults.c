@@ -122,7 +122,8 @@ void faults_install(void)
             continue;
         program[i] = now;
         struct sigaction ours = faults_installed(faults[i], &now);
-        if (ours.sa_sigaction == fault_as) /* libc would set a flag: what is ignored may come from an exec, without */
+        /* libc would set a flag: what is ignored may come from an exec, without it. */
+        if (ours.sa_sigaction == fault_as)
             REAL(sigaction)(faults[i], &ours, NULL);
     }
     installed = true;

@@ -91,8 +91,10 @@ void heap_sampled(const void *p)
 bool heap_is_allocator(const void *address)
 {
     const struct unwind_index *index = images_current_as();
-    const struct unwind_image *image = index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
-    return image && (unwind_index_find_as(index, (uint64_t)real.malloc) == image || heap_loaded_holds(address));
+    const struct unwind_image *image =
+        index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
+    return image && (unwind_index_find_as(index, (uint64_t)real.malloc) == image ||
+                     heap_loaded_holds(image));
 }
 
 static void *heap_malloc(size_t size)
@@ -214,7 +216,7 @@ static inline void *operator_gave(uint64_t calls, void *p, size_t size)
     {                                                                                              \
         void (*function) parameters = OPERATOR(void (*) parameters, #name);                        \
         if (p)                                                                                     \
-            heap_takes(p);                                                                              \
+            heap_takes(p);                                                                         \
         if (function)                                                                              \
             function arguments;                                                                    \
         else                                                                                       \
@@ -248,7 +250,8 @@ DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *
 
 /* ---- the family ---- */
 
-static uint64_t private_start; /* bytes of the process's own memory when we began; UINT64_MAX: not known */
+/* Bytes of the process's own memory when we began; UINT64_MAX: not known. */
+static uint64_t private_start;
 
 static uint64_t private_bytes(void)
 {
@@ -273,7 +276,8 @@ static void fork_child(void)
     private_start = private_bytes();
 }
 
-/* What the process has more of its own than at the beginning: report says how much of it was seen. */
+/* What the process has more of its own than at the beginning: report says how much of it was
+ * seen. */
 static void end(struct rt_thread *t)
 {
     uint64_t now = private_start == UINT64_MAX ? UINT64_MAX : private_bytes();

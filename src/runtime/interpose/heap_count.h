@@ -1,5 +1,5 @@
-/* Counting what the trigger malloc sees given and taken: heap.c's functions, those of libraries that are loaded
- * later (heap_loaded.h), and memory that the program maps itself (heap_mapped.c).
+/* Counting what the trigger malloc sees given and taken: heap.c's functions, those of libraries
+ * that are loaded later (heap_loaded.h), and memory that the program maps itself (heap_mapped.c).
  *
  * Context: the calling thread, in functions that it calls; signal handlers of the program too.
  * Ownership: none. */
@@ -22,7 +22,8 @@ static inline void *heap_gave(void *p, size_t size)
     return p;
 }
 
-/* Where another counted function may have been called inside: `calls` is sync_local.calls before it. */
+/* Where another counted function may have been called inside: `calls` is sync_local.calls before
+ * it. */
 static inline void *heap_gave_outer(uint64_t calls, void *p, size_t size)
 {
     return sync_local.calls == calls ? heap_gave(p, size) : p;

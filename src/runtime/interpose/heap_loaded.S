@@ -1,5 +1,6 @@
-/* dlsym, dlopen and dlmopen, whose results depend on their caller's address: what libraries loaded meanwhile allocate is
- * looked after first, and then libc's function is jumped to, as if it had been called. */
+/* dlsym, dlopen and dlmopen, whose results depend on their caller's address: what libraries loaded
+ * meanwhile allocate is looked after first, and then libc's function is jumped to, as if it had
+ * been called. */
 
         .text
         .macro PASS name, real

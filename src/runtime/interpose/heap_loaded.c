@@ -15,9 +15,14 @@
 
 /* ---- the functions ---- */
 
-enum function { MALLOC, CALLOC, REALLOC, FREE, MEMALIGN, POSIX_MEMALIGN, ALIGNED_ALLOC, VALLOC, PVALLOC, FUNCTIONS };
-static const char *const names[FUNCTIONS] = {"malloc", "calloc", "realloc", "free", "memalign", "posix_memalign",
-                                             "aligned_alloc", "valloc", "pvalloc"};
+enum function {
+    MALLOC, CALLOC, REALLOC, FREE, MEMALIGN, POSIX_MEMALIGN, ALIGNED_ALLOC, VALLOC, PVALLOC,
+    FUNCTIONS
+};
+static const char *const names[FUNCTIONS] = {
+    "malloc", "calloc", "realloc", "free", "memalign", "posix_memalign", "aligned_alloc", "valloc",
+    "pvalloc",
+};
 enum { SLOTS = 6 };
 static uint64_t real[FUNCTIONS][SLOTS]; /* atomic; 0: free */
 
@@ -29,16 +34,19 @@ static inline void *give(unsigned slot, enum function function, size_t size)
     return heap_gave_outer(calls, CALL(void *(*)(size_t), function, slot)(size), size);
 }
 
-static inline void *give_aligned(unsigned slot, enum function function, size_t alignment, size_t size)
+static inline void *give_aligned(unsigned slot, enum function function, size_t alignment,
+                                 size_t size)
 {
     uint64_t calls = sync_local.calls;
-    return heap_gave_outer(calls, CALL(void *(*)(size_t, size_t), function, slot)(alignment, size), size);
+    return heap_gave_outer(calls, CALL(void *(*)(size_t, size_t), function, slot)(alignment, size),
+                           size);
 }
 
 static inline void *give_array(unsigned slot, size_t count, size_t size)
 {
     uint64_t calls = sync_local.calls;
-    return heap_gave_outer(calls, CALL(void *(*)(size_t, size_t), CALLOC, slot)(count, size), count * size);
+    return heap_gave_outer(calls, CALL(void *(*)(size_t, size_t), CALLOC, slot)(count, size),
+                           count * size);
 }
 
 static inline int give_posix(unsigned slot, void **p, size_t alignment, size_t size)
@@ -72,9 +80,15 @@ static inline void take(unsigned slot, void *p)
     static void *calloc_##n(size_t count, size_t size) { return give_array(n, count, size); }      \
     static void *realloc_##n(void *old, size_t size) { return give_again(n, old, size); }          \
     static void free_##n(void *p) { take(n, p); }                                                  \
-    static void *memalign_##n(size_t to, size_t size) { return give_aligned(n, MEMALIGN, to, size); } \
+    static void *memalign_##n(size_t to, size_t size)                                              \
+    {                                                                                              \
+        return give_aligned(n, MEMALIGN, to, size);                                                \
+    }                                                                                              \
     static int posix_##n(void **p, size_t to, size_t size) { return give_posix(n, p, to, size); }  \
-    static void *aligned_##n(size_t to, size_t size) { return give_aligned(n, ALIGNED_ALLOC, to, size); } \
+    static void *aligned_##n(size_t to, size_t size)                                               \
+    {                                                                                              \
+        return give_aligned(n, ALIGNED_ALLOC, to, size);                                           \
+    }                                                                                              \
     static void *valloc_##n(size_t size) { return give(n, VALLOC, size); }                         \
     static void *pvalloc_##n(size_t size) { return give(n, PVALLOC, size); }
 SLOT(0)
@@ -102,11 +116,10 @@ static uint64_t slot_for(enum function function, uint64_t target)
     return 0;
 }
 
-bool heap_loaded_holds(const void *address)
+bool heap_loaded_holds(const struct unwind_image *image)
 {
     const struct unwind_index *index = images_current_as();
-    const struct unwind_image *image = index ? unwind_index_find_as(index, (uint64_t)address) : NULL;
-    for (unsigned slot = 0; image && slot < SLOTS; slot++) {
+    for (unsigned slot = 0; index && slot < SLOTS; slot++) {
         uint64_t function = __atomic_load_n(&real[MALLOC][slot], __ATOMIC_RELAXED);
         if (function && unwind_index_find_as(index, function) == image)
             return true;
@@ -144,13 +157,16 @@ static bool image_of(const struct link_map *map, struct image_source *source)
 
 static bool is_apart(const struct image_source *source)
 {
-    return entries_image_holds(source, (uint64_t)heap_loaded_begin) || entries_image_holds(source, loader);
+    return entries_image_holds(source, (uint64_t)heap_loaded_begin) ||
+           entries_image_holds(source, loader);
 }
 
 static uint64_t definition(unsigned definer, const char *name)
 {
     const Elf64_Sym *symbol = image_symbols_find_as(&definers[definer].symbols, name);
-    return symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC ? definers[definer].source.bias + symbol->st_value : 0;
+    return symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
+               ? definers[definer].source.bias + symbol->st_value
+               : 0;
 }
 
 static bool is_definition(uint64_t address, const char *name)
@@ -161,8 +177,9 @@ static bool is_definition(uint64_t address, const char *name)
     return false;
 }
 
-/* Where an entry would be bound to: certain if only one image of the namespace defines the function. (In the base one the
- * search leads to us, or, from libraries with RTLD_DEEPBIND, to that image; we would call it, too.) */
+/* Where an entry would be bound to: certain if only one image of the namespace defines the
+ * function. (In the base one the search leads to us, or, from libraries with RTLD_DEEPBIND, to that
+ * image; we would call it, too.) */
 static uint64_t only_definition(unsigned space, const char *name)
 {
     uint64_t found = 0;
@@ -180,7 +197,8 @@ static void definer_add(const struct link_map *map, unsigned space)
     struct image_source source;
     struct image_symbols symbols;
     if (definer_count == DEFINERS || !image_of(map, &source) || is_apart(&source) ||
-        !image_symbols_open_as(&source, &symbols) || !image_symbols_find_as(&symbols, names[MALLOC]))
+        !image_symbols_open_as(&source, &symbols) ||
+        !image_symbols_find_as(&symbols, names[MALLOC]))
         return;
     definers[definer_count].source = source;
     definers[definer_count].symbols = symbols;
@@ -194,7 +212,8 @@ static void entry_look(const struct entries_image *image, const struct entry *en
     for (unsigned f = 0; f < FUNCTIONS; f++) {
         if (strcmp(entry->name, names[f]) != 0)
             continue;
-        uint64_t target = entry->unbound ? only_definition(*(const unsigned *)context, names[f]) : entry->value;
+        uint64_t target =
+            entry->unbound ? only_definition(*(const unsigned *)context, names[f]) : entry->value;
         uint64_t function = target && is_definition(target, names[f]) ? slot_for(f, target) : 0;
         if (function)
             entry_set(image, entry, function);
@@ -202,7 +221,8 @@ static void entry_look(const struct entries_image *image, const struct entry *en
     }
 }
 
-/* Images whose entries have been looked at; of what is not here any more they are looked at again. */
+/* Images whose entries have been looked at; of what is not here any more they are looked at
+ * again. */
 enum { SEEN = 4096 };
 static const struct link_map *seen[SEEN];
 static uint64_t adds, subs; /* as dl_iterate_phdr counts: images ever loaded, and unloaded */
@@ -226,7 +246,8 @@ static void caller_look(const struct link_map *map, unsigned space)
 {
     struct image_source source;
     struct entries_image image;
-    if (seen_add(map) && image_of(map, &source) && !is_apart(&source) && entries_open(&source, &image))
+    if (seen_add(map) && image_of(map, &source) && !is_apart(&source) &&
+        entries_open(&source, &image))
         entries_each(&image, entry_look, &space);
 }
 
@@ -245,7 +266,8 @@ static void seen_note(const struct link_map *map, unsigned space)
     seen_add(map);
 }
 
-/* The loader calls this for the first image, and changes no list meanwhile. *begin: what is there now need not be looked at. */
+/* The loader calls this for the first image, and changes no list meanwhile. *begin: what is there
+ * now need not be looked at. */
 static int lists_look(struct dl_phdr_info *info, size_t size, void *begin)
 {
     (void)size;
@@ -267,8 +289,8 @@ static int lists_look(struct dl_phdr_info *info, size_t size, void *begin)
 
 static void look(bool begin)
 {
-    if (!loader || rt.config->trigger != TRIGGER_MALLOC || !rt.process || !rt_running_as() || rt_quiet_as() ||
-        process_foreign_as())
+    if (!loader || rt.config->trigger != TRIGGER_MALLOC || !rt.process || !rt_running_as() ||
+        rt_quiet_as() || process_foreign_as())
         return;
     REAL(dl_iterate_phdr)(lists_look, &begin);
 }
@@ -280,7 +302,8 @@ void heap_loaded_begin(void)
 }
 
 /* ---- what heap_loaded.S passes on to ----
- * By the version that both libc and the libdl before it have: the runtime's own dlsym is the one that leads here. */
+ * By the version that both libc and the libdl before it have: the runtime's own dlsym is the one
+ * that leads here. */
 
 static void *passed_on(void **place, const char *name, const char *version)
 {

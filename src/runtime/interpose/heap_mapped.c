@@ -1,6 +1,7 @@
-/* Memory that the program takes from the kernel itself: arenas of its own, and of allocators that are part of it. Such a mapping
- * is an allocation, in the context that made it. What an allocator maps whose functions are counted is not: it would be counted
- * twice. libc's own calls do not come here. Reservations are not memory yet: those without access, or with MAP_NORESERVE. */
+/* Memory that the program takes from the kernel itself: arenas of its own, and of allocators that
+ * are part of it. Such a mapping is an allocation, in the context that made it. What an allocator
+ * maps whose functions are counted is not: it would be counted twice. libc's own calls do not come
+ * here. Reservations are not memory yet: those without access, or with MAP_NORESERVE. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,10 +27,13 @@ static bool is_memory(int protection, int flags)
     return flags & MAP_ANONYMOUS && protection & PROT_WRITE && !(flags & MAP_NORESERVE);
 }
 
-static inline void *map(void *at, size_t size, int protection, int flags, int fd, off64_t offset, const void *caller)
+static inline void *map(void *at, size_t size, int protection, int flags, int fd, off64_t offset,
+                        const void *caller)
 {
     void *result = REAL(mmap64)(at, size, protection, flags, fd, offset);
-    return result != MAP_FAILED && is_memory(protection, flags) && counts() ? mapped(result, size, caller) : result;
+    return result != MAP_FAILED && is_memory(protection, flags) && counts()
+               ? mapped(result, size, caller)
+               : result;
 }
 
 EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
@@ -38,7 +42,8 @@ EXPORT void *mmap64(void *at, size_t size, int protection, int flags, int fd, of
 }
 
 /* With 64-bit offsets <sys/mman.h> gives the name `mmap` to mmap64. */
-EXPORT void *mmap_plain(void *at, size_t size, int protection, int flags, int fd, off64_t offset) __asm__("mmap");
+EXPORT void *mmap_plain(void *at, size_t size, int protection, int flags, int fd,
+                        off64_t offset) __asm__("mmap");
 void *mmap_plain(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
 {
     return map(at, size, protection, flags, fd, offset, __builtin_return_address(0));

@@ -14,7 +14,8 @@ struct search {
 static bool symbols_of(const struct dl_phdr_info *info, struct image_symbols *symbols)
 {
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum, ""};
-    return !entries_image_holds(&source, (uint64_t)real_anywhere) && image_symbols_open_as(&source, symbols);
+    return !entries_image_holds(&source, (uint64_t)real_anywhere) &&
+           image_symbols_open_as(&source, symbols);
 }
 
 static int image_search(struct dl_phdr_info *info, size_t size, void *state)

@@ -119,7 +119,8 @@ void signals_adopt(void)
         handler_install(&program_action);
     for (int signal = 1; signal < SIGNALS; signal++) {
         struct sigaction ours;
-        if (!faults_ours(signal) || REAL(sigaction)(signal, NULL, &now) != 0 || faults_is_ours(&now))
+        if (!faults_ours(signal) || REAL(sigaction)(signal, NULL, &now) != 0 ||
+            faults_is_ours(&now))
             continue;
         ours = faults_installed(signal, &now);
         faults_note(signal, &now);
@@ -266,7 +267,8 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
-    bool own = !rt_quiet_as() && process_foreign_as(); /* a vfork child's actions; the table is its parent's */
+    /* A vfork child's actions are its own; the table is its parent's. */
+    bool own = !rt_quiet_as() && process_foreign_as();
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         answer_write(&without, wanted);
@@ -276,7 +278,9 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
             sigdelset(&without.sa_mask, signals_number_as());
     }
     bool valid = signal > 0 && signal < SIGNALS;
-    if (wanted && valid && !own) /* before the call: libc may fault after the kernel's part, and the program's handler leave it */
+    /* Before the call: libc may fault after the kernel's part, and the program's handler may leave
+     * it. */
+    if (wanted && valid && !own)
         masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
     uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);

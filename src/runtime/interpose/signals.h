@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* libc itself has asked for another signal's action, and has set one without a mask: its answer, as the program knows it. */
+/* libc itself has asked for another signal's action, and has set one without a mask: its answer, as
+ * the program knows it. */
 sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was);
 /* Installs our handler; what was there before becomes the program's. False: refused. */
 bool signals_install(void);
@@ -27,8 +28,8 @@ void signals_leave_alternate_as(void);
 void signals_ignore(bool on);
 /* In a fork child of one that ignores it: it is the program's. */
 void signals_fork_child(void);
-/* In a process that nobody was told of, before it is ours: actions that it has set since are the program's, behind
- * ours. Afterwards: its handlers with signal stacks are wrapped. */
+/* In a process that nobody was told of, before it is ours: actions that it has set since are the
+ * program's, behind ours. Afterwards: its handlers with signal stacks are wrapped. */
 void signals_adopt(void);
 void signals_adopt_stacks(void);
 /* Lets the kernel do what a signal does by default. */

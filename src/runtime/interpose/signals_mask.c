@@ -318,7 +318,9 @@ long sigprocmask_by_number(long number, long how, const sigset_t *set, sigset_t 
 long sigprocmask_by_number(long number, long how, const sigset_t *set, sigset_t *old, long size)
 {
     if (signals_active_as() && !rt_quiet_as() && size == MASK_SIZE)
-        return set && !pointer_readable_as(set, MASK_SIZE) ? call_failed(-EFAULT) : mask_change(mask_real, (int)how, set, old);
+        return set && !pointer_readable_as(set, MASK_SIZE)
+                   ? call_failed(-EFAULT)
+                   : mask_change(mask_real, (int)how, set, old);
     long result = sys_call6_as(number, how, (long)set, (long)old, size, 0, 0);
     return result < 0 ? call_failed(result) : result;
 }

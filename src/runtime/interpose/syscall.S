@@ -1,8 +1,10 @@
-/* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where nothing of ours is
- * left pending for the new image; for those that enter a sandbox (libseccomp), prctl's among them: process.c; and for those that set a signal's action
- * (Chromium, between fork and exec), a mask or a signal stack, or ask what is pending: signals.c, signals_mask.c, memory.c. All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want
- * them to be made, and before that has been looked for (process.c) here, just as libc makes them. Both without a frame: the child of
- * a vfork returns into its caller's. */
+/* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where
+ * nothing of ours is left pending for the new image; for those that enter a sandbox (libseccomp),
+ * prctl's among them: process.c; and for those that set a signal's action (Chromium, between fork
+ * and exec), a mask or a signal stack, or ask what is pending: signals.c, signals_mask.c, memory.c.
+ * All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want them to be
+ * made, and before that has been looked for (process.c) here, just as libc makes them. Both without
+ * a frame: the child of a vfork returns into its caller's. */
 #include <sys/syscall.h>
 
 #include "runtime/interpose/syscall_layout.h"

@@ -20,11 +20,12 @@ CALLED void vfork_begins(void);
 CALLED void vfork_child(void);
 CALLED void vfork_parent(pid_t child);
 
-/* Bursts, shadows and whole runs have accounts that are a process's; calls are counted where they are made. A signal that is
- * blocked for the kernel, too, would be pending, and seen. */
+/* Bursts, shadows and whole runs have accounts that are a process's; calls are counted where they
+ * are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
 static bool is_sampled(const struct rt_thread *waits)
 {
-    return waits && !(signals_yield_as() && waits->trap_blocked) && rt_running_as() && !rt_quiet_as() && rt.config->carrier == CARRIER_HANDLER &&
+    return waits && !(signals_yield_as() && waits->trap_blocked) && rt_running_as() &&
+           !rt_quiet_as() && rt.config->carrier == CARRIER_HANDLER &&
            !trigger_is_synchronous(rt.config->trigger);
 }
 
@@ -85,7 +86,8 @@ static uint64_t cpu_of(pid_t pid)
 static struct rt_thread *spawns_as(void)
 {
     struct rt_thread *t = rt.process ? self_get() : NULL;
-    bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->silenced && t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->silenced &&
+                   t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     return charged ? t : NULL;
 }
 
@@ -118,7 +120,8 @@ void vfork_spawned(pid_t child, uint64_t begun)
     struct rt_thread *t = child > 0 && begun ? spawns_as() : NULL;
     if (!t)
         return;
-    uint64_t cpu = cpu_of(child), most = thread_monotonic_ns_as() - begun, ns = cpu < most ? cpu : most;
+    uint64_t cpu = cpu_of(child), most = thread_monotonic_ns_as() - begun,
+             ns = cpu < most ? cpu : most;
     struct spool_left *left = ns ? spool_alloc_as(&rt.spool, sizeof *left) : NULL;
     if (!left)
         return;

@@ -1,14 +1,18 @@
-/* What runs between vfork and exec is a process of its own, on its parent's memory, while the thread that made it waits. It is
- * sampled like one more thread of the parent: with a state, a trigger and a record of its own, which the next child gets.
+/* What runs between vfork and exec is a process of its own, on its parent's memory, while the
+ * thread that made it waits. It is sampled like one more thread of the parent: with a state, a
+ * trigger and a record of its own, which the next child gets.
  *
  *     parent's thread     vfork ──────────── waits ────────────> goes on: closes the record
  *     child               └─> arms itself ── samples ── exec, _exit
  *
- * posix_spawn makes its child inside libc, with all signals blocked: it cannot be sampled. What it has used by the time that the caller
- * goes on is measured, and charged to the caller's context. The new program may have begun by then, on another processor: so it is at
- * most the time that the call took. (The children of system and popen, whose numbers libc keeps to itself, are not measured.)
+ * posix_spawn makes its child inside libc, with all signals blocked: it cannot be sampled. What it
+ * has used by the time that the caller goes on is measured, and charged to the caller's context.
+ * The new program may have begun by then, on another processor: so it is at most the time that the
+ * call took. (The children of system and popen, whose numbers libc keeps to itself, are not
+ * measured.)
  *
- * Context: the child, on its parent's stack and thread-local storage. Nothing is allocated; errno stays.
+ * Context: the child, on its parent's stack and thread-local storage. Nothing is allocated; errno
+ * stays.
  * Ownership: the child's state is the waiting thread's (rt_thread.vforked). */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 #define PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
@@ -24,7 +28,8 @@ void vfork_child_unsample_as(void);
 /* It could not. */
 void vfork_child_stays_as(void);
 
-/* Before posix_spawn: what to hand on to vfork_spawned. And behind it, with the child's number; 0: there is none. */
+/* Before posix_spawn: what to hand on to vfork_spawned. And behind it, with the child's number; 0:
+ * there is none. */
 uint64_t vfork_spawn_begins(void);
 void vfork_spawned(pid_t child, uint64_t begun);
 

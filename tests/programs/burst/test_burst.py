@@ -33,15 +33,17 @@ def faults():
 
 
 def odd():
-    """Instructions that cannot be translated are executed in the middle of a burst, which goes on behind them; what faults or traps there
-    does so as natively."""
+    """Instructions that cannot be translated are executed in the middle of a burst, which goes on
+    behind them; what faults or traps there does so as natively."""
     for tool in ("blocks", "values"):
         length = {"blocks": "100..5000", "values": "128"}[tool]
-        report = record([target("burst_odd"), "60000"], tool=tool, rate="8000", length=length).report
+        command = [target("burst_odd"), "60000"]
+        report = record(command, tool=tool, rate="8000", length=length).report
         stopped = report["stopped"]
         expect(stopped["far-transfer"] == 0, f"{tool}: {stopped}")
         expect(stopped["fault"] > 0 and stopped["budget"] > 50, f"{tool}: {stopped}")
-        expect(any("executed natively, alone" in note for note in report["notes"]), f"{tool}: {report['notes']}")
+        expect(any("executed natively, alone" in note for note in report["notes"]),
+               f"{tool}: {report['notes']}")
 
 
 def fills():

@@ -45,9 +45,11 @@ expect ls "not in" penumbra record -o l
 expect folded in penumbra export -f f
 expect --format in penumbra export --
 expect --html in penumbra report --h
+expect live in penumbra report --metric l
+expect auto in penumbra record --threads a
 
 # Every long option of every command's help is offered, and nothing else.
-for command in record report export recover calibrate symbolize; do
+for command in record report export recover calibrate symbolize annotate compare merge; do
     help=$(penumbra "$command" "$([ "$command" = record ] && echo --help-all || echo --help)" | grep -oE '^ +(-[A-Za-z], )?--[a-z-]+' |
         grep -oE -- '--[a-z-]+' | sort -u)
     offered=$(offers penumbra "$command" -- | sort -u)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_generated.py NAME: stacks of generated code, of programs that know who calls whom: each must be exactly that chain,
-and nearly all must be complete."""
+"""test_generated.py NAME: stacks of generated code, of programs that know who calls whom: each must
+be exactly that chain, and nearly all must be complete."""
 import json
 import os
 import re
@@ -12,15 +12,18 @@ from harness import PENUMBRA, expect, main, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIP = 77
-COMPLETE_LEAST = 0.98  # of some thousand stacks; whatever is not is at a method's ends, or where it is taken apart
+# Of some thousand stacks. Those that are not are at a method's ends, or where it is taken apart.
+COMPLETE_LEAST = 0.98
 STACKS_LEAST = 300
 
 
 def stacks(folder, command, environment=None):
     """(frames, samples) of each stack, the root first."""
     out = os.path.join(folder, "out.pnb")
-    run([PENUMBRA, "record", "-q", "-o", out, "--", *command], cwd=folder, env={**os.environ, **(environment or {})})
-    nodes = json.loads(run([PENUMBRA, "report", "--json=flat", "--min", "0", "--no-fold", out], cwd=folder).stdout)["nodes"]
+    run([PENUMBRA, "record", "-q", "-o", out, "--", *command], cwd=folder,
+        env={**os.environ, **(environment or {})})
+    report = run([PENUMBRA, "report", "--json=flat", "--min", "0", "--no-fold", out], cwd=folder)
+    nodes = json.loads(report.stdout)["nodes"]
     paths = []
     for node in nodes:
         up = node["parent"]
@@ -30,9 +33,11 @@ def stacks(folder, command, environment=None):
 
 
 JAVA_CHAIN = ["main", "f0", "f1", "f2", "f3", "f4", "go", "f6", "f7", "f8", "f9"]
-JAVA_NAMES = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit", "-XX:CompileCommand=dontinline,Chain*.*"]
+JAVA_NAMES = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit",
+              "-XX:CompileCommand=dontinline,Chain*.*"]
 NODE_CHAIN = ["", "f0", "f1", "f2", "", "f3", "f4", "f5", "f6", "f7"]
-NODE_NAMES = ["--perf-basic-prof", "--no-short-builtin-calls", "--no-turbo-inlining", "--interpreted-frames-native-stack"]
+NODE_NAMES = ["--perf-basic-prof", "--no-short-builtin-calls", "--no-turbo-inlining",
+              "--interpreted-frames-native-stack"]
 
 
 def java_known(frame):
@@ -44,7 +49,8 @@ def java_known(frame):
 def java_wrong(frames):
     """Interpreted methods are called Interpreter, whichever they are, one frame each."""
     last = max(i for i, f in enumerate(frames) if java_known(f))
-    begin = max((i for i, f in enumerate(frames[:last]) if f.startswith("StubRoutines")), default=-1) + 1
+    stubs = (i for i, f in enumerate(frames[:last]) if f.startswith("StubRoutines"))
+    begin = max(stubs, default=-1) + 1
     chain = frames[begin:last + 1]
     if "[truncated]" in frames:
         known = [JAVA_CHAIN.index(java_known(f)) for f in chain if java_known(f)]
@@ -54,13 +60,13 @@ def java_wrong(frames):
 
 
 def node_known(frame):
-    """A function of the program. Its module and the function that it gives to reduce have no name."""
+    """A function of the program, or None. Its module, and what it gives to reduce, have no name."""
     found = re.match(r"JS:[~^*+]?\s*(\w*) \S*/chain\.js:", frame)
     return found and found[1]
 
 
 def node_wrong(frames):
-    chain = [node_known(f) for f in frames if node_known(f) is not None and node_known(f) not in ("Base", "Other")]
+    chain = [node_known(f) for f in frames if node_known(f) not in (None, "Base", "Other")]
     if frames[-1].startswith("Builtins_BaselineOutOfLinePrologue"):
         return False  # makes its caller's frame: that one is left out (docs/unwind.md)
     if "[truncated]" in frames:
@@ -75,7 +81,8 @@ def check(command, known, wrong):
     cut = sum(n for f, n in found if "[truncated]" in f)
     bad = [f for f, _ in found if wrong(f)]
     expect(total > STACKS_LEAST, f"{total} stacks only")
-    expect(not bad, f"{len(bad)} kinds of stacks are not what the program does, for example\n" + "\n".join(bad[0] if bad else []))
+    expect(not bad, f"{len(bad)} kinds of stacks are not what the program does, for example\n"
+           + "\n".join(bad[0] if bad else []))
     expect(total - cut >= COMPLETE_LEAST * total, f"{cut} of {total} stacks are incomplete")
     print(f"{total} stacks, {cut} incomplete")
 

@@ -9,9 +9,11 @@
 #define RANDOM_CALLS_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PAGE = 4096, ARENA_PAGES = 64, SEEN_FDS = 48 };
 
@@ -67,6 +69,13 @@ uint64_t burn(unsigned rounds);
 /* Of a signal's kind of action, as the program has set it: 0 default, 1 ignored, 2 a handler. */
 int action_kind(int signal);
 bool signal_blocked(int signal);
+/* As the kernel has them. */
+static inline uint64_t set_bits(const sigset_t *set)
+{
+    uint64_t bits;
+    memcpy(&bits, set, sizeof bits);
+    return bits;
+}
 /* The arguments of an exec of this program that runs the script. */
 char **script_arguments(const struct script *s);
 extern const char *own_path;

@@ -29,13 +29,6 @@ static const int any[] = {SIGUSR1, SIGUSR2, SIGTRAP, SIGTRAP, SIGURG, SIGCHLD, S
 static __thread sigjmp_buf *volatile leave; /* where a fault's handler goes */
 static char stacks[3][1 << 16];
 
-static uint64_t set_bits(const sigset_t *set)
-{
-    uint64_t bits;
-    memcpy(&bits, set, sizeof bits);
-    return bits;
-}
-
 /* Seldom a stopping one. */
 static sigset_t set_draw(struct draw *d)
 {

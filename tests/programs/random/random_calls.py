@@ -1,4 +1,5 @@
-"""Programs of random system calls (calls.c), natively and recorded: run, compared, and reduced to what still differs."""
+"""Programs of random system calls (calls.c), natively and recorded: run, compared, and reduced to
+what still differs."""
 import os
 import re
 import subprocess
@@ -28,14 +29,15 @@ class Calls:
         self.spools = tempfile.TemporaryDirectory(dir="/dev/shm")
 
     def run(self, first, last, numbers, way=None):
-        """{seed: what its process printed, and how it ended}, and what the whole run came to if that was not well."""
+        """{seed: what its process printed, and how it ended}, and what went wrong in the run."""
         log = os.path.join(self.folder.name, "log")
         profile = os.path.join(self.folder.name, "p.pnb")
         command = [self.program, log, f"{first}-{last}", numbers]
         if way:
-            command = [self.penumbra, "record", "-q", "--spool", self.spools.name, "-o", profile, *WAYS[way], "--", *command]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 start_new_session=True)
+            command = [self.penumbra, "record", "-q", "--spool", self.spools.name, "-o", profile,
+                       *WAYS[way], "--", *command]
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, start_new_session=True)
         wrong = ""
         try:
             output, errors = child.communicate(timeout=self.patience)
@@ -77,13 +79,14 @@ class Calls:
     def differences(self, first, last, numbers, way, native):
         """{seed: (native text, recorded text)}; seed None: of the run as a whole."""
         recorded, wrong = self.run(first, last, numbers, way)
-        found = {seed: (text, recorded.get(seed, "")) for seed, text in native.items() if recorded.get(seed) != text}
+        found = {seed: (text, recorded.get(seed, "")) for seed, text in native.items()
+                 if recorded.get(seed) != text}
         if wrong and not found:
             found[None] = ("", wrong)
         return found
 
     def differs(self, seed, numbers, way, tries):
-        """Whether one seed does, in one of so many runs; a native run that does too says nothing."""
+        """How one seed does, in one of so many runs, or None. If native runs differ, it is None."""
         text = as_list(numbers)
         for _ in range(tries):
             native = self.native(seed, seed, text)
@@ -95,7 +98,7 @@ class Calls:
         return None
 
     def reduced(self, seed, numbers, way, tries=2):
-        """The fewest operations that still differ, and how; no numbers: alone the seed does not differ (again)."""
+        """The fewest operations that still differ, and how; no numbers: alone the seed does not."""
         what = self.differs(seed, numbers, way, 3 * tries)
         if not what:
             return [], None

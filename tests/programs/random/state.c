@@ -27,13 +27,6 @@ static __attribute__((format(printf, 2, 3))) void add(struct text *t, const char
     t->used += length < (int)(TEXT - t->used) ? (size_t)length : TEXT - t->used - 1;
 }
 
-static uint64_t set_bits(const sigset_t *set)
-{
-    uint64_t bits;
-    memcpy(&bits, set, sizeof bits);
-    return bits;
-}
-
 static void signals_look(struct text *t)
 {
     sigset_t mask, pending;

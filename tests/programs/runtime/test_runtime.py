@@ -406,7 +406,8 @@ def vforks():
 
 
 def spawns():
-    """What a child of posix_spawn uses before it executes its program is its maker's: in its context, and in the CPU time."""
+    """What a child of posix_spawn uses before it executes its program is its maker's: in its
+    context, and in the CPU time."""
     for options in ((), ("--no-follow",)):
         r = Recording([target("vforks"), "spawn", "20"], options)
         coverage = r.report["coverage"]
@@ -500,7 +501,8 @@ def stray():
             made = [t["pid"] for t in report.get("threads", ()) if t["pid"] == children[0]["pid"]]
             expect("--exact" in options or len(made) == 1 + (when == "before"), f"{options} {when}: {report['threads']}")
             expect("--exact" in options or children[0]["sandbox"]["threads"] == (when == "in"), f"{options} {when}: {children}")
-    # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it is adopted.
+    # One that has set a handler for our signal, as Chromium's renderers do for crashes, before it
+    # is adopted.
     for options in ((), ("-F", "9973"), ("--tool", "values")):
         recording = Recording([target("stray"), "handles"], options)
         expect(recording.native.stdout == b"7 0\n", f"natively {recording.native.stdout}")

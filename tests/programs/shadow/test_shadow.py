@@ -108,10 +108,12 @@ def skip():
 
 
 def alone():
-    """Transfers that cannot be translated are executed natively in the shadow, which goes on; system calls of another ABI are not."""
+    """Transfers that cannot be translated are executed natively in the shadow, which goes on;
+    system calls of another ABI are not."""
     report = record([target("shadow_alone"), "200000"], "--no-follow").report
     shadows = report["shadows"]
-    expect(shadows["ended"]["complete"] > 0 and shadows["ended"]["engine"] == 0, f"{shadows['ended']}")
+    ended = shadows["ended"]
+    expect(ended["complete"] > 0 and ended["engine"] == 0, f"{ended}")
     expect(shadows["instructions"] > 500000 * shadows["ended"]["complete"], f"{shadows}")
     expect(any("natively, alone" in note for note in report["notes"]), f"{report['notes']}")
     # What they write is written once: the output is compared.
@@ -379,10 +381,13 @@ def patching():
 def shared():
     """What one shadow translates, later ones use: each block is made once, and what is observed adds up."""
     for tool, what in (("paths", "paths"), ("streams", "streams"), ("results", "instructions")):
-        # On a machine so busy that whoever translates does not run for two seconds, the code is given up, and made again.
-        # A shadow that the program ends with has translated what the program runs at its end, and told only how long that took.
+        # On a machine so busy that whoever translates does not run for two seconds, the code is
+        # given up, and made again. A shadow that the program ends with has translated what the
+        # program runs at its end, and told only how long that took.
         report = until([target("shadow_steady"), "2000"],
-                       lambda shadows: not shadows["ended"]["cache-lost"] and not shadows["ended"]["program-ended"], "--tool", tool)
+                       lambda shadows: not any(shadows["ended"][end]
+                                               for end in ("cache-lost", "program-ended")),
+                       "--tool", tool)
         whole = report["shadows"]["ended"]["complete"]
         expect(whole > 1, f"too few shadows: {report['shadows']}")
         made, counted = report["engine"]["translated"], report["engine"]["latency"]["translation"]["count"]

@@ -163,16 +163,18 @@ MIB = 1 << 20
 
 
 def apart(how, *options):
-    """What a library keeps that calls its malloc past the search for symbols: in MiB, of those live at the end."""
-    r = Recording([target("sync_unseen"), how, target("sync_apart.so")], ["-e", "malloc=64k", *WHOLE, *options])
+    """What a library that calls malloc past the search for symbols allocates, and what of that is
+    live at the end, in MiB."""
+    r = Recording([target("sync_unseen"), how, target("sync_apart.so")],
+                  ["-e", "malloc=64k", *WHOLE, *options])
     expect(r.profiled.stdout.strip() == b"10485760 1", f"{how}: {r.profiled.stdout}")
     allocated, live, _ = heap_of(r, "keep")
     return allocated * r.report["period"] / MIB, live * r.report["period"] / MIB
 
 
 def malloc_loaded():
-    """Libraries loaded with RTLD_DEEPBIND and by dlmopen, whose calls lead past us. They allocate 15 MiB, keep 10, and
-    free each with the allocator that gave it."""
+    """Libraries loaded with RTLD_DEEPBIND and by dlmopen, whose calls lead past us. They allocate
+    15 MiB, keep 10, and free each with the allocator that gave it."""
     for how in ("deepbind", "deepbind-now", "dlmopen"):
         allocated, live = apart(how)
         near(allocated, 15, 0.7, f"{how}: MiB allocated")
@@ -182,7 +184,8 @@ def malloc_loaded():
 def malloc_mapped():
     """Arenas that the program maps itself, also for an allocator that is a hidden part of it."""
     # Periods are drawn: of some 300 samples the sum is off by 0.35 MiB (one standard deviation).
-    for how, function, wanted, kept in (("arena", "arena_new", 24, 16), ("hidden", "arena_grow", 20, 20)):
+    for how, function, wanted, kept in (("arena", "arena_new", 24, 16),
+                                        ("hidden", "arena_grow", 20, 20)):
         r = record("unseen", how, event="malloc=64k")
         allocated, live, _ = heap_of(r, function)
         near(allocated * r.report["period"] / MIB, wanted, 1.8, f"{how}: MiB mapped")
@@ -192,7 +195,8 @@ def malloc_mapped():
 
 
 def malloc_raw():
-    """Memory from system calls that no library sees: how much the process has that is not explained. None where all is seen."""
+    """Memory from system calls that no library sees: how much the process has that is not
+    explained. None where all is seen."""
     r = record("unseen", "raw", event="malloc=64k")
     notes = said(r, "are not explained")
     expect(notes and "of 3" in notes[0], f"not said: {r.report['notes']}")

@@ -139,8 +139,8 @@ def test_coroutines():
 
 
 def test_copied():
-    """Stacks that are copied away and back: returns find the entry that they had when the copy was made, and once one
-    has come back there are no trampolines any more."""
+    """Stacks that are copied away and back: returns find the entry that they had when the copy was
+    made, and once one has come back there are no trampolines any more."""
     for options in ((), ("below",)):
         recording = Recording([target("copied"), *options], FAST)
         expect("copies its stacks" in notes(recording), f"notes are {notes(recording)!r}")

@@ -7,6 +7,8 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
+#include "../../exact/targets/transfers.h"
+
 enum { TF = 0x100 };
 static volatile uint64_t sink;
 static volatile int faults, traps, steps, wrong, alarms;
@@ -52,19 +54,6 @@ __attribute__((noinline)) static void work(int rounds)
 {
     for (int i = 0; i < rounds; i++)
         sink = sink + 1;
-}
-
-static void far_return(void)
-{
-    __asm__ volatile("sub $128, %%rsp; mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax; lretq; 1: add $128, %%rsp"
-                     : : : "rax", "memory", "cc");
-}
-
-static void interrupt_return(void)
-{
-    __asm__ volatile("sub $128, %%rsp; mov %%rsp, %%rcx; mov %%ss, %%eax; push %%rax; push %%rcx; pushfq; mov %%cs, %%eax; push %%rax;"
-                     "lea 1f(%%rip), %%rax; push %%rax; iretq; 1: add $128, %%rsp"
-                     : : : "rax", "rcx", "memory", "cc");
 }
 
 static uint64_t flags(void)

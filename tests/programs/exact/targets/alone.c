@@ -5,25 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "transfers.h"
+
 static volatile uint64_t sink;
 
 __attribute__((noinline)) static void behind(void)
 {
     for (int i = 0; i < 1000; i++)
         sink = sink + 1;
-}
-
-static void far_return(void)
-{
-    __asm__ volatile("sub $128, %%rsp; mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax; lretq; 1: add $128, %%rsp"
-                     : : : "rax", "memory", "cc");
-}
-
-static void interrupt_return(void)
-{
-    __asm__ volatile("sub $128, %%rsp; mov %%rsp, %%rcx; mov %%ss, %%eax; push %%rax; push %%rcx; pushfq; mov %%cs, %%eax; push %%rax;"
-                     "lea 1f(%%rip), %%rax; push %%rax; iretq; 1: add $128, %%rsp"
-                     : : : "rax", "rcx", "memory", "cc");
 }
 
 /* Whether a transaction was begun, or went to where it says. */

@@ -7,13 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static volatile uint64_t sink;
+#include "../../exact/targets/transfers.h"
 
-static __attribute__((noinline)) void far_return(void)
-{
-    __asm__ volatile("sub $128, %%rsp; mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax; lretq; 1: add $128, %%rsp"
-                     : : : "rax", "memory", "cc");
-}
+static volatile uint64_t sink;
 
 static void old_write(const char *text)
 {

@@ -6,27 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { COROUTINES = 8, STACK = 65536, DEPTH = 5, SAVED = 7, PERIOD = 1000, THREADS = 2 };
+#include "switch_stack.h"
 
-void switch_stack(void **save, void *to);
-__asm__(".text\n"
-        ".globl switch_stack\n"
-        ".type switch_stack, @function\n"
-        "switch_stack:\n"
-        ".cfi_startproc\n"
-        ".irp register, rbp, rbx, r12, r13, r14, r15\n"
-        "push %\\register\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        ".endr\n"
-        "mov %rsp, (%rdi)\n"
-        "mov %rsi, %rsp\n"
-        ".irp register, r15, r14, r13, r12, rbx, rbp\n"
-        "pop %\\register\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        ".endr\n"
-        "ret\n"
-        ".cfi_endproc\n"
-        ".size switch_stack, . - switch_stack\n");
+enum { COROUTINES = 8, STACK = 65536, DEPTH = 5, SAVED = 7, PERIOD = 1000, THREADS = 2 };
 
 static struct coroutine {
     char *memory;
