@@ -209,6 +209,8 @@ enum {
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
     TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
     TOOL_SENDS = 16, /* what it sees goes to another process, which it may wait for */
+    TOOL_CONTEXT = 128, /* what it observes in bursts belongs to the calling context of the sample, and is
+                           not taken for more than a share of CPU time */
     TOOL_OWN = 64, /* is asked about the profiler's own code, too */
     TOOL_LOOSE = 32, /* can do with a budget that is not exact, though that takes r15 (hook_register). If it
                         appends, its flush says what was executed (hook_executed) */

@@ -72,6 +72,12 @@ static void share_look(struct rt_burst *b, uint64_t ns)
     b->window_ns = b->window_bursts = 0;
 }
 
+bool burst_in_context_as(void)
+{
+    const struct tool *tool = tool_of_kind(rt.config->tool);
+    return tool && tool->flags & TOOL_CONTEXT;
+}
+
 /* not_run: instructions that the budget was counted down by, but that were not executed. */
 static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
 {
@@ -92,7 +98,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
     engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
                       now - t->burst.begun);
-    if (rt.config->tool == TOOL_VALUES || rt.config->carrier == CARRIER_AUTO)
+    if (burst_in_context_as() || rt.config->carrier == CARRIER_AUTO)
         share_look(&t->burst, trigger_burst_as(t, now - t->burst.counted_from));
     t->burst.active = false;
 }

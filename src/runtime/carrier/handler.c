@@ -246,8 +246,7 @@ static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
                          struct trigger_charge charge)
 {
-    if (rt.config->tool == TOOL_VALUES && rt_burst_as() &&
-        (!rt_shadow_as() || shadow_in_place_as())) {
+    if (rt_burst_as() && burst_in_context_as() && (!rt_shadow_as() || shadow_in_place_as())) {
         uint64_t taken = t->record->taken;
         sample_take_as(t, regs, charge);
         return t->record->taken != taken;
