@@ -58,7 +58,8 @@
     X(UNFOLLOWED_SETUID, "setuid", "setuid or setgid")                                              \
     X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
     X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")                    \
-    X(UNFOLLOWED_AWAY, "away", "started where Penumbra's library is not (a chroot or container)")
+    X(UNFOLLOWED_AWAY, "away", "started where Penumbra's library is not (a chroot or container)")   \
+    X(UNFOLLOWED_HIDDEN, "hidden", "started where the counters are not (another /dev/shm: --spool)")
 
 /* How a shadow ended (docs/shadow.md). */
 #define END_REASONS(X)                                                                             \

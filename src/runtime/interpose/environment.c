@@ -83,9 +83,9 @@ static bool is_other_user(void)
 }
 
 /* After a chroot: the loader would complain on the program's standard error, and our variables would stay in its environment. */
-static bool is_away(void)
+static bool is_missing(const char *path)
 {
-    long result = sys_call6_as(SYS_faccessat, AT_FDCWD, (long)rt.config->runtime_path, F_OK, 0, 0, 0);
+    long result = sys_call6_as(SYS_faccessat, AT_FDCWD, (long)path, F_OK, 0, 0, 0);
     return result == -ENOENT || result == -ENOTDIR;
 }
 
@@ -107,10 +107,11 @@ static enum unfollowed unfollowed_why(const char *path, struct environment_image
         case ELF_PROBE_BROKEN: return UNFOLLOWED_COUNT;
         default:
             memcpy(image->first, probe.first, sizeof image->first);
-            return is_setuid(path)   ? UNFOLLOWED_SETUID
-                   : is_other_user() ? UNFOLLOWED_USER
-                   : is_away()       ? UNFOLLOWED_AWAY
-                                     : UNFOLLOWED_COUNT;
+            return is_setuid(path)                                     ? UNFOLLOWED_SETUID
+                   : is_other_user()                                   ? UNFOLLOWED_USER
+                   : is_missing(rt.config->runtime_path)               ? UNFOLLOWED_AWAY
+                   : is_missing(spool_variable + sizeof SPOOL_ENV)     ? UNFOLLOWED_HIDDEN
+                                                                       : UNFOLLOWED_COUNT;
         }
     }
     return UNFOLLOWED_COUNT;
