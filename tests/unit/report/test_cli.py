@@ -252,21 +252,21 @@ class Report(unittest.TestCase):
 
     def test_deep_recursion(self):
         deep = os.path.join(self.directory.name, "deep.pnb")
-        subprocess.run([WRITE_PROFILE, deep, "1000000"], check=True)
+        subprocess.run([WRITE_PROFILE, deep, "300000"], check=True)
         for view in ["--flat", "--tree", "--bottom-up"]:
             self.assertIn("100.00%", self.run_report(view, deep))
-        self.assertIn("recursion, 1,000,000 levels deep", self.run_report("--tree", deep))
+        self.assertIn("recursion, 300,000 levels deep", self.run_report("--tree", deep))
         self.assertIn("recursion, 128 levels deep or more", self.run_report("--bottom-up", deep))
         self.assertIn("levels below 128", self.run_report("--tree", "--no-fold", deep))
         j = json.loads(self.run_report("--json", "--depth", "100", deep))
-        self.assertEqual(j["samples"], 1000000)
+        self.assertEqual(j["samples"], 300000)
         subprocess.run([WRITE_PROFILE, deep, "100000"], check=True)
         nodes = json.loads(self.run_report("--json=flat", deep))["nodes"]
         self.assertGreater(len(nodes), 100000)
 
     def test_deep_recursion_as_a_page(self):
         deep = os.path.join(self.directory.name, "deep.pnb")
-        subprocess.run([WRITE_PROFILE, deep, "1000000"], check=True)
+        subprocess.run([WRITE_PROFILE, deep, "300000"], check=True)
         self.write_page("deep.html", deep)
 
 
