@@ -115,8 +115,9 @@ def exact_length():
         expect(bursts > 0, "no burst was taken")
         expect(whole * int(length) <= ran <= bursts * int(length),
                f"{ran} instructions in {whole} bursts of {length}, {early} shorter ones")
-        # A block that a system call or a fault cut short was counted whole.
-        expect(ran <= report["instructions"] <= ran + 64 * early,
+        # A block that a system call or a fault cut short was counted whole. Where the program ends, some instructions are the
+        # profiler's own, which are not.
+        expect(ran - 64 * early <= report["instructions"] <= ran + 64 * early,
                f"{report['instructions']} instructions counted, {ran} executed in bursts")
 
 
