@@ -100,11 +100,10 @@ static __attribute__((noinline)) uint64_t deeper(unsigned levels, uint64_t value
 
 uint64_t burn(unsigned rounds)
 {
-    static __attribute__((used)) volatile uint64_t sink;
     uint64_t sum = 0;
     for (unsigned i = 0; i < rounds; i++)
         sum += deeper(i % 24, i);
-    sink = sum;
+    __asm__ volatile("" : "+r"(sum));
     return sum;
 }
 

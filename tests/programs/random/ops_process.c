@@ -361,13 +361,13 @@ static void op_limit(struct draw *d, struct script *s)
     struct rlimit limit = {0}, old = {0};
     (void)s;
     say(" %d", resource);
-    said(getrlimit(resource, &limit));
+    said(getrlimit((__rlimit_resource_t)resource, &limit));
     if (resource == RLIMIT_NOFILE)
         limit.rlim_cur = 64 + draw(d, 900);
     if (draw(d, 2))
-        said(setrlimit(resource, draw(d, 6) ? &limit : (void *)8));
+        said(setrlimit((__rlimit_resource_t)resource, draw(d, 6) ? &limit : (void *)8));
     else
-        said(prlimit(0, resource, draw(d, 3) ? &limit : NULL, draw(d, 6) ? &old : (void *)8));
+        said(prlimit(0, (enum __rlimit_resource)resource, draw(d, 3) ? &limit : NULL, draw(d, 6) ? &old : (void *)8));
     say(" %ld %ld", (long)limit.rlim_cur, (long)old.rlim_cur);
 }
 

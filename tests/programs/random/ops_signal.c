@@ -419,12 +419,12 @@ static void op_itimer(struct draw *d, struct script *s)
     sigemptyset(&one);
     sigaddset(&one, signals[which]);
     sigprocmask(SIG_BLOCK, &one, &mask);
-    said(setitimer(which, &soon, NULL));
+    said(setitimer((__itimer_which_t)which, &soon, NULL));
     do
         burn(100);
     while (which && sigpending(&pending) == 0 && !sigismember(&pending, signals[which]));
     said(sigtimedwait(&one, NULL, &patience));
-    said(getitimer(which, &now));
+    said(getitimer((__itimer_which_t)which, &now));
     say(" %ld", now.it_value.tv_sec);
     said(alarm(100));
     said(alarm(0));

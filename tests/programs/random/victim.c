@@ -30,10 +30,11 @@ static __attribute__((noinline)) uint64_t deeper(unsigned levels, uint64_t value
 
 static void compute_until(uint64_t end)
 {
-    static __attribute__((used)) volatile uint64_t sink;
     while (now_ms() < end)
-        for (unsigned i = 0; i < 100; i++)
-            sink = deeper(i % 24, i);
+        for (unsigned i = 0; i < 100; i++) {
+            uint64_t value = deeper(i % 24, i);
+            __asm__ volatile("" : : "r"(value));
+        }
 }
 
 static void *helper(void *end)

@@ -244,18 +244,18 @@ static void frames_of_methods(void **state)
 /* A method runs on a stack of words, of which those at `calls` follow calls; frames of the walk. */
 static uint32_t walked(uint64_t *stack, uint64_t rbp, uint64_t *caller)
 {
-    struct {
-        struct unwind_index index;
-        struct unwind_image image;
-    } one = {{1, 1}, {.lo = 16, .hi = 32, .number = 1, .vm_structs = thread.vm_structs}};
+    uint8_t room[sizeof(struct unwind_index) + sizeof(struct unwind_image)] __attribute__((aligned(16)));
+    struct unwind_index *one = (struct unwind_index *)(void *)room;
     struct unwind_regs regs = {{0}};
     struct unwind_frame frames[WORDS];
+    *one = (struct unwind_index){.generation = 1, .count = 1};
+    one->image[0] = (struct unwind_image){.lo = 16, .hi = 32, .number = 1, .vm_structs = thread.vm_structs};
     regs.r[UNWIND_RIP] = (uint64_t)method + 40;
     regs.r[UNWIND_RSP] = (uint64_t)stack;
     regs.r[UNWIND_RBP] = rbp;
     thread.stack_lo = (uint64_t)stack;
     thread.stack_hi = (uint64_t)(stack + WORDS);
-    struct unwind_result r = unwind_walk_as(&thread, &one.index, &regs, frames, WORDS);
+    struct unwind_result r = unwind_walk_as(&thread, one, &regs, frames, WORDS);
     *caller = r.frames > 1 ? frames[1].key & ~KEY_GUESSED : 0;
     return r.frames;
 }
