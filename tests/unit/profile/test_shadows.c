@@ -433,6 +433,7 @@ static void test_file(void **state)
 {
     (void)state;
     struct profile *p = sample_profile(1, 10, 1);
+    free(p->shadows); /* the sample's */
     p->shadows = filled(3);
     p->shadows->fork_errno = 0; /* not in files */
     struct profile *q = read_again(p);
