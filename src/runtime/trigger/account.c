@@ -19,7 +19,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 135 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
