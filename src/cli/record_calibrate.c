@@ -39,6 +39,14 @@ static void empty_handler(int number)
         ioctl(clock_event, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+static void clock_begin(int event)
+{
+    clock_event = event;
+    delivered = 0;
+    if (event >= 0)
+        ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+}
+
 static uint64_t thread_cpu_ns(void)
 {
     struct timespec t;
@@ -48,9 +56,9 @@ static uint64_t thread_cpu_ns(void)
 
 static void clock_handler(int number)
 {
-    (void)number;
     if (!entered_cpu_ns)
         entered_cpu_ns = thread_cpu_ns();
+    empty_handler(number);
 }
 
 struct gaps {
@@ -114,10 +122,7 @@ static int open_clock(bool exclude_kernel)
 static uint64_t delivery_ticks(int event, int number)
 {
     struct gaps g = {.count = 0};
-    clock_event = event;
-    delivered = 0;
-    if (event >= 0)
-        ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    clock_begin(event);
     collect_gaps(&g, event < 0 ? number : 0, monotonic_ns() + CALIBRATION_NS);
     if (event >= 0)
         ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
@@ -129,7 +134,7 @@ static uint64_t latency_ns(int event)
 {
     uint64_t period = CALIBRATION_PERIOD_NS, seen[LATENCIES], start = monotonic_ns();
     unsigned count = 0;
-    ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+    clock_begin(event);
     for (unsigned i = 0; i < 2 * LATENCIES && count < LATENCIES; i++) {
         ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
         uint64_t base = thread_cpu_ns();
