@@ -163,9 +163,8 @@ def test_hosts():
         expect(not calls, f"{symbol}: calls were counted: {calls}")
     for symbol in ("no_host", "hs_init"):  # Tor has an hs_init, for its hidden services
         recording = Recording([target("host-" + symbol)], FAST)
-        work = [f["calls"] for f in recording.report["functions"] if f["name"] == "work"]
-        # A call whose return no sample came near is taken for the next one, now and then.
-        expect(len(work) == 1 and 9 <= work[0] <= 10, f"{symbol}: work was called {work} times: {notes(recording)!r}")
+        calls = sum(f["calls"] for f in recording.report["functions"] if f["name"] in ("work", "step"))
+        expect(calls > 10, f"{symbol}: {calls} calls were counted: {notes(recording)!r}")
 
 
 SOURCES = {
