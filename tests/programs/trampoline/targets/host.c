@@ -24,11 +24,12 @@ __attribute__((noinline)) static void work(void)
     __asm__ volatile("" ::: "memory");
 }
 
-int main(void)
+/* host [ROUNDS] */
+int main(int argc, char **argv)
 {
     const char *asked = getenv(HOST_ASKS);
     printf("%s\n", asked ? asked : "not set");
-    for (int i = 0; i < 10; i++)
+    for (int i = 0, rounds = argc > 1 ? atoi(argv[1]) : 10; i < rounds; i++)
         work();
     puts("done");
     return 0;
