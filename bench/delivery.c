@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 {
     const char *step = argc > 1 ? argv[1] : "signal";
     work_make(argc > 2 ? strtoul(argv[2], NULL, 10) : 0);
-    if (argc > 3)
+    if (argc > 3 && *argv[3])
         vectors_use();
     if (strcmp(step, "none") != 0) {
         measure(step);

@@ -25,23 +25,26 @@
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 4000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
-       CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64, DELIVERED_MOST = 4 * GAPS_MOST, SPINS = 16, LATENCIES = 24, PAIRS = 16 };
+       CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64,
+       SPINS = 16, LATENCIES = 24, PAIRS = 16 };
 
 static volatile sig_atomic_t delivered;
 static volatile uint64_t entered_cpu_ns;
-static int clock_event = -1;
+static int clock_event = -1, delivered_most;
 
 /* Where a signal takes longer than the event's period (under strace, say) the loop hardly gets on: it must end all the same. */
 static void empty_handler(int number)
 {
     (void)number;
-    if (++delivered >= DELIVERED_MOST)
+    if (++delivered >= delivered_most)
         ioctl(clock_event, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-static void clock_begin(int event)
+/* At most so many signals are delivered. */
+static void clock_begin(int event, int most)
 {
     clock_event = event;
+    delivered_most = most;
     delivered = 0;
     if (event >= 0)
         ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
@@ -122,7 +125,7 @@ static int open_clock(bool exclude_kernel)
 static uint64_t delivery_ticks(int event, int number)
 {
     struct gaps g = {.count = 0};
-    clock_begin(event);
+    clock_begin(event, 2 * GAPS_MOST);
     collect_gaps(&g, event < 0 ? number : 0, monotonic_ns() + CALIBRATION_NS);
     if (event >= 0)
         ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
@@ -134,12 +137,13 @@ static uint64_t latency_ns(int event)
 {
     uint64_t period = CALIBRATION_PERIOD_NS, seen[LATENCIES], start = monotonic_ns();
     unsigned count = 0;
-    clock_begin(event);
+    clock_begin(event, 2 * LATENCIES);
     for (unsigned i = 0; i < 2 * LATENCIES && count < LATENCIES; i++) {
         ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
         uint64_t base = thread_cpu_ns();
         entered_cpu_ns = 0;
-        while (!entered_cpu_ns && monotonic_ns() - start < CALIBRATION_MOST_NS)
+        while (!entered_cpu_ns && delivered < delivered_most &&
+               monotonic_ns() - start < CALIBRATION_MOST_NS)
             spin();
         if (entered_cpu_ns > base + period && entered_cpu_ns - base - period < period)
             seen[count++] = entered_cpu_ns - base - period;

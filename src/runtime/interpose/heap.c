@@ -194,21 +194,13 @@ static void *find_operator(const char *name)
         (type) known;                                                                           \
     })
 
-/* Counted here only if no malloc was called inside. */
-static inline void *operator_gave(uint64_t calls, void *p, size_t size)
-{
-    if (p && sync_local.calls == calls && sync_due(size))
-        heap_sampled(p);
-    return p;
-}
-
 #define NEW(name, parameters, arguments)                                                           \
     EXPORT void *name parameters;                                                                  \
     EXPORT void *name parameters                                                                   \
     {                                                                                              \
         uint64_t calls = sync_local.calls;                                                         \
         void *(*function) parameters = OPERATOR(void *(*) parameters, #name);                      \
-        return operator_gave(calls, function ? function arguments : heap_malloc(size), size);      \
+        return heap_gave_outer(calls, function ? function arguments : heap_malloc(size), size);      \
     }
 #define DELETE(name, parameters, arguments)                                                        \
     EXPORT void name parameters;                                                                   \

@@ -122,23 +122,22 @@ static uint64_t cost_bound(struct rt_account *a, uint64_t cost, uint64_t before)
 
 /* In ticks of the time stamp counter. */
 SAMPLE_PATH
-static uint64_t cost_so_far(struct rt_thread *t, uint64_t ticks_at_entry, uint64_t before)
+static uint64_t cost_credible(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
-    uint64_t cost = sys_ticks_as() - ticks_at_entry;
     return cost <= ns_to_ticks(1000 * SHORT_US) ? cost : cost_bound(&t->account, cost, before);
 }
 
 uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
-    return ticks_to_ns(cost_so_far(t, ticks_at_entry, t->account.last_cost));
+    return ticks_to_ns(cost_credible(t, sys_ticks_as() - ticks_at_entry, t->account.last_cost));
 }
 
 SAMPLE_PATH
 uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
-    uint64_t before = t->account.last_cost;
-    t->account.last_cost = sys_ticks_as() - ticks_at_entry;
-    uint64_t cost = cost_so_far(t, ticks_at_entry, before);
+    uint64_t before = t->account.last_cost, cost = sys_ticks_as() - ticks_at_entry;
+    t->account.last_cost = cost;
+    cost = cost_credible(t, cost, before);
     t->record->cost_ticks += cost;
     return cost;
 }

@@ -600,7 +600,7 @@ def traced():
         expect("note      the trigger could not be set" in text and "tracer" in text, text)
         with open(said) as f:
             signals = f.read().count("--- SIGTRAP")
-        expect(0 < signals <= 1000, f"{signals} signals")
+        expect(0 < signals <= 300, f"{signals} signals")
 
 
 def stops():
