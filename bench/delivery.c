@@ -21,7 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAIRS = 60, SLICE_NS = 20000000, PERIOD_NS = 250000, LINE = 64, STACK = 65536, NO_STEP = 77 };
+enum {
+    PAIRS = 60,
+    SLICE_NS = 20000000,
+    PERIOD_NS = 250000,
+    LINE = 64,
+    STACK = 65536,
+    NO_STEP = 77
+};
 
 static uint32_t *order;
 static size_t lines;
@@ -47,7 +54,8 @@ static void work_make(size_t kilobytes)
     for (size_t i = lines - 1; i > 0; i--) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         size_t j = (size_t)(random >> 33) % i;
-        uint32_t *a = &order[i * LINE / sizeof *order], *b = &order[j * LINE / sizeof *order], at = *a;
+        uint32_t *a = &order[i * LINE / sizeof *order], *b = &order[j * LINE / sizeof *order],
+                 at = *a;
         *a = *b;
         *b = at;
     }
@@ -88,9 +96,14 @@ static void handler(int number, siginfo_t *info, void *context)
 /* -1: cannot be had. */
 static int event_open(int with_signal)
 {
-    struct perf_event_attr a = {.size = sizeof a, .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK,
-                                .sample_period = PERIOD_NS, .disabled = 1, .exclude_hv = 1,
-                                .sigtrap = with_signal != 0, .remove_on_exec = with_signal != 0};
+    struct perf_event_attr a = {.size = sizeof a,
+                                .type = PERF_TYPE_SOFTWARE,
+                                .config = PERF_COUNT_SW_TASK_CLOCK,
+                                .sample_period = PERIOD_NS,
+                                .disabled = 1,
+                                .exclude_hv = 1,
+                                .sigtrap = with_signal != 0,
+                                .remove_on_exec = with_signal != 0};
     return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -106,7 +119,8 @@ static timer_t timer_open(void)
 
 static void handler_install(int alternate)
 {
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | (alternate ? SA_ONSTACK : 0)};
+    struct sigaction action = {.sa_sigaction = handler,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | (alternate ? SA_ONSTACK : 0)};
     stack_t stack = {.ss_sp = malloc(STACK), .ss_size = STACK};
     if (alternate)
         sigaltstack(&stack, NULL);
@@ -151,7 +165,8 @@ static void measure(const char *step)
         all += n;
     }
     qsort(cost, PAIRS, sizeof *cost, compare);
-    printf("%.0f %.0f %.0f %llu\n", cost[PAIRS / 2], cost[PAIRS / 4], cost[PAIRS * 3 / 4], (unsigned long long)all);
+    printf("%.0f %.0f %.0f %llu\n", cost[PAIRS / 2], cost[PAIRS / 4], cost[PAIRS * 3 / 4],
+           (unsigned long long)all);
 }
 
 /* Not stored again by anything here: they stay in use. */
@@ -175,7 +190,8 @@ int main(int argc, char **argv)
         measure(step);
         return 0;
     }
-    uint64_t rounds = argc > 4 ? strtoull(argv[4], NULL, 10) : PAIRS, steps = argc > 5 ? strtoull(argv[5], NULL, 10) : steps_of_slice();
+    uint64_t rounds = argc > 4 ? strtoull(argv[4], NULL, 10) : PAIRS,
+             steps = argc > 5 ? strtoull(argv[5], NULL, 10) : steps_of_slice();
     uint64_t ns = work_ns(rounds * steps);
     printf("%llu %llu\n", (unsigned long long)ns, (unsigned long long)steps);
     return 0;

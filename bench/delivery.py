@@ -68,11 +68,15 @@ def tables_run(a, say):
     data = store.load("delivery")
     if not data:
         return
-    titles = {**STEPS, "vectors": "... with vector registers in use", "penumbra": "a sample of penumbra",
-              TICK: "a timer that the kernel looks at when it ticks, and its signal"}
-    rows = [[text, *(cell(e["steps"][name]) for e in data.values())] for name, text in titles.items()]
-    rows += [[text, *(f"{e['steps']['penumbra'][key] / 1000:.1f}" for e in data.values())]
-             for key, text in (("stated", "what its account says"), ("handler", "of that in the handler"))]
+    titles = {**STEPS, "vectors": "... with vector registers in use",
+              "penumbra": "a sample of penumbra"}
+    tick = "a timer that the kernel looks at when it ticks, and its signal"
+    steps = [e["steps"] for e in data.values()]
+    rows = [[text, *(cell(s[name]) for s in steps)] for name, text in titles.items()]
+    rows += [[text, *(f"{s['penumbra'][key] / 1000:.1f}" for s in steps)]
+             for key, text in (("stated", "what its account says"),
+                               ("handler", "of that in the handler"))]
+    rows.append([tick, *(cell(s[TICK]) for s in steps)])
     text = tables.head_lines("Where each microsecond of a sample goes", ["bench/run.py delivery"], data.values())
     text += ("\nCPU time of a thread that walks over memory in a random order, above the same work without, for each expiration of "
              "an event on its CPU clock, in microseconds. The steps add up. Each is the median of "
@@ -80,6 +84,6 @@ def tables_run(a, say):
              f"{HZ:,} Hz, of runs that take turns with native ones (and their range). "
              f"{store.neighbours([e['load_average'] for e in data.values()])}\n\n")
     text += tables.table(["step", *(f"memory: {t}" for t in data)], rows)
-    text += "\n" + tables.note("delivery.md")
+    text += "\n" + tables.note("delivery.md").rstrip("\n") + "\n"
     tables.write("delivery.md", text)
     say("wrote docs/results/delivery.md")

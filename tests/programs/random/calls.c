@@ -120,7 +120,8 @@ struct script script_part(struct script *s, unsigned count)
     return part;
 }
 
-static const struct operation *const families[] = {signal_operations, memory_operations, file_operations, process_operations};
+static const struct operation *const families[] = {signal_operations, memory_operations,
+                                                   file_operations, process_operations};
 
 /* By weight, among all families. */
 static const struct operation *operation_draw(struct draw *d)
@@ -141,7 +142,8 @@ void script_run(struct script *s)
 {
     while (s->at < s->end) {
         uint32_t number = s->numbers[s->at++];
-        struct draw d = {s->seed * UINT64_C(0xd1342543de82ef95) + number * UINT64_C(0x2545f4914f6cdd1d)};
+        struct draw d = {s->seed * UINT64_C(0xd1342543de82ef95) +
+                         number * UINT64_C(0x2545f4914f6cdd1d)};
         const struct operation *o = operation_draw(&d);
         say("%u %s", number, o->name);
         o->run(&d, s);
@@ -237,7 +239,8 @@ int main(int argc, char **argv)
         ready();
     log_open(!inner);
     char *end;
-    uint64_t first = strtoull(argv[2], &end, 10), last = *end == '-' ? strtoull(end + 1, NULL, 10) : first;
+    uint64_t first = strtoull(argv[2], &end, 10),
+             last = *end == '-' ? strtoull(end + 1, NULL, 10) : first;
     unsigned count = numbers_parse(argv[3], numbers);
     if (inner) {
         struct script s = {.seed = first, .numbers = numbers, .end = count, .depth = 1};
@@ -246,7 +249,8 @@ int main(int argc, char **argv)
         return 5;
     }
     int status = seeds_run(first, last, numbers, count);
-    uint64_t used = LOG_AT->used < LOG_SIZE - sizeof *LOG_AT ? LOG_AT->used : LOG_SIZE - sizeof *LOG_AT;
+    uint64_t used =
+        LOG_AT->used < LOG_SIZE - sizeof *LOG_AT ? LOG_AT->used : LOG_SIZE - sizeof *LOG_AT;
     fwrite(LOG_AT->text, 1, used, stdout);
     return status;
 }

@@ -33,7 +33,8 @@ struct script {
     uint64_t seed;
     const uint32_t *numbers;
     unsigned at, end;
-    unsigned depth;    /* of processes and threads: what can end the process is done in one that is made for it */
+    unsigned
+        depth; /* of processes and threads: what can end the process is done in one that is made for it */
     bool shares;       /* a child in its parent's memory: makes neither processes nor threads */
 };
 void script_run(struct script *s);
@@ -45,7 +46,8 @@ struct operation {
     void (*run)(struct draw *d, struct script *s);
     unsigned weight;
 };
-extern const struct operation signal_operations[], memory_operations[], file_operations[], process_operations[];
+extern const struct operation signal_operations[], memory_operations[], file_operations[],
+    process_operations[];
 
 /* Into the log, which is shared with all children, also with executed ones. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -46,7 +46,8 @@ static void op_make(struct draw *d, struct script *s)
 
 static void op_copy(struct draw *d, struct script *s)
 {
-    static const int commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_GETFL, F_SETFL, F_GETOWN, F_SETSIG, F_GETPIPE_SZ, 9999};
+    static const int commands[] = {F_DUPFD,  F_DUPFD_CLOEXEC, F_SETFD,      F_GETFL, F_SETFL,
+                                   F_GETOWN, F_SETSIG,        F_GETPIPE_SZ, 9999};
     int from = fd_draw(d), to = fd_draw(d);
     unsigned way = draw(d, 6);
     (void)s;

@@ -35,12 +35,20 @@ static struct range range_draw(struct draw *d)
     return r;
 }
 
-static const int protections[] = {PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE | PROT_EXEC, PROT_READ,
-                                  PROT_NONE, PROT_EXEC, PROT_READ | PROT_EXEC, PROT_WRITE, 0x100};
+static const int protections[] = {PROT_READ | PROT_WRITE,
+                                  PROT_READ | PROT_WRITE,
+                                  PROT_READ | PROT_WRITE | PROT_EXEC,
+                                  PROT_READ,
+                                  PROT_NONE,
+                                  PROT_EXEC,
+                                  PROT_READ | PROT_EXEC,
+                                  PROT_WRITE,
+                                  0x100};
 
 static void op_map(struct draw *d, struct script *s)
 {
-    static const int flags[] = {0, 0, MAP_NORESERVE, MAP_POPULATE, MAP_LOCKED, MAP_STACK, MAP_GROWSDOWN};
+    static const int flags[] = {0,          0,         MAP_NORESERVE, MAP_POPULATE,
+                                MAP_LOCKED, MAP_STACK, MAP_GROWSDOWN};
     static const int kinds[] = {MAP_PRIVATE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED, 0};
     struct range r = range_draw(d);
     int protection = PICK(d, protections), kind = PICK(d, kinds) | PICK(d, flags), fd = -1;
@@ -54,7 +62,8 @@ static void op_map(struct draw *d, struct script *s)
     if (draw(d, 4))
         said_address(mmap(r.at, r.size, protection, kind, fd, 0));
     else
-        said_address((void *)syscall(SYS_mmap, r.at, r.size, (long)protection, (long)kind, (long)fd, 0L));
+        said_address(
+            (void *)syscall(SYS_mmap, r.at, r.size, (long)protection, (long)kind, (long)fd, 0L));
     if (fd >= 0)
         close(fd);
 }
@@ -103,20 +112,38 @@ static void op_protect(struct draw *d, struct script *s)
 
 static void op_remap(struct draw *d, struct script *s)
 {
-    static const int flags[] = {0, MREMAP_MAYMOVE | MREMAP_FIXED, MREMAP_MAYMOVE | MREMAP_FIXED, MREMAP_FIXED,
-                                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP};
+    static const int flags[] = {0, MREMAP_MAYMOVE | MREMAP_FIXED, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                MREMAP_FIXED, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP};
     struct range from = range_draw(d), to = range_draw(d);
     int flag = PICK(d, flags);
     (void)s;
     say(" flags %x", (unsigned)flag);
-    said_address(mremap(from.at, from.size, flag & MREMAP_DONTUNMAP ? from.size : to.size, flag, to.at));
+    said_address(
+        mremap(from.at, from.size, flag & MREMAP_DONTUNMAP ? from.size : to.size, flag, to.at));
 }
 
 static void op_advise(struct draw *d, struct script *s)
 {
-    static const int advice[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, MADV_DONTNEED, MADV_REMOVE,
-                                 MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_KEEPONFORK, MADV_DONTDUMP, MADV_DODUMP,
-                                 MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_COLD, 22, 23, 77, -1};
+    static const int advice[] = {MADV_NORMAL,
+                                 MADV_RANDOM,
+                                 MADV_SEQUENTIAL,
+                                 MADV_WILLNEED,
+                                 MADV_DONTNEED,
+                                 MADV_DONTNEED,
+                                 MADV_REMOVE,
+                                 MADV_DONTFORK,
+                                 MADV_DOFORK,
+                                 MADV_WIPEONFORK,
+                                 MADV_KEEPONFORK,
+                                 MADV_DONTDUMP,
+                                 MADV_DODUMP,
+                                 MADV_HUGEPAGE,
+                                 MADV_NOHUGEPAGE,
+                                 MADV_COLD,
+                                 22,
+                                 23,
+                                 77,
+                                 -1};
     struct range r = range_draw(d);
     int which = PICK(d, advice);
     (void)s;
@@ -223,16 +250,20 @@ static void op_code(struct draw *d, struct script *s)
         say(" %s", fault_try(code_there, at, SIGSEGV) ? "fine" : "faults");
         return;
     }
-    int after = way == 1 ? PROT_READ | PROT_EXEC : way == 2 ? PROT_EXEC | PROT_WRITE : PROT_READ | PROT_WRITE | PROT_EXEC;
+    int after = way == 1   ? PROT_READ | PROT_EXEC
+                : way == 2 ? PROT_EXEC | PROT_WRITE
+                           : PROT_READ | PROT_WRITE | PROT_EXEC;
     int kind = way == 3 ? MAP_SHARED : MAP_PRIVATE;
-    mmap(ARENA + page * PAGE, PAGE, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    mmap(ARENA + page * PAGE, PAGE, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_FIXED, -1,
+         0);
     code_write(at, value);
     said(mprotect(ARENA + page * PAGE, PAGE, after));
     code_call(at);
     if (after & PROT_WRITE)
         code_write(at, value + 1);
     else if (draw(d, 2))
-        mmap(ARENA + page * PAGE, PAGE, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        mmap(ARENA + page * PAGE, PAGE, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS | MAP_FIXED,
+             -1, 0);
     say(" %s", fault_try(code_there, at, SIGSEGV) ? "fine" : "faults");
 }
 
@@ -274,8 +305,17 @@ static void op_break(struct draw *d, struct script *s)
 }
 
 const struct operation memory_operations[] = {
-    {"map", op_map, 24},     {"anywhere", op_anywhere, 4}, {"unmap", op_unmap, 10}, {"protect", op_protect, 16},
-    {"remap", op_remap, 10}, {"advise", op_advise, 10},    {"lock", op_lock, 10},   {"touch", op_touch, 16},
-    {"look", op_look, 8},    {"code", op_code, 14},        {"code_twice", op_code_twice, 6}, {"break", op_break, 3},
+    {"map", op_map, 24},
+    {"anywhere", op_anywhere, 4},
+    {"unmap", op_unmap, 10},
+    {"protect", op_protect, 16},
+    {"remap", op_remap, 10},
+    {"advise", op_advise, 10},
+    {"lock", op_lock, 10},
+    {"touch", op_touch, 16},
+    {"look", op_look, 8},
+    {"code", op_code, 14},
+    {"code_twice", op_code_twice, 6},
+    {"break", op_break, 3},
     {NULL, NULL, 0},
 };

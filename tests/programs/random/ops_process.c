@@ -143,14 +143,16 @@ static int shared_run(void *argument)
 
 static void op_clone(struct draw *d, struct script *s)
 {
-    static const int flags[] = {CLONE_VM | CLONE_VFORK | SIGCHLD, CLONE_VM | CLONE_VFORK | SIGCHLD | CLONE_FILES, SIGCHLD,
+    static const int flags[] = {CLONE_VM | CLONE_VFORK | SIGCHLD,
+                                CLONE_VM | CLONE_VFORK | SIGCHLD | CLONE_FILES, SIGCHLD,
                                 CLONE_VM | CLONE_VFORK | SIGCHLD | CLONE_FS};
     int flag = PICK(d, flags);
     unsigned count = 1 + draw(d, 5);
     if (!may_nest(s))
         return;
     struct script part = script_part(s, count);
-    uint8_t *stack = mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    uint8_t *stack = mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     part.shares = flag & CLONE_VM;
     say(" %x\n", (unsigned)flag);
     sigset_t mask = children_hold();
@@ -193,7 +195,10 @@ static void execute(unsigned way, char **arguments)
     int fd;
     switch (way) {
     case 0: execve(own_path, arguments, environ); break;
-    case 1: execl(own_path, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], (char *)NULL); break;
+    case 1:
+        execl(own_path, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+              (char *)NULL);
+        break;
     case 2: execvpe(own_path, arguments, environ); break;
     case 3: execv("/proc/self/exe", arguments); break;
     case 4: syscall(SYS_execve, own_path, arguments, environ); break;
@@ -294,9 +299,24 @@ static void op_kill(struct draw *d, struct script *s)
 
 static void op_prctl(struct draw *d, struct script *s)
 {
-    static const int options[] = {PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, PR_GET_SECCOMP,
-                                  PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, PR_GET_THP_DISABLE, PR_GET_CHILD_SUBREAPER, PR_GET_PDEATHSIG,
-                                  PR_SET_PDEATHSIG, PR_GET_TSC, PR_SET_NAME, PR_GET_NAME, PR_SET_MM, 9999, -1};
+    static const int options[] = {PR_GET_DUMPABLE,
+                                  PR_SET_DUMPABLE,
+                                  PR_GET_KEEPCAPS,
+                                  PR_GET_TIMERSLACK,
+                                  PR_SET_TIMERSLACK,
+                                  PR_GET_SECCOMP,
+                                  PR_GET_NO_NEW_PRIVS,
+                                  PR_SET_NO_NEW_PRIVS,
+                                  PR_GET_THP_DISABLE,
+                                  PR_GET_CHILD_SUBREAPER,
+                                  PR_GET_PDEATHSIG,
+                                  PR_SET_PDEATHSIG,
+                                  PR_GET_TSC,
+                                  PR_SET_NAME,
+                                  PR_GET_NAME,
+                                  PR_SET_MM,
+                                  9999,
+                                  -1};
     char name[16] = "random";
     int value = 0, option = PICK(d, options);
     unsigned long second = draw(d, 3);
@@ -335,7 +355,8 @@ static void filter(void *argument)
     if (*(unsigned *)argument == 1)
         said(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
     else
-        said(syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, (long)SECCOMP_FILTER_FLAG_TSYNC, &program));
+        said(syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, (long)SECCOMP_FILTER_FLAG_TSYNC,
+                     &program));
     burn(500);
     said(syscall(SYS_getppid));
     say(" fork");
@@ -356,7 +377,14 @@ static void op_sandbox(struct draw *d, struct script *s)
 
 static void op_limit(struct draw *d, struct script *s)
 {
-    static const int resources[] = {RLIMIT_NOFILE, RLIMIT_STACK, RLIMIT_MEMLOCK, RLIMIT_FSIZE, RLIMIT_SIGPENDING, RLIMIT_NICE, 99, -1};
+    static const int resources[] = {RLIMIT_NOFILE,
+                                    RLIMIT_STACK,
+                                    RLIMIT_MEMLOCK,
+                                    RLIMIT_FSIZE,
+                                    RLIMIT_SIGPENDING,
+                                    RLIMIT_NICE,
+                                    99,
+                                    -1};
     int resource = PICK(d, resources);
     struct rlimit limit = {0}, old = {0};
     (void)s;
@@ -367,7 +395,8 @@ static void op_limit(struct draw *d, struct script *s)
     if (draw(d, 2))
         said(setrlimit((__rlimit_resource_t)resource, draw(d, 6) ? &limit : (void *)8));
     else
-        said(prlimit(0, (enum __rlimit_resource)resource, draw(d, 3) ? &limit : NULL, draw(d, 6) ? &old : (void *)8));
+        said(prlimit(0, (enum __rlimit_resource)resource, draw(d, 3) ? &limit : NULL,
+                     draw(d, 6) ? &old : (void *)8));
     say(" %ld %ld", (long)limit.rlim_cur, (long)old.rlim_cur);
 }
 
@@ -423,7 +452,9 @@ static void op_crowd(struct draw *d, struct script *s)
 }
 
 const struct operation process_operations[] = {
-    {"fork", op_fork, 8},   {"thread", op_thread, 8}, {"clone", op_clone, 4}, {"vfork", op_vfork, 4},     {"exec", op_exec, 7},
-    {"shell", op_shell, 2}, {"kill", op_kill, 4},     {"prctl", op_prctl, 6}, {"sandbox", op_sandbox, 3}, {"limit", op_limit, 4},
-    {"self", op_self, 5},   {"crowd", op_crowd, 2},   {NULL, NULL, 0},
+    {"fork", op_fork, 8},   {"thread", op_thread, 8}, {"clone", op_clone, 4},
+    {"vfork", op_vfork, 4}, {"exec", op_exec, 7},     {"shell", op_shell, 2},
+    {"kill", op_kill, 4},   {"prctl", op_prctl, 6},   {"sandbox", op_sandbox, 3},
+    {"limit", op_limit, 4}, {"self", op_self, 5},     {"crowd", op_crowd, 2},
+    {NULL, NULL, 0},
 };

@@ -21,10 +21,13 @@
 /* What is deprecated is used all the same. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-static const int sent[] = {SIGUSR1, SIGUSR2, SIGTRAP, SIGURG, SIGCHLD, SIGALRM, SIGPROF, SIGVTALRM, SIGSEGV, SIGBUS, SIGFPE,
-                           SIGILL, SIGWINCH, SIGCONT, SIGPIPE, SIGIO, 34, 35, 64};
-static const int any[] = {SIGUSR1, SIGUSR2, SIGTRAP, SIGTRAP, SIGURG, SIGCHLD, SIGALRM, SIGPROF, SIGVTALRM, SIGSEGV, SIGSEGV,
-                          SIGBUS, SIGFPE, SIGILL, SIGWINCH, SIGTERM, SIGHUP, 34, 35, 64, 0, -1, 9, 19, 32, 33, 65, 1000};
+static const int sent[] = {SIGUSR1,   SIGUSR2, SIGTRAP, SIGURG, SIGCHLD, SIGALRM,  SIGPROF,
+                           SIGVTALRM, SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGWINCH, SIGCONT,
+                           SIGPIPE,   SIGIO,   34,      35,     64};
+static const int any[] = {SIGUSR1,  SIGUSR2,   SIGTRAP, SIGTRAP, SIGURG, SIGCHLD, SIGALRM,
+                          SIGPROF,  SIGVTALRM, SIGSEGV, SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+                          SIGWINCH, SIGTERM,   SIGHUP,  34,      35,     64,      0,
+                          -1,       9,         19,      32,      33,     65,      1000};
 
 static __thread sigjmp_buf *volatile leave; /* where a fault's handler goes */
 static char stacks[3][1 << 16];
@@ -58,13 +61,15 @@ static void seen(int signal, int code, const ucontext_t *context)
 {
     sigset_t mask;
     sigprocmask(SIG_BLOCK, NULL, &mask);
-    say(" {%d code %d %s mask %lx", signal, code, on_alternate() ? "alternate" : "plain", shown(&mask));
+    say(" {%d code %d %s mask %lx", signal, code, on_alternate() ? "alternate" : "plain",
+        shown(&mask));
     if (context)
         say(" before %lx", shown(&context->uc_sigmask));
     burn(20);
     say("}");
-    if (code > 0 && code != SI_KERNEL && leave && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-                                                   signal == SIGTRAP))
+    if (code > 0 && code != SI_KERNEL && leave &&
+        (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP))
         siglongjmp(*leave, 1);
     if (code == SI_KERNEL && leave && (signal == SIGTRAP || signal == SIGSEGV))
         siglongjmp(*leave, 1);
@@ -74,7 +79,8 @@ static void handler(int signal)
 {
     int error = errno;
     seen(signal, 0, NULL);
-    if (leave && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP))
+    if (leave && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+                  signal == SIGTRAP))
         siglongjmp(*leave, 1);
     errno = error;
 }
@@ -135,7 +141,10 @@ bool fault_try(void (*touch)(void *), void *argument, int signal)
 
 static void action_say(const struct sigaction *a)
 {
-    say(" was %s,%x,%lx", a->sa_handler == SIG_DFL ? "default" : a->sa_handler == SIG_IGN ? "ignored" : "handler",
+    say(" was %s,%x,%lx",
+        a->sa_handler == SIG_DFL   ? "default"
+        : a->sa_handler == SIG_IGN ? "ignored"
+                                   : "handler",
         (unsigned)a->sa_flags, set_bits(&a->sa_mask));
 }
 
@@ -161,7 +170,8 @@ static void far_try(struct far_call call, const struct script *s)
 
 static void op_action(struct draw *d, struct script *s)
 {
-    static const int flags[] = {SA_RESTART, SA_NODEFER, SA_ONSTACK, SA_ONSTACK, (int)SA_RESETHAND, SA_NOCLDWAIT, SA_NOCLDSTOP, 0x800};
+    static const int flags[] = {SA_RESTART,        SA_NODEFER,   SA_ONSTACK,   SA_ONSTACK,
+                                (int)SA_RESETHAND, SA_NOCLDWAIT, SA_NOCLDSTOP, 0x800};
     struct sigaction a = {.sa_mask = set_draw(d)}, old;
     int signal = PICK(d, any);
     memset(&old, 0x55, sizeof old);
@@ -205,8 +215,11 @@ static void op_old(struct draw *d, struct script *s)
     case 6: was = sysv_signal(number, to); break;
     default: said(sigignore(number)); return;
     }
-    say(" = %s", was == SIG_ERR ? "error" : was == SIG_DFL ? "default" : was == SIG_IGN ? "ignored" : was == SIG_HOLD ? "hold"
-                                                                                                     : "handler");
+    say(" = %s", was == SIG_ERR    ? "error"
+                 : was == SIG_DFL  ? "default"
+                 : was == SIG_IGN  ? "ignored"
+                 : was == SIG_HOLD ? "hold"
+                                   : "handler");
 }
 
 /* ---- masks ---- */
@@ -224,7 +237,10 @@ static void op_mask(struct draw *d, struct script *s)
     case 1: said(sigprocmask(how, NULL, &old)); break;
     case 2: far_try((struct far_call){how, (void *)8, &old, true}, s); break;
     case 3: said(sigprocmask(how, &set, (void *)8)); break;
-    case 9: said(syscall(SYS_rt_sigprocmask, (long)how, draw(d, 2) ? &set : (void *)8, draw(d, 2) ? &old : (void *)8, 8L)); break;
+    case 9:
+        said(syscall(SYS_rt_sigprocmask, (long)how, draw(d, 2) ? &set : (void *)8,
+                     draw(d, 2) ? &old : (void *)8, 8L));
+        break;
     case 4: said(syscall(SYS_rt_sigprocmask, (long)how, &set, &old, 8L)); break;
     case 5: said(sigblock((int)set_bits(&set))); return;
     case 6: said(sigsetmask((int)set_bits(&set))); return;
@@ -239,7 +255,9 @@ static void op_pending(struct draw *d, struct script *s)
     (void)s;
     memset(&set, 0, sizeof set);
     unsigned way = draw(d, 4);
-    said(way == 0 ? sigpending((void *)8) : way == 1 ? syscall(SYS_rt_sigpending, &set, 8L) : sigpending(&set));
+    said(way == 0   ? sigpending((void *)8)
+         : way == 1 ? syscall(SYS_rt_sigpending, &set, 8L)
+                    : sigpending(&set));
     say(" %lx", set_bits(&set));
 }
 
@@ -265,7 +283,9 @@ static void op_alternate(struct draw *d, struct script *s)
     void *was = way == 7 ? NULL : &old;
     if (said(way == 8 ? syscall(SYS_sigaltstack, from, was) : sigaltstack(from, was)) == 0 && was)
         say(" was %zu flags %x", old.ss_flags & SS_DISABLE ? 0 : old.ss_size,
-            old.ss_flags & SS_DISABLE ? SS_DISABLE : (unsigned)old.ss_flags); /* an exec leaves SS_AUTODISARM there */
+            old.ss_flags & SS_DISABLE
+                ? SS_DISABLE
+                : (unsigned)old.ss_flags); /* an exec leaves SS_AUTODISARM there */
 }
 
 /* ---- sending ---- */
@@ -286,7 +306,8 @@ static void send(int way, int number)
 
 static bool ends(int number)
 {
-    return action_kind(number) == 0 && number != SIGCHLD && number != SIGURG && number != SIGWINCH && number != SIGCONT;
+    return action_kind(number) == 0 && number != SIGCHLD && number != SIGURG &&
+           number != SIGWINCH && number != SIGCONT;
 }
 
 struct sending {
@@ -345,7 +366,9 @@ static void op_wait(struct draw *d, struct script *s)
 /* A timer's signal ends it, and nothing else can. */
 static void op_suspend(struct draw *d, struct script *s)
 {
-    struct sigaction a = {.sa_sigaction = handler_long, .sa_flags = SA_SIGINFO | (draw(d, 2) ? SA_ONSTACK : 0)}, was;
+    struct sigaction a = {.sa_sigaction = handler_long,
+                          .sa_flags = SA_SIGINFO | (draw(d, 2) ? SA_ONSTACK : 0)},
+                     was;
     struct itimerval soon = {.it_value = {0, 1000}};
     sigset_t all, mask;
     (void)s;
@@ -381,10 +404,12 @@ static void op_signalfd(struct draw *d, struct script *s)
 
 static void op_timer(struct draw *d, struct script *s)
 {
-    static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, CLOCK_PROCESS_CPUTIME_ID, 99};
+    static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID,
+                                       CLOCK_PROCESS_CPUTIME_ID, 99};
     static const int signals[] = {SIGUSR1, SIGPROF, SIGTRAP, 34, 64};
     int number = PICK(d, signals);
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number, .sigev_value.sival_int = 9};
+    struct sigevent event = {
+        .sigev_notify = SIGEV_SIGNAL, .sigev_signo = number, .sigev_value.sival_int = 9};
     struct itimerspec soon = {.it_value = {0, 1000000}};
     struct timespec patience = {10, 0};
     siginfo_t info = {0};
@@ -398,7 +423,8 @@ static void op_timer(struct draw *d, struct script *s)
     say(" %d clock %d", number, clock);
     if (said(timer_create(clock, &event, &timer)) == 0) {
         timer_settime(timer, 0, &soon, NULL);
-        for (sigset_t p; clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_PROCESS_CPUTIME_ID; burn(100))
+        for (sigset_t p; clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_PROCESS_CPUTIME_ID;
+             burn(100))
             if (sigpending(&p) != 0 || sigismember(&p, number))
                 break;
         said(sigtimedwait(&one, &info, &patience));
@@ -501,8 +527,19 @@ static void op_fault(struct draw *d, struct script *s)
 }
 
 const struct operation signal_operations[] = {
-    {"action", op_action, 24},    {"old", op_old, 10},          {"mask", op_mask, 16},     {"pending", op_pending, 4},
-    {"alternate", op_alternate, 10}, {"send", op_send, 30},     {"wait", op_wait, 10},     {"suspend", op_suspend, 4},
-    {"signalfd", op_signalfd, 4}, {"timer", op_timer, 4},       {"itimer", op_itimer, 3},  {"jump", op_jump, 6},
-    {"context", op_context, 3},   {"fault", op_fault, 8},       {NULL, NULL, 0},
+    {"action", op_action, 24},
+    {"old", op_old, 10},
+    {"mask", op_mask, 16},
+    {"pending", op_pending, 4},
+    {"alternate", op_alternate, 10},
+    {"send", op_send, 30},
+    {"wait", op_wait, 10},
+    {"suspend", op_suspend, 4},
+    {"signalfd", op_signalfd, 4},
+    {"timer", op_timer, 4},
+    {"itimer", op_itimer, 3},
+    {"jump", op_jump, 6},
+    {"context", op_context, 3},
+    {"fault", op_fault, 8},
+    {NULL, NULL, 0},
 };

@@ -41,7 +41,10 @@ static void signals_look(struct text *t)
         struct sigaction a;
         if (sigaction(i, NULL, &a) != 0 || (a.sa_handler == SIG_DFL && !(a.sa_flags & ~RESTORER)))
             continue;
-        add(t, " %d:%s,%x,%lx", i, a.sa_handler == SIG_DFL ? "default" : a.sa_handler == SIG_IGN ? "ignored" : "handler",
+        add(t, " %d:%s,%x,%lx", i,
+            a.sa_handler == SIG_DFL   ? "default"
+            : a.sa_handler == SIG_IGN ? "ignored"
+                                      : "handler",
             (unsigned)a.sa_flags, set_bits(&a.sa_mask));
     }
 }
@@ -54,12 +57,14 @@ static void files_look(struct text *t)
         if (flags < 0)
             continue;
         fstat(fd, &s);
-        add(t, " %d:%x/%x%s", fd, s.st_mode >> 12, (unsigned)fcntl(fd, F_GETFL) & ~0100000u, flags & FD_CLOEXEC ? "c" : "");
+        add(t, " %d:%x/%x%s", fd, s.st_mode >> 12, (unsigned)fcntl(fd, F_GETFL) & ~0100000u,
+            flags & FD_CLOEXEC ? "c" : "");
     }
 }
 
 /* The flags of smaps that the program has made. */
-static const char *const flags_seen[] = {"lo", "dd", "dc", "wf", "gd", "sr", "rr", "io", "hg", "nh"};
+static const char *const flags_seen[] = {"lo", "dd", "dc", "wf", "gd",
+                                         "sr", "rr", "io", "hg", "nh"};
 
 static void flags_add(struct text *t, const char *line)
 {
@@ -81,7 +86,8 @@ static void arena_look(struct text *t)
         add(t, " no maps %d", errno);
         return;
     }
-    for (ssize_t got; used < sizeof bytes - 1 && (got = read(fd, bytes + used, sizeof bytes - 1 - used)) > 0;)
+    for (ssize_t got;
+         used < sizeof bytes - 1 && (got = read(fd, bytes + used, sizeof bytes - 1 - used)) > 0;)
         used += (size_t)got;
     close(fd);
     bytes[used] = 0;
@@ -92,8 +98,8 @@ static void arena_look(struct text *t)
             if (from > (uint64_t)ARENA + ARENA_PAGES * PAGE)
                 return;
             if (within)
-                add(t, " [%lu+%lu %s%s ", (from - (uint64_t)ARENA) / PAGE, (to - from) / PAGE, protection,
-                    strstr(line, "memfd") ? " file" : "");
+                add(t, " [%lu+%lu %s%s ", (from - (uint64_t)ARENA) / PAGE, (to - from) / PAGE,
+                    protection, strstr(line, "memfd") ? " file" : "");
         } else if (within && !strncmp(line, "VmFlags:", 8)) {
             flags_add(t, line);
             add(t, "]");

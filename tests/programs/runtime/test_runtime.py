@@ -264,32 +264,6 @@ def users():
     expect("setuid" not in notes, f"root is nobody else: {notes}")
 
 
-def chroots():
-    """Where the library is not, the loader would complain of it on the program's standard error."""
-    if os.geteuid() != 0:
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as root:
-        mapped = [line.split() for line in run(["ldd", "/usr/bin/env"]).stdout.decode().splitlines()]
-        for path in ["/usr/bin/env"] + [word for words in mapped for word in words if word.startswith("/")]:
-            os.makedirs(root + os.path.dirname(path), exist_ok=True)
-            shutil.copy(path, root + path)
-        program = ["/usr/sbin/chroot", root, "/usr/bin/env", "A=b", "/usr/bin/env"]
-        for options in ((), ("--exact", "--tool", "null")):
-            notes = " ".join(Recording(program, options).report["notes"])
-            expect("not recorded, of programs that were executed: 1, started where Penumbra's library is not" in notes, notes)
-
-
-def hidden():
-    """Where another file system lies over the counters, a program runs without us, which is said."""
-    elsewhere = ["/usr/bin/unshare", "-m", "/bin/sh", "-c", "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh"]
-    if os.geteuid() != 0 or run([*elsewhere, "true"]).returncode:
-        sys.exit(77)
-    program = [*elsewhere, sys.executable, "-c", "import os; print('PENUMBRA_SPOOL' in os.environ)"]
-    for options in ((), ("--exact", "--tool", "null")):
-        notes = " ".join(Recording(program, options).report["notes"])
-        expect("not recorded, of programs that were executed: 1, started where the counters are not" in notes, notes)
-
-
 def brink():
     """At the end of a stack there is no room for a signal: samples are taken on another one."""
     r = Recording([target("brink")], ("-F", "2000"))

@@ -1,8 +1,10 @@
 """Programs that give up privileges, and what is sampled of them then."""
+import os
 import shutil
 import sys
+import tempfile
 
-from harness import Recording, expect, main, target
+from harness import Recording, expect, main, run, target
 
 
 EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
@@ -55,5 +57,31 @@ def wrapped():
         expect(r.total("late_worker") > 200, f"{command}: {r.total('late_worker')} samples")
 
 
+def chroots():
+    """Where the library is not, the loader would complain of it on the program's standard error."""
+    if os.geteuid() != 0:
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as root:
+        mapped = [line.split() for line in run(["ldd", "/usr/bin/env"]).stdout.decode().splitlines()]
+        for path in ["/usr/bin/env"] + [word for words in mapped for word in words if word.startswith("/")]:
+            os.makedirs(root + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, root + path)
+        program = ["/usr/sbin/chroot", root, "/usr/bin/env", "A=b", "/usr/bin/env"]
+        for options in ((), ("--exact", "--tool", "null")):
+            notes = " ".join(Recording(program, options).report["notes"])
+            expect("not recorded, of programs that were executed: 1, started where Penumbra's library is not" in notes, notes)
+
+
+def hidden():
+    """Where another file system lies over the counters, a program runs without us, which is said."""
+    elsewhere = ["/usr/bin/unshare", "-m", "/bin/sh", "-c", "mount -t tmpfs none /dev/shm && exec \"$@\"", "sh"]
+    if os.geteuid() != 0 or run([*elsewhere, "true"]).returncode:
+        sys.exit(77)
+    program = [*elsewhere, sys.executable, "-c", "import os; print('PENUMBRA_SPOOL' in os.environ)"]
+    for options in ((), ("--exact", "--tool", "null")):
+        notes = " ".join(Recording(program, options).report["notes"])
+        expect("not recorded, of programs that were executed: 1, started where the counters are not" in notes, notes)
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden)})

@@ -65,14 +65,15 @@ static struct unwind_thread thread;
 static struct unwind_memory memory;
 
 #define FIELD(of_type, name, member, of) {of_type, name, of, 0, member, NULL}
-#define COMMON                                                                                                    \
-    FIELD("Other", "_low", 3, "char*"), {"CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", 1, 0, &machine.root}, \
-        FIELD("GrowableArrayBase", "_len", offsetof(struct array, count), "int"),                                 \
-        FIELD("GrowableArray<int>", "_data", offsetof(struct array, data), "int*"),                               \
-        FIELD("CodeHeap", "_memory", offsetof(struct heap, memory), "VirtualSpace"),                              \
-        FIELD("CodeHeap", "_segmap", offsetof(struct heap, map), "VirtualSpace"),                                 \
-        FIELD("CodeHeap", "_log2_segment_size", offsetof(struct heap, shift), "int"),                             \
-        FIELD("VirtualSpace", "_low", offsetof(struct space, low), "char*"),                                      \
+#define COMMON                                                                                     \
+    FIELD("Other", "_low", 3, "char*"),                                                            \
+        {"CodeCache", "_heaps", "GrowableArray<CodeHeap*>*", 1, 0, &machine.root},                 \
+        FIELD("GrowableArrayBase", "_len", offsetof(struct array, count), "int"),                  \
+        FIELD("GrowableArray<int>", "_data", offsetof(struct array, data), "int*"),                \
+        FIELD("CodeHeap", "_memory", offsetof(struct heap, memory), "VirtualSpace"),               \
+        FIELD("CodeHeap", "_segmap", offsetof(struct heap, map), "VirtualSpace"),                  \
+        FIELD("CodeHeap", "_log2_segment_size", offsetof(struct heap, shift), "int"),              \
+        FIELD("VirtualSpace", "_low", offsetof(struct space, low), "char*"),                       \
         FIELD("VirtualSpace", "_high", offsetof(struct space, high), "char*")
 
 static const struct entry entries17[] = {
@@ -82,7 +83,8 @@ static const struct entry entries17[] = {
     FIELD("CodeBlob", "_frame_complete_offset", offsetof(struct blob17, complete) - 16, "int"),
     FIELD("CodeBlob", "_frame_size", offsetof(struct blob17, frame) - 16, "int"),
     FIELD("CodeBlob", "_code_begin", offsetof(struct blob17, code) - 16, "address"),
-    FIELD("CompiledMethod", "_deopt_handler_begin", offsetof(struct blob17, deoptimized) - 16, "address"),
+    FIELD("CompiledMethod", "_deopt_handler_begin", offsetof(struct blob17, deoptimized) - 16,
+          "address"),
     {0},
 };
 static const struct entry entries25[] = {
@@ -97,7 +99,8 @@ static const struct entry entries25[] = {
 };
 
 /* A blob of `segments` with 256 bytes of code behind its record; deoptimized, if it is, 200 bytes into that. */
-static uint8_t *blob_put(bool new_form, unsigned first, unsigned segments, const char *name, int32_t frame, int16_t complete)
+static uint8_t *blob_put(bool new_form, unsigned first, unsigned segments, const char *name,
+                         int32_t frame, int16_t complete)
 {
     uint8_t *at = machine.memory + first * SEGMENT, *code = at + SEGMENT;
     for (unsigned i = 0; i < segments; i++)
@@ -127,8 +130,10 @@ static void machine_make(bool new_form)
     memcpy(method, prologue, sizeof prologue);
     memset(method + sizeof prologue, 0x90, 256 - sizeof prologue);
     method[255] = 0xf4; /* hlt: reading ahead leads nowhere */
-    machine.heap.memory = (struct space){{0}, (char *)machine.memory, (char *)machine.memory + sizeof machine.memory};
-    machine.heap.map = (struct space){{0}, (char *)machine.map, (char *)machine.map + sizeof machine.map};
+    machine.heap.memory =
+        (struct space){{0}, (char *)machine.memory, (char *)machine.memory + sizeof machine.memory};
+    machine.heap.map =
+        (struct space){{0}, (char *)machine.map, (char *)machine.map + sizeof machine.map};
     machine.heap.shift = 7;
     machine.heaps[0] = &machine.heap;
     machine.array = (struct array){1, 4, machine.heaps};
@@ -152,13 +157,16 @@ static void blobs(void **state)
         for (unsigned at = 0; at < 7 * SEGMENT; at += 100) {
             assert_true(find(method + at, &b));
             assert_true(b.begin == (uint64_t)method && b.size == FRAME && b.kind == HOTSPOT_METHOD);
-            assert_true(b.complete == (uint64_t)method + 17 && b.deoptimized == (uint64_t)method + 200);
+            assert_true(b.complete == (uint64_t)method + 17 &&
+                        b.deoptimized == (uint64_t)method + 200);
         }
-        assert_true(find(routines + 9, &b) && b.kind == HOTSPOT_ROUTINES && b.size == 0 && !b.deoptimized);
+        assert_true(find(routines + 9, &b) && b.kind == HOTSPOT_ROUTINES && b.size == 0 &&
+                    !b.deoptimized);
         assert_true(find(jumps, &b) && b.kind == HOTSPOT_JUMP);
         assert_false(find(method - 1, &b)); /* its record */
         assert_false(find(machine.memory + 3 * SEGMENT, &b));
-        assert_false(find((const uint8_t *)((uintptr_t)machine.memory + sizeof machine.memory), &b));
+        assert_false(
+            find((const uint8_t *)((uintptr_t)machine.memory + sizeof machine.memory), &b));
         assert_false(find((const uint8_t *)((uintptr_t)machine.memory - 1), &b));
     }
 }
@@ -169,7 +177,8 @@ static void damaged(void **state)
     const struct entry *kept = structs17;
     (void)state;
     machine_make(false);
-    memset(machine.map, 0, 12), memset(machine.map + 5, 3, 7); /* ever further back, past the beginning */
+    memset(machine.map, 0, 12),
+        memset(machine.map + 5, 3, 7); /* ever further back, past the beginning */
     machine.map[0] = 1;
     memset(machine.map + 1, 1, 11);
     assert_false(find(method, &b));
@@ -220,22 +229,28 @@ static void frames_of_methods(void **state)
     static const uint8_t begins[] = {0, 3, 5, 12};
     for (unsigned i = 0; i < sizeof begins; i++) {
         struct unwind_ahead a = ahead_at(method + begins[i], true);
-        assert_true(is_sum(a.cfa, UNWIND_RSP, 8) && is_sum(a.rbp, UNWIND_RBP, 0) && a.compiled && !a.size);
+        assert_true(is_sum(a.cfa, UNWIND_RSP, 8) && is_sum(a.rbp, UNWIND_RBP, 0) && a.compiled &&
+                    !a.size);
     }
     struct unwind_ahead a = ahead_at(method + AFTER_PUSH, true);
-    assert_true(is_sum(a.cfa, UNWIND_RSP, 16) && a.rbp.kind == AHEAD_WORD && a.rbp.at == 0 && !a.size);
+    assert_true(is_sum(a.cfa, UNWIND_RSP, 16) && a.rbp.kind == AHEAD_WORD && a.rbp.at == 0 &&
+                !a.size);
     a = ahead_at(method + COMPLETE, true);
     assert_true(a.cfa.kind == AHEAD_UNKNOWN && a.size == FRAME && a.compiled);
     for (int stub = 0; stub < 2; stub++) {
         int32_t distance = (int32_t)((stub ? routines : method) - (method + CALL));
         method[CALL - 5] = 0xe8;
         memcpy(method + CALL - 4, &distance, 4);
-        thread.ahead[((uint64_t)(method + CALL) ^ (uint64_t)(method + CALL) >> 7) % UNWIND_AHEAD_SLOTS].pc = 0;
+        thread
+            .ahead[((uint64_t)(method + CALL) ^ (uint64_t)(method + CALL) >> 7) %
+                   UNWIND_AHEAD_SLOTS]
+            .pc = 0;
         a = ahead_at(method + CALL, false);
         if (stub)
             assert_true(a.cfa.kind == AHEAD_UNKNOWN && a.size == FRAME);
         else
-            assert_true(is_sum(a.cfa, UNWIND_RSP, FRAME) && a.rbp.kind == AHEAD_WORD && a.rbp.at == FRAME - 16);
+            assert_true(is_sum(a.cfa, UNWIND_RSP, FRAME) && a.rbp.kind == AHEAD_WORD &&
+                        a.rbp.at == FRAME - 16);
     }
     a = ahead_at(jumps + 16, true);
     assert_true(is_sum(a.cfa, UNWIND_RSP, 8) && is_sum(a.rbp, UNWIND_RBP, 0) && !a.compiled);
@@ -244,12 +259,14 @@ static void frames_of_methods(void **state)
 /* A method runs on a stack of words, of which those at `calls` follow calls; frames of the walk. */
 static uint32_t walked(uint64_t *stack, uint64_t rbp, uint64_t *caller)
 {
-    uint8_t room[sizeof(struct unwind_index) + sizeof(struct unwind_image)] __attribute__((aligned(16)));
+    uint8_t room[sizeof(struct unwind_index) + sizeof(struct unwind_image)]
+        __attribute__((aligned(16)));
     struct unwind_index *one = (struct unwind_index *)(void *)room;
     struct unwind_regs regs = {{0}};
     struct unwind_frame frames[WORDS];
     *one = (struct unwind_index){.generation = 1, .count = 1};
-    one->image[0] = (struct unwind_image){.lo = 16, .hi = 32, .number = 1, .vm_structs = thread.vm_structs};
+    one->image[0] =
+        (struct unwind_image){.lo = 16, .hi = 32, .number = 1, .vm_structs = thread.vm_structs};
     regs.r[UNWIND_RIP] = (uint64_t)method + 40;
     regs.r[UNWIND_RSP] = (uint64_t)stack;
     regs.r[UNWIND_RBP] = rbp;

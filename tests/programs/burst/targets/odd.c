@@ -17,8 +17,8 @@ static void look(const ucontext_t *u)
 {
     sigset_t now;
     sigprocmask(SIG_BLOCK, NULL, &now);
-    wrong += (u->uc_mcontext.gregs[REG_EFL] & TF && !steps) || sigismember(&now, SIGUSR2) || sigismember(&u->uc_sigmask, SIGTRAP) ||
-             sigismember(&u->uc_sigmask, SIGUSR2);
+    wrong += (u->uc_mcontext.gregs[REG_EFL] & TF && !steps) || sigismember(&now, SIGUSR2) ||
+             sigismember(&u->uc_sigmask, SIGTRAP) || sigismember(&u->uc_sigmask, SIGUSR2);
 }
 
 static void on_fault(int signal, siginfo_t *info, void *context)
@@ -59,19 +59,27 @@ __attribute__((noinline)) static void work(int rounds)
 static uint64_t flags(void)
 {
     uint64_t value;
-    __asm__ volatile("sub $128, %%rsp; pushfq; popq %0; pushq %0; popfq; add $128, %%rsp" : "=r"(value) : : "memory", "cc");
+    __asm__ volatile("sub $128, %%rsp; pushfq; popq %0; pushq %0; popfq; add $128, %%rsp"
+                     : "=r"(value)
+                     :
+                     : "memory", "cc");
     return value;
 }
 
 static void step_myself(void)
 {
-    __asm__ volatile("sub $128, %%rsp; pushfq; orq $256, (%%rsp); popfq; nop; nop; nop; nop; nop; add $128, %%rsp" : : : "memory", "cc");
+    __asm__ volatile("sub $128, %%rsp; pushfq; orq $256, (%%rsp); popfq; nop; nop; nop; nop; nop; "
+                     "add $128, %%rsp"
+                     :
+                     :
+                     : "memory", "cc");
 }
 
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 100;
-    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO},
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO},
+                     trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO},
                      alarm = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct itimerval often = {{0, 3000}, {0, 3000}};
     sigaction(SIGSEGV, &fault, NULL);

@@ -12,8 +12,10 @@ enum { MIB = 1 << 20 };
 
 static int load(const char *how, const char *path)
 {
-    void *library = strcmp(how, "dlmopen") == 0 ? dlmopen(LM_ID_NEWLM, path, RTLD_LAZY)
-                    : dlopen(path, RTLD_DEEPBIND | (strcmp(how, "deepbind") ? RTLD_NOW : RTLD_LAZY));
+    void *library =
+        strcmp(how, "dlmopen") == 0
+            ? dlmopen(LM_ID_NEWLM, path, RTLD_LAZY)
+            : dlopen(path, RTLD_DEEPBIND | (strcmp(how, "deepbind") ? RTLD_NOW : RTLD_LAZY));
     long (*keep)(void) = library ? (long (*)(void))dlsym(library, "keep") : NULL;
     if (!keep) {
         printf("%s\n", dlerror());
@@ -59,9 +61,13 @@ static void *own_malloc(size_t size)
 static void raw(void)
 {
     for (int i = 0; i < 32; i++) {
-        register long r10 __asm__("r10") = MAP_PRIVATE | MAP_ANONYMOUS, r8 __asm__("r8") = -1, r9 __asm__("r9") = 0;
+        register long r10 __asm__("r10") = MAP_PRIVATE | MAP_ANONYMOUS, r8 __asm__("r8") = -1,
+                          r9 __asm__("r9") = 0;
         long at = SYS_mmap;
-        __asm__ volatile("syscall" : "+a"(at) : "D"(0L), "S"((long)MIB), "d"((long)PROT_READ | PROT_WRITE), "r"(r10), "r"(r8), "r"(r9)
+        __asm__ volatile("syscall"
+                         : "+a"(at)
+                         : "D"(0L), "S"((long)MIB), "d"((long)PROT_READ | PROT_WRITE), "r"(r10),
+                           "r"(r8), "r"(r9)
                          : "rcx", "r11", "memory");
         memset((void *)at, 1, MIB);
     }

@@ -45,8 +45,8 @@ static __attribute__((noinline)) void leave(void)
     static __attribute__((noinline)) uint64_t name(uint64_t x, int depth)                          \
     {                                                                                              \
         volatile char room[size];                                                                  \
-        room[0] = (char)leaf(x, 20000);                                                                     \
-        uint64_t result = depth ? next(x + 1, depth - 1) : (leave(), leaf(x, 20000));                \
+        room[0] = (char)leaf(x, 20000);                                                            \
+        uint64_t result = depth ? next(x + 1, depth - 1) : (leave(), leaf(x, 20000));              \
         __asm__ volatile("" : "+r"(result));                                                       \
         return result + (uint64_t)room[0] + size;                                                  \
     }
