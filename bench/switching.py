@@ -60,7 +60,7 @@ def summary(rounds, count):
 
 
 def run(a, say):
-    binary = a.tools.file("tests/programs/runtime/switching")
+    binary = a.tools.file("bench/bench-switching")
     ways = [w for w in WAYS if w != "gperftools" or os.path.exists(profilers.GPERFTOOLS)]
     ways = [w for w in ways if w != "perf" or shutil.which("perf")]
     for kind, count in HAND_OVERS.items():
@@ -68,6 +68,8 @@ def run(a, say):
         rounds = [] if a.fresh else store.load("switching").get(kind, {}).get("rounds", [])
         for _ in range(a.rounds_asked or ROUNDS):
             one = {way: one_turn(a, program, way) for way in ways}
+            if one["native"]["status"]:
+                raise pairs.RoundError(f"{kind}: the native copy exited with wait status {one['native']['status']}")
             for way, row in one.items():
                 if (row["status"], row["output"]) != (one["native"]["status"], one["native"]["output"]):
                     row["harm"] = f"status {row['status']}" if row["status"] else "other output"

@@ -105,6 +105,7 @@ static void settle_config(struct recording *r)
     r->config.follow = o->follow;
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
+    r->config.bound_ppm = record_options_bound_ppm(o, &r->config);
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
     r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&

@@ -1,4 +1,4 @@
-/* How fast the time stamp counter runs, what one empty signal costs, and what an event does at a switch.
+/* How fast the time stamp counter runs, and what one empty signal costs.
  *
  * A loop reads the time stamp counter twice. The gap between two readings during which exactly one
  * signal was handled is the cost of interrupt, signal delivery, empty handler and
@@ -6,8 +6,6 @@
  * ends with the last of them, and lasts some milliseconds. In a program the same takes longer; the runtime finds out how much
  * by the part that it can see, the time from a period's end to the handler (trigger/account.c): the loop's is measured
  * here, after each setting of the event, on the same clock.
- *
- * A switch of threads stops an event and starts another: so do two calls of ioctl.
  *
  * The counter's rate comes from two readings of both clocks, between which the collector has done its other work: for
  * it alone nobody waits. */
@@ -22,11 +20,12 @@
 #include <unistd.h>
 
 #include "cli/measure.h"
+#include "cli/record_switches.h"
 #include "sigsafe/sys.h"
 
 enum { CALIBRATION_NS = 4000000, CALIBRATION_MOST_NS = 200000000, CALIBRATION_PERIOD_NS = 50000,
        CLOCK_NS = 1000000, CLOCK_READINGS = 5, GAPS_LEAST = 16, GAPS_MOST = 64,
-       SPINS = 16, LATENCIES = 24, PAIRS = 16 };
+       SPINS = 16, LATENCIES = 24 };
 
 static volatile sig_atomic_t delivered;
 static volatile uint64_t entered_cpu_ns;
@@ -152,24 +151,6 @@ static uint64_t latency_ns(int event)
     return measure_median(seen, count);
 }
 
-/* Of stopping and starting the event, without the calls themselves, in ticks. */
-static uint64_t switch_ticks(int event)
-{
-    uint64_t pairs[PAIRS], calls[PAIRS], id;
-    for (unsigned i = 0; i < PAIRS; i++) {
-        uint64_t begun = sys_ticks_as();
-        ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
-        ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
-        uint64_t middle = sys_ticks_as();
-        ioctl(event, PERF_EVENT_IOC_ID, &id);
-        ioctl(event, PERF_EVENT_IOC_ID, &id);
-        pairs[i] = middle - begun;
-        calls[i] = sys_ticks_as() - middle;
-    }
-    uint64_t pair = measure_median(pairs, PAIRS), call = measure_median(calls, PAIRS);
-    return pair > call ? pair - call : 0;
-}
-
 static void handle(int number, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
@@ -178,7 +159,7 @@ static void handle(int number, void (*handler)(int))
 
 /* In ticks, but for the latency. */
 static struct prices {
-    uint64_t delivery, latency_ns, tick, switches;
+    uint64_t delivery, latency_ns, tick;
 } prices_measure(const struct spool_config *config)
 {
     struct prices p = {0};
@@ -188,7 +169,6 @@ static struct prices {
     p.tick = delivery_ticks(-1, number);
     p.delivery = event >= 0 ? delivery_ticks(event, number) : p.tick;
     if (event >= 0) {
-        p.switches = switch_ticks(event);
         handle(number, clock_handler);
         p.latency_ns = latency_ns(event);
         close(event);
@@ -244,6 +224,12 @@ static uint32_t delivery_bound(uint32_t delivery_ns, uint32_t latency_ns)
     return delivery_ns < least ? least : delivery_ns < most ? delivery_ns : most;
 }
 
+/* A delivery has the timer programmed anew, too, and more. */
+static uint32_t switch_bound(uint32_t switch_ns, uint32_t delivery_ns)
+{
+    return switch_ns < delivery_ns ? switch_ns : delivery_ns;
+}
+
 static uint32_t ns_of(uint64_t ticks, uint64_t hz)
 {
     return hz ? (uint32_t)((double)ticks * 1e9 / (double)hz) : 0;
@@ -258,5 +244,6 @@ void record_calibrate(struct spool_config *config, const struct record_clocks *b
     config->latency_ns = (uint32_t)p.latency_ns;
     config->delivery_ns = delivery_bound(ns_of(p.delivery, config->tsc_hz), config->latency_ns);
     config->tick_ns = ns_of(p.tick, config->tsc_hz);
-    config->switch_ns = ns_of(p.switches, config->tsc_hz);
+    if (config->trigger == TRIGGER_CPU && config->mechanism == MECHANISM_PERF && config->carrier != CARRIER_EXACT)
+        config->switch_ns = switch_bound(record_switches_ns(config), config->delivery_ns);
 }

@@ -431,14 +431,19 @@ static uint64_t stretched_most(const struct spool *s)
     return most;
 }
 
-static void put_stretched(struct buf *b, const struct record_spool *s)
+static void put_stretched(struct buf *b, const struct profile_totals *t, const struct record_spool *s)
 {
     const struct spool_config *c = &spool_header(&s->spool)->config;
-    uint64_t most = trigger_is_synchronous(c->trigger) ? stretched_most(&s->spool) : 1;
-    if (most > 1)
+    bool synchronous = trigger_is_synchronous(c->trigger);
+    uint64_t most = stretched_most(&s->spool);
+    /* A clock that was slowed down for a moment is not worth a word. */
+    bool many = synchronous || (!c->budget_ppm && t->weight > t->taken + t->taken / 2);
+    if (most > 1 && many)
         buf_printf(b, "samples would have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
-                      "(%s)\n", (c->budget_ppm ? c->budget_ppm : SYNC_BOUND_PPM) / 1e4, (unsigned long long)most,
-                   c->budget_ppm ? "a longer period costs less: -c" : "--budget 100 takes one each period");
+                      "(%s)\n", c->bound_ppm / 1e4, (unsigned long long)most,
+                   c->budget_ppm ? "a longer period costs less: -c"
+                   : synchronous ? "--budget 100 takes one each period"
+                                 : "-F 997 takes one each period");
 }
 
 /* What was found out only now joins what was known at the start. */
@@ -459,7 +464,7 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");
     put_refused(&b, s);
-    put_stretched(&b, s);
+    put_stretched(&b, &t, s);
     record_heap_put(&b, p);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");

@@ -38,7 +38,7 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 23u
+#define SPOOL_VERSION 24u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -64,9 +64,6 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
 {
     return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
 }
-
-/* Without --budget: what samples of a synchronous trigger may cost of a thread's CPU time, in parts per million. */
-enum { SYNC_BOUND_PPM = 50000 };
 
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
@@ -121,13 +118,15 @@ struct spool_config {
     uint32_t exclude_kernel; /* 1: only user-mode samples (unprivileged) */
     uint32_t follow;        /* 1: fork and exec are followed */
     uint32_t budget_ppm;    /* of the program's CPU time; 0: no bound was asked for */
+    uint32_t bound_ppm;     /* what samples may cost of a thread's CPU time: the budget, or else a bound
+                               by default; 0: anything */
     uint32_t max_depth;     /* frames kept of one stack */
     uint64_t tsc_hz;        /* time stamp counter ticks a second */
     /* Calibrated by the collector, in a loop. */
     uint32_t delivery_ns;   /* cost of an empty handler's signal, ... */
     uint32_t latency_ns;    /* ... of which until the handler begins, ... */
     uint32_t tick_ns;       /* ... of one that comes at a kernel tick, ... */
-    uint32_t switch_ns;     /* ... and of stopping and starting an event */
+    uint32_t switch_ns;     /* ... and, at a switch of threads, of stopping the events of one and starting another's */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
     uint32_t carrier;       /* enum carrier_kind */
     uint32_t tool;          /* enum tool_kind */
@@ -321,7 +320,7 @@ struct spool_thread {
     uint64_t delivered_ns; /* what they have cost besides the handler */
     uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
-    uint64_t stretched;  /* synchronous triggers: the most periods between two thresholds, if more than 1 */
+    uint64_t stretched;  /* the most periods that were to pass between two samples for what they cost, if more than 1 */
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };

@@ -10,7 +10,7 @@
 
 /* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
  * It keeps a handler that takes longer than the period from stopping the program altogether. */
-enum { SAFETY_PPM = 250000, MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
+enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
 
 static bool counts_time(void)
 {
@@ -307,10 +307,8 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
  * left for what forks cost, and the monitor charges triggers to the same account. */
 static uint64_t limit_ppm(void)
 {
-    uint64_t ppm = rt.config->budget_ppm;
-    if (!ppm)
-        return SAFETY_PPM;
-    if (!rt_shadow_as() || shadow_in_place_as())
+    uint64_t ppm = rt.config->bound_ppm;
+    if (!rt.config->budget_ppm || !rt_shadow_as() || shadow_in_place_as())
         return ppm;
     return ppm / (shadow_watches() ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
@@ -336,6 +334,8 @@ static void budget_look(struct rt_thread *t)
         t->multiple *= 2;
     else if (ours < allowed / 20 * 9 && t->multiple > 1) /* twice that still fits, with a margin */
         t->multiple /= 2;
+    if (t->multiple > 1 && t->multiple > t->record->stretched)
+        t->record->stretched = t->multiple;
 }
 
 static void period_set_as(struct rt_thread *t, uint64_t period)

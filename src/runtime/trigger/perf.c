@@ -20,7 +20,7 @@
 enum { FD_SOFT_MAX = 1 << 16, FD_BASE = 1 << 12, FD_ROOM = RT_SLOTS * 2 };
 
 static int lowest_fd = FD_BASE; /* atomic; only ever lowered after the first arming */
-static uint32_t limit_lock;     /* by try only: a handler must not wait for it */
+static uint32_t limit_lock;     /* the tid of the thread that holds it, or 0 */
 static int discovery_fd = -1;
 
 static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot)
@@ -55,11 +55,9 @@ static void limit_restore(const struct rlimit64 *limit, const struct rlimit64 *r
 }
 
 /* Opens an event on the thread `what` (0: the calling one), or takes the descriptor `what` if a is
- * NULL, and moves the descriptor out of the program's range. Negative errno on failure; -EBUSY if another thread, which this handler may have interrupted, is doing the same. */
+ * NULL, and moves the descriptor out of the program's range. Negative errno on failure. Whoever calls it holds the lock. */
 static int event_open_high(struct perf_event_attr *a, int32_t what)
 {
-    if (__atomic_exchange_n(&limit_lock, 1, __ATOMIC_ACQUIRE))
-        return -16;
     struct rlimit64 limit = {0, 0};
     sys_call6_as(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0);
     bool above = limit.rlim_cur <= FD_SOFT_MAX && limit.rlim_max > limit.rlim_cur;
@@ -83,16 +81,36 @@ static int event_open_high(struct perf_event_attr *a, int32_t what)
         limit_restore(&limit, &raised);
     if (fd >= 0 && base < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
         __atomic_store_n(&lowest_fd, base, __ATOMIC_RELAXED);
-    __atomic_store_n(&limit_lock, 0, __ATOMIC_RELEASE);
     return fd;
 }
 
-/* A handler may find the lock taken by the very thread it interrupted; ordinary code just waits. */
+/* False if this handler has interrupted its own thread in there. Others are waited for: whoever has been preempted there
+ * has others before it on its processor, so that yielding this one is not enough. */
+static bool limit_lock_as(void)
+{
+    enum { YIELDS = 100, PAUSES = 500 };
+    static const struct timespec pause = {.tv_nsec = 200000};
+    uint32_t self = (uint32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    for (int tries = 0; tries < YIELDS + PAUSES; tries++) {
+        uint32_t holder = 0;
+        if (__atomic_compare_exchange_n(&limit_lock, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+        if (holder == self)
+            return false;
+        if (tries < YIELDS)
+            sys_call3_as(SYS_sched_yield, 0, 0, 0);
+        else
+            sys_call3_as(SYS_nanosleep, (long)&pause, 0, 0);
+    }
+    return false;
+}
+
 static int open_patiently(struct perf_event_attr *a, int32_t what)
 {
-    int fd;
-    for (int tries = 0; (fd = event_open_high(a, what)) == -16 && tries < 1000; tries++)
-        sys_call3_as(SYS_sched_yield, 0, 0, 0);
+    if (!limit_lock_as())
+        return -EBUSY;
+    int fd = event_open_high(a, what);
+    __atomic_store_n(&limit_lock, 0, __ATOMIC_RELEASE);
     return fd;
 }
 
@@ -104,7 +122,7 @@ static int event_open_patiently(struct perf_event_attr *a)
 int trigger_raise_fd_as(int fd)
 {
     int raised = open_patiently(NULL, fd);
-    if (raised == -16)
+    if (raised == -EBUSY)
         sys_call3_as(SYS_close, fd, 0, 0);
     return raised;
 }

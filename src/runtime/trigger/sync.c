@@ -147,20 +147,12 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     return spool_at(&rt.spool, t->counted, sizeof(struct cct_node));
 }
 
-/* The share of its CPU time that a thread's samples may cost, in parts per million; 0: any. */
-static uint64_t limit_ppm(void)
-{
-    if (rt.config->budget_ppm)
-        return rt.config->budget_ppm < 1000000 ? rt.config->budget_ppm : 0;
-    return rt.config->period > 1 ? SYNC_BOUND_PPM : 0;
-}
-
 /* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the limit
  * allows, and each then counts twice. */
 static void budget_look(struct rt_thread *t)
 {
     uint64_t cpu = thread_cpu_note_as(t), spent = cpu - t->window_cpu_ns;
-    uint64_t allowed = spent / 1000u * limit_ppm() / 1000u, ours = account_bound_as(t, spent);
+    uint64_t allowed = spent / 1000u * rt.config->bound_ppm / 1000u, ours = account_bound_as(t, spent);
     t->window_cpu_ns = cpu;
     t->window_cost_ticks = t->record->cost_ticks;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
@@ -174,7 +166,7 @@ static void budget_look(struct rt_thread *t)
 void sync_leave(struct sync_hold *hold)
 {
     struct rt_thread *t = hold->thread;
-    if (limit_ppm() && !rt_quiet_as() && --t->group_left == 0) {
+    if (rt.config->bound_ppm && !rt_quiet_as() && --t->group_left == 0) {
         t->group_left = BUDGET_SAMPLES;
         budget_look(t);
         thread_name_as(t);

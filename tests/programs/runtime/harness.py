@@ -46,10 +46,17 @@ def run(command, **more):
 natives = {}  # CompletedProcess by (command, input, environment): a program is run natively once for all options
 
 
+def at_a_rate(options):
+    """Samples are counted on: what they cost on this machine must not make them fewer."""
+    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool"} & set(options)
+    events = [event for option, event in zip(options, options[1:]) if option == "-e"]
+    return () if given or set(events) - {"cpu", "wall"} else ("-F", "997")
+
+
 class Recording:
     """One recorded run: .native and .profiled are CompletedProcess, .report the --json report."""
 
-    def __init__(self, command, options=(), stdin=None, report=(), around=()):
+    def __init__(self, command, options=(), stdin=None, report=(), around=(), by_default=False):
         self.folder = tempfile.TemporaryDirectory()
         os.chmod(self.folder.name, 0o777)
         self.file = os.path.join(self.folder.name, "out.pnb")
@@ -57,7 +64,8 @@ class Recording:
         key = (tuple(command), data, tuple(os.environ.items()))
         known = key in natives
         self.native = natives.get(key) or run(command, input=data)
-        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *options, "--", *command],
+        rate = () if by_default else at_a_rate(options)
+        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *rate, *options, "--", *command],
                             input=data)
         if known and self.differences():
             self.native = run(command, input=data)

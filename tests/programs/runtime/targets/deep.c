@@ -1,14 +1,16 @@
-/* Recursion 1,000,000 frames deep (a thread with a stack to match), working at the bottom. */
+/* Recursion 1,000,000 frames deep (a thread with a stack to match), working at the bottom. deep [FRAMES [WORK]] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "spin.h"
 
+static unsigned long work = 300000000;
+
 __attribute__((noinline)) static unsigned long descend(unsigned long depth)
 {
     if (depth == 0)
-        return spin(300000000);
+        return spin(work);
     unsigned long r = descend(depth - 1);
     __asm__ volatile("" : "+r"(r));
     return r + 1;
@@ -22,6 +24,8 @@ static void *run(void *argument)
 int main(int argc, char **argv)
 {
     unsigned long depth = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
+    if (argc > 2)
+        work = strtoul(argv[2], NULL, 10);
     pthread_attr_t attributes;
     pthread_t thread;
     void *result;
