@@ -113,7 +113,7 @@ struct profile_thread {
     uint64_t guessed;
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ns;    /* time spent in the handler, and at the beginning of the process */
+    uint64_t cost_ns;    /* time spent in the handler, and at the beginning and the end of the process */
     uint64_t deliveries; /* signals received */
     uint64_t delivered_ns; /* what they cost besides */
     uint64_t switches, switched_ns; /* of the thread that were noticed while an event counted its time, and what that cost */

@@ -162,12 +162,15 @@ void process_end_as(void)
         return;
     }
     struct rt_thread *t = self_get();
+    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     shadow_program_ends_as();
     if (sync_family && t)
         sync_family->end(t);
     if (t)
         thread_settle_as(t);
     thread_note_others_as(t);
+    if (t)
+        trigger_took_as(t, thread_cpu_ns_as() - begun_cpu_ns);
     rt.process->end_ns = thread_monotonic_ns_as();
     __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
 }
@@ -201,7 +204,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     if (sync_family)
         sync_family->begin();
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
-    trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
+    trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 /* A file of /proc is open for good, but for `old`, the parent's: its number may be the only one that is left. */
@@ -259,6 +262,7 @@ void process_fork_parent(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
+    uint64_t begun_cpu_ns = rt.process && !rt_quiet_as() ? thread_cpu_ns_as() : 0;
     if (ours)
         *ours = 1;
     rt.inside = held = 0; /* of threads that are not here */
@@ -281,7 +285,6 @@ void process_fork_child(void)
         rt.process = NULL; /* without a trigger nothing will come */
         return;
     }
-    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     trigger_fork_child_as();
     if (!process_copy_as()) {
         signals_uninstall();
@@ -304,7 +307,7 @@ void process_fork_child(void)
     if (t->stack_short || (signals_yield_as() && t->trap_blocked))
         trigger_pause_as(t);
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
-    trigger_began_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
+    trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 /* It comes to every thread: also to one whose alternate stack is too small for a signal. */
@@ -390,6 +393,7 @@ struct signals_lent process_before_exec(void)
         trigger_abandon_as(self_get());
         return signals_lend(true);
     }
+    uint64_t begun_cpu_ns = thread_cpu_ns_as();
     trigger_seek_stop_as(); /* its first tick makes a trigger, which the next line must find */
     struct rt_thread *t = self_get();
     if (t) {
@@ -404,6 +408,8 @@ struct signals_lent process_before_exec(void)
     shadow_program_ends_as();
     rt.process->end_ns = thread_monotonic_ns_as();
     rt.process->exec_cpu_ns = thread_cpu_ns_as();
+    if (t)
+        trigger_took_as(t, rt.process->exec_cpu_ns - begun_cpu_ns);
     __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
     return signals_lend(true);
 }

@@ -280,7 +280,7 @@ void thread_end_as(struct rt_thread *t)
     alternate_end_as(t);
     burst_thread_end_as(t);
     if (!rt_quiet_as())
-        trigger_began_as(t, thread_cpu_note_as(t) - begun);
+        trigger_took_as(t, thread_cpu_note_as(t) - begun);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
     spare_free_as(t);
     thread_forget_as(t);

@@ -315,7 +315,7 @@ struct spool_thread {
     uint64_t guessed;    /* samples with at least one frame found by heuristics */
     uint64_t truncated[TRUNC_COUNT]; /* by enum truncation; [0] unused */
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning of the process */
+    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning and the end of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
     uint64_t delivered_ns; /* what they have cost besides the handler */
     uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */

@@ -327,7 +327,7 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
     t->burst.refused = !t->burst.engine;
     if (t->burst.engine)
         t->burst.engine->carrier = t;
-    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
+    trigger_took_as(t, thread_cpu_ns_as() - begun_cpu_ns);
     return t->burst.engine;
 }
 

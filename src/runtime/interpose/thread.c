@@ -35,7 +35,7 @@ static void thread_arm(struct rt_thread *t)
         return;
     }
     self_set(t);
-    trigger_began_as(t, thread_cpu_ns_as() - begun_cpu_ns);
+    trigger_took_as(t, thread_cpu_ns_as() - begun_cpu_ns);
 }
 
 static void thread_started(struct rt_thread *t)

@@ -167,7 +167,7 @@ uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks)
     return ticks_to_ns(cost);
 }
 
-void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns)
+void trigger_took_as(struct rt_thread *t, uint64_t cpu_ns)
 {
     uint64_t ticks = ns_to_ticks(cpu_ns);
     __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */

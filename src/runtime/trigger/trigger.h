@@ -104,8 +104,8 @@ void trigger_hurry_as(struct rt_thread *t, uint32_t times);
 uint64_t trigger_burst_as(struct rt_thread *t, uint64_t ticks);
 /* Nanoseconds that one delivery costs a thread of the process. */
 uint64_t trigger_price_as(void);
-/* So much of its CPU time went to the beginning: of its process's record, of bursts; or to its own beginning and end. It is nothing that fewer samples would
- * save. */
-void trigger_began_as(struct rt_thread *t, uint64_t cpu_ns);
+/* So much of its CPU time went to the beginning or the end of its process, of bursts, or of itself. Fewer samples would not
+ * save it. */
+void trigger_took_as(struct rt_thread *t, uint64_t cpu_ns);
 
 #endif
