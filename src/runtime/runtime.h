@@ -160,7 +160,7 @@ struct rt_thread {
     uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
 
     /* Self-measurement over the current window (trigger/budget.h). */
-    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns;
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns, window_switched_ns;
     struct rt_account account;
 
     /* Tree building (carrier/cct.h). */

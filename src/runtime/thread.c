@@ -142,7 +142,8 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
     if (t->record) {
         t->window_cost_ticks += record->cost_ticks - t->record->cost_ticks;
         t->window_deliveries += record->deliveries - t->record->deliveries;
-        t->window_delivered_ns += record->delivered_ns + record->switched_ns - t->record->delivered_ns - t->record->switched_ns;
+        t->window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
+        t->window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
     t->record = record;
     t->phase = phase;

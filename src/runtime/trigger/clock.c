@@ -8,8 +8,6 @@
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/sys.h"
 
-/* Without --budget: the share of its CPU time that a program pays at most, in parts per million.
- * It keeps a handler that takes longer than the period from stopping the program altogether. */
 enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
 
 static bool counts_time(void)
@@ -109,7 +107,8 @@ static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
     t->window_cpu_ns = cpu_ns;
     t->window_cost_ticks = t->record->cost_ticks;
     t->window_deliveries = t->record->deliveries;
-    t->window_delivered_ns = t->record->delivered_ns + t->record->switched_ns;
+    t->window_delivered_ns = t->record->delivered_ns;
+    t->window_switched_ns = t->record->switched_ns;
 }
 
 void clock_start_as(struct rt_thread *t)
@@ -303,7 +302,8 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
     return charge;
 }
 
-/* The share that triggers may cost, in parts per million. Where they do no more than ask for a fork, most of the budget is
+/* The share that triggers may cost, in parts per million. There is always one: a handler that takes longer than the
+ * period must not stop the program altogether. Where they do no more than ask for a fork, most of the budget is
  * left for what forks cost, and the monitor charges triggers to the same account. */
 static uint64_t limit_ppm(void)
 {
@@ -313,7 +313,8 @@ static uint64_t limit_ppm(void)
     return ppm / (shadow_watches() ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
 
-/* Doubles or halves the mean period so that what the window cost stays inside the budget. A window
+/* Doubles or halves the mean period so that what the window cost stays inside the budget. Switches of threads are in it, too,
+ * but fewer samples make none of them cheaper (ticks.c does): half of the budget is for samples in any case. A window
  * is as long as the period drawn for it; its cost is set against the mean period, or a short draw
  * would halve the rate of a program that is inside its budget on average. */
 static void budget_look(struct rt_thread *t)
@@ -322,7 +323,8 @@ static void budget_look(struct rt_thread *t)
     uint64_t cpu = thread_cpu_note_as(t);
     uint64_t cpu_spent = cpu - t->window_cpu_ns;
     uint64_t deliveries = r->deliveries - t->window_deliveries;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns + r->switched_ns - t->window_delivered_ns;
+    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns - t->window_delivered_ns;
+    uint64_t switched = r->switched_ns - t->window_switched_ns;
     if (rt_shadow_as())
         ours += deliveries * shadow_look_ns();
     uint64_t mean = deliveries * rt.config->period * t->multiple;
@@ -330,6 +332,7 @@ static void budget_look(struct rt_thread *t)
         cpu_spent = mean;
     window_begin(t, cpu);
     uint64_t allowed = cpu_spent / 1000u * limit_ppm() / 1000u;
+    allowed = switched < allowed / 2 ? allowed - switched : allowed / 2;
     if (ours > allowed && t->multiple < MULTIPLE_MAX)
         t->multiple *= 2;
     else if (ours < allowed / 20 * 9 && t->multiple > 1) /* twice that still fits, with a margin */

@@ -4,8 +4,8 @@
  * timer is programmed each time: some microseconds, more on virtual machines. A timer on the thread's CPU clock costs
  * nothing there, but expires at kernel ticks only, 100 to 1000 times a second:
  *
- *     event ──── less than OFTEN_NS of CPU time to a switch ───────────────> timer
- *     event <─── more than 4 * OFTEN_NS, `patience` looks in a row ───────── timer
+ *     event ──── switches take more than 0.5% of the CPU time ─────────────────────> timer
+ *     event <─── less than a quarter of that would, `patience` looks in a row ────── timer
  *
  * That is for switches in which the thread waits. Where it is preempted, it competes for the processor with others, which
  * ends when they do; so it takes PREEMPTED as many of those.
@@ -23,7 +23,9 @@
 #include "sigsafe/sys.h"
 
 enum {
-    OFTEN_NS = 1000000, /* 0.5% of the CPU time, where a switch costs 5 us */
+    OFTEN = 200, /* of what a switch costs: 0.5% */
+    OFTEN_LEAST_NS = 1000000,
+    OFTEN_MOST_NS = 4000000,
     PREEMPTED = 8,
     SEEN_LEAST = 16,    /* switches that tell something ... */
     LOOK_NS = 64000000, /* ... and CPU time that does, however few they were */
@@ -89,6 +91,13 @@ void trigger_last_as(struct rt_thread *t)
     t->switches = now;
 }
 
+/* CPU time from one switch to the next below which they come often. */
+static uint64_t often_ns(void)
+{
+    uint64_t ns = (uint64_t)rt.config->switch_ns * OFTEN;
+    return ns < OFTEN_LEAST_NS ? OFTEN_LEAST_NS : ns < OFTEN_MOST_NS ? ns : OFTEN_MOST_NS;
+}
+
 static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 {
     if (t->timer >= 0)
@@ -110,11 +119,11 @@ void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
     look_begin(t, now);
     if (t->timer < 0) {
         account_switches_as(t, waits + preempted);
-        if (seen * OFTEN_NS > cpu_ns)
+        if (seen * often_ns() > cpu_ns)
             ticks_begin(t);
         return;
     }
-    t->calm = 4 * seen * OFTEN_NS < cpu_ns ? t->calm + 1 : 0;
+    t->calm = 4 * seen * often_ns() < cpu_ns ? t->calm + 1 : 0;
     if (t->calm >= t->patience)
         ticks_end(t);
 }
