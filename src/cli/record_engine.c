@@ -38,14 +38,10 @@ static bool find(const char *what, const char *name, const char *const *names, u
 
 bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
 {
-    static const char *const names[] = {"handler", "burst", "shadow", "exact", "auto"};
-    static const uint32_t carriers[] = {CARRIER_HANDLER, CARRIER_BURST, CARRIER_SHADOW,
-                                        CARRIER_EXACT, CARRIER_AUTO};
-    uint32_t at = 0;
-    if (!find("carrier (--carrier)", name, names, sizeof names / sizeof *names, &at, e))
-        return false;
-    r->carrier = carriers[at];
-    return true;
+    const char *names[CARRIER_KIND_COUNT];
+    for (unsigned i = 0; i < CARRIER_KIND_COUNT; i++)
+        names[i] = profile_carrier_name(i);
+    return find("carrier (--carrier)", name, names, CARRIER_KIND_COUNT, &r->carrier, e);
 }
 
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)

@@ -44,10 +44,10 @@ const char *profile_class_sentence(unsigned instruction_class)
 
 const char *profile_carrier_name(unsigned carrier)
 {
-    static const char *const names[] = {[CARRIER_HANDLER] = "handler", [CARRIER_BURST] = "burst",
-                                        [CARRIER_SHADOW] = "shadow", [CARRIER_EXACT] = "exact",
-                                        [CARRIER_AUTO] = "auto"};
-    return carrier < sizeof names / sizeof *names ? names[carrier] : NULL;
+#define CARRIER_NAME(id, name) [id] = #name,
+    static const char *const names[CARRIER_KIND_COUNT] = {CARRIER_KINDS(CARRIER_NAME)};
+#undef CARRIER_NAME
+    return carrier < CARRIER_KIND_COUNT ? names[carrier] : NULL;
 }
 
 const char *profile_tool_name(unsigned tool)

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
@@ -141,6 +142,7 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
     if (!runtime_map_spool(request->spool_fd, UINT64_MAX))
         return ATTACH_MEMORY;
     rt.config = &spool_header(&rt.spool)->config;
+    rt.carrier = carrier_of(rt.config->carrier);
     rt.attached = true;
     rt.retired = 0;
     rt.spool.quiet = 0;

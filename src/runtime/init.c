@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/exact.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/images.h"
@@ -22,7 +23,7 @@
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
-struct rt rt = {.lifeline = -1};
+struct rt rt = {.carrier = &carrier_handler, .lifeline = -1};
 
 enum { STACK_MAX = 1 << 30, MAPPED_MIN = 1 << 22 };
 
@@ -166,6 +167,7 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     if (!spool_map(path, is_translated ? MAPPED_MIN : UINT64_MAX))
         return;
     rt.config = &spool_header(&rt.spool)->config;
+    rt.carrier = carrier_of(rt.config->carrier);
     environment_take(envp, rt.config->runtime_path);
     if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;

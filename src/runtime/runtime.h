@@ -82,6 +82,7 @@ struct rt_account {
                               else 0 */
 };
 
+struct carrier;
 struct engine_thread;
 struct perf_event_mmap_page;
 
@@ -211,6 +212,7 @@ struct rt {
     struct spool spool;
     struct spool_process *process; /* NULL: not profiling; every entry point looks at this first */
     const struct spool_config *config;
+    const struct carrier *carrier; /* by config->carrier; never NULL (carrier/carrier.h) */
     int32_t pid;
     uint64_t seen;            /* atomic: rt_thread.seen of threads that have ended */
     uint32_t phase;           /* atomic: what the process is in now */

@@ -71,13 +71,17 @@ enum trigger_mechanism {
     MECHANISM_CALLS, /* interposed functions, for synchronous triggers: no signal */
 };
 
-enum carrier_kind {
-    CARRIER_HANDLER, /* a signal handler looks at the interrupted context */
-    CARRIER_BURST,   /* the next instructions of the program run under the engine */
-    CARRIER_SHADOW,  /* they run in a copy of the process */
-    CARRIER_EXACT,   /* the whole run is under the engine */
-    CARRIER_AUTO,    /* shadows where they are affordable, else bursts: each process decides */
-};
+/* X(enumerator, name in options and --json; src/runtime/carrier/carrier.h has the table carrier_NAME) */
+#define CARRIER_KINDS(X)                                                                           \
+    X(CARRIER_HANDLER, handler) /* a signal handler looks at the interrupted context */            \
+    X(CARRIER_BURST, burst)     /* the next instructions of the program run under the engine */    \
+    X(CARRIER_SHADOW, shadow)   /* they run in a copy of the process */                            \
+    X(CARRIER_EXACT, exact)     /* the whole run is under the engine */                            \
+    X(CARRIER_AUTO, auto)       /* shadows where they are affordable, else bursts */
+
+#define CARRIER_ENUMERATOR(id, name) id,
+enum carrier_kind { CARRIER_KINDS(CARRIER_ENUMERATOR) CARRIER_KIND_COUNT };
+#undef CARRIER_ENUMERATOR
 
 /* X(enumerator, name in options and --json, the carriers that it runs under, what it observes) */
 #define TOOL_KINDS(X)                                                                              \

@@ -7,7 +7,9 @@
 #include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/burst_native.h"
 #include "runtime/carrier/burst_watch.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/forbidden.h"
+#include "runtime/carrier/handler.h"
 #include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
@@ -72,7 +74,7 @@ static void share_look(struct rt_burst *b, uint64_t ns)
     b->window_ns = b->window_bursts = 0;
 }
 
-bool burst_in_context_as(void)
+static bool burst_in_context_as(void)
 {
     const struct tool *tool = tool_of_kind(rt.config->tool);
     return tool && tool->flags & TOOL_CONTEXT;
@@ -570,3 +572,22 @@ void burst_fork_child(void)
     if (e)
         engine_free_as(e);
 }
+
+/* ---- the table ---- */
+
+/* Short bursts that observe values belong to a call path, which is counted too: what is invariant
+ * matters where time is spent. */
+static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
+                      struct trigger_charge charge)
+{
+    if (!burst_in_context_as())
+        return translated_due_as(t, charge);
+    uint64_t taken = t->record->taken;
+    sample_take_as(t, regs, charge);
+    return t->record->taken != taken;
+}
+
+const struct carrier carrier_burst = {
+    .sample_as = sample_as,
+    .take_as = burst_take_as,
+};

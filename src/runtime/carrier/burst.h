@@ -27,9 +27,6 @@
  * not. ticks: the time stamp counter at the handler's entry. */
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
 
-/* What bursts observe belongs to the calling context of the sample, which is counted too. */
-bool burst_in_context_as(void);
-
 /* A signal that the kernel raises for faults has arrived. True: it came in a burst, or was sent to
  * one: the burst is over, or the signal is put off; the handler returns. False: it is the program's. */
 bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u);

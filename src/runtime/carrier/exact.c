@@ -2,6 +2,7 @@
 
 #include "engine/mappings.h"
 #include "engine/whole.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/process.h"
@@ -91,7 +92,7 @@ static uint64_t exact_caller(struct engine_thread *t, uint64_t pc)
     return state_of(t) ? translated_caller_as(state_of(t), t, pc) : 0;
 }
 
-static const struct engine_carrier carrier = {
+static const struct engine_carrier engine_carrier = {
     .caller = exact_caller,
     .trust = exact_trust,
     .system_call = whole_system_call_as,
@@ -113,7 +114,7 @@ bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&rt.spool, rt.process);
-    const struct engine_config config = {.carrier = &carrier,
+    const struct engine_config config = {.carrier = &engine_carrier,
                                          .tool = tool_of_kind(rt.config->tool),
                                          .spool = &rt.spool,
                                          .counts = counts};
@@ -131,3 +132,7 @@ bool exact_begin(void)
         counts->stopped[why]++;
     return false;
 }
+
+const struct carrier carrier_exact = {
+    .sample_as = NULL, /* no trigger interrupts a thread */
+};

@@ -4,9 +4,9 @@
 
 #include "runtime/attach.h"
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/deep.h"
 #include "runtime/carrier/interrupted.h"
-#include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
@@ -162,6 +162,17 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
     sample_account_as(record, charge.weight, walk.truncation);
 }
 
+static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
+                      struct trigger_charge charge)
+{
+    sample_take_as(t, regs, charge);
+    return false;
+}
+
+const struct carrier carrier_handler = {
+    .sample_as = sample_as,
+};
+
 /* What the calling thread has set before it was known. */
 static void alternate_find(struct rt_thread *t)
 {
@@ -241,23 +252,6 @@ static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
     return here > t->unwind.stack_lo + ABOVE ? here - t->unwind.stack_lo - ABOVE : 0;
 }
 
-/* Bursts and shadows take no call path: what is charged is counted as unattributed time is. Short bursts that
- * observe values do: what is invariant matters where time is spent. */
-static bool burst_due_as(struct rt_thread *t, const struct unwind_regs *regs,
-                         struct trigger_charge charge)
-{
-    if (rt_burst_as() && burst_in_context_as() && (!rt_shadow_as() || shadow_in_place_as())) {
-        uint64_t taken = t->record->taken;
-        sample_take_as(t, regs, charge);
-        return t->record->taken != taken;
-    }
-    if (phases_paused_as()) {
-        t->record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
-        return false;
-    }
-    return charge.weight != 0;
-}
-
 static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
 {
     return r->r[UNWIND_RIP] == t->last_pc && r->r[UNWIND_RSP] == t->last_sp;
@@ -303,7 +297,7 @@ static void samples_end(struct rt_thread *t)
         rt.process->arm_error = ARM_ERROR_STOPS;
 }
 
-/* True if a burst or a shadow is to begin. */
+/* True if the carrier is to take it. */
 static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
@@ -323,10 +317,8 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
         t->record->drops[drop] += charge.weight;
     } else if (stack_left(t, u) < STACK_WALK) {
         t->record->drops[DROP_NO_STACK] += charge.weight;
-    } else if (rt_burst_as() || rt_shadow_as()) {
-        taken = burst_due_as(t, &regs, charge);
     } else {
-        sample_take_as(t, &regs, charge);
+        taken = rt.carrier->sample_as(t, &regs, charge);
     }
     t->last_pc = regs.r[UNWIND_RIP];
     t->last_sp = regs.r[UNWIND_RSP];
@@ -337,7 +329,7 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     return taken;
 }
 
-/* True if a burst or a shadow is to begin in the interrupted context. */
+/* True if the carrier is to take the interrupted context. */
 static bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun)
 {
@@ -400,10 +392,8 @@ static void delivery_take(void *argument)
     bool due = signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun);
     if (!rt_quiet_as())
         interrupted_repair_as(d->context);
-    if (due && rt_shadow_as())
-        due = !shadow_take_as(t, d->context);
-    if (due && rt_burst_as())
-        burst_take_as(t, d->context, d->ticks);
+    if (due)
+        rt.carrier->take_as(t, d->context, d->ticks);
     sandbox_out_as(t, inside);
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/carrier/burst.h"
 #include "runtime/carrier/burst_draw.h"
 #include "runtime/carrier/burst_watch.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/shadow_huge.h"
 #include "runtime/carrier/shadow_kept.h"
@@ -707,3 +708,23 @@ void shadow_forget(void)
     monitor.retired = 0;
     monitor.busy = 0;
 }
+
+/* ---- the table ---- */
+
+static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
+                      struct trigger_charge charge)
+{
+    (void)regs;
+    return translated_due_as(t, charge);
+}
+
+static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
+{
+    (void)ticks;
+    shadow_take_as(t, u);
+}
+
+const struct carrier carrier_shadow = {
+    .sample_as = sample_as,
+    .take_as = take_as,
+};

@@ -4,6 +4,7 @@
 
 #include "engine/hook.h"
 #include "runtime/images.h"
+#include "runtime/phases.h"
 #include "runtime/runtime.h"
 #include "sigsafe/key.h"
 
@@ -41,6 +42,14 @@ void translated_figures_as(struct spool_counts *counts, struct engine_thread *t)
     __atomic_fetch_add(&counts->dispatches, t->dispatches, __ATOMIC_RELAXED);
     __atomic_fetch_add(&counts->dispatch_ticks, t->dispatch_ticks, __ATOMIC_RELAXED);
     t->dispatches = t->dispatch_ticks = 0;
+}
+
+bool translated_due_as(struct rt_thread *t, struct trigger_charge charge)
+{
+    if (!phases_paused_as())
+        return charge.weight != 0;
+    t->record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
+    return false;
 }
 
 uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e, uint64_t pc)

@@ -6,6 +6,7 @@
 #define PENUMBRA_RUNTIME_CARRIER_TRANSLATED_H
 
 #include "engine/engine.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/spool_counts.h"
 #include "unwind/unwind.h"
 
@@ -21,7 +22,8 @@ struct spool_counts *translated_counts_as(void);
 /* Adds what the engine did for this thread since the last time to the process's record. */
 void translated_figures_as(struct spool_counts *counts, struct engine_thread *t);
 
-struct rt_thread;
+/* A sample whose call path nobody asks for. True: code is to be run for it. */
+bool translated_due_as(struct rt_thread *t, struct trigger_charge charge);
 
 /* The return address of the procedure that the thread is in, before the instruction at pc; 0: not found.
  * Reads the stack by unwind tables, as samples do. */

@@ -1,0 +1,38 @@
+/* A carrier: where the code runs that is observed. Each is a table of functions. A recording has one
+ * carrier, and the rest of the runtime calls it through `rt.carrier` only (tools/check-layers).
+ *
+ *      trigger ──> handler ──> sample_as: charges the sample ──true──> take_as: observed code runs
+ *
+ * Context: of each function, as said there. _as: any signal handler of the thread concerned.
+ * Ownership: tables are constants. */
+#ifndef PENUMBRA_RUNTIME_CARRIER_CARRIER_H
+#define PENUMBRA_RUNTIME_CARRIER_CARRIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "runtime/runtime.h"
+#include "runtime/trigger/trigger.h"
+
+/* A function is NULL where the carrier has nothing to do, unless it says otherwise. */
+struct carrier {
+    /* ---- a sample: in the trigger's handler, on the interrupted thread ---- */
+
+    /* Charges the sample; regs are the interrupted ones. True: take_as is to be called, which is not
+     * NULL then. Never NULL where there are samples. */
+    bool (*sample_as)(struct rt_thread *t, const struct unwind_regs *regs,
+                      struct trigger_charge charge);
+    /* The handler is about to return to u, which may be changed. ticks: the time stamp counter at
+     * the handler's entry. */
+    void (*take_as)(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
+};
+
+#define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;
+CARRIER_KINDS(CARRIER_TABLE)
+#undef CARRIER_TABLE
+
+/* By enum carrier_kind; the handler's for one that is not known. */
+const struct carrier *carrier_of(uint32_t kind);
+
+#endif
