@@ -17,7 +17,19 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         burst_take_as(t, u, ticks);
 }
 
+static bool trap_as(const siginfo_t *info, ucontext_t *u)
+{
+    return carrier_burst.trap_as(info, u);
+}
+
+static bool fault_as(int signal, siginfo_t *info, ucontext_t *u)
+{
+    return carrier_burst.fault_as(signal, info, u);
+}
+
 const struct carrier carrier_auto = {
     .sample_as = sample_as,
     .take_as = take_as,
+    .trap_as = trap_as,
+    .fault_as = fault_as,
 };

@@ -230,7 +230,7 @@ static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason w
     sent_release(&t->sent);
 }
 
-bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
+static bool trap_as(const siginfo_t *info, ucontext_t *u)
 {
     struct rt_thread *t = stepping_as();
     bool traced = info->si_code == CODE_TRAP_TRACE;
@@ -491,7 +491,7 @@ static struct rt_thread *thread_in_burst(uint64_t gs)
     return NULL;
 }
 
-bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
+static bool fault_as(int signal, siginfo_t *info, ucontext_t *u)
 {
     struct engine *engine = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
     uint64_t gs = engine ? engine_gs_as(engine) : 0;
@@ -590,4 +590,6 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
 const struct carrier carrier_burst = {
     .sample_as = sample_as,
     .take_as = burst_take_as,
+    .trap_as = trap_as,
+    .fault_as = fault_as,
 };

@@ -26,11 +26,28 @@ struct carrier {
     /* The handler is about to return to u, which may be changed. ticks: the time stamp counter at
      * the handler's entry. */
     void (*take_as)(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
+
+    /* ---- other signals: in their handler. True: it was the carrier's, and the handler returns ---- */
+
+    /* A SIGTRAP that is no sample. */
+    bool (*trap_as)(const siginfo_t *info, ucontext_t *u);
+    /* One that the kernel raises for faults, or that somebody has sent. Not NULL: such signals are to
+     * pass through the runtime (interpose/faults.h). */
+    bool (*fault_as)(int signal, siginfo_t *info, ucontext_t *u);
 };
 
 #define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;
 CARRIER_KINDS(CARRIER_TABLE)
 #undef CARRIER_TABLE
+
+/* Calls a function of the carrier's, where there is one: arguments in parentheses. What is asked is
+ * false where there is none. */
+#define CARRIER_TELL(function, arguments)                                                          \
+    do {                                                                                           \
+        if (rt.carrier->function)                                                                  \
+            rt.carrier->function arguments;                                                        \
+    } while (0)
+#define CARRIER_ASK(function, arguments) (rt.carrier->function && rt.carrier->function arguments)
 
 /* By enum carrier_kind; the handler's for one that is not known. */
 const struct carrier *carrier_of(uint32_t kind);

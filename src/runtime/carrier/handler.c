@@ -3,7 +3,6 @@
 #include <ucontext.h>
 
 #include "runtime/attach.h"
-#include "runtime/carrier/burst.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/deep.h"
 #include "runtime/carrier/interrupted.h"
@@ -404,7 +403,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     uint64_t value;
     struct delivery d = {.info = info, .context = context};
     if (!rt.process || !signal_ours(info, &value, &d.late, &d.overrun)) {
-        if (!rt.process || signal != SIGTRAP || !burst_trap_as(info, context))
+        if (!rt.process || signal != SIGTRAP || !CARRIER_ASK(trap_as, (info, context)))
             signals_chain_as(signal, info, context);
         return; /* where reading the time stamp counter may fault */
     }

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <ucontext.h>
 
-#include "runtime/carrier/burst.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/runtime.h"
@@ -66,7 +66,7 @@ static void chain_default(int signal, const siginfo_t *info)
 
 static void fault_as(int signal, siginfo_t *info, void *context)
 {
-    if (burst_fault_as(signal, info, context))
+    if (CARRIER_ASK(fault_as, (signal, info, context)))
         return;
     struct sigaction *now = &program[index_of(signal)], action = *now;
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {

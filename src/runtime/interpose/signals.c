@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/handler.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/faults.h"
@@ -102,7 +103,7 @@ bool signals_install(void)
     libc_code = (uint64_t)REAL(sigprocmask);
     if (!handler_install(&program_action))
         return false;
-    if (rt_burst_as())
+    if (rt.carrier->fault_as)
         faults_install();
     signals_mask_begin();
     if (on_stack_before)
