@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
@@ -12,7 +13,7 @@ enum { QUIET_NOT, QUIET_MAYBE, QUIET }; /* rt.spool.quiet */
 
 static bool is_inside(const struct rt_thread *t)
 {
-    return __atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) || __atomic_load_n(&t->burst.active, __ATOMIC_RELAXED);
+    return __atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) || CARRIER_ASK(is_active_as, (t));
 }
 
 static bool somebody_inside(const struct rt_thread *self, bool in_handlers)

@@ -4,8 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "runtime/carrier/burst.h"
-#include "runtime/carrier/burst_watch.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/interpose/alternate.h"
@@ -231,8 +230,7 @@ bool thread_begin_as(struct rt_thread *t)
         thread_free_as(t);
         return false;
     }
-    if (rt_burst_as() || rt_shadow_as())
-        burst_watch_thread_as(t);
+    CARRIER_TELL(thread_begin_as, (t));
     return true;
 }
 
@@ -279,7 +277,7 @@ void thread_end_as(struct rt_thread *t)
     thread_settle_as(t);
     trigger_disarm_as(t);
     alternate_end_as(t);
-    burst_thread_end_as(t);
+    CARRIER_TELL(thread_end_as, (t));
     if (!rt_quiet_as())
         trigger_took_as(t, thread_cpu_note_as(t) - begun);
     __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
@@ -379,7 +377,7 @@ void thread_reap_as(void)
                                          __ATOMIC_RELAXED))
             continue;
         trigger_disarm_as(t);
-        burst_thread_end_as(t);
+        CARRIER_TELL(thread_end_as, (t));
         t->record->end_ns = thread_monotonic_ns_as();
         thread_free_as(t);
     }
@@ -441,8 +439,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = keep->inside = 0;
     keep->vforked = keep->spare = NULL; /* their records are the parent's */
-    if (rt_burst_as() || rt_shadow_as())
-        burst_watch_thread_as(keep);
+    CARRIER_TELL(thread_begin_as, (keep));
     if (record_first_as(keep))
         return true;
     rt.slots[keep->slot] = NULL;

@@ -1,6 +1,7 @@
 /* The carrier `auto` is composed of two: shadows where they are affordable, else bursts in place. Each
  * process decides, again and again (sigsafe/shadow_place.h). */
 #include "runtime/carrier/burst.h"
+#include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow.h"
 
@@ -17,19 +18,12 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         burst_take_as(t, u, ticks);
 }
 
-static bool trap_as(const siginfo_t *info, ucontext_t *u)
-{
-    return carrier_burst.trap_as(info, u);
-}
-
-static bool fault_as(int signal, siginfo_t *info, ucontext_t *u)
-{
-    return carrier_burst.fault_as(signal, info, u);
-}
-
 const struct carrier carrier_auto = {
     .sample_as = sample_as,
     .take_as = take_as,
-    .trap_as = trap_as,
-    .fault_as = fault_as,
+    .trap_as = burst_trap_as,
+    .fault_as = burst_fault_as,
+    .thread_begin_as = burst_watch_thread_as,
+    .thread_end_as = burst_thread_end_as,
+    .is_active_as = burst_is_active_as,
 };

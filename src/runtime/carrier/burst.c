@@ -230,7 +230,7 @@ static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason w
     sent_release(&t->sent);
 }
 
-static bool trap_as(const siginfo_t *info, ucontext_t *u)
+bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
 {
     struct rt_thread *t = stepping_as();
     bool traced = info->si_code == CODE_TRAP_TRACE;
@@ -491,7 +491,7 @@ static struct rt_thread *thread_in_burst(uint64_t gs)
     return NULL;
 }
 
-static bool fault_as(int signal, siginfo_t *info, ucontext_t *u)
+bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
 {
     struct engine *engine = __atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE);
     uint64_t gs = engine ? engine_gs_as(engine) : 0;
@@ -535,6 +535,11 @@ void burst_thread_end_as(struct rt_thread *t)
     t->burst.engine = NULL;
     engine_thread_free_as(e);
     signals_restore(mask);
+}
+
+bool burst_is_active_as(const struct rt_thread *t)
+{
+    return __atomic_load_n(&t->burst.active, __ATOMIC_RELAXED);
 }
 
 void burst_images_changed(void)
@@ -590,6 +595,9 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
 const struct carrier carrier_burst = {
     .sample_as = sample_as,
     .take_as = burst_take_as,
-    .trap_as = trap_as,
-    .fault_as = fault_as,
+    .trap_as = burst_trap_as,
+    .fault_as = burst_fault_as,
+    .thread_begin_as = burst_watch_thread_as,
+    .thread_end_as = burst_thread_end_as,
+    .is_active_as = burst_is_active_as,
 };

@@ -27,8 +27,19 @@
  * not. ticks: the time stamp counter at the handler's entry. */
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
 
+/* A signal that the kernel raises for faults has arrived. True: it came in a burst, or was sent to
+ * one: the burst is over, or the signal is put off; the handler returns. False: it is the program's. */
+bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u);
+
+/* A SIGTRAP that is no sample has arrived. True: it came behind an instruction that a burst has
+ * executed natively, and the burst goes on, or is over. False: it is the program's. */
+bool burst_trap_as(const siginfo_t *info, ucontext_t *u);
+
 /* The thread of t, natively executing, is not sampled any more. Any context. */
 void burst_thread_end_as(struct rt_thread *t);
+
+/* A burst runs in the thread, which may be any. */
+bool burst_is_active_as(const struct rt_thread *t);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be entered again. */
 void burst_images_changed(void);

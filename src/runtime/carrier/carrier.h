@@ -34,6 +34,15 @@ struct carrier {
     /* One that the kernel raises for faults, or that somebody has sent. Not NULL: such signals are to
      * pass through the runtime (interpose/faults.h). */
     bool (*fault_as)(int signal, siginfo_t *info, ucontext_t *u);
+
+    /* ---- threads that are sampled ---- */
+
+    /* The calling thread has a state and a record. */
+    void (*thread_begin_as)(struct rt_thread *t);
+    /* The thread, which may be any and executes no observed code, is not sampled any more. */
+    void (*thread_end_as)(struct rt_thread *t);
+    /* Code that is observed runs in the thread, which may be any: outside of handlers. */
+    bool (*is_active_as)(const struct rt_thread *t);
 };
 
 #define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;

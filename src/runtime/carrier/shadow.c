@@ -727,4 +727,5 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 const struct carrier carrier_shadow = {
     .sample_as = sample_as,
     .take_as = take_as,
+    .thread_begin_as = burst_watch_thread_as,
 };
