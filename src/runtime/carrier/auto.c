@@ -18,6 +18,18 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         burst_take_as(t, u, ticks);
 }
 
+static void images_changed(void)
+{
+    carrier_burst.images_changed();
+    carrier_shadow.images_changed();
+}
+
+static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
+{
+    carrier_burst.memory_changed(lo, hi, how);
+    carrier_shadow.memory_changed(lo, hi, how);
+}
+
 const struct carrier carrier_auto = {
     .sample_as = sample_as,
     .take_as = take_as,
@@ -26,4 +38,6 @@ const struct carrier carrier_auto = {
     .thread_begin_as = burst_watch_thread_as,
     .thread_end_as = burst_thread_end_as,
     .is_active_as = burst_is_active_as,
+    .images_changed = images_changed,
+    .memory_changed = memory_changed,
 };

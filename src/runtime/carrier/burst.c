@@ -548,7 +548,7 @@ void burst_images_changed(void)
         burst_code_gone(gone);
 }
 
-void burst_memory_writable(uint64_t lo, uint64_t hi)
+void burst_memory_changed(uint64_t lo, uint64_t hi)
 {
     if (__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE) && !rt_quiet_as())
         burst_code_written(lo, hi, gone);
@@ -592,6 +592,12 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
     return t->record->taken != taken;
 }
 
+static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
+{
+    (void)how;
+    burst_memory_changed(lo, hi);
+}
+
 const struct carrier carrier_burst = {
     .sample_as = sample_as,
     .take_as = burst_take_as,
@@ -600,4 +606,6 @@ const struct carrier carrier_burst = {
     .thread_begin_as = burst_watch_thread_as,
     .thread_end_as = burst_thread_end_as,
     .is_active_as = burst_is_active_as,
+    .images_changed = burst_images_changed,
+    .memory_changed = memory_changed,
 };

@@ -45,7 +45,7 @@ bool burst_is_active_as(const struct rt_thread *t);
 void burst_images_changed(void);
 /* Ordinary code: the program may write to [lo, hi) from now on, or it is other memory; what was translated of it is
  * forgotten. */
-void burst_memory_writable(uint64_t lo, uint64_t hi);
+void burst_memory_changed(uint64_t lo, uint64_t hi);
 /* The same of all that has changed since the last time, for a shadow's sake. False: it is not known. */
 bool burst_look_as(void);
 /* In a shadow, which is not to wait for the lock of an engine that threads of the program were in. */

@@ -15,6 +15,12 @@
 #include "runtime/runtime.h"
 #include "runtime/trigger/trigger.h"
 
+/* Behind a call of the program's. */
+enum memory_change {
+    MEMORY_WRITABLE, /* it may write there from now on */
+    MEMORY_MOVED,    /* other memory is there */
+};
+
 /* A function is NULL where the carrier has nothing to do, unless it says otherwise. */
 struct carrier {
     /* ---- a sample: in the trigger's handler, on the interrupted thread ---- */
@@ -43,6 +49,12 @@ struct carrier {
     void (*thread_end_as)(struct rt_thread *t);
     /* Code that is observed runs in the thread, which may be any: outside of handlers. */
     bool (*is_active_as)(const struct rt_thread *t);
+
+    /* ---- code that changes: ordinary code, behind the program's call ---- */
+
+    /* Libraries have gone: what was translated of them is not to be entered again. */
+    void (*images_changed)(void);
+    void (*memory_changed)(uint64_t lo, uint64_t hi, enum memory_change how);
 };
 
 #define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;

@@ -724,8 +724,17 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     shadow_take_as(t, u);
 }
 
+/* Of code that becomes writable the kernel tells (burst_watch.h). */
+static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
+{
+    if (how == MEMORY_MOVED)
+        shadow_code_changed_as(lo, hi);
+}
+
 const struct carrier carrier_shadow = {
     .sample_as = sample_as,
     .take_as = take_as,
     .thread_begin_as = burst_watch_thread_as,
+    .images_changed = shadow_images_changed,
+    .memory_changed = memory_changed,
 };

@@ -6,8 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "runtime/carrier/burst.h"
-#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
@@ -82,7 +81,7 @@ int prlimit_plain(pid_t pid, __rlimit_resource_t resource, const struct rlimit64
 static int protection_note(int result, void *at, size_t size, int protection)
 {
     if (result == 0 && protection & PROT_WRITE)
-        burst_memory_writable((uint64_t)at, (uint64_t)at + size);
+        CARRIER_TELL(memory_changed, ((uint64_t)at, (uint64_t)at + size, MEMORY_WRITABLE));
     return result;
 }
 
@@ -111,10 +110,8 @@ EXPORT void *mremap(void *from, size_t size, size_t wanted, int flags, ...)
             sync_family->moved(from, result);
         const struct { uint64_t lo, hi; } changed[] = {
             {(uint64_t)from, (uint64_t)from + size}, {(uint64_t)result, (uint64_t)result + wanted}};
-        for (unsigned i = 0; i < 2; i++) {
-            burst_memory_writable(changed[i].lo, changed[i].hi);
-            shadow_code_changed_as(changed[i].lo, changed[i].hi);
-        }
+        for (unsigned i = 0; i < 2; i++)
+            CARRIER_TELL(memory_changed, (changed[i].lo, changed[i].hi, MEMORY_MOVED));
     }
     return result;
 }

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "engine/mappings.h"
-#include "runtime/carrier/burst.h"
-#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/syscall_layout.h"
@@ -28,8 +27,7 @@ EXPORT int dlclose(void *handle)
     sandbox_in_as(NULL);
     if (rt_running_as() && !rt_quiet_as()) {
         images_refresh();
-        burst_images_changed();
-        shadow_images_changed();
+        CARRIER_TELL(images_changed, ());
     }
     sandbox_out_as(NULL, 0);
     return result;
