@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/shadow.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/redirect.h"
@@ -146,7 +145,7 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
     rt.attached = true;
     rt.retired = 0;
     rt.spool.quiet = 0;
-    shadow_forget();
+    CARRIER_TELL(forget, ());
     rt.generation++;
     rt.lifeline = trigger_raise_fd_as((int)sys_call3_as(SYS_fcntl, request->lifeline_fd,
                                                         F_DUPFD_CLOEXEC, 0));
@@ -178,8 +177,8 @@ EXPORT int penumbra_rt_detach(int step)
     if (!images_forget())
         return ATTACH_BUSY;
     trigger_close_all_as();
-    shadow_program_ends_as();
-    shadow_forget();
+    CARRIER_TELL(program_ends_as, ());
+    CARRIER_TELL(forget, ());
     threads_end();
     redirect_end();
     signals_leave();

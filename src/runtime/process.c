@@ -4,10 +4,8 @@
 #include <sys/mman.h>
 
 #include "engine/mappings.h"
-#include "runtime/carrier/burst.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/memory_used.h"
-#include "runtime/carrier/shadow.h"
-#include "runtime/carrier/shadow_kept.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/alternate.h"
@@ -163,7 +161,7 @@ void process_end_as(void)
     }
     struct rt_thread *t = self_get();
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
-    shadow_program_ends_as();
+    CARRIER_TELL(program_ends_as, ());
     if (sync_family && t)
         sync_family->end(t);
     if (t)
@@ -251,12 +249,12 @@ bool process_copy_as(void)
 void process_fork_prepare(void)
 {
     process_adopt();
-    shadow_kept_fork_begins();
+    CARRIER_TELL(fork_prepare, ());
 }
 
 void process_fork_parent(void)
 {
-    shadow_kept_fork_ends();
+    CARRIER_TELL(fork_parent, ());
 }
 
 void process_fork_child(void)
@@ -271,8 +269,7 @@ void process_fork_child(void)
     held_forget_all_as();
     own_memory_locks_as(false);
     trampoline_fork_child(t);
-    burst_fork_child();
-    shadow_forget();
+    CARRIER_TELL(forget, ());
     if (!rt.process)
         return;
     if (rt_exact_as())
@@ -405,7 +402,7 @@ struct signals_lent process_before_exec(void)
     }
     thread_note_others_as(t);
     trigger_pause_discovery_as();
-    shadow_program_ends_as();
+    CARRIER_TELL(program_ends_as, ());
     rt.process->end_ns = thread_monotonic_ns_as();
     rt.process->exec_cpu_ns = thread_cpu_ns_as();
     if (t)
@@ -424,7 +421,7 @@ void process_after_failed_exec(struct signals_lent lent)
         vfork_child_stays_as();
         return;
     }
-    shadow_program_goes_on_as();
+    CARRIER_TELL(program_goes_on_as, ());
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;
     if (t) {

@@ -4,6 +4,7 @@
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_kept.h"
 
 static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge)
@@ -30,6 +31,12 @@ static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
     carrier_shadow.memory_changed(lo, hi, how);
 }
 
+static void forget(void)
+{
+    carrier_burst.forget();
+    carrier_shadow.forget();
+}
+
 const struct carrier carrier_auto = {
     .sample_as = sample_as,
     .take_as = take_as,
@@ -40,4 +47,9 @@ const struct carrier carrier_auto = {
     .is_active_as = burst_is_active_as,
     .images_changed = images_changed,
     .memory_changed = memory_changed,
+    .fork_prepare = shadow_kept_fork_begins,
+    .fork_parent = shadow_kept_fork_ends,
+    .forget = forget,
+    .program_ends_as = shadow_program_ends_as,
+    .program_goes_on_as = shadow_program_goes_on_as,
 };

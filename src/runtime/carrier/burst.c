@@ -564,7 +564,7 @@ void burst_shadow_begins_as(void)
     __atomic_store_n(&burst.engine, NULL, __ATOMIC_RELAXED);
 }
 
-void burst_fork_child(void)
+void burst_forget(void)
 {
     struct engine *e = burst.engine;
     burst.engine = NULL;
@@ -608,4 +608,5 @@ const struct carrier carrier_burst = {
     .is_active_as = burst_is_active_as,
     .images_changed = burst_images_changed,
     .memory_changed = memory_changed,
+    .forget = burst_forget,
 };

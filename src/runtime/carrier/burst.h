@@ -51,6 +51,6 @@ bool burst_look_as(void);
 /* In a shadow, which is not to wait for the lock of an engine that threads of the program were in. */
 void burst_shadow_begins_as(void);
 /* In a fork child: nothing is left of the parent's engine. */
-void burst_fork_child(void);
+void burst_forget(void);
 
 #endif

@@ -55,6 +55,18 @@ struct carrier {
     /* Libraries have gone: what was translated of them is not to be entered again. */
     void (*images_changed)(void);
     void (*memory_changed)(uint64_t lo, uint64_t hi, enum memory_change how);
+
+    /* ---- the process ---- */
+
+    /* Around fork(), in the parent: ordinary code. */
+    void (*fork_prepare)(void);
+    void (*fork_parent)(void);
+    /* In a fork child, where nothing is left of the parent's other threads and records, and around an
+     * attach: all begins anew. */
+    void (*forget)(void);
+    /* The process ends, or another image takes its place, unless the call fails. Any context. */
+    void (*program_ends_as)(void);
+    void (*program_goes_on_as)(void);
 };
 
 #define CARRIER_TABLE(id, name) extern const struct carrier carrier_##name;

@@ -694,6 +694,7 @@ void shadow_program_goes_on_as(void)
 void shadow_forget(void)
 {
     engine_drop_as();
+    burst_watch_fork_child();
     input_log_forget();
     shadow_huge_forget();
     shadow_kept_forget();
@@ -737,4 +738,9 @@ const struct carrier carrier_shadow = {
     .thread_begin_as = burst_watch_thread_as,
     .images_changed = shadow_images_changed,
     .memory_changed = memory_changed,
+    .fork_prepare = shadow_kept_fork_begins,
+    .fork_parent = shadow_kept_fork_ends,
+    .forget = shadow_forget,
+    .program_ends_as = shadow_program_ends_as,
+    .program_goes_on_as = shadow_program_goes_on_as,
 };
