@@ -171,7 +171,7 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     environment_take(envp, rt.config->runtime_path);
     if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;
-    process_files_keep_as();
+    CARRIER_TELL(files_keep_as, ());
     if (rt_exact_as())
         exact_begin();
     else

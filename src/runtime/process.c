@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "engine/mappings.h"
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/alternate.h"
@@ -205,27 +203,6 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
 
-/* A file of /proc is open for good, but for `old`, the parent's: its number may be the only one that is left. */
-static void keep_as(const char *name, int old, void (*keep)(int fd))
-{
-    keep(-1);
-    if (old >= 0)
-        sys_call3_as(SYS_close, old, 0, 0);
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd >= 0)
-        fd = trigger_raise_fd_as(fd);
-    if (fd >= 0)
-        keep(fd);
-}
-
-void process_files_keep_as(void)
-{
-    if (rt_exact_as() || rt_burst_as())
-        keep_as("/proc/self/maps", mappings_kept_as(), mappings_keep);
-    if (rt_shadow_as())
-        keep_as("/proc/self/statm", memory_used_kept_as(), memory_used_keep);
-}
-
 bool process_copy_as(void)
 {
     const struct spool_process *parent = rt.process;
@@ -240,7 +217,7 @@ bool process_copy_as(void)
     images_fork_child_as();
     if (sync_family)
         sync_family->fork_child();
-    process_files_keep_as();
+    CARRIER_TELL(files_keep_as, ());
     return true;
 }
 

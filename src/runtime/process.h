@@ -22,8 +22,6 @@ bool process_foreign_as(void);
 void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns);
 /* In a fork child that is the only thread: a record of its own. False: it is not followed. */
 bool process_copy_as(void);
-/* Descriptors of what this process has mapped, for the engine, and of how much, for the monitor of shadows. */
-void process_files_keep_as(void);
 /* Called before every fork(), and after it in the parent and in the child. */
 void process_fork_prepare(void);
 void process_fork_parent(void);

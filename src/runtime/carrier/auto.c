@@ -31,6 +31,12 @@ static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
     carrier_shadow.memory_changed(lo, hi, how);
 }
 
+static void files_keep_as(void)
+{
+    carrier_burst.files_keep_as();
+    carrier_shadow.files_keep_as();
+}
+
 static void forget(void)
 {
     carrier_burst.forget();
@@ -47,6 +53,7 @@ const struct carrier carrier_auto = {
     .is_active_as = burst_is_active_as,
     .images_changed = images_changed,
     .memory_changed = memory_changed,
+    .files_keep_as = files_keep_as,
     .fork_prepare = shadow_kept_fork_begins,
     .fork_parent = shadow_kept_fork_ends,
     .forget = forget,

@@ -14,6 +14,7 @@
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
 #include "runtime/interpose/faults.h"
+#include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/spool_counts.h"
@@ -598,6 +599,11 @@ static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
     burst_memory_changed(lo, hi);
 }
 
+static void files_keep_as(void)
+{
+    kept_open_as(KEPT_MAPS);
+}
+
 const struct carrier carrier_burst = {
     .sample_as = sample_as,
     .take_as = burst_take_as,
@@ -608,5 +614,6 @@ const struct carrier carrier_burst = {
     .is_active_as = burst_is_active_as,
     .images_changed = burst_images_changed,
     .memory_changed = memory_changed,
+    .files_keep_as = files_keep_as,
     .forget = burst_forget,
 };

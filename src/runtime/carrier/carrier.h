@@ -58,6 +58,8 @@ struct carrier {
 
     /* ---- the process ---- */
 
+    /* It is to be profiled: opens the files that the carrier reads later (kept_files.h). */
+    void (*files_keep_as)(void);
     /* Around fork(), in the parent: ordinary code. */
     void (*fork_prepare)(void);
     void (*fork_parent)(void);

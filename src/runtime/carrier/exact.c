@@ -5,6 +5,7 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/carrier/translated.h"
+#include "runtime/kept_files.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
@@ -133,6 +134,12 @@ bool exact_begin(void)
     return false;
 }
 
+static void files_keep_as(void)
+{
+    kept_open_as(KEPT_MAPS);
+}
+
 const struct carrier carrier_exact = {
     .sample_as = NULL, /* no trigger interrupts a thread */
+    .files_keep_as = files_keep_as,
 };

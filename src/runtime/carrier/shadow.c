@@ -24,6 +24,7 @@
 #include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"
+#include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/shadow_account.h"
@@ -732,12 +733,18 @@ static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
         shadow_code_changed_as(lo, hi);
 }
 
+static void files_keep_as(void)
+{
+    kept_open_as(KEPT_USED);
+}
+
 const struct carrier carrier_shadow = {
     .sample_as = sample_as,
     .take_as = take_as,
     .thread_begin_as = burst_watch_thread_as,
     .images_changed = shadow_images_changed,
     .memory_changed = memory_changed,
+    .files_keep_as = files_keep_as,
     .fork_prepare = shadow_kept_fork_begins,
     .fork_parent = shadow_kept_fork_ends,
     .forget = shadow_forget,

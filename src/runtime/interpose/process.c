@@ -11,11 +11,11 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#include "engine/mappings.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/syscall_layout.h"
+#include "runtime/kept_files.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
 #include "runtime/trigger/trigger.h"
@@ -160,26 +160,18 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 }
 
 /* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
-static int proc_hold(void)
+static bool proc_hold(void)
 {
-    if (!rt.process || rt_quiet_as() || process_foreign_as() || mappings_held_as() >= 0 ||
-        !(rt_exact_as() || rt_burst_as() || rt_shadow_as()))
-        return -1;
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc", O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
-    if (fd >= 0)
-        fd = trigger_raise_fd_as(fd);
-    if (fd >= 0)
-        mappings_hold(fd);
-    return fd;
+    return rt.process && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
+           (rt_exact_as() || rt_burst_as() || rt_shadow_as()) && kept_open_as(KEPT_PROC) >= 0;
 }
 
 EXPORT int chroot(const char *path)
 {
-    int fd = proc_hold(), result = REAL(chroot)(path);
-    if (result != 0 && fd >= 0) {
-        mappings_hold(-1);
-        sys_call3_as(SYS_close, fd, 0, 0);
-    }
+    bool opened = proc_hold();
+    int result = REAL(chroot)(path);
+    if (result != 0 && opened)
+        kept_close(KEPT_PROC);
     return result;
 }
 

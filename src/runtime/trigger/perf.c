@@ -4,10 +4,9 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
-#include "engine/mappings.h"
 #include "runtime/attach.h"
-#include "runtime/carrier/memory_used.h"
 #include "runtime/carrier/shadow_barrier.h"
+#include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -401,7 +400,7 @@ bool trigger_owns_fd_as(int fd)
     if (fd < __atomic_load_n(&lowest_fd, __ATOMIC_RELAXED))
         return false;
     if (fd == discovery_fd || trigger_seek_owns_as(fd) ||
-        attach_owns_fd_as(fd) || fd == mappings_held_as() || fd == mappings_kept_as() || fd == memory_used_kept_as())
+        attach_owns_fd_as(fd) || kept_owns_as(fd))
         return true;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
@@ -415,12 +414,7 @@ void trigger_yield_fd_as(int fd)
 {
     if (fd == discovery_fd)
         event_close(&discovery_fd);
-    if (fd == mappings_held_as())
-        mappings_hold(-1);
-    if (fd == mappings_kept_as())
-        mappings_keep(-1);
-    if (fd == memory_used_kept_as())
-        memory_used_keep(-1);
+    kept_yield_as(fd);
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         struct rt_thread *t = thread_at_as(i);
         if (t && t->fd == fd)
@@ -434,7 +428,7 @@ void trigger_yield_fd_as(int fd)
 
 bool trigger_none_above_as(int fd)
 {
-    if (discovery_fd > fd || mappings_held_as() > fd || mappings_kept_as() > fd || memory_used_kept_as() > fd)
+    if (discovery_fd > fd || kept_above_as(fd))
         return false;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
