@@ -19,6 +19,11 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         burst_take_as(t, u, ticks);
 }
 
+static uint64_t trigger_ppm(uint64_t budget_ppm)
+{
+    return shadow_in_place_as() ? budget_ppm : shadow_trigger_ppm(budget_ppm);
+}
+
 static void images_changed(void)
 {
     carrier_burst.images_changed();
@@ -46,6 +51,8 @@ static void forget(void)
 const struct carrier carrier_auto = {
     .sample_as = sample_as,
     .take_as = take_as,
+    .trigger_ppm = trigger_ppm,
+    .trigger_ns = shadow_look_ns,
     .trap_as = burst_trap_as,
     .fault_as = burst_fault_as,
     .thread_begin_as = burst_watch_thread_as,

@@ -33,6 +33,14 @@ struct carrier {
      * the handler's entry. */
     void (*take_as)(struct rt_thread *t, ucontext_t *u, uint64_t ticks);
 
+    /* ---- the budget: where there is one ---- */
+
+    /* The share of CPU time that triggers may cost, of that which the budget grants, both in parts per
+     * million. NULL: all of it. */
+    uint64_t (*trigger_ppm)(uint64_t budget_ppm);
+    /* CPU time of the carrier's own work at a trigger that the thread's record does not have. */
+    uint64_t (*trigger_ns)(void);
+
     /* ---- other signals: in their handler. True: it was the carrier's, and the handler returns ---- */
 
     /* A SIGTRAP that is no sample. */

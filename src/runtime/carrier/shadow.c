@@ -629,9 +629,14 @@ uint64_t shadow_look_ns(void)
     return __atomic_load_n(&monitor.look_ns, __ATOMIC_RELAXED);
 }
 
-bool shadow_watches(void)
+/* Where triggers do no more than ask for a fork, most of the budget is left for what forks cost, and the
+ * monitor charges triggers to the same account. The program may be about to copy much memory, and the
+ * budget of these ten seconds with it: triggers look for that. */
+uint64_t shadow_trigger_ppm(uint64_t budget_ppm)
 {
-    return __atomic_load_n(&monitor.shared, __ATOMIC_RELAXED) && __atomic_load_n(&monitor.large, __ATOMIC_RELAXED);
+    bool watches = __atomic_load_n(&monitor.shared, __ATOMIC_RELAXED) &&
+                   __atomic_load_n(&monitor.large, __ATOMIC_RELAXED);
+    return budget_ppm / (watches ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
 
 bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
@@ -741,6 +746,8 @@ static void files_keep_as(void)
 const struct carrier carrier_shadow = {
     .sample_as = sample_as,
     .take_as = take_as,
+    .trigger_ppm = shadow_trigger_ppm,
+    .trigger_ns = shadow_look_ns,
     .thread_begin_as = burst_watch_thread_as,
     .images_changed = shadow_images_changed,
     .memory_changed = memory_changed,

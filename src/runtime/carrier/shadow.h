@@ -27,8 +27,8 @@ bool shadow_in_place_as(void);
 
 /* CPU time of the monitor's own work at a trigger, the last one's. */
 uint64_t shadow_look_ns(void);
-/* The program may be about to copy much memory, and the budget of these ten seconds with it: triggers look for that. */
-bool shadow_watches(void);
+/* What triggers may cost, of the budget. */
+uint64_t shadow_trigger_ppm(uint64_t budget_ppm);
 
 /* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
 void shadow_images_changed(void);

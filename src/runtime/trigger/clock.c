@@ -1,11 +1,10 @@
-#include "runtime/carrier/shadow.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/phases.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"
-#include "sigsafe/shadow_place.h"
 #include "sigsafe/sys.h"
 
 enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
@@ -303,14 +302,11 @@ struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uin
 }
 
 /* The share that triggers may cost, in parts per million. There is always one: a handler that takes longer than the
- * period must not stop the program altogether. Where they do no more than ask for a fork, most of the budget is
- * left for what forks cost, and the monitor charges triggers to the same account. */
+ * period must not stop the program altogether. */
 static uint64_t limit_ppm(void)
 {
     uint64_t ppm = rt.config->bound_ppm;
-    if (!rt.config->budget_ppm || !rt_shadow_as() || shadow_in_place_as())
-        return ppm;
-    return ppm / (shadow_watches() ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
+    return rt.config->budget_ppm && rt.carrier->trigger_ppm ? rt.carrier->trigger_ppm(ppm) : ppm;
 }
 
 /* Doubles or halves the mean period so that what the window cost stays inside the budget. Switches of threads are in it, too,
@@ -325,8 +321,8 @@ static void budget_look(struct rt_thread *t)
     uint64_t deliveries = r->deliveries - t->window_deliveries;
     uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns - t->window_delivered_ns;
     uint64_t switched = r->switched_ns - t->window_switched_ns;
-    if (rt_shadow_as())
-        ours += deliveries * shadow_look_ns();
+    if (rt.carrier->trigger_ns)
+        ours += deliveries * rt.carrier->trigger_ns();
     uint64_t mean = deliveries * rt.config->period * t->multiple;
     if (rt.config->trigger == TRIGGER_CPU && cpu_spent < mean)
         cpu_spent = mean;
