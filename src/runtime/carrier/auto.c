@@ -4,6 +4,7 @@
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow.h"
+#include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/shadow_kept.h"
 
 static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
@@ -58,6 +59,8 @@ const struct carrier carrier_auto = {
     .thread_begin_as = burst_watch_thread_as,
     .thread_end_as = burst_thread_end_as,
     .is_active_as = burst_is_active_as,
+    .stops_threads = shadow_stops_threads,
+    .stop_as = shadow_barrier_join_as,
     .images_changed = images_changed,
     .memory_changed = memory_changed,
     .files_keep_as = files_keep_as,

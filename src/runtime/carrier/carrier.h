@@ -57,6 +57,11 @@ struct carrier {
     void (*thread_end_as)(struct rt_thread *t);
     /* Code that is observed runs in the thread, which may be any: outside of handlers. */
     bool (*is_active_as)(const struct rt_thread *t);
+    /* It stops threads: each gets an event for that (trigger_stop_thread_as). Any context. */
+    bool (*stops_threads)(void);
+    /* That event's signal has come, and its handler is about to return to u. Not NULL where
+     * stops_threads is not. */
+    void (*stop_as)(struct rt_thread *t, ucontext_t *u);
 
     /* ---- code that changes: ordinary code, behind the program's call ---- */
 

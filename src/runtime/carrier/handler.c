@@ -6,7 +6,6 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/deep.h"
 #include "runtime/carrier/interrupted.h"
-#include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
@@ -355,16 +354,16 @@ static bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint6
     return false;
 }
 
-/* The monitor stops this thread. The one that it saw in futex(wait) may have been in another call when the
+/* The carrier stops this thread. The one that it saw in futex(wait) may have been in another call when the
  * queued signal came. */
-static void barrier_signal(struct rt_thread *t, const siginfo_t *info, ucontext_t *u)
+static void stop_signal(struct rt_thread *t, const siginfo_t *info, ucontext_t *u)
 {
     if (!rt_quiet_as() && info->si_code == SI_QUEUE)
         interrupted_again_as(u);
     if (!rt_quiet_as())
         interrupted_repair_as(u);
     if (t && rt_running_as() && !rt_quiet_as() && stack_left(t, u) >= STACK_LEAST)
-        shadow_barrier_join_as(t, u);
+        CARRIER_TELL(stop_as, (t, u));
 }
 
 /* One signal of ours. */
@@ -383,8 +382,8 @@ static void delivery_take(void *argument)
     const struct delivery *d = argument;
     struct rt_thread *t = d->t;
     uint32_t inside = sandbox_in_as(t);
-    if (d->slot != RT_SLOT_DISCOVERY && d->slot & BARRIER_SLOT) {
-        barrier_signal(t, d->info, d->context);
+    if (d->slot != RT_SLOT_DISCOVERY && d->slot & STOP_SLOT) {
+        stop_signal(t, d->info, d->context);
         sandbox_out_as(t, inside);
         return;
     }
@@ -414,7 +413,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     }
     d.ticks = sys_ticks_as();
     d.slot = (uint32_t)value;
-    d.t = d.slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(d.slot & ~BARRIER_SLOT);
+    d.t = d.slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(d.slot & ~STOP_SLOT);
     if (!d.t || alternate_holds_as(d.t, (uint64_t)&d))
         delivery_take(&d);
     else

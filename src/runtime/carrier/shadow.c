@@ -423,6 +423,11 @@ static void threads_note(const struct rt_thread *t)
     monitor.interrupted = t->tid;
 }
 
+bool shadow_stops_threads(void)
+{
+    return rt.config->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO);
+}
+
 /* All other threads stand still, where the shadow is to have them. False: they did not, and it has to. */
 static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uint64_t begin)
 {
@@ -749,6 +754,8 @@ const struct carrier carrier_shadow = {
     .trigger_ppm = shadow_trigger_ppm,
     .trigger_ns = shadow_look_ns,
     .thread_begin_as = burst_watch_thread_as,
+    .stops_threads = shadow_stops_threads,
+    .stop_as = shadow_barrier_join_as,
     .images_changed = shadow_images_changed,
     .memory_changed = memory_changed,
     .files_keep_as = files_keep_as,

@@ -30,6 +30,9 @@ uint64_t shadow_look_ns(void);
 /* What triggers may cost, of the budget. */
 uint64_t shadow_trigger_ppm(uint64_t budget_ppm);
 
+/* Shadows may have all threads, which are stopped for that. */
+bool shadow_stops_threads(void);
+
 /* Ordinary code: libraries have gone, and what was translated of them is not to be used again. */
 void shadow_images_changed(void);
 /* Any context: what is executed at [lo, hi) is not what it was. */

@@ -25,9 +25,6 @@
 
 #include "runtime/runtime.h"
 
-/* The bit of a signal's slot number that says: not a sample, the barrier. */
-#define BARRIER_SLOT UINT32_C(0x80000000)
-
 enum { BARRIER_PLACES = 512, BARRIER_ARGUMENTS = 6 };
 
 /* Another thread than the monitor's. */
@@ -51,7 +48,7 @@ bool shadow_barrier_held_as(const struct rt_thread *monitor);
 /* While it is closed, and in the copy: the other threads. */
 const struct barrier_place *shadow_barrier_places(uint32_t *count);
 
-/* A signal with BARRIER_SLOT in thread t, about to return to u: waits while the barrier is closed. */
+/* A signal with STOP_SLOT in thread t, about to return to u: waits while the barrier is closed. */
 void shadow_barrier_join_as(struct rt_thread *t, ucontext_t *u);
 
 #endif

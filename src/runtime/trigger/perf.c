@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "runtime/attach.h"
-#include "runtime/carrier/shadow_barrier.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
@@ -161,11 +161,11 @@ int perf_seek_open(int32_t tid, uint64_t period)
     return fd;
 }
 
-/* Disabled, but for one overflow when the barrier wants it. */
-static void barrier_arm_as(struct rt_thread *t)
+/* Disabled, but for one overflow when the carrier wants it. */
+static void stop_arm_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
-    event_attributes(&a, rt.process->exclude_kernel, t->slot | BARRIER_SLOT);
+    event_attributes(&a, rt.process->exclude_kernel, t->slot | STOP_SLOT);
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_TASK_CLOCK;
     a.sample_period = 10000; /* the kernel's least */
@@ -202,8 +202,8 @@ bool perf_arm_as(struct rt_thread *t)
         s.sample_period = 1;
         t->switch_fd = event_open_patiently(&s);
     }
-    if (rt.config->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO))
-        barrier_arm_as(t);
+    if (CARRIER_ASK(stops_threads, ()))
+        stop_arm_as(t);
     clock_start_as(t);
     trigger_resume_as(t);
     return true;

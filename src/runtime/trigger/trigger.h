@@ -18,6 +18,9 @@
 
 enum { RT_DISCOVERY_NS = 50000000 };
 
+/* The bit of a signal's slot number that says: no sample, the carrier stops the thread. */
+#define STOP_SLOT UINT32_C(0x80000000)
+
 /* Arms the trigger for the calling thread. On failure the reason is in process->arm_error. */
 bool trigger_arm_as(struct rt_thread *t);
 /* False: it could not be set in a thread before, nor can it be in this one. */
@@ -31,7 +34,7 @@ bool trigger_is_armed_as(const struct rt_thread *t);
 /* Stops and restarts it: around exec. */
 void trigger_pause_as(const struct rt_thread *t);
 void trigger_resume_as(const struct rt_thread *t);
-/* On: the thread gets one signal with BARRIER_SLOT, as soon as it has run for 10 us or returns to user mode
+/* On: the thread gets one signal with STOP_SLOT, as soon as it has run for 10 us or returns to user mode
  * then; never while it sleeps. Off: none any more, but one that is on its way. */
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Stops all that sends signals to the thread, which may be another one. */
