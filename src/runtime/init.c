@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/exact.h"
 #include "runtime/carrier/forbidden.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
@@ -146,7 +145,7 @@ static bool begin(int argc, char **argv, bool is_translated)
         rt.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
         rt.process->arm_error = ARM_ERROR_TRANSLATED;
-    else if (images_init() && (rt_exact_as() || signals_install()) && self_init() &&
+    else if (images_init() && (!carrier_samples_as() || signals_install()) && self_init() &&
         pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
         return true;
     rt.process = NULL;
@@ -172,8 +171,8 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;
     CARRIER_TELL(files_keep_as, ());
-    if (rt_exact_as())
-        exact_begin();
+    if (rt.carrier->begin)
+        rt.carrier->begin();
     else
         process_arm(main_stack_size(argv), argv, begun_cpu_ns);
 }

@@ -249,7 +249,7 @@ void process_fork_child(void)
     CARRIER_TELL(forget, ());
     if (!rt.process)
         return;
-    if (rt_exact_as())
+    if (!carrier_samples_as())
         return; /* the engine has seen it */
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);
@@ -298,7 +298,7 @@ static void discovery_resume(void)
 
 void process_adopt(void)
 {
-    if (!ours || *ours || !rt.process || rt_exact_as() || rt_quiet_as())
+    if (!ours || *ours || !rt.process || !carrier_samples_as() || rt_quiet_as())
         return;
     struct rt_thread *t = self_get();
     if (t)
@@ -331,7 +331,7 @@ void process_events_resume(struct rt_thread *t)
 
 bool process_samples_hold(void)
 {
-    if (!rt_running_as() || rt_exact_as() || rt_quiet_as() || process_foreign_as())
+    if (!rt_running_as() || !carrier_samples_as() || rt_quiet_as() || process_foreign_as())
         return false;
     __atomic_fetch_add(&held, 1, __ATOMIC_SEQ_CST);
     trigger_stop_all_as();

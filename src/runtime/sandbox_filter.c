@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "runtime/carrier/barrier_look.h"
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/handler.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
@@ -242,7 +243,7 @@ static void samples_end(struct sandbox_filter *f)
 
 static bool is_sampled(void)
 {
-    return rt.process && !rt_exact_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
+    return rt.process && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
 }
 
 /* ---- the program's call ---- */

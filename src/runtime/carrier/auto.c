@@ -50,6 +50,7 @@ static void forget(void)
 }
 
 const struct carrier carrier_auto = {
+    .translates = true,
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = trigger_ppm,

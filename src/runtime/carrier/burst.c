@@ -605,6 +605,7 @@ static void files_keep_as(void)
 }
 
 const struct carrier carrier_burst = {
+    .translates = true,
     .sample_as = sample_as,
     .take_as = burst_take_as,
     .trap_as = burst_trap_as,

@@ -23,10 +23,19 @@ enum memory_change {
 
 /* A function is NULL where the carrier has nothing to do, unless it says otherwise. */
 struct carrier {
+    bool translates; /* the program's code runs under the engine */
+    bool in_vforked; /* code between vfork and exec is observed */
+
+    /* ---- the beginning ---- */
+
+    /* Ordinary code, the process's only thread, which runs in the carrier from the return on. False: it
+     * cannot. NULL: triggers interrupt threads. */
+    bool (*begin)(void);
+
     /* ---- a sample: in the trigger's handler, on the interrupted thread ---- */
 
     /* Charges the sample; regs are the interrupted ones. True: take_as is to be called, which is not
-     * NULL then. Never NULL where there are samples. */
+     * NULL then. Not NULL unless `begin` is. */
     bool (*sample_as)(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge);
     /* The handler is about to return to u, which may be changed. ticks: the time stamp counter at
@@ -96,6 +105,12 @@ CARRIER_KINDS(CARRIER_TABLE)
             rt.carrier->function arguments;                                                        \
     } while (0)
 #define CARRIER_ASK(function, arguments) (rt.carrier->function && rt.carrier->function arguments)
+
+/* Triggers interrupt threads; else there are no samples, no signals of ours and no trampolines. */
+static inline bool carrier_samples_as(void)
+{
+    return !rt.carrier->begin;
+}
 
 /* By enum carrier_kind; the handler's for one that is not known. */
 const struct carrier *carrier_of(uint32_t kind);

@@ -1,5 +1,7 @@
-#include "runtime/carrier/exact.h"
-
+/* The carrier `exact`: the whole run under the engine, from the end of the runtime's constructor on: all
+ * threads, and the processes that it forks and executes.
+ *
+ * Ownership: the engine lives as long as the process; records are the spool's. */
 #include "engine/mappings.h"
 #include "engine/whole.h"
 #include "runtime/carrier/carrier.h"
@@ -111,7 +113,7 @@ static const struct whole_events events = {
     .left = exact_left,
 };
 
-bool exact_begin(void)
+static bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&rt.spool, rt.process);
@@ -140,6 +142,7 @@ static void files_keep_as(void)
 }
 
 const struct carrier carrier_exact = {
-    .sample_as = NULL, /* no trigger interrupts a thread */
+    .translates = true,
+    .begin = exact_begin,
     .files_keep_as = files_keep_as,
 };

@@ -168,6 +168,7 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
 }
 
 const struct carrier carrier_handler = {
+    .in_vforked = true,
     .sample_as = sample_as,
 };
 

@@ -749,6 +749,7 @@ static void files_keep_as(void)
 }
 
 const struct carrier carrier_shadow = {
+    .translates = true,
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = shadow_trigger_ppm,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
@@ -51,7 +52,8 @@ static bool is_own(const struct rt_thread *t, const stack_t *stack)
 
 bool alternate_takes_as(void)
 {
-    return rt.process && !rt.attached && !rt_exact_as() && rt.process->mechanism != MECHANISM_CALLS;
+    return rt.process && !rt.attached && carrier_samples_as() &&
+           rt.process->mechanism != MECHANISM_CALLS;
 }
 
 /* Of a stack that the kernel has told, what does not depend on who asks. */

@@ -155,7 +155,7 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
 EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
     struct rt_thread *t = self_get();
-    if (!t || rt_exact_as())
+    if (!t || !carrier_samples_as())
         return REAL(sigaltstack)(stack, old);
     if (stack && rt.process && !rt_quiet_as() && process_foreign_as())
         return alternate_change_child(t, stack, old);

@@ -163,7 +163,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 static bool proc_hold(void)
 {
     return rt.process && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
-           (rt_exact_as() || rt_burst_as() || rt_shadow_as()) && kept_open_as(KEPT_PROC) >= 0;
+           rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
 }
 
 EXPORT int chroot(const char *path)

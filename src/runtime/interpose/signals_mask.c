@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
@@ -29,7 +30,7 @@ static bool yields; /* atomic */
 
 bool signals_active_as(void)
 {
-    return rt.process && !rt_exact_as();
+    return rt.process && carrier_samples_as();
 }
 
 int signals_number_as(void)
@@ -159,7 +160,7 @@ static bool is_fault(const siginfo_t *info)
 
 static bool is_blocked_as(void)
 {
-    const bool *blocked = rt_quiet_as() || rt_exact_as() ? NULL : signals_believed_as();
+    const bool *blocked = rt_quiet_as() || !carrier_samples_as() ? NULL : signals_believed_as();
     return blocked && *blocked;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <threads.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
@@ -64,7 +65,7 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     pthread_attr_t defaults;
     size_t size = 0;
     process_adopt();
-    if (!rt_running_as() || rt_exact_as())
+    if (!rt_running_as() || !carrier_samples_as())
         return NULL;
     if (rt_quiet_as()) {
         sandbox_left_out_as(1, 0);

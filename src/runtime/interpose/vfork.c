@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/carrier/trampoline.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals_mask.h"
@@ -20,12 +21,11 @@ CALLED void vfork_begins(void);
 CALLED void vfork_child(void);
 CALLED void vfork_parent(pid_t child);
 
-/* Bursts, shadows and whole runs have accounts that are a process's; calls are counted where they
- * are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
+/* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
 static bool is_sampled(const struct rt_thread *waits)
 {
     return waits && !(signals_yield_as() && waits->trap_blocked) && rt_running_as() &&
-           !rt_quiet_as() && rt.config->carrier == CARRIER_HANDLER &&
+           !rt_quiet_as() && rt.carrier->in_vforked &&
            !trigger_is_synchronous(rt.config->trigger);
 }
 

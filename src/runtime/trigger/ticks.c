@@ -17,6 +17,7 @@
  * which every thread has inherited (the collector finds threads from then on: cli/record_discover.h). */
 #include <sys/resource.h>
 
+#include "runtime/carrier/carrier.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -107,7 +108,7 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
-    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt_burst_as() || rt_shadow_as() ||
+    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
         !is_due(t, passed_ns))
         return;
     struct rt_switches now = switches_now();
