@@ -239,26 +239,6 @@ static inline bool rt_quiet_as(void)
     return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED);
 }
 
-/* True where the whole run is under the engine: there are no samples. */
-static inline bool rt_exact_as(void)
-{
-    return rt.process && rt.config->carrier == CARRIER_EXACT;
-}
-
-/* True where samples may be bursts under the engine (carrier/burst.h). */
-static inline bool rt_burst_as(void)
-{
-    return rt.process &&
-           (rt.config->carrier == CARRIER_BURST || rt.config->carrier == CARRIER_AUTO);
-}
-
-/* True where samples may be shadows (carrier/shadow.h). With CARRIER_AUTO they may be either. */
-static inline bool rt_shadow_as(void)
-{
-    return rt.process &&
-           (rt.config->carrier == CARRIER_SHADOW || rt.config->carrier == CARRIER_AUTO);
-}
-
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)
 {

@@ -1,15 +1,36 @@
 /* All that the runtime asks the kernel for in a recording, beyond what the program does: a filter that lets it pass is no
- * sandbox to us.
+ * sandbox to us. What a carrier asks for stands in its own list (carrier/carrier.h).
  *
  * Context: any.
  * Ownership: the caller's. */
 #ifndef PENUMBRA_RUNTIME_SANDBOX_CALLS_H
 #define PENUMBRA_RUNTIME_SANDBOX_CALLS_H
 
+#include <sys/syscall.h>
+
 #include "sigsafe/filter.h"
 
-/* True if the filter lets all calls pass that the recording's carriers make (`engine`: bursts; `shadows`), with our arguments where
- * filters look at those; what we can do without may fail. `states` as in filter.h. */
-bool sandbox_calls_pass_as(const struct sock_filter *code, uint32_t count, bool engine, bool shadows, struct filter_state *states);
+struct sandbox_call {
+    uint16_t number;
+    bool may_be_refused; /* it is asked for, and done without */
+    bool known;          /* `argument` is */
+    struct filter_argument argument;
+};
+
+#define SANDBOX_PLAIN(name) {.number = SYS_##name}
+#define SANDBOX_REFUSABLE(name) {.number = SYS_##name, .may_be_refused = true}
+#define SANDBOX_WITH(name, index, value)                                                           \
+    {.number = SYS_##name, .known = true, .argument = {index, (uint32_t)(value)}}
+
+struct sandbox_calls {
+    const struct sandbox_call *calls;
+    uint32_t count;
+    const struct sandbox_calls *more; /* NULL: that is all */
+};
+
+/* True if the filter lets all calls pass that the runtime makes, and the carrier (`of_carrier`, may be NULL), with our
+ * arguments where filters look at those; what we can do without may fail. `states` as in filter.h. */
+bool sandbox_calls_pass_as(const struct sock_filter *code, uint32_t count,
+                           const struct sandbox_calls *of_carrier, struct filter_state *states);
 
 #endif

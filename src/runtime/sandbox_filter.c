@@ -269,7 +269,7 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
     if (!is_sampled() || !lock_take())
         return false;
     uint32_t count = filter_read(program);
-    if (!count || !sandbox_calls_pass_as(code, count, rt_burst_as(), rt_shadow_as(), states)) {
+    if (!count || !sandbox_calls_pass_as(code, count, rt.carrier->system_calls, states)) {
         __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
         return false;
     }

@@ -16,7 +16,7 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
 
 static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
-    if (!shadow_take_as(t, u))
+    if (!shadow_take_as(t, u, true))
         burst_take_as(t, u, ticks);
 }
 
@@ -51,6 +51,7 @@ static void forget(void)
 
 const struct carrier carrier_auto = {
     .translates = true,
+    .system_calls = &shadow_calls, /* those of bursts are among them */
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = trigger_ppm,

@@ -101,7 +101,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
     engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
                       now - t->burst.begun);
-    if (burst_in_context_as() || rt.config->carrier == CARRIER_AUTO)
+    if (burst_in_context_as() || rt.config->burst_length)
         share_look(&t->burst, trigger_burst_as(t, now - t->burst.counted_from));
     t->burst.active = false;
 }
@@ -408,7 +408,7 @@ static uint64_t *random_of(struct rt_thread *t)
 static uint64_t length_draw(struct rt_thread *t)
 {
     const struct spool_config *c = rt.config;
-    uint64_t least = c->length_least, most = c->carrier == CARRIER_AUTO ? c->burst_length : c->length;
+    uint64_t least = c->length_least, most = c->burst_length ? c->burst_length : c->length;
     return !least || least >= most ? most : least + burst_draw(random_of(t), most - least);
 }
 
@@ -606,6 +606,7 @@ static void files_keep_as(void)
 
 const struct carrier carrier_burst = {
     .translates = true,
+    .system_calls = &translated_calls,
     .sample_as = sample_as,
     .take_as = burst_take_as,
     .trap_as = burst_trap_as,

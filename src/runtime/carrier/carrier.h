@@ -13,6 +13,7 @@
 #include <ucontext.h>
 
 #include "runtime/runtime.h"
+#include "runtime/sandbox_calls.h"
 #include "runtime/trigger/trigger.h"
 
 /* Behind a call of the program's. */
@@ -25,6 +26,7 @@ enum memory_change {
 struct carrier {
     bool translates; /* the program's code runs under the engine */
     bool in_vforked; /* code between vfork and exec is observed */
+    const struct sandbox_calls *system_calls; /* that only this carrier makes (sandbox_calls.h) */
 
     /* ---- the beginning ---- */
 

@@ -625,7 +625,7 @@ static void place_look_as(void)
 
 bool shadow_in_place_as(void)
 {
-    return rt.config->carrier == CARRIER_AUTO && monitor.record &&
+    return monitor.record &&
            shadow_place_is_burst(__atomic_load_n(&monitor.record->place, __ATOMIC_RELAXED));
 }
 
@@ -644,13 +644,13 @@ uint64_t shadow_trigger_ppm(uint64_t budget_ppm)
     return budget_ppm / (watches ? SHADOW_TRIGGERS_WATCH : SHADOW_TRIGGERS_CALM);
 }
 
-bool shadow_take_as(struct rt_thread *t, ucontext_t *u)
+bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst)
 {
     if (__atomic_exchange_n(&monitor.busy, 1, __ATOMIC_ACQUIRE))
         return !shadow_in_place_as();
     bool ready = records_need_as();
     threads_note(t);
-    if (ready && rt.config->carrier == CARRIER_AUTO && !rt_quiet_as())
+    if (ready && may_burst && !rt_quiet_as())
         place_look_as();
     bool in_place = shadow_in_place_as();
     if (in_place && !rt_quiet_as())
@@ -681,7 +681,7 @@ void shadow_images_changed(void)
 
 void shadow_code_changed_as(uint64_t lo, uint64_t hi)
 {
-    const struct unwind_index *index = rt_shadow_as() ? images_current_as() : NULL;
+    const struct unwind_index *index = rt.process ? images_current_as() : NULL;
     for (uint32_t i = 0; index && i < index->count; i++)
         if (lo < index->image[i].hi && hi > index->image[i].lo)
             __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
@@ -689,7 +689,7 @@ void shadow_code_changed_as(uint64_t lo, uint64_t hi)
 
 void shadow_program_ends_as(void)
 {
-    if (!rt_shadow_as() || rt_quiet_as())
+    if (!rt.process || rt_quiet_as())
         return;
     monitor_take_as();
     account_note();
@@ -733,7 +733,7 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
 static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
     (void)ticks;
-    shadow_take_as(t, u);
+    shadow_take_as(t, u, false);
 }
 
 /* Of code that becomes writable the kernel tells (burst_watch.h). */
@@ -748,8 +748,23 @@ static void files_keep_as(void)
     kept_open_as(KEPT_USED);
 }
 
+static const struct sandbox_call calls[] = {
+    SANDBOX_PLAIN(clone), SANDBOX_PLAIN(prctl), SANDBOX_PLAIN(fcntl), SANDBOX_PLAIN(fstat),
+    SANDBOX_PLAIN(kill), SANDBOX_PLAIN(wait4), SANDBOX_PLAIN(dup3), SANDBOX_PLAIN(setsid),
+    SANDBOX_PLAIN(write), SANDBOX_PLAIN(memfd_create), SANDBOX_PLAIN(fallocate),
+    SANDBOX_PLAIN(sendfile), SANDBOX_PLAIN(close_range), SANDBOX_PLAIN(set_tid_address),
+    SANDBOX_PLAIN(get_robust_list), SANDBOX_PLAIN(set_robust_list), SANDBOX_PLAIN(rseq),
+    SANDBOX_PLAIN(sched_setscheduler), SANDBOX_PLAIN(sched_setaffinity), SANDBOX_PLAIN(exit_group),
+    SANDBOX_PLAIN(getdents64), SANDBOX_PLAIN(getrusage), SANDBOX_PLAIN(getpgid),
+    SANDBOX_PLAIN(getsid), SANDBOX_PLAIN(getpgrp), SANDBOX_PLAIN(getsockopt),
+    SANDBOX_PLAIN(getsockname), SANDBOX_PLAIN(getpeername), SANDBOX_PLAIN(epoll_ctl),
+    SANDBOX_PLAIN(epoll_pwait2), SANDBOX_PLAIN(uname), SANDBOX_PLAIN(setpriority)};
+
+const struct sandbox_calls shadow_calls = {calls, sizeof calls / sizeof *calls, &translated_calls};
+
 const struct carrier carrier_shadow = {
     .translates = true,
+    .system_calls = &shadow_calls,
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = shadow_trigger_ppm,

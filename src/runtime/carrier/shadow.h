@@ -17,11 +17,12 @@
 #include <ucontext.h>
 
 #include "runtime/runtime.h"
+#include "runtime/sandbox_calls.h"
 
 /* A trigger's handler, about to return to the interrupted context u. In the program: makes a shadow, or
- * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. False: the
- * carrier is `auto`, and this process is to be observed by bursts in place (sigsafe/shadow_place.h). */
-bool shadow_take_as(struct rt_thread *t, ucontext_t *u);
+ * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. False:
+ * may_burst, and this process is to be observed by bursts in place (sigsafe/shadow_place.h). */
+bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst);
 /* That was the last decision. */
 bool shadow_in_place_as(void);
 
@@ -44,6 +45,9 @@ void shadow_forget(void);
 void shadow_program_ends_as(void);
 /* ... unless it goes on all the same. */
 void shadow_program_goes_on_as(void);
+
+/* What the monitor and shadows ask the kernel for, the engine included. */
+extern const struct sandbox_calls shadow_calls;
 
 /* For the monitor: in the shadow, on the interrupted thread's stack. seat and counts are the shadow's;
  * engine, passing: those that are shared, or NULL: it makes its own. False: never. */

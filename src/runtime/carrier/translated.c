@@ -90,3 +90,9 @@ void translated_refused_as(struct spool_counts *counts, struct engine_thread *t)
     counts->refused_key = hook_key_late_as(t, t->rip);
     __atomic_store_n(&counts->refused, KNOWN, __ATOMIC_RELEASE);
 }
+
+static const struct sandbox_call calls[] = {
+    SANDBOX_PLAIN(mmap), SANDBOX_PLAIN(mprotect), SANDBOX_PLAIN(arch_prctl), SANDBOX_PLAIN(ioctl),
+    SANDBOX_PLAIN(exit), SANDBOX_PLAIN(mremap)};
+
+const struct sandbox_calls translated_calls = {calls, sizeof calls / sizeof *calls, NULL};

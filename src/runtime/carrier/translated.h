@@ -6,6 +6,7 @@
 #define PENUMBRA_RUNTIME_CARRIER_TRANSLATED_H
 
 #include "engine/engine.h"
+#include "runtime/sandbox_calls.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/spool_counts.h"
 #include "unwind/unwind.h"
@@ -38,6 +39,9 @@ static inline bool translated_is_refusal(enum stop_reason why)
 {
     return why == STOP_UNSUPPORTED || why == STOP_FAR_TRANSFER || why == STOP_GS || why == STOP_INVALID;
 }
+
+/* What the engine asks the kernel for. */
+extern const struct sandbox_calls translated_calls;
 
 /* This library in memory, by the linker. */
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
