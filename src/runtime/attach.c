@@ -120,9 +120,9 @@ static void lifeline_close(void)
 static int give_up(int result)
 {
     trigger_close_all_as();
-    if (rt.process) {
+    if (rt_profiled_as()) {
         __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
-        rt.process = NULL;
+        rt.state = RT_UNOBSERVED;
     }
     if (rt.spool.base)
         spool_release();
@@ -135,7 +135,7 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
 {
     if (request->version != SPOOL_VERSION)
         return ATTACH_VERSION;
-    if (rt.process || rt.spool.base)
+    if (rt_profiled_as() || rt.spool.base)
         return rt_running_as() ? ATTACH_BUSY : ATTACH_STALE;
     remains_release();
     if (!runtime_map_spool(request->spool_fd, UINT64_MAX))
@@ -167,7 +167,7 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
 
 EXPORT int penumbra_rt_detach(int step)
 {
-    if (!rt.process)
+    if (!rt_profiled_as())
         return ATTACH_DONE;
     __atomic_store_n(&rt.retired, 1, __ATOMIC_RELEASE);
     if (step == ATTACH_SILENCE) {
@@ -183,7 +183,7 @@ EXPORT int penumbra_rt_detach(int step)
     redirect_end();
     signals_leave();
     rt.process->end_ns = thread_monotonic_ns_as();
-    rt.process = NULL;
+    rt.state = RT_UNOBSERVED;
     spool_release();
     rt.spool = (struct spool){0};
     lifeline_close();

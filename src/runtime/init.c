@@ -148,7 +148,7 @@ static bool begin(int argc, char **argv, bool is_translated)
     else if (images_init() && (!carrier_samples_as() || signals_install()) && self_init() &&
         pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
         return true;
-    rt.process = NULL;
+    rt.state = RT_UNOBSERVED;
     return false;
 }
 

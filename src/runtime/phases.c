@@ -30,7 +30,7 @@ static uint64_t now_ns(void)
  * that we do not know of. */
 static bool lock_take(struct sync_hold *hold)
 {
-    if (!rt.process || !rt_running_as())
+    if (!rt_running_as())
         return false;
     sync_mask(hold);
     for (unsigned tries = 1; __atomic_exchange_n(&phases.lock, 1, __ATOMIC_ACQUIRE); tries++) {

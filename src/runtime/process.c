@@ -67,7 +67,7 @@ static struct spool_process *record_make(void)
     p->start_ns = thread_monotonic_ns_as();
     p->mechanism = rt.config->mechanism;
     p->exclude_kernel = rt.config->exclude_kernel;
-    p->trampoline = rt.process ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
+    p->trampoline = rt_profiled_as() ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
     sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
     p->cookie = rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
@@ -101,6 +101,7 @@ void process_rename_as(const char *from, const char *to)
 static void record_publish(struct spool_process *p)
 {
     rt.process = p;
+    rt.state = RT_PROFILED;
     spool_push_as(&rt.spool, &spool_header(&rt.spool)->processes, p);
     spool_ring_as(&rt.spool);
 }
@@ -147,7 +148,7 @@ bool process_foreign_as(void)
 
 void process_end_as(void)
 {
-    if (!rt.process)
+    if (!rt_profiled_as())
         return;
     if (rt_quiet_as()) {
         __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
@@ -208,7 +209,7 @@ bool process_copy_as(void)
     const struct spool_process *parent = rt.process;
     struct spool_process *p = rt_running_as() && rt.config->follow ? record_make() : NULL;
     if (!p) {
-        rt.process = NULL;
+        rt.state = RT_LEFT_OUT;
         return false;
     }
     p->command = parent->command;
@@ -237,7 +238,7 @@ void process_fork_parent(void)
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
-    uint64_t begun_cpu_ns = rt.process && !rt_quiet_as() ? thread_cpu_ns_as() : 0;
+    uint64_t begun_cpu_ns = rt_profiled_as() && !rt_quiet_as() ? thread_cpu_ns_as() : 0;
     if (ours)
         *ours = 1;
     rt.inside = held = 0; /* of threads that are not here */
@@ -247,7 +248,7 @@ void process_fork_child(void)
     own_memory_locks_as(false);
     trampoline_fork_child(t);
     CARRIER_TELL(forget, ());
-    if (!rt.process)
+    if (!rt_profiled_as())
         return;
     if (!carrier_samples_as())
         return; /* the engine has seen it */
@@ -256,7 +257,7 @@ void process_fork_child(void)
         signals_fork_child();
         if (sandbox_lets_close())
             trigger_abandon_all_as();
-        rt.process = NULL; /* without a trigger nothing will come */
+        rt.state = RT_LEFT_OUT; /* without a trigger nothing will come */
         return;
     }
     trigger_fork_child_as();
@@ -298,7 +299,7 @@ static void discovery_resume(void)
 
 void process_adopt(void)
 {
-    if (!ours || *ours || !rt.process || !carrier_samples_as() || rt_quiet_as())
+    if (!ours || *ours || !rt_profiled_as() || !carrier_samples_as() || rt_quiet_as())
         return;
     struct rt_thread *t = self_get();
     if (t)
@@ -310,7 +311,7 @@ void process_adopt(void)
         t->trap_blocked = blocked;
     signals_adopt();
     process_fork_child();
-    if (rt.process)
+    if (rt_profiled_as())
         signals_believe_as(blocked);
     signals_adopt_stacks();
 }
@@ -357,7 +358,7 @@ void process_samples_release(void)
 
 struct signals_lent process_before_exec(void)
 {
-    if (!rt.process)
+    if (!rt_profiled_as())
         return signals_lend(true);
     if (process_foreign_as()) {
         vfork_child_leaves_as(true);
@@ -392,7 +393,7 @@ void process_after_failed_exec(struct signals_lent lent)
 {
     struct rt_thread *t = self_get();
     signals_return(lent);
-    if (!rt.process || rt_quiet_as())
+    if (!rt_profiled_as() || rt_quiet_as())
         return;
     if (process_foreign_as()) {
         vfork_child_stays_as();

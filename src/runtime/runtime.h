@@ -208,9 +208,19 @@ struct rt_thread {
     struct unwind_thread unwind;
 };
 
+/* What this process is to the recording. */
+enum rt_state {
+    RT_UNOBSERVED, /* none has begun here, or it is over */
+    RT_PROFILED,
+    RT_LEFT_OUT,   /* a forked child that is not followed */
+    RT_SHADOW,     /* a copy (carrier/shadow.h): interposed functions, which it executes as part of the
+                      program, are to find no recording */
+};
+
 struct rt {
     struct spool spool;
-    struct spool_process *process; /* NULL: not profiling; every entry point looks at this first */
+    enum rt_state state;           /* every entry point looks at this first */
+    struct spool_process *process; /* its record; where it is not RT_PROFILED: the last one's, if there was any */
     const struct spool_config *config;
     const struct carrier *carrier; /* by config->carrier; never NULL (carrier/carrier.h) */
     int32_t pid;
@@ -239,10 +249,15 @@ static inline bool rt_quiet_as(void)
     return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED);
 }
 
+static inline bool rt_profiled_as(void)
+{
+    return rt.state == RT_PROFILED;
+}
+
 /* True if sampling goes on in this process. */
 static inline bool rt_running_as(void)
 {
-    return rt.process && !__atomic_load_n(&rt.retired, __ATOMIC_RELAXED) &&
+    return rt_profiled_as() && !__atomic_load_n(&rt.retired, __ATOMIC_RELAXED) &&
            __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING;
 }
 

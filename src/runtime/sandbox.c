@@ -54,7 +54,7 @@ static void still(void)
 
 void sandbox_begins(void)
 {
-    if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt.process)
+    if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt_profiled_as())
         return;
     __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
     still();
@@ -94,7 +94,7 @@ bool sandbox_is_there_as(void)
 
 void sandbox_left_out_as(uint32_t threads, uint32_t processes)
 {
-    if (!rt.process)
+    if (!rt_profiled_as())
         return;
     __atomic_fetch_add(&rt.process->sandbox_threads, threads, __ATOMIC_RELAXED);
     __atomic_fetch_add(&rt.process->sandbox_processes, processes, __ATOMIC_RELAXED);

@@ -243,7 +243,7 @@ static void samples_end(struct sandbox_filter *f)
 
 static bool is_sampled(void)
 {
-    return rt.process && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
+    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
 }
 
 /* ---- the program's call ---- */
@@ -263,7 +263,7 @@ struct sandbox_filter sandbox_thread_comes(bool no_calls)
 
 bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
 {
-    if (!program || rt_quiet_as() || !rt.process)
+    if (!program || rt_quiet_as() || !rt_profiled_as())
         return false;
     process_adopt();
     if (!is_sampled() || !lock_take())

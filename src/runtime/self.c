@@ -20,7 +20,7 @@ static void self_end(void *state)
     if (ours)
         trampoline_thread_end(t);
     self = NULL;
-    if (!ours || !rt.process) /* no process: in a shadow, where the thread's records are the program's */
+    if (!ours || !rt_profiled_as()) /* in a shadow the thread's records are the program's */
         return;
     sandbox_in_as(NULL);
     if (!rt_quiet_as()) /* else the kernel ends the trigger with the thread */
@@ -39,7 +39,7 @@ struct rt_thread *self_get(void)
 {
     if (self && generation == rt.generation)
         return self;
-    if (!rt.attached || !rt.process || rt_quiet_as())
+    if (!rt.attached || !rt_profiled_as() || rt_quiet_as())
         return NULL;
     return thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
 }

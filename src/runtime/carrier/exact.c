@@ -62,7 +62,7 @@ static bool exact_fork_child(struct engine_thread *t)
     engine_room_wait_as(t->engine);
     if (process_copy_as() && parent)
         counts = counts_fork_child_as(&rt.spool, parent, rt.process);
-    bool recorded = rt.process && thread_fork_child_as(state_of(t));
+    bool recorded = rt_profiled_as() && thread_fork_child_as(state_of(t));
     t->record = recorded ? state_of(t)->record : NULL;
     return engine_fork_child_as(t->engine, t, counts, tid) && counts && recorded;
 }

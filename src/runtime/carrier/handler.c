@@ -402,8 +402,8 @@ void handler_as(int signal, siginfo_t *info, void *context)
 {
     uint64_t value;
     struct delivery d = {.info = info, .context = context};
-    if (!rt.process || !signal_ours(info, &value, &d.late, &d.overrun)) {
-        if (!rt.process || signal != SIGTRAP || !CARRIER_ASK(trap_as, (info, context)))
+    if (!rt_profiled_as() || !signal_ours(info, &value, &d.late, &d.overrun)) {
+        if (!rt_profiled_as() || signal != SIGTRAP || !CARRIER_ASK(trap_as, (info, context)))
             signals_chain_as(signal, info, context);
         return; /* where reading the time stamp counter may fault */
     }

@@ -681,7 +681,7 @@ void shadow_images_changed(void)
 
 void shadow_code_changed_as(uint64_t lo, uint64_t hi)
 {
-    const struct unwind_index *index = rt.process ? images_current_as() : NULL;
+    const struct unwind_index *index = rt_profiled_as() ? images_current_as() : NULL;
     for (uint32_t i = 0; index && i < index->count; i++)
         if (lo < index->image[i].hi && hi > index->image[i].lo)
             __atomic_store_n(&monitor.retired, 1, __ATOMIC_RELEASE);
@@ -689,7 +689,7 @@ void shadow_code_changed_as(uint64_t lo, uint64_t hi)
 
 void shadow_program_ends_as(void)
 {
-    if (!rt.process || rt_quiet_as())
+    if (!rt_profiled_as() || rt_quiet_as())
         return;
     monitor_take_as();
     account_note();

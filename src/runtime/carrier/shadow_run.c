@@ -144,26 +144,14 @@ static void cache_lost(void)
 
 /* ---- what the engine asks ---- */
 
-/* Interposed functions, which the shadow executes as part of the program, find no recording; what concerns
- * images does. */
 static struct trust_range trust_as(void *carrier, uint64_t address)
 {
-    rt.process = shadow_self.process;
     struct trust_range range = burst_code_trust_as(carrier, address);
-    rt.process = NULL;
     /* What later shadows find translated must be true of their memory too. */
     bool shared = !shadow_self.cold || shadow_self.thread == shadow_self.passer;
     if (range.trust == TRUST_FIXED && !shadow_self.watched && shared)
         range.trust = TRUST_CHECKED;
     return range;
-}
-
-static uint64_t key_as(void *carrier, uint64_t address)
-{
-    rt.process = shadow_self.process;
-    uint64_t key = translated_key_as(carrier, address);
-    rt.process = NULL;
-    return key;
 }
 
 static bool program_lives_as(void)
@@ -324,7 +312,7 @@ static const struct engine_carrier carrier = {
     .system_call = shadow_call_as,
     .stopped = stopped_as,
     .signals = signals_as,
-    .key = key_as,
+    .key = translated_key_as,
     .own_begin = __ehdr_start,
     .own_end = _end,
 };
@@ -443,7 +431,6 @@ static void self_describe_as(const struct shadow_start *start)
     self->engine = start->engine;
     self->passing = start->passing;
     self->random = (start->number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    self->process = rt.process;
     self->watched = start->watched;
     self->cold = !start->engine;
     self->input_at = start->input_at;
@@ -454,7 +441,7 @@ static void self_describe_as(const struct shadow_start *start)
     self->session = (int32_t)sys_call3_as(SYS_getsid, 0, 0, 0);
     __atomic_store_n(&self->seat->pid, (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0),
                      __ATOMIC_RELAXED);
-    rt.process = NULL;
+    rt.state = RT_SHADOW;
 }
 
 static void die_with_parent_as(int32_t parent)

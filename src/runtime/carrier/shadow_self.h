@@ -34,7 +34,6 @@ struct shadow_self {
     struct spool_shadows *record;
     struct spool_seat *seat;
     struct spool_counts *counts;
-    struct spool_process *process;
     struct engine *engine;
     struct engine *passing;         /* the one without a tool; NULL: all is observed */
     struct engine_thread *thread;   /* the one that runs, of: */

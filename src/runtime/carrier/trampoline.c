@@ -74,7 +74,7 @@ static void compiler_fence(void)
 void trampoline_disable_as(enum trampoline_state why)
 {
     uint32_t on = TRAMPOLINE_ON;
-    if (rt.process)
+    if (rt_profiled_as())
         __atomic_compare_exchange_n(&rt.process->trampoline, &on, why, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
 }

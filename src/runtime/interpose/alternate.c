@@ -52,7 +52,7 @@ static bool is_own(const struct rt_thread *t, const stack_t *stack)
 
 bool alternate_takes_as(void)
 {
-    return rt.process && !rt.attached && carrier_samples_as() &&
+    return rt_profiled_as() && !rt.attached && carrier_samples_as() &&
            rt.process->mechanism != MECHANISM_CALLS;
 }
 

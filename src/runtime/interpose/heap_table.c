@@ -166,7 +166,7 @@ struct heap_sampled heap_table_remove(const void *address)
 {
     struct heap_sampled sampled = {0, 0};
     struct sync_hold hold;
-    if (!rt.process || certainly_absent((uint64_t)address))
+    if (!rt_profiled_as() || certainly_absent((uint64_t)address))
         return sampled;
     sync_mask(&hold);
     if (lock_take()) {

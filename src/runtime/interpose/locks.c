@@ -37,7 +37,7 @@ static uint64_t ticks_now(void)
 
 static void waited(uint64_t start)
 {
-    if (!rt.process || !start)
+    if (!rt_profiled_as() || !start)
         return;
     uint64_t per_us = rt.config->tsc_hz / 1000000u;
     uint64_t ticks = sys_ticks_as() - start;

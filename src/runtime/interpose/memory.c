@@ -25,7 +25,7 @@
 static void spool_shrink(uint64_t keep)
 {
     enum { AHEAD = 4 << 20, PAGE = 4096 };
-    if (!rt.process || rt_quiet_as() || process_foreign_as())
+    if (!rt_profiled_as() || rt_quiet_as() || process_foreign_as())
         return;
     uint64_t used = __atomic_load_n(&spool_header(&rt.spool)->next, __ATOMIC_RELAXED) + AHEAD;
     uint64_t mapped = rt.spool.mapped;
@@ -40,7 +40,7 @@ static void spool_shrink(uint64_t keep)
 static void room_make(const struct rlimit64 *limit)
 {
     enum { SHARE = 16 };
-    if (!rt.process || rt_quiet_as() || !pointer_readable_as(limit, sizeof *limit))
+    if (!rt_profiled_as() || rt_quiet_as() || !pointer_readable_as(limit, sizeof *limit))
         return;
     if (limit->rlim_cur != RLIM64_INFINITY)
         spool_shrink(limit->rlim_cur / SHARE);
@@ -157,11 +157,11 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
     struct rt_thread *t = self_get();
     if (!t || !carrier_samples_as())
         return REAL(sigaltstack)(stack, old);
-    if (stack && rt.process && !rt_quiet_as() && process_foreign_as())
+    if (stack && rt_profiled_as() && !rt_quiet_as() && process_foreign_as())
         return alternate_change_child(t, stack, old);
     if (t->alternate_ours || alternate_takes_as())
         return alternate_change(t, stack, old);
-    return stack && rt.process && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
+    return stack && rt_profiled_as() && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
 }
 
 /* What interpose/syscall.S hands on. */

@@ -20,7 +20,7 @@ enum { PAGE = 4096 };
 /* In a vfork child too: the memory that it locks is its parent's. */
 static bool is_apart(void)
 {
-    return rt.process && !rt_quiet_as();
+    return rt_profiled_as() && !rt_quiet_as();
 }
 
 /* ---- a range ---- */

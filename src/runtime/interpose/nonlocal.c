@@ -55,7 +55,7 @@ void *nonlocal_prepare(unsigned number, const void *argument)
 {
     enum { LONGJMP_LAST = 3, ADDRESS_BITS = 56 };
     void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
-    struct rt_thread *t = rt.process ? self_get() : NULL;
+    struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
     trampoline_lift(t);
     if (number <= LONGJMP_LAST && !((uint64_t)argument >> ADDRESS_BITS)) { /* else it is the real one's to fault */
         if (t)

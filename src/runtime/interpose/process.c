@@ -162,7 +162,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 /* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
 static bool proc_hold(void)
 {
-    return rt.process && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
+    return rt_profiled_as() && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
            rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
 }
 
@@ -177,7 +177,7 @@ EXPORT int chroot(const char *path)
 
 static bool hidden(int fd)
 {
-    return rt.process && fd >= trigger_lowest_fd_as() && trigger_owns_fd_as(fd);
+    return rt_profiled_as() && fd >= trigger_lowest_fd_as() && trigger_owns_fd_as(fd);
 }
 
 /* The program takes a number for itself: it is the program's. */
@@ -205,7 +205,7 @@ EXPORT int close(int fd)
 static int range_close(unsigned first, unsigned last, int flags)
 {
     unsigned lowest = (unsigned)trigger_lowest_fd_as();
-    if (!rt.process || process_foreign_as() || last < lowest || first > last)
+    if (!rt_profiled_as() || process_foreign_as() || last < lowest || first > last)
         return REAL(close_range)(first, last, flags);
     int result = 0;
     unsigned from = first;

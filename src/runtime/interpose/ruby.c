@@ -13,7 +13,7 @@ void ruby_Init_Continuation_body(void)
 {
     void (*real)(void);
     trampoline_disable_as(TRAMPOLINE_RUBY);
-    trampoline_lift(rt.process ? self_get() : NULL);
+    trampoline_lift(rt_profiled_as() ? self_get() : NULL);
     *(void **)&real = real_anywhere("ruby_Init_Continuation_body");
     if (real)
         real();

@@ -94,7 +94,7 @@ static void actions_wrap(void)
 
 void signals_adopt_stacks(void)
 {
-    if (rt.process)
+    if (rt_profiled_as())
         actions_wrap();
 }
 

@@ -30,7 +30,7 @@ static bool yields; /* atomic */
 
 bool signals_active_as(void)
 {
-    return rt.process && carrier_samples_as();
+    return rt_profiled_as() && carrier_samples_as();
 }
 
 int signals_number_as(void)

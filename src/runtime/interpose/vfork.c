@@ -32,14 +32,14 @@ static bool is_sampled(const struct rt_thread *waits)
 /* The state of the calling process; NULL: it has none. */
 static struct rt_thread *own_as(void)
 {
-    struct rt_thread *waits = rt.process ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     return t && t->tid == tid ? t : NULL;
 }
 
 void vfork_begins(void)
 {
-    trampoline_lift(rt.process ? self_get() : NULL);
+    trampoline_lift(rt_profiled_as() ? self_get() : NULL);
 }
 
 /* Children of one thread are counted in one record: there may be thousands, each of a fraction of a period. */
@@ -59,7 +59,7 @@ static struct rt_thread *child_begin(struct rt_thread *waits)
 
 void vfork_child(void)
 {
-    struct rt_thread *waits = rt.process ? self_get() : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL;
     struct rt_thread *t = is_sampled(waits) ? child_begin(waits) : NULL;
     if (!t)
         return;
@@ -85,7 +85,7 @@ static uint64_t cpu_of(pid_t pid)
 /* The thread that is to be charged; NULL: none. */
 static struct rt_thread *spawns_as(void)
 {
-    struct rt_thread *t = rt.process ? self_get() : NULL;
+    struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
     bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->silenced &&
                    t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     return charged ? t : NULL;
@@ -137,7 +137,7 @@ void vfork_spawned(pid_t child, uint64_t begun)
  * call of its own. */
 void vfork_parent(pid_t child)
 {
-    struct rt_thread *waits = rt.process ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
     if (child < 0 || !t || t->tid != child)
         return;
     waits->vforked = t->vforked;

@@ -90,7 +90,7 @@ static uint64_t stranger(void)
 uint64_t sync_enter(struct sync_hold *hold)
 {
     struct rt_thread *t = self_get();
-    if (!rt.process || !rt_running_as()) {
+    if (!rt_running_as()) {
         sync_local.left = rt.config ? INT64_MAX : 0;
         return 0;
     }
