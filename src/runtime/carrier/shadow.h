@@ -27,7 +27,7 @@ bool shadow_take_as(struct rt_thread *t, ucontext_t *u, bool may_burst);
 bool shadow_in_place_as(void);
 
 /* CPU time of the monitor's own work at a trigger, the last one's. */
-uint64_t shadow_look_ns(void);
+uint64_t shadow_trigger_ns(void);
 /* What triggers may cost, of the budget. */
 uint64_t shadow_trigger_ppm(uint64_t budget_ppm);
 
