@@ -23,13 +23,13 @@
 
 #define TRAP_BIT (UINT64_C(1) << (SIGTRAP - 1))
 
-static struct {
+static struct burst {
     struct engine *engine;       /* atomic; NULL: not made */
     struct spool_counts *counts; /* set before it */
     uint32_t making;             /* atomic: somebody makes it, or it could not be made */
     uint32_t natives;            /* atomic: threads that execute an instruction natively */
-    uint32_t off;                /* atomic enum stop_reason + 1: no bursts any more */
 } burst;
+static uint32_t off; /* atomic enum stop_reason + 1: no bursts any more, nor in forked children */
 
 static void count_stop(enum stop_reason why)
 {
@@ -38,7 +38,7 @@ static void count_stop(enum stop_reason why)
 
 static void turn_off(enum stop_reason why)
 {
-    __atomic_store_n(&burst.off, (uint32_t)why + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&off, (uint32_t)why + 1, __ATOMIC_RELAXED);
 }
 
 /* A copy of a restartable sequence would not be one. The kernel aborts a sequence before it calls a
@@ -374,9 +374,9 @@ static bool signal_is_next_as(const ucontext_t *u)
 /* STOP_COUNT: none. */
 static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext_t *u)
 {
-    uint32_t off = __atomic_load_n(&burst.off, __ATOMIC_RELAXED);
-    if (off)
-        return (enum stop_reason)(off - 1);
+    uint32_t is_off = __atomic_load_n(&off, __ATOMIC_RELAXED);
+    if (is_off)
+        return (enum stop_reason)(is_off - 1);
     if (engine_gs_as(e->engine))
         return STOP_GS;
     if (uses_rseq()) {
@@ -568,9 +568,7 @@ void burst_shadow_begins_as(void)
 void burst_forget(void)
 {
     struct engine *e = burst.engine;
-    burst.engine = NULL;
-    burst.counts = NULL;
-    burst.making = burst.natives = 0;
+    burst = (struct burst){0};
     burst_watch_fork_child();
     for (uint32_t i = 0; i < rt.slots_used; i++)
         if (rt.slots[i])

@@ -20,7 +20,7 @@ struct mmap_record {
     uint64_t address, length, offset;
 };
 
-static struct {
+static struct watch {
     uint32_t lock;
     bool blind; /* there was a thread without a ring, and all has been forgotten */
 } watch;
@@ -157,6 +157,5 @@ bool burst_watch_look_as(burst_code_forgotten *gone)
 
 void burst_watch_fork_child(void)
 {
-    watch.lock = 0;
-    watch.blind = false;
+    watch = (struct watch){0};
 }
