@@ -14,11 +14,11 @@
 
 #include "handler_stack.h"
 #include "runtime/carrier/forbidden.h"
-#include "runtime/carrier/handler.h"
 #include "runtime/images.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 #include "unwind/compile.h"
@@ -26,7 +26,7 @@
 enum { CALLS = 20000, FRAMES = 30, SPOOL_SIZE = 256 << 20, CODE_TRAP_PERF = 6 };
 enum { DEPTH_MOST = 100000, STACK_SIZE = 64 << 20 };
 
-/* siginfo of a perf event's signal, as in carrier/handler.c. */
+/* siginfo of a perf event's signal, as in trigger/delivery.c. */
 union perf_info {
     siginfo_t info;
     struct {

@@ -141,7 +141,7 @@ struct rt_thread {
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t passed_ns;     /* of elapsed time between the last two samples */
     uint64_t last_pc, last_sp; /* where it interrupted the thread */
-    uint32_t stops;         /* samples in a row that came there while the one before was taken (carrier/handler.c) */
+    uint32_t stops;         /* samples in a row that came there while the one before was taken (trigger/delivery.c) */
     bool stopped;           /* its samples have ended: it is traced */
     uint64_t carry;         /* units not yet charged: less than one mean period */
     uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */

@@ -9,7 +9,7 @@
 #include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/forbidden.h"
-#include "runtime/carrier/handler.h"
+#include "runtime/carrier/sample.h"
 #include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/translated.h"
 #include "runtime/images.h"

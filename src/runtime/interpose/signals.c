@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/handler.h"
 #include "runtime/carrier/interrupted.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/images.h"
@@ -20,6 +19,7 @@
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/delivery.h"
 #include "sigsafe/sys.h"
 
 enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };

@@ -2,10 +2,10 @@
 
 #include <time.h>
 
-#include "runtime/carrier/handler.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 

@@ -11,7 +11,6 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-#include "runtime/carrier/handler.h"
 #include "runtime/interpose/io.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
@@ -19,6 +18,7 @@
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
+#include "runtime/trigger/delivery.h"
 #include "sigsafe/sys.h"
 
 enum { MASK_SIZE = 8 };
