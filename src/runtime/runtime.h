@@ -222,7 +222,7 @@ struct rt {
     enum rt_state state;           /* every entry point looks at this first */
     struct spool_process *process; /* its record; where it is not RT_PROFILED: the last one's, if there was any */
     const struct spool_config *config;
-    const struct carrier *carrier; /* by config->carrier; never NULL (carrier/carrier.h) */
+    const struct carrier *carrier; /* never NULL (carrier/carrier.h) */
     int32_t pid;
     uint64_t seen;            /* atomic: rt_thread.seen of threads that have ended */
     uint32_t phase;           /* atomic: what the process is in now */
