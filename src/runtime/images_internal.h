@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "runtime/runtime.h"
+#include "unwind/unwind.h"
 
 /* What the loader says of one image. */
 struct image_source {

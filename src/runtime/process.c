@@ -279,7 +279,7 @@ void process_fork_child(void)
         thread_unarmed_as();
         return;
     }
-    if (t->stack_short || (signals_yield_as() && t->trap_blocked))
+    if (t->alternate.too_short || (signals_yield_as() && t->mask.trap_blocked))
         trigger_pause_as(t);
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
@@ -291,7 +291,7 @@ static void discovery_resume(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         const struct rt_thread *t = thread_at_as(i);
-        if (t && t->stack_short)
+        if (t && t->alternate.too_short)
             return;
     }
     trigger_resume_discovery_as();
@@ -308,7 +308,7 @@ void process_adopt(void)
     bool blocked = believed && *believed;
     signals_believe_blocked(blocked);
     if (t)
-        t->trap_blocked = blocked;
+        t->mask.trap_blocked = blocked;
     signals_adopt();
     process_fork_child();
     if (rt_profiled_as())
@@ -347,7 +347,7 @@ void process_samples_release(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (t && !t->stack_short && !t->silenced && !t->stopped)
+        if (t && !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped)
             trigger_resume_as(t);
     }
     discovery_resume();

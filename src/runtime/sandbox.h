@@ -12,7 +12,7 @@
 #ifndef PENUMBRA_RUNTIME_SANDBOX_H
 #define PENUMBRA_RUNTIME_SANDBOX_H
 
-#include "runtime/runtime.h"
+#include "runtime/thread.h"
 
 /* The calling thread, or one that we know, may be about to enter a sandbox. Returns when no thread of ours makes a system
  * call of its own any more; or after two seconds, as somebody may have stopped one there. */

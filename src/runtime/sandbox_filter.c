@@ -45,7 +45,7 @@ static uint32_t bit(enum call call)
 static uint32_t denied_here(void)
 {
     const struct rt_thread *t = self_get();
-    return t ? __atomic_load_n(&t->denied, __ATOMIC_RELAXED) : __atomic_load_n(&denied, __ATOMIC_RELAXED);
+    return t ? __atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) : __atomic_load_n(&denied, __ATOMIC_RELAXED);
 }
 
 static bool lets(enum call call)
@@ -177,9 +177,9 @@ static bool makes_calls(void)
 /* Its signals that were on their way arrive in the calling thread before this returns. */
 static void silence(struct rt_thread *t, struct sandbox_filter *f)
 {
-    if (!t || t->silenced || !(trigger_is_armed_as(t) || makes_calls()))
+    if (!t || t->filter.silenced || !(trigger_is_armed_as(t) || makes_calls()))
         return;
-    t->silenced = f->silenced;
+    t->filter.silenced = f->silenced;
     switch (way_without(denied_here())) {
     case WAY_CONTROL: trigger_silence_as(t); break;
     case WAY_CLOSE: trigger_abandon_as(t); break;
@@ -302,11 +302,11 @@ static void triggers_resume(const struct sandbox_filter *f)
         return; /* closed, or to be begun by what is denied */
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (!t || t->silenced != f->silenced)
+        if (!t || t->filter.silenced != f->silenced)
             continue;
-        t->silenced = 0;
+        t->filter.silenced = 0;
         __atomic_fetch_sub(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
-        if (!t->stack_short)
+        if (!t->alternate.too_short)
             trigger_resume_as(t);
     }
 }
@@ -316,11 +316,11 @@ static void denials_note(const struct sandbox_filter *f)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     __atomic_fetch_or(&denied, f->denies, __ATOMIC_RELAXED);
     if (f->self)
-        __atomic_fetch_or(&f->self->denied, f->denies, __ATOMIC_RELAXED);
+        __atomic_fetch_or(&f->self->filter.denied, f->denies, __ATOMIC_RELAXED);
     for (uint32_t i = 0; f->all && i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
         if (t)
-            __atomic_fetch_or(&t->denied, f->denies, __ATOMIC_RELAXED);
+            __atomic_fetch_or(&t->filter.denied, f->denies, __ATOMIC_RELAXED);
     }
 }
 

@@ -22,13 +22,19 @@
 
 #include "runtime/runtime.h"
 
+/* What is kept about a thread. */
+struct rt_filter {
+    uint32_t denied;   /* atomic: calls that a filter of its does not let through */
+    uint32_t silenced; /* before the filter of this number; 0: not */
+};
+
 /* Of one call of the program's. */
 struct sandbox_filter {
     bool looked;        /* begun */
     bool all;           /* it is for all threads */
     uint32_t denies;    /* of what looking at the next one, and ending samples, may take: what it does not let through */
     struct rt_thread *self; /* NULL: not observed */
-    uint32_t silenced;  /* rt_thread.silenced of whom it has silenced; 0: nobody */
+    uint32_t silenced;  /* rt_filter.silenced of whom it has silenced; 0: nobody */
     bool locked;
     bool first;         /* no sandbox had begun before it, and it is none: see sandbox_may_begin */
 };

@@ -80,18 +80,14 @@ struct rt_thread *thread_make_as(void)
         t = state_map_as(rt.config->max_depth);
     if (!t)
         return NULL;
-    t->fd = t->switch_fd = t->timer = -1;
-    t->barrier = (struct rt_barrier){.fd = -1};
+    t->fd = t->switch_fd = t->stop_fd = t->timer = -1;
+    t->carrier.barrier = (struct rt_barrier){0};
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
     t->next_free = NULL;
-    t->stack_short = t->alternate_ours = false;
-    t->alternate_lo = t->alternate_hi = 0;
-    t->silenced = t->denied = 0;
-    t->vforked = t->spare = NULL;
-    t->left = NULL;
-    t->is_vforked = t->has_left = false;
-    t->stops = 0;
-    t->stopped = false;
+    t->alternate = (struct rt_alternate){0};
+    t->filter = (struct rt_filter){0};
+    t->vfork = (struct rt_vfork){0};
+    t->delivery = (struct rt_delivery){0};
     return t;
 }
 
@@ -239,8 +235,8 @@ bool thread_begin_again_as(struct rt_thread *t)
     t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     t->busy = 0;
     t->cpu_seen = 0;
-    t->has_left = false;
-    t->left = NULL;
+    t->vfork.has_left = false;
+    t->vfork.left = NULL;
     if (!slot_take_as(t))
         return false;
     for (unsigned i = 0; i < RT_PHASES; i++)
@@ -265,9 +261,9 @@ void thread_settle_as(struct rt_thread *t)
 
 static void spare_free_as(struct rt_thread *t)
 {
-    if (t->spare)
-        thread_free_as(t->spare);
-    t->spare = NULL;
+    if (t->vfork.spare)
+        thread_free_as(t->vfork.spare);
+    t->vfork.spare = NULL;
 }
 
 void thread_end_as(struct rt_thread *t)
@@ -370,7 +366,7 @@ void thread_reap_as(void)
     uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < LOOKS && i < used; i++) {
         struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
-        if (!t || t->busy || t->is_vforked || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
+        if (!t || t->busy || t->vfork.is_child || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
             continue;
         /* Whoever takes it out of its slot gives it back. */
         if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,
@@ -393,16 +389,16 @@ void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)
 /* Of two threads that come here with one stack at once, each has written before it reads: one sees the other. */
 bool thread_alternate_as(struct rt_thread *t, uint64_t lo, uint64_t hi)
 {
-    __atomic_store_n(&t->alternate_lo, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&t->alternate_hi, hi, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&t->alternate_lo, lo, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->alternate.lo, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->alternate.hi, hi, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->alternate.lo, lo, __ATOMIC_SEQ_CST);
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; lo && i < used; i++) {
         const struct rt_thread *other = thread_at_as(i);
         if (!other || other == t)
             continue;
-        uint64_t from = __atomic_load_n(&other->alternate_lo, __ATOMIC_SEQ_CST);
-        if (from && from < hi && lo < __atomic_load_n(&other->alternate_hi, __ATOMIC_SEQ_CST))
+        uint64_t from = __atomic_load_n(&other->alternate.lo, __ATOMIC_SEQ_CST);
+        if (from && from < hi && lo < __atomic_load_n(&other->alternate.hi, __ATOMIC_SEQ_CST))
             return true;
     }
     return false;
@@ -438,7 +434,7 @@ bool thread_fork_child_as(struct rt_thread *keep)
         return false;
     keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     keep->busy = keep->inside = 0;
-    keep->vforked = keep->spare = NULL; /* their records are the parent's */
+    keep->vfork.child = keep->vfork.spare = NULL; /* their records are the parent's */
     CARRIER_TELL(thread_begin_as, (keep));
     if (record_first_as(keep))
         return true;

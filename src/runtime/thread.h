@@ -5,7 +5,93 @@
 #ifndef PENUMBRA_RUNTIME_THREAD_H
 #define PENUMBRA_RUNTIME_THREAD_H
 
+#include "runtime/carrier/carrier_thread.h"
+#include "runtime/carrier/deep.h"
+#include "runtime/carrier/trampoline.h"
+#include "runtime/carrier/tree.h"
+#include "runtime/interpose/alternate.h"
+#include "runtime/interpose/signals_mask.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/runtime.h"
+#include "runtime/sandbox_filter.h"
+#include "runtime/trigger/delivery.h"
+#include "runtime/trigger/trigger_thread.h"
+#include "unwind/unwind.h"
+
+/* Arguments of pthread_create, until the thread has started. */
+struct rt_begin {
+    void *(*start)(void *);
+    void *argument;
+    uint64_t stack_size;
+};
+
+/* A thread: the parts that others have of it, each said in its owner's header, and what is nobody else's. What a sample
+ * touches lies together. */
+struct rt_thread {
+    struct spool_thread *record;
+    uint32_t slot;
+    int32_t tid;
+    int32_t fd;         /* perf event, or -1 */
+    int32_t switch_fd;  /* context-switch event of the wall trigger, or -1 */
+    int32_t stop_fd;    /* the event by which the carrier stops it, or -1 */
+    int32_t timer;      /* POSIX timer, or -1 */
+    uint32_t busy;      /* the handler is running in this thread */
+    uint32_t inside;    /* atomic (sandbox.h) */
+    struct rt_filter filter;
+
+    /* The sampling clock (trigger/clock.c). */
+    uint64_t period;        /* of the event as programmed now, in the trigger's unit */
+    uint64_t base;          /* trigger units at the last sample: where the next period starts */
+    uint64_t last_ticks;    /* time stamp counter at the last sample */
+    uint64_t passed_ns;     /* of elapsed time between the last two samples */
+    struct rt_delivery delivery;
+    uint64_t carry;         /* units not yet charged: less than one mean period */
+    uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */
+    uint64_t multiple;      /* mean period now = config.period * multiple */
+    uint64_t slow;          /* samples in a row that seem to have taken half of a period */
+    uint64_t random;        /* xorshift state */
+    uint32_t group_left;    /* samples until the period is drawn anew */
+    uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
+    bool premature;         /* this signal is no sample */
+    bool mirror;            /* the next draw mirrors this one */
+    enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
+
+    /* Whether it switches often (trigger/ticks.c). */
+    struct rt_switches switches;        /* at the last look: how often it had, ... */
+    uint64_t switches_cpu_ns;           /* ... and its CPU time */
+    uint32_t looks;                     /* samples since then */
+    uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
+
+    /* Self-measurement over the current window (trigger/clock.c). */
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns;
+    uint64_t window_switched_ns;
+    struct rt_account account;
+
+    /* The tree, and the last path in it (carrier/tree.h). */
+    uint8_t *block, *block_end; /* unused part of the current block of nodes */
+    uint32_t memo_depth; /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
+    spool_ref counted;   /* the node where the last sample was counted */
+    struct rt_deep deep;
+    uint32_t max_depth;
+    struct rt_memo *memo;
+    struct unwind_frame *frames;
+    struct rt_trampoline trampoline;
+
+    /* `record`, memo and tree are those of `phase` (phases.h). */
+    uint32_t phase;
+    uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
+    struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
+
+    struct carrier_thread carrier;
+    uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
+    struct rt_vfork vfork;
+    struct rt_begin begin;
+    struct rt_alternate alternate;
+    struct rt_mask mask;
+
+    struct rt_thread *next_free;
+    struct unwind_thread unwind;
+};
 
 /* A state from the pool or fresh memory, in no slot yet; NULL without memory. */
 struct rt_thread *thread_make_as(void);

@@ -1,7 +1,6 @@
 /* The carrier `auto` is composed of two: shadows where they are affordable, else bursts in place. Each
  * process decides, again and again (sigsafe/shadow_place.h). */
 #include "runtime/carrier/burst.h"
-#include "runtime/carrier/burst_watch.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow.h"
 #include "runtime/carrier/shadow_barrier.h"
@@ -23,6 +22,11 @@ static void take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 static uint64_t trigger_ppm(uint64_t budget_ppm)
 {
     return shadow_in_place_as() ? budget_ppm : shadow_trigger_ppm(budget_ppm);
+}
+
+static void state_begin_as(struct rt_thread *t)
+{
+    carrier_burst.thread_begin_as(t);
 }
 
 static void images_changed(void)
@@ -58,7 +62,7 @@ const struct carrier carrier_auto = {
     .trigger_ns = shadow_trigger_ns,
     .trap_as = burst_trap_as,
     .fault_as = burst_fault_as,
-    .thread_begin_as = burst_watch_thread_as,
+    .thread_begin_as = state_begin_as,
     .thread_end_as = burst_thread_end_as,
     .is_active_as = burst_is_active_as,
     .stops_threads = shadow_stops_threads,

@@ -85,25 +85,27 @@ static bool burst_in_context_as(void)
 static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
 {
     struct spool_counts *c = burst.counts;
-    struct engine_thread *e = t->burst.engine;
-    uint64_t ran = t->burst.length - (uint64_t)e->budget + e->observed - (uint64_t)not_run;
+    struct rt_burst *b = &t->carrier.burst;
+    struct engine_thread *e = b->engine;
+    uint64_t ran = b->length - (uint64_t)e->budget + e->observed - (uint64_t)not_run;
     const struct tool *tool = tool_of_kind(rt.config->tool);
     if (tool && tool->burst_end)
         tool->burst_end(NULL, e);
     count_stop(why);
     if (translated_is_refusal(why))
         translated_refused_as(c, e);
-    t->burst.credit = burst_credit(t->burst.credit, t->burst.reach, e->translated - t->burst.translated, !e->observed);
+    uint64_t translated = e->translated - b->translated;
+    b->credit = burst_credit(b->credit, b->reach, translated, !e->observed);
     translated_figures_as(c, e);
     __atomic_fetch_add(&c->bursts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->burst_instructions, ran, __ATOMIC_RELAXED);
     uint64_t now = sys_ticks_as();
-    __atomic_fetch_add(&c->burst_ticks, now - t->burst.begun, __ATOMIC_RELAXED);
-    engine_latency_as(e->engine, e->translated == t->burst.translated ? LATENCY_BURST_WARM : LATENCY_BURST_COLD,
-                      now - t->burst.begun);
+    __atomic_fetch_add(&c->burst_ticks, now - b->begun, __ATOMIC_RELAXED);
+    engine_latency_as(e->engine, translated ? LATENCY_BURST_COLD : LATENCY_BURST_WARM,
+                      now - b->begun);
     if (burst_in_context_as() || rt.config->burst_length)
-        share_look(&t->burst, trigger_burst_as(t, now - t->burst.counted_from));
-    t->burst.active = false;
+        share_look(b, trigger_burst_as(t, now - b->counted_from));
+    b->active = false;
 }
 
 static uint64_t signals_block(void)
@@ -151,7 +153,7 @@ static _Noreturn void leave_as(struct engine_thread *e, enum stop_reason why, in
     struct rt_thread *t = e->carrier;
     burst_count(t, why, not_run);
     engine_release_as(e);
-    sent_release(&t->sent);
+    sent_release(&t->carrier.sent);
     native_frame_enter_as(frame_of(e));
 }
 
@@ -174,7 +176,7 @@ static bool may_step_as(struct engine_thread *e, enum stop_reason why)
 {
     const struct rt_thread *t = e->carrier;
     return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() &&
-           !(t->burst.mask & TRAP_BIT) && burst_native_may_as(e, why);
+           !(t->carrier.burst.mask & TRAP_BIT) && burst_native_may_as(e, why);
 }
 
 /* Behind the budget the tool observes, and counts. */
@@ -196,8 +198,8 @@ static _Noreturn void step_as(struct engine_thread *e)
     count_native(e, 1);
     engine_registers_put(e, u->uc_mcontext.gregs);
     u->uc_mcontext.gregs[REG_EFL] |= EFLAGS_TF;
-    *mask_of(u) = (t->burst.mask | ~faults_set()) & ~TRAP_BIT;
-    t->burst.native = true;
+    *mask_of(u) = (t->carrier.burst.mask | ~faults_set()) & ~TRAP_BIT;
+    t->carrier.burst.native = true;
     __atomic_fetch_add(&burst.natives, 1, __ATOMIC_RELAXED);
     engine_release_as(e);
     native_frame_enter_as(frame_of(e));
@@ -209,14 +211,14 @@ static struct rt_thread *stepping_as(void)
     if (!__atomic_load_n(&burst.natives, __ATOMIC_RELAXED) || rt_quiet_as())
         return NULL;
     struct rt_thread *t = thread_find_as((int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
-    return t && t->burst.native ? t : NULL;
+    return t && t->carrier.burst.native ? t : NULL;
 }
 
 static void native_over_as(struct rt_thread *t, ucontext_t *u)
 {
-    t->burst.native = false;
+    t->carrier.burst.native = false;
     __atomic_fetch_sub(&burst.natives, 1, __ATOMIC_RELAXED);
-    *mask_of(native_frame_context(frame_of(t->burst.engine))) = t->burst.mask;
+    *mask_of(native_frame_context(frame_of(t->carrier.burst.engine))) = t->carrier.burst.mask;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)EFLAGS_TF;
 }
 
@@ -224,11 +226,11 @@ static void native_over_as(struct rt_thread *t, ucontext_t *u)
 static void end_native_as(struct rt_thread *t, ucontext_t *u, enum stop_reason why)
 {
     native_over_as(t, u);
-    engine_registers_take(t->burst.engine, u->uc_mcontext.gregs);
-    engine_flush_as(t->burst.engine, true);
+    engine_registers_take(t->carrier.burst.engine, u->uc_mcontext.gregs);
+    engine_flush_as(t->carrier.burst.engine, true);
     burst_count(t, why, 0);
-    *mask_of(u) = t->burst.mask;
-    sent_release(&t->sent);
+    *mask_of(u) = t->carrier.burst.mask;
+    sent_release(&t->carrier.sent);
 }
 
 bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
@@ -242,8 +244,8 @@ bool burst_trap_as(const siginfo_t *info, ucontext_t *u)
         return traced;
     }
     native_over_as(t, u);
-    *mask_of(u) = t->burst.mask | ~faults_set();
-    engine_redirect_as(t->burst.engine, u->uc_mcontext.gregs);
+    *mask_of(u) = t->carrier.burst.mask | ~faults_set();
+    engine_redirect_as(t->carrier.burst.engine, u->uc_mcontext.gregs);
     return true;
 }
 
@@ -316,8 +318,9 @@ static void engine_make_once_as(void)
 
 static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
 {
-    if (t->burst.engine || t->burst.refused)
-        return t->burst.engine;
+    struct rt_burst *b = &t->carrier.burst;
+    if (b->engine || b->refused)
+        return b->engine;
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
     if (!__atomic_load_n(&burst.engine, __ATOMIC_ACQUIRE))
         engine_make_once_as();
@@ -326,12 +329,12 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
         return NULL;
     if (forbidden_shadow_stack_as())
         turn_off(STOP_SHADOW_STACK);
-    t->burst.engine = engine_thread_make_as(e, t->tid);
-    t->burst.refused = !t->burst.engine;
-    if (t->burst.engine)
-        t->burst.engine->carrier = t;
+    b->engine = engine_thread_make_as(e, t->tid);
+    b->refused = !b->engine;
+    if (b->engine)
+        b->engine->carrier = t;
     trigger_took_as(t, thread_cpu_ns_as() - begun_cpu_ns);
-    return t->burst.engine;
+    return b->engine;
 }
 
 /* Whether the next instruction, which is in an image and so can be read, moves or fills so many elements that all signals would wait for
@@ -400,9 +403,10 @@ static enum stop_reason refusal_as(const struct engine_thread *e, const ucontext
 
 static uint64_t *random_of(struct rt_thread *t)
 {
-    if (!t->burst.random)
-        t->burst.random = sys_ticks_as() | 1;
-    return &t->burst.random;
+    struct rt_burst *b = &t->carrier.burst;
+    if (!b->random)
+        b->random = sys_ticks_as() | 1;
+    return &b->random;
 }
 
 static uint64_t length_draw(struct rt_thread *t)
@@ -415,7 +419,7 @@ static uint64_t length_draw(struct rt_thread *t)
 /* One of so many triggers begins a burst, or fewer. */
 static bool is_turn(struct rt_thread *t)
 {
-    struct rt_burst *b = &t->burst;
+    struct rt_burst *b = &t->carrier.burst;
     if (!b->interval) {
         b->interval = interval_least();
         b->window_cpu_ns = thread_cpu_ns_as();
@@ -440,7 +444,8 @@ static void alternate_stack_note(struct engine_thread *e, const ucontext_t *u)
 
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
 {
-    if (rt_quiet_as() || t->burst.native || !is_turn(t))
+    struct rt_burst *b = &t->carrier.burst;
+    if (rt_quiet_as() || b->native || !is_turn(t))
         return;
     struct engine_thread *e = engine_thread_of_as(t);
     uint64_t began = sys_ticks_as();
@@ -459,21 +464,21 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
         return;
     }
     alternate_stack_note(e, u);
-    t->burst.mask = *mask_of(u);
-    t->burst.begun = ticks;
-    t->burst.counted_from = began;
-    t->burst.translated = e->translated;
-    t->burst.length = length_draw(t);
-    t->burst.active = true;
+    b->mask = *mask_of(u);
+    b->begun = ticks;
+    b->counted_from = began;
+    b->translated = e->translated;
+    b->length = length_draw(t);
+    b->active = true;
     const struct tool *tool = tool_of_kind(rt.config->tool);
     if (tool && tool->burst_begin) {
-        t->burst.reach = burst_reach(t->burst.credit, rt.config->skip);
-        uint32_t skip = burst_skip(random_of(t), t->burst.reach);
-        tool->burst_begin(NULL, e, skip, t->burst.length);
-        e->wanted = t->burst.length;
-        t->burst.length = skip; /* of code without hooks */
+        b->reach = burst_reach(b->credit, rt.config->skip);
+        uint32_t skip = burst_skip(random_of(t), b->reach);
+        tool->burst_begin(NULL, e, skip, b->length);
+        e->wanted = b->length;
+        b->length = skip; /* of code without hooks */
     }
-    e->budget = (int64_t)t->burst.length;
+    e->budget = (int64_t)b->length;
     e->observed = 0;
     *mask_of(u) |= ~faults_set();
     engine_redirect_as(e, u->uc_mcontext.gregs);
@@ -486,8 +491,8 @@ static struct rt_thread *thread_in_burst(uint64_t gs)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = __atomic_load_n(&rt.slots[i], __ATOMIC_ACQUIRE);
-        if (t && (uint64_t)t->burst.engine == gs)
-            return t->burst.active ? t : NULL;
+        if (t && (uint64_t)t->carrier.burst.engine == gs)
+            return t->carrier.burst.active ? t : NULL;
     }
     return NULL;
 }
@@ -501,46 +506,46 @@ bool burst_fault_as(int signal, siginfo_t *info, ucontext_t *u)
     if (!t && !stepping)
         return false;
     if (info->si_code <= 0) {
-        sent_hold(t ? &t->sent : &stepping->sent, info);
+        sent_hold(t ? &t->carrier.sent : &stepping->carrier.sent, info);
         return true;
     }
     if (stepping) { /* the instruction faults again when the handler returns */
-        count_native(stepping->burst.engine, -1);
+        count_native(stepping->carrier.burst.engine, -1);
         end_native_as(stepping, u, STOP_FAULT);
         return true;
     }
     if (engine_probe_fault_as(u->uc_mcontext.gregs))
         return true;
     struct engine_progress progress = {0, 0};
-    engine_progress_as(t->burst.engine, u->uc_mcontext.gregs, &progress);
-    enum engine_place place = engine_recover_as(t->burst.engine, u->uc_mcontext.gregs);
+    engine_progress_as(t->carrier.burst.engine, u->uc_mcontext.gregs, &progress);
+    enum engine_place place = engine_recover_as(t->carrier.burst.engine, u->uc_mcontext.gregs);
     if (place != PLACE_BOUNDARY && place != PLACE_CORE) {
         faults_default_as(signal); /* our own fault: the program cannot go on */
         return true;
     }
-    engine_flush_as(t->burst.engine, true);
-    t->burst.engine->rip = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+    engine_flush_as(t->carrier.burst.engine, true);
+    t->carrier.burst.engine->rip = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
     burst_count(t, STOP_FAULT, (int64_t)progress.total - (int64_t)progress.done);
-    *mask_of(u) = t->burst.mask;
-    engine_release_as(t->burst.engine);
-    sent_release(&t->sent);
+    *mask_of(u) = t->carrier.burst.mask;
+    engine_release_as(t->carrier.burst.engine);
+    sent_release(&t->carrier.sent);
     return true;
 }
 
 void burst_thread_end_as(struct rt_thread *t)
 {
-    if (!t->burst.engine)
+    if (!t->carrier.burst.engine)
         return;
     uint64_t mask = signals_block();
-    struct engine_thread *e = t->burst.engine;
-    t->burst.engine = NULL;
+    struct engine_thread *e = t->carrier.burst.engine;
+    t->carrier.burst.engine = NULL;
     engine_thread_free_as(e);
     signals_restore(mask);
 }
 
 bool burst_is_active_as(const struct rt_thread *t)
 {
-    return __atomic_load_n(&t->burst.active, __ATOMIC_RELAXED);
+    return __atomic_load_n(&t->carrier.burst.active, __ATOMIC_RELAXED);
 }
 
 void burst_images_changed(void)
@@ -572,7 +577,7 @@ void burst_forget(void)
     burst_watch_fork_child();
     for (uint32_t i = 0; i < rt.slots_used; i++)
         if (rt.slots[i])
-            rt.slots[i]->burst = (struct rt_burst){0};
+            rt.slots[i]->carrier.burst = (struct rt_burst){0};
     if (e)
         engine_free_as(e);
 }
@@ -589,6 +594,12 @@ static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
     uint64_t taken = t->record->taken;
     sample_take_as(t, regs, charge);
     return t->record->taken != taken;
+}
+
+static void state_begin_as(struct rt_thread *t)
+{
+    t->carrier.burst = (struct rt_burst){0};
+    burst_watch_thread_as(t);
 }
 
 static void memory_changed(uint64_t lo, uint64_t hi, enum memory_change how)
@@ -609,7 +620,7 @@ const struct carrier carrier_burst = {
     .take_as = burst_take_as,
     .trap_as = burst_trap_as,
     .fault_as = burst_fault_as,
-    .thread_begin_as = burst_watch_thread_as,
+    .thread_begin_as = state_begin_as,
     .thread_end_as = burst_thread_end_as,
     .is_active_as = burst_is_active_as,
     .images_changed = burst_images_changed,

@@ -23,6 +23,36 @@
 
 #include "runtime/runtime.h"
 
+struct engine_thread;
+
+/* What the carrier `burst` keeps about a thread. */
+struct rt_burst {
+    struct engine_thread *engine; /* NULL: not made yet */
+    uint64_t mask;   /* the program's, while a burst runs */
+    uint64_t begun;  /* time stamp counter at the handler's entry */
+    uint64_t translated;   /* dispatches of the thread that made code, before it */
+    uint64_t counted_from; /* time stamp counter: what went before is in the thread's cost */
+    uint64_t length; /* instructions asked for */
+    uint64_t random; /* xorshift state */
+    int64_t credit;  /* for far skips, and up to how far this burst's may go (carrier/burst_draw.h) */
+    uint32_t reach;
+    /* In parts of a trigger: from one burst to the next (0: there was none yet), and since the last one. Of the bursts by
+     * which that will be decided anew: how many, the CPU time before and in them. */
+    uint64_t interval, waited;
+    uint32_t window_bursts;
+    uint64_t window_cpu_ns, window_ns;
+    bool active;     /* a burst runs */
+    bool native;     /* ... and the processor executes one instruction of it (burst_native.h) */
+    bool refused;    /* there was no memory for `engine` */
+};
+
+/* Signals for faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL) that somebody has sent during a burst, for after it: of each one, as
+ * in the kernel. */
+struct rt_sent {
+    uint32_t count;
+    siginfo_t signals[4];
+};
+
 /* A trigger's handler, about to return to the interrupted context u: makes it begin a burst, or counts why
  * not. ticks: the time stamp counter at the handler's entry. */
 void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks);

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "runtime/carrier/shadow.h"
+#include "runtime/thread.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
@@ -43,7 +44,7 @@ static void unlock_as(void)
 
 static struct perf_event_mmap_page *ring_of(const struct rt_thread *t)
 {
-    return __atomic_load_n(&t->watch_pid, __ATOMIC_ACQUIRE) == rt.pid ? t->watch : NULL;
+    return __atomic_load_n(&t->carrier.watch.pid, __ATOMIC_ACQUIRE) == rt.pid ? t->carrier.watch.ring : NULL;
 }
 
 static long event_open_as(void)
@@ -62,21 +63,21 @@ static long event_open_as(void)
 
 void burst_watch_thread_as(struct rt_thread *t)
 {
-    if (ring_of(t) && t->watch_tid == t->tid)
+    if (ring_of(t) && t->carrier.watch.tid == t->tid)
         return;
-    bool again = __atomic_exchange_n(&t->watch_pid, 0, __ATOMIC_ACQ_REL) == rt.pid;
+    bool again = __atomic_exchange_n(&t->carrier.watch.pid, 0, __ATOMIC_ACQ_REL) == rt.pid;
     long fd = event_open_as();
     if (fd < 0)
         return;
     /* In place of the ring that the state had before: somebody may be looking at it. */
-    long at = again ? sys_call6_as(SYS_mmap, (long)t->watch, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
+    long at = again ? sys_call6_as(SYS_mmap, (long)t->carrier.watch.ring, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
                     : own_map_as(0, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
     sys_call3_as(SYS_close, fd, 0, 0); /* the mapping keeps the event */
     if (at < 0 && at > -PAGE)
         return;
-    t->watch = (struct perf_event_mmap_page *)at;
-    t->watch_tid = t->tid;
-    __atomic_store_n(&t->watch_pid, rt.pid, __ATOMIC_RELEASE);
+    t->carrier.watch.ring = (struct perf_event_mmap_page *)at;
+    t->carrier.watch.tid = t->tid;
+    __atomic_store_n(&t->carrier.watch.pid, rt.pid, __ATOMIC_RELEASE);
 }
 
 bool burst_watch_whole_as(void)

@@ -14,6 +14,15 @@
 #include "runtime/carrier/burst_code.h"
 #include "runtime/runtime.h"
 
+struct perf_event_mmap_page;
+
+/* What is kept about a thread: its ring. */
+struct rt_watch {
+    struct perf_event_mmap_page *ring; /* mapped in the process `pid`, for the thread `tid` */
+    int32_t pid;                       /* atomic */
+    int32_t tid;
+};
+
 /* The calling thread is watched from now on, if the kernel lets it be. */
 void burst_watch_thread_as(struct rt_thread *t);
 

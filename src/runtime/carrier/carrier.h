@@ -15,6 +15,7 @@
 #include "runtime/runtime.h"
 #include "runtime/sandbox_calls.h"
 #include "runtime/trigger/trigger.h"
+#include "unwind/unwind.h"
 
 /* Behind a call of the program's. */
 enum memory_change {

@@ -5,6 +5,7 @@
 #include "runtime/carrier/trampoline.h"
 #include "runtime/carrier/tree.h"
 #include "runtime/images.h"
+#include "runtime/thread.h"
 #include "sigsafe/key.h"
 #include "sigsafe/own_memory.h"
 
@@ -16,9 +17,14 @@ static uint32_t capacity(const struct rt_thread *t)
     return t->max_depth > ROOM ? t->max_depth - ROOM : 0;
 }
 
+bool deep_surveys_as(const struct rt_thread *t)
+{
+    return t->trampoline.set && t->trampoline.at == 0;
+}
+
 uint32_t deep_limit_as(const struct rt_thread *t)
 {
-    uint32_t most = t->max_depth - 2, limit = deep_surveys(t) ? 2 * DEEP_FRAMES : DEEP_FRAMES; /* the stack may grow */
+    uint32_t most = t->max_depth - 2, limit = deep_surveys_as(t) ? 2 * DEEP_FRAMES : DEEP_FRAMES; /* the stack may grow */
     return trampoline_allowed_as(t) && most > limit ? limit : most;
 }
 

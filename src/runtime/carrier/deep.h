@@ -16,14 +16,21 @@
 #define PENUMBRA_RUNTIME_CARRIER_DEEP_H
 
 #include "runtime/runtime.h"
+#include "unwind/unwind.h"
+
+/* A stack that several samples share the walk of. */
+struct rt_deep {
+    struct unwind_frame *frames; /* leaf first, from the anchor's caller on; NULL: never needed */
+    uint32_t count, built;       /* frames; of them, from the outermost on, those that the memo has */
+    struct unwind_point at;      /* where the walk goes on */
+    bool complete;               /* nothing follows */
+    enum truncation truncation;  /* how it ends */
+};
 
 enum { DEEP_FRAMES = 4096 };
 
-static inline bool deep_surveys(const struct rt_thread *t)
-{
-    return t->trampoline.set && t->trampoline.at == 0;
-}
-
+/* A survey is going on. */
+bool deep_surveys_as(const struct rt_thread *t);
 /* Frames that a sample of this thread may walk. */
 uint32_t deep_limit_as(const struct rt_thread *t);
 /* A walk was cut. True: a survey has begun. */

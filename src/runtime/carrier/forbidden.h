@@ -12,6 +12,7 @@
 
 #include "runtime/images_internal.h"
 #include "runtime/runtime.h"
+#include "unwind/unwind.h"
 
 enum forbidden {
     FORBIDDEN_NOT,

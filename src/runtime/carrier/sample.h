@@ -7,6 +7,7 @@
 
 #include "runtime/runtime.h"
 #include "runtime/trigger/trigger.h"
+#include "unwind/unwind.h"
 
 /* Counts one sample in the calling thread's tree: the call path from regs, in the phase that the
  * process is in. For triggers that need no signal too (trigger/sync.h). */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "runtime/carrier/barrier_look.h"
+#include "runtime/tasks.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
@@ -55,8 +56,8 @@ void shadow_barrier_join_as(struct rt_thread *t, ucontext_t *u)
     uint32_t number = __atomic_load_n(&barrier.number, __ATOMIC_ACQUIRE);
     if (!(number & 1))
         return;
-    describe_as(&t->barrier, u);
-    __atomic_store_n(&t->barrier.joined, number, __ATOMIC_RELEASE);
+    describe_as(&t->carrier.barrier, u);
+    __atomic_store_n(&t->carrier.barrier.joined, number, __ATOMIC_RELEASE);
     if (__atomic_add_fetch(&barrier.arrived, 1, __ATOMIC_RELEASE) >=
         __atomic_load_n(&barrier.expected, __ATOMIC_RELAXED))
         futex_wake_as(&barrier.arrived, 1);
@@ -66,27 +67,27 @@ void shadow_barrier_join_as(struct rt_thread *t, ucontext_t *u)
         futex_wait_as(&barrier.number, number, UINT64_C(1000000) * THREAD_ROUND_MS);
     }
     /* A copy that is made from now on does not find it. */
-    __atomic_store_n(&t->barrier.joined, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->carrier.barrier.joined, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- the monitor ---- */
 
 static bool has_joined(const struct rt_thread *t)
 {
-    return t && __atomic_load_n(&t->barrier.joined, __ATOMIC_ACQUIRE) == barrier.number;
+    return t && __atomic_load_n(&t->carrier.barrier.joined, __ATOMIC_ACQUIRE) == barrier.number;
 }
 
 /* With an alternate stack that no signal fits on, a thread gets none. */
 static bool is_reachable(const struct rt_thread *t)
 {
-    return t && t->barrier.fd >= 0 && !t->stack_short;
+    return t && t->stop_fd >= 0 && !t->alternate.too_short;
 }
 
 static void event_start_as(struct rt_thread *t)
 {
-    if (t->barrier.asked == barrier.number)
+    if (t->carrier.barrier.asked == barrier.number)
         return;
-    t->barrier.asked = barrier.number;
+    t->carrier.barrier.asked = barrier.number;
     trigger_stop_thread_as(t, true);
 }
 
@@ -131,7 +132,7 @@ static enum barrier_reason place_look_as(struct barrier_place *place)
 {
     place->stopped = has_joined(place->thread);
     if (place->stopped)
-        return place->thread->barrier.gs ? BARRIER_STATE : BARRIER_COUNT;
+        return place->thread->carrier.barrier.gs ? BARRIER_STATE : BARRIER_COUNT;
     enum look look = barrier_look_as(place);
     if (look == LOOK_FAILED)
         return BARRIER_LOOK;
@@ -194,7 +195,7 @@ static uint32_t waiters_stop_as(void)
         const struct barrier_place *place = &barrier.places[i];
         if (!place->tid || place->stopped || !is_reachable(place->thread) ||
             !barrier_waits_for_good(place) ||
-            barrier_blocks_as(place->tid, (int)rt.config->signal))
+            task_blocks_as(place->tid, (int)rt.config->signal))
             continue;
         signal_queue_as(place->thread);
         called++;

@@ -25,13 +25,21 @@
 
 #include "runtime/runtime.h"
 
+/* Where the thread is while it waits at the barrier. */
+struct rt_barrier {
+    uint32_t asked;     /* the number of the barrier that last wanted it; the monitor's */
+    uint32_t joined;    /* atomic; the number of the barrier that it waits at; 0: none */
+    ucontext_t *context; /* on its stack */
+    uint64_t fs, gs, child_tid, robust; /* what the kernel keeps for it */
+};
+
 enum { BARRIER_PLACES = 512, BARRIER_ARGUMENTS = 6 };
 
 /* Another thread than the monitor's. */
 struct barrier_place {
     struct rt_thread *thread; /* NULL: nobody told us about it */
     int32_t tid;
-    bool stopped;   /* its registers are in thread->barrier; else it sleeps in: */
+    bool stopped;   /* its registers are in thread->carrier.barrier; else it sleeps in: */
     int32_t call;   /* a system call, by number, or -1: elsewhere in the kernel */
     uint64_t arguments[BARRIER_ARGUMENTS];
     uint64_t turns; /* how often it had been given a processor */

@@ -126,7 +126,7 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
         if (!places[i].tid)
             continue;
         to->tid = places[i].tid;
-        if (!places[i].stopped || !rebuild(to, &places[i].thread->barrier))
+        if (!places[i].stopped || !rebuild(to, &places[i].thread->carrier.barrier))
             sleep_on(to, &places[i]);
         threads.count++;
     }

@@ -7,6 +7,7 @@
 #include "runtime/images.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/self.h"
+#include "runtime/thread.h"
 #include "sigsafe/sample_path.h"
 #include "unwind/memory.h"
 
@@ -220,7 +221,7 @@ bool trampoline_met_as(struct rt_thread *t, struct unwind_result *walk, uint32_t
             return false;
         if (walk->frames && t->frames[walk->frames - 1].ra == walk->stopped_at)
             t->frames[walk->frames - 1].ra = d->real;
-        if (deep_surveys(t) && !deep_goes_on_as(t, walk, kept))
+        if (deep_surveys_as(t) && !deep_goes_on_as(t, walk, kept))
             return true;
         *kept = t->trampoline.at;
         walk->truncation = t->trampoline.truncation;

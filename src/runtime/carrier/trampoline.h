@@ -21,6 +21,22 @@
 #define PENUMBRA_RUNTIME_CARRIER_TRAMPOLINE_H
 
 #include "runtime/runtime.h"
+#include "unwind/unwind.h"
+
+#define RT_NO_ENTRY UINT32_MAX
+
+/* What is kept about a thread. */
+struct rt_trampoline {
+    uint32_t entry; /* the thread's entry, or RT_NO_ENTRY */
+    uint32_t at;    /* if set: memo[at] is the frame whose return address is replaced */
+    uint32_t lifted; /* if not set: memo[lifted - 1] was the marked frame when it was taken away; else 0 */
+    uint32_t fired; /* memo[fired] was the marked frame that has returned last, since the last sample; else 0 */
+    bool set;
+    bool allowed;   /* the thread can be recognized by its thread-local storage */
+    bool lost;      /* some entry of the thread is lost */
+    enum truncation truncation; /* how the path above the trampoline ends */
+    spool_ref tree; /* the tree that the memo belonged to when it was set */
+};
 
 /* Where walks of this thread have to stop. */
 void trampoline_thread_begin_as(struct rt_thread *t);

@@ -6,6 +6,7 @@
 #include "runtime/images.h"
 #include "runtime/phases.h"
 #include "runtime/runtime.h"
+#include "runtime/thread.h"
 #include "sigsafe/key.h"
 
 /* The symbol came with the registration (glibc 2.35). */

@@ -1,5 +1,6 @@
 #include "runtime/carrier/tree.h"
 
+#include "runtime/thread.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/sample_path.h"
 

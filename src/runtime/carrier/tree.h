@@ -12,6 +12,15 @@
 #define PENUMBRA_RUNTIME_CARRIER_TREE_H
 
 #include "runtime/runtime.h"
+#include "unwind/unwind.h"
+
+/* One step of the last sample's path, outermost first. */
+struct rt_memo {
+    uint64_t key;
+    uint64_t cfa, ra; /* as in struct unwind_frame */
+    spool_ref node;
+    uint32_t reserved;
+};
 
 /* Charges `weight` samples to the path memo[1] ... memo[kept - 1], t->frames[count - 1] ...
  * t->frames[0], and makes it the memo. kept: 1, or as many elements of the memo as are known to be the

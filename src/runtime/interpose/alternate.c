@@ -74,8 +74,8 @@ static stack_t ours_of(const struct rt_thread *t)
 
 bool alternate_is_program_as(const struct rt_thread *t, uint64_t address)
 {
-    uint64_t lo = t->alternate_ours ? (uint64_t)own_of(t)->program.ss_sp : t->alternate_lo;
-    uint64_t hi = t->alternate_ours ? lo + own_of(t)->program.ss_size : t->alternate_hi;
+    uint64_t lo = t->alternate.is_ours ? (uint64_t)own_of(t)->program.ss_sp : t->alternate.lo;
+    uint64_t hi = t->alternate.is_ours ? lo + own_of(t)->program.ss_size : t->alternate.hi;
     return address >= lo && address < hi;
 }
 
@@ -92,16 +92,16 @@ static bool own_set(struct rt_thread *t, const stack_t *told)
 void alternate_begin_as(struct rt_thread *t)
 {
     stack_t real;
-    t->alternate_ours = alternate_takes_as() && !rt_quiet_as() && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+    t->alternate.is_ours = alternate_takes_as() && !rt_quiet_as() && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
                         own_set(t, &real);
 }
 
 void alternate_end_as(struct rt_thread *t)
 {
     stack_t real, program = own_of(t)->program;
-    if (!t->alternate_ours)
+    if (!t->alternate.is_ours)
         return;
-    t->alternate_ours = false;
+    t->alternate.is_ours = false;
     if (sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 && is_own(t, &real))
         sys_call3_as(SYS_sigaltstack, (long)&program, 0, 0);
 }
@@ -109,9 +109,9 @@ void alternate_end_as(struct rt_thread *t)
 void alternate_again_as(struct rt_thread *t)
 {
     stack_t real;
-    if (t->alternate_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+    if (t->alternate.is_ours && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
         !is_own(t, &real))
-        t->alternate_ours = own_set(t, &real);
+        t->alternate.is_ours = own_set(t, &real);
 }
 
 bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u)
@@ -122,7 +122,7 @@ bool alternate_adopt_as(struct rt_thread *t, ucontext_t *u)
         return true;
     program_set(t, &u->uc_stack);
     u->uc_stack = ours_of(t);
-    t->alternate_ours = true;
+    t->alternate.is_ours = true;
     return true;
 }
 
@@ -166,7 +166,7 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
         *old = before;
     if (!stack || !known || REAL(sigaltstack)(NULL, &real) != 0 || is_own(t, &real))
         return result;
-    t->alternate_ours = own_set(t, &real);
+    t->alternate.is_ours = own_set(t, &real);
     own_of(t)->changed = true;
     errno = error;
     return result;
@@ -184,7 +184,7 @@ static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old,
     if (result == 0 && old && is_own(t, old))
         *old = before;
     if (result == 0 && stack)
-        t->alternate_ours = false;
+        t->alternate.is_ours = false;
     return result;
 }
 
@@ -209,7 +209,7 @@ int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old)
     uint64_t sp = (uint64_t)__builtin_frame_address(0);
     if (!rt_quiet_as())
         return change_seen(t, stack, old, sp);
-    return t->alternate_ours ? change_quiet(t, stack, old, sp) : REAL(sigaltstack)(stack, old);
+    return t->alternate.is_ours ? change_quiet(t, stack, old, sp) : REAL(sigaltstack)(stack, old);
 }
 
 /* ---- handlers of the program's ---- */
@@ -224,7 +224,7 @@ static void program_stack_give(void)
 {
     const struct rt_thread *t = self_get();
     stack_t real;
-    if (!t || !t->alternate_ours || REAL(sigaltstack)(NULL, &real) != 0 || !is_own(t, &real))
+    if (!t || !t->alternate.is_ours || REAL(sigaltstack)(NULL, &real) != 0 || !is_own(t, &real))
         return;
     vfork_child_unsample_as(); /* it may have no room for a sample */
     REAL(sigaltstack)(&own_of(t)->program, NULL);

@@ -20,6 +20,13 @@
 
 #include "runtime/runtime.h"
 
+/* What is kept about a thread's alternate stack. */
+struct rt_alternate {
+    uint64_t lo, hi; /* atomic: that stack; lo 0: none, or it changes */
+    bool is_ours;
+    bool too_short;  /* for a signal: the trigger is paused */
+};
+
 /* The calling thread, whose state is t, gets it; gives it back. */
 void alternate_begin_as(struct rt_thread *t);
 void alternate_end_as(struct rt_thread *t);

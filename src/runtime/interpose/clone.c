@@ -40,8 +40,8 @@ static void thread_start(struct rt_thread *t)
 static int cloned(void *state)
 {
     struct rt_thread *t = state;
-    int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
-    void *argument = t->argument;
+    int (*start)(void *) = (int (*)(void *))(void (*)(void))t->begin.start;
+    void *argument = t->begin.argument;
     sandbox_in_as(NULL);
     if (rt_running_as() && !rt_quiet_as())
         thread_start(t);
@@ -59,8 +59,8 @@ static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, 
     struct rt_thread *t = thread_make_as();
     if (!t)
         return NULL;
-    t->start = (void *(*)(void *))(void (*)(void))start;
-    t->argument = argument;
+    t->begin.start = (void *(*)(void *))(void (*)(void))start;
+    t->begin.argument = argument;
     return t;
 }
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "runtime/carrier/input_calls.h"
-
 #include "runtime/self.h"
+#include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
 
 /* The recording's trigger once the process is armed; until then one that no function has. */

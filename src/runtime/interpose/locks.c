@@ -11,6 +11,7 @@
 
 #include "runtime/interpose/real.h"
 #include "runtime/self.h"
+#include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
 #include "sigsafe/sys.h"
 
@@ -32,7 +33,7 @@
 static uint64_t ticks_now(void)
 {
     const struct rt_thread *t = rt_quiet_as() ? self_get() : NULL;
-    return rt_quiet_as() && (!t || t->silenced) ? 0 : sys_ticks_as();
+    return rt_quiet_as() && (!t || t->filter.silenced) ? 0 : sys_ticks_as();
 }
 
 static void waited(uint64_t start)

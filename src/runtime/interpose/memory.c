@@ -140,13 +140,13 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
     if (known)
         alternate_note(t, &now);
     bool short_of = known && !(now.ss_flags & SS_DISABLE) && now.ss_size < signal_frame_size_here_as() + ENTRY;
-    if (short_of && !t->stack_short) {
+    if (short_of && !t->alternate.too_short) {
         trigger_pause_as(t);
         trigger_pause_discovery_as(); /* it comes to every thread */
-    } else if (!short_of && t->stack_short) {
+    } else if (!short_of && t->alternate.too_short) {
         trigger_resume_as(t);
     }
-    t->stack_short = short_of;
+    t->alternate.too_short = short_of;
     REAL(sigprocmask)(SIG_SETMASK, &mask, NULL);
     errno = error;
     return result;
@@ -159,7 +159,7 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
         return REAL(sigaltstack)(stack, old);
     if (stack && rt_profiled_as() && !rt_quiet_as() && process_foreign_as())
         return alternate_change_child(t, stack, old);
-    if (t->alternate_ours || alternate_takes_as())
+    if (t->alternate.is_ours || alternate_takes_as())
         return alternate_change(t, stack, old);
     return stack && rt_profiled_as() && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
 }

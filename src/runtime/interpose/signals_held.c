@@ -116,7 +116,7 @@ static void release(int signal)
 void held_release_as(int signal)
 {
     struct rt_thread *t = held_here_as() ? self_get() : NULL;
-    bool pauses = t && !rt_quiet_as() && !t->stopped && !t->stack_short && !signals_yield_as();
+    bool pauses = t && !rt_quiet_as() && !t->delivery.stopped && !t->alternate.too_short && !signals_yield_as();
     if (pauses) {
         trigger_pause_as(t);
         held_drop_sample_as(signal);

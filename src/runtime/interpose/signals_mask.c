@@ -68,7 +68,7 @@ void signals_believe_as(bool blocked)
     struct rt_thread *t = self_get();
     *now = blocked;
     if (t && now == &belief.blocked)
-        __atomic_store_n(&t->trap_blocked, blocked, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->mask.trap_blocked, blocked, __ATOMIC_SEQ_CST);
 }
 
 bool signals_believed_blocked(void)
@@ -111,7 +111,7 @@ bool signals_is_wake_as(uint64_t value)
 /* One that may have the signal now: it waits for it, or has not blocked it. */
 static bool is_ready_as(const struct rt_thread *t)
 {
-    return t->tid && (__atomic_load_n(&t->trap_awaited, __ATOMIC_SEQ_CST) || !__atomic_load_n(&t->trap_blocked, __ATOMIC_SEQ_CST));
+    return t->tid && (__atomic_load_n(&t->mask.trap_awaited, __ATOMIC_SEQ_CST) || !__atomic_load_n(&t->mask.trap_blocked, __ATOMIC_SEQ_CST));
 }
 
 /* Sent to the process, the kernel gives it to any thread of ours; the program may mean another one. */
@@ -186,7 +186,7 @@ void signals_wait_for(bool on)
 {
     struct rt_thread *t = self_get();
     if (t)
-        __atomic_store_n(&t->trap_awaited, on, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&t->mask.trap_awaited, on, __ATOMIC_SEQ_CST);
 }
 
 bool signals_yield_as(void)
@@ -200,7 +200,7 @@ static void yield_note(bool blocked)
     struct rt_thread *t = self_get();
     if (t && blocked)
         trigger_pause_as(t);
-    else if (t && !t->stack_short && !t->silenced && !t->stopped)
+    else if (t && !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped)
         trigger_resume_as(t);
 }
 

@@ -11,6 +11,12 @@
 
 struct rt_thread;
 
+/* What is kept about a thread. */
+struct rt_mask {
+    bool trap_blocked; /* the program believes that our signal is blocked; atomic, once the thread has begun */
+    bool trap_awaited; /* atomic: the program waits for it there (signals_waits.c) */
+};
+
 /* Whether the runtime stands between the program and its signals. Not under --exact: the engine sees system calls. */
 bool signals_active_as(void);
 /* The number of our signal. */

@@ -41,8 +41,8 @@ static void thread_arm(struct rt_thread *t)
 
 static void thread_started(struct rt_thread *t)
 {
-    uint64_t usable = t->stack_size > STACK_MARGIN ? t->stack_size - STACK_MARGIN : 0;
-    signals_believe_blocked(t->trap_blocked);
+    uint64_t usable = t->begin.stack_size > STACK_MARGIN ? t->begin.stack_size - STACK_MARGIN : 0;
+    signals_believe_blocked(t->mask.trap_blocked);
     held_forget_thread_as();
     thread_stack_as(t, (const char *)__builtin_frame_address(0) + ABOVE_START, usable);
     sandbox_in_as(NULL);
@@ -53,8 +53,8 @@ static void thread_started(struct rt_thread *t)
 static void *thread_run(void *state)
 {
     struct rt_thread *t = state;
-    void *(*start)(void *) = t->start;
-    void *argument = t->argument;
+    void *(*start)(void *) = t->begin.start;
+    void *argument = t->begin.argument;
     thread_started(t);
     return start(argument);
 }
@@ -74,16 +74,16 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     struct rt_thread *t = thread_make_as();
     if (!t)
         return NULL;
-    t->start = start;
-    t->argument = argument;
-    t->trap_blocked = signals_believed_blocked();
+    t->begin.start = start;
+    t->begin.argument = argument;
+    t->mask.trap_blocked = signals_believed_blocked();
     if (attributes) {
         pthread_attr_getstacksize(attributes, &size);
     } else if (pthread_attr_init(&defaults) == 0) {
         pthread_attr_getstacksize(&defaults, &size);
         pthread_attr_destroy(&defaults);
     }
-    t->stack_size = size;
+    t->begin.stack_size = size;
     return t;
 }
 
@@ -104,8 +104,8 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 static int c11_run(void *state)
 {
     struct rt_thread *t = state;
-    thrd_start_t start = (thrd_start_t)(void (*)(void))t->start;
-    void *argument = t->argument;
+    thrd_start_t start = (thrd_start_t)(void (*)(void))t->begin.start;
+    void *argument = t->begin.argument;
     thread_started(t);
     return start(argument);
 }

@@ -24,7 +24,7 @@ CALLED void vfork_parent(pid_t child);
 /* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
 static bool is_sampled(const struct rt_thread *waits)
 {
-    return waits && !(signals_yield_as() && waits->trap_blocked) && rt_running_as() &&
+    return waits && !(signals_yield_as() && waits->mask.trap_blocked) && rt_running_as() &&
            !rt_quiet_as() && rt.carrier->in_vforked &&
            !trigger_is_synchronous(rt.config->trigger);
 }
@@ -32,7 +32,7 @@ static bool is_sampled(const struct rt_thread *waits)
 /* The state of the calling process; NULL: it has none. */
 static struct rt_thread *own_as(void)
 {
-    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     return t && t->tid == tid ? t : NULL;
 }
@@ -45,15 +45,15 @@ void vfork_begins(void)
 /* Children of one thread are counted in one record: there may be thousands, each of a fraction of a period. */
 static struct rt_thread *child_begin(struct rt_thread *waits)
 {
-    struct rt_thread *t = waits->spare;
-    waits->spare = NULL;
+    struct rt_thread *t = waits->vfork.spare;
+    waits->vfork.spare = NULL;
     if (t && thread_begin_again_as(t))
         return t;
     if (!t)
         t = thread_make_as();
     if (!t)
         return NULL;
-    t->is_vforked = true;
+    t->vfork.is_child = true;
     return thread_begin_as(t) ? t : NULL;
 }
 
@@ -65,8 +65,8 @@ void vfork_child(void)
         return;
     t->unwind.stack_lo = waits->unwind.stack_lo;
     t->unwind.stack_hi = waits->unwind.stack_hi;
-    t->vforked = waits->vforked; /* a child's own child */
-    waits->vforked = t;
+    t->vfork.child = waits->vfork.child; /* a child's own child */
+    waits->vfork.child = t;
     if (!trigger_arm_as(t))
         thread_unarmed_as();
 }
@@ -86,7 +86,7 @@ static uint64_t cpu_of(pid_t pid)
 static struct rt_thread *spawns_as(void)
 {
     struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
-    bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->silenced &&
+    bool charged = is_sampled(t) && rt.config->trigger == TRIGGER_CPU && !t->filter.silenced &&
                    t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     return charged ? t : NULL;
 }
@@ -103,9 +103,9 @@ static void spawned_charge(struct rt_thread *t, uint64_t ns)
     uint64_t period = rt.config->period;
     sync_mask(&hold);
     t->record->cpu_ns += ns;
-    t->spawned_ns += ns;
-    uint64_t weight = t->spawned_ns / period;
-    t->spawned_ns %= period;
+    t->vfork.spawned_ns += ns;
+    uint64_t weight = t->vfork.spawned_ns / period;
+    t->vfork.spawned_ns %= period;
     if (weight && !t->busy) {
         t->busy = 1;
         sync_sample(&hold, weight);
@@ -137,22 +137,22 @@ void vfork_spawned(pid_t child, uint64_t begun)
  * call of its own. */
 void vfork_parent(pid_t child)
 {
-    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vforked : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
     if (child < 0 || !t || t->tid != child)
         return;
-    waits->vforked = t->vforked;
-    t->fd = t->switch_fd = t->barrier.fd = t->timer = -1;
-    if (!t->has_left) {
+    waits->vfork.child = t->vfork.child;
+    t->fd = t->switch_fd = t->stop_fd = t->timer = -1;
+    if (!t->vfork.has_left) {
         uint64_t cpu = rt_quiet_as() ? 0 : cpu_of(child);
         t->record->cpu_ns += cpu > t->cpu_seen ? cpu - t->cpu_seen : 0;
         t->record->end_ns = rt_quiet_as() ? t->record->start_ns : thread_monotonic_ns_as();
     }
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
-    t->vforked = NULL;
-    if (waits->spare)
+    t->vfork.child = NULL;
+    if (waits->vfork.spare)
         thread_free_as(t);
     else
-        waits->spare = t;
+        waits->vfork.spare = t;
 }
 
 void vfork_child_leaves_as(bool by_exec)
@@ -162,13 +162,13 @@ void vfork_child_leaves_as(bool by_exec)
         return;
     trigger_pause_as(t);
     thread_settle_as(t);
-    t->has_left = true;
-    t->left = by_exec ? spool_alloc_as(&rt.spool, sizeof *t->left) : NULL;
-    if (!t->left)
+    t->vfork.has_left = true;
+    t->vfork.left = by_exec ? spool_alloc_as(&rt.spool, sizeof *t->vfork.left) : NULL;
+    if (!t->vfork.left)
         return;
-    t->left->pid = t->tid;
-    t->left->cpu_ns = t->cpu_seen;
-    spool_push_as(&rt.spool, &rt.process->left, t->left);
+    t->vfork.left->pid = t->tid;
+    t->vfork.left->cpu_ns = t->cpu_seen;
+    spool_push_as(&rt.spool, &rt.process->left, t->vfork.left);
 }
 
 void vfork_child_unsample_as(void)
@@ -183,9 +183,9 @@ void vfork_child_stays_as(void)
     struct rt_thread *t = own_as();
     if (!t || rt_quiet_as())
         return;
-    t->has_left = false;
-    if (t->left)
-        t->left->cpu_ns = 0;
+    t->vfork.has_left = false;
+    if (t->vfork.left)
+        t->vfork.left->cpu_ns = 0;
     trigger_resume_as(t);
 }
 

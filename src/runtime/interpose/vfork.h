@@ -13,13 +13,27 @@
  *
  * Context: the child, on its parent's stack and thread-local storage. Nothing is allocated; errno
  * stays.
- * Ownership: the child's state is the waiting thread's (rt_thread.vforked). */
+ * Ownership: the child's state is the waiting thread's (rt_vfork.child). */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 #define PENUMBRA_RUNTIME_INTERPOSE_VFORK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+struct rt_thread;
+struct spool_left;
+
+/* What is kept about a thread. */
+struct rt_vfork {
+    struct rt_thread *child; /* that this thread waits for; of a child: its own one, the next */
+    struct rt_thread *spare; /* the state of its former child, for the next one */
+    uint64_t spawned_ns;     /* of children of posix_spawn, not yet charged: less than a period */
+    /* Of such a child. */
+    struct spool_left *left; /* it is about to execute a program */
+    bool is_child;
+    bool has_left;           /* it has stopped its trigger, and settled its account */
+};
 
 /* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
 void vfork_child_leaves_as(bool by_exec);

@@ -120,7 +120,7 @@ static uint64_t stack_left(const struct rt_thread *t, const ucontext_t *u)
 
 static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
 {
-    return r->r[UNWIND_RIP] == t->last_pc && r->r[UNWIND_RSP] == t->last_sp;
+    return r->r[UNWIND_RIP] == t->delivery.last_pc && r->r[UNWIND_RSP] == t->delivery.last_sp;
 }
 
 /* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
@@ -146,19 +146,19 @@ static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool l
     if (t->switch_fd < 0)
         return false;
     if (!same_place(t, r)) {
-        t->stops = 0;
+        t->delivery.stops = 0;
         return false;
     }
-    t->stops += late;
-    return late && t->stops >= LEAST && !(t->stops & (t->stops - 1)) && !rt_quiet_as() && traced_as();
+    t->delivery.stops += late;
+    return late && t->delivery.stops >= LEAST && !(t->delivery.stops & (t->delivery.stops - 1)) && !rt_quiet_as() && traced_as();
 }
 
 static void samples_end(struct rt_thread *t)
 {
     trigger_silence_as(t);
-    if (!t->stopped)
+    if (!t->delivery.stopped)
         __atomic_fetch_add(&rt.process->unarmed, 1, __ATOMIC_RELAXED);
-    t->stopped = true;
+    t->delivery.stopped = true;
     if (!rt.process->arm_error)
         rt.process->arm_error = ARM_ERROR_STOPS;
 }
@@ -186,8 +186,8 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     } else {
         taken = rt.carrier->sample_as(t, &regs, charge);
     }
-    t->last_pc = regs.r[UNWIND_RIP];
-    t->last_sp = regs.r[UNWIND_RSP];
+    t->delivery.last_pc = regs.r[UNWIND_RIP];
+    t->delivery.last_sp = regs.r[UNWIND_RSP];
     trigger_finish_as(t, ticks);
     if (stopping)
         samples_end(t);

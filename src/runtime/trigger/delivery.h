@@ -9,6 +9,13 @@
 
 #include "runtime/runtime.h"
 
+/* What is kept about a thread. */
+struct rt_delivery {
+    uint64_t last_pc, last_sp; /* where the last sample interrupted it */
+    uint32_t stops;            /* samples in a row that came there while the one before was taken */
+    bool stopped;              /* its samples have ended: it is traced */
+};
+
 void handler_as(int signal, siginfo_t *info, void *context);
 /* The signal is one that we have asked for. */
 bool handler_is_ours(const siginfo_t *info);

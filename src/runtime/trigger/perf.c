@@ -169,7 +169,7 @@ static void stop_arm_as(struct rt_thread *t)
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_TASK_CLOCK;
     a.sample_period = 10000; /* the kernel's least */
-    t->barrier.fd = event_open_patiently(&a);
+    t->stop_fd = event_open_patiently(&a);
 }
 
 bool perf_open_as(struct rt_thread *t)
@@ -224,7 +224,7 @@ bool trigger_allowed_as(void)
 
 void trigger_stop_thread_as(const struct rt_thread *t, bool on)
 {
-    sys_call3_as(SYS_ioctl, t->barrier.fd,
+    sys_call3_as(SYS_ioctl, t->stop_fd,
                  on ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_DISABLE, on);
 }
 
@@ -273,7 +273,7 @@ void trigger_disarm_as(struct rt_thread *t)
 {
     event_close(&t->fd);
     event_close(&t->switch_fd);
-    event_close(&t->barrier.fd);
+    event_close(&t->stop_fd);
     timer_delete_as(t);
 }
 
@@ -289,7 +289,7 @@ void trigger_abandon_as(struct rt_thread *t)
     if (t) {
         close_plainly(&t->fd);
         close_plainly(&t->switch_fd);
-        close_plainly(&t->barrier.fd);
+        close_plainly(&t->stop_fd);
     }
     close_plainly(&discovery_fd);
 }
@@ -330,7 +330,7 @@ bool trigger_is_armed_as(const struct rt_thread *t)
 void trigger_silence_as(const struct rt_thread *t)
 {
     trigger_pause_as(t);
-    if (t->barrier.fd >= 0)
+    if (t->stop_fd >= 0)
         trigger_stop_thread_as(t, false);
 }
 
@@ -386,7 +386,7 @@ void trigger_fork_child_as(void)
             continue;
         event_close(&t->fd);
         event_close(&t->switch_fd);
-        event_close(&t->barrier.fd);
+        event_close(&t->stop_fd);
         t->timer = -1; /* timers are not inherited */
     }
     event_close(&discovery_fd);
@@ -404,7 +404,7 @@ bool trigger_owns_fd_as(int fd)
         return true;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd == fd || t->switch_fd == fd || t->barrier.fd == fd))
+        if (t && (t->fd == fd || t->switch_fd == fd || t->stop_fd == fd))
             return true;
     }
     return false;
@@ -421,8 +421,8 @@ void trigger_yield_fd_as(int fd)
             event_close(&t->fd);
         if (t && t->switch_fd == fd)
             event_close(&t->switch_fd);
-        if (t && t->barrier.fd == fd)
-            event_close(&t->barrier.fd);
+        if (t && t->stop_fd == fd)
+            event_close(&t->stop_fd);
     }
 }
 
@@ -432,7 +432,7 @@ bool trigger_none_above_as(int fd)
         return false;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd > fd || t->switch_fd > fd || t->barrier.fd > fd))
+        if (t && (t->fd > fd || t->switch_fd > fd || t->stop_fd > fd))
             return false;
     }
     return true;

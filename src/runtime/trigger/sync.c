@@ -97,7 +97,7 @@ uint64_t sync_enter(struct sync_hold *hold)
     if (!t || (!rt_quiet_as() && t->tid != (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)))
         return stranger();
     uint64_t weight = periods_passed(t);
-    if (t->silenced) /* it may not even read the time stamp counter */
+    if (t->filter.silenced) /* it may not even read the time stamp counter */
         return 0;
     if (t->busy) {
         t->record->drops[DROP_NESTED] += weight;

@@ -59,7 +59,7 @@ void ticks_arm_as(struct rt_thread *t)
 
 static void ticks_begin(struct rt_thread *t)
 {
-    if (t->is_vforked || !timer_open_as(t)) /* its descriptors are not the process's */
+    if (t->vfork.is_child || !timer_open_as(t)) /* its descriptors are not the process's */
         return;
     perf_close_as(t);
     clock_turn_as(t);

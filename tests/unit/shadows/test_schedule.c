@@ -21,6 +21,7 @@
 #include "runtime/carrier/shadow_barrier.h"
 #include "runtime/carrier/shadow_threads.h"
 #include "runtime/carrier/shadow_vectors.h"
+#include "runtime/thread.h"
 
 enum { OTHERS = 7, FIRST = 100, STEPS = 400 };
 
@@ -113,7 +114,7 @@ static void begin(uint64_t seed, uint64_t number)
     syscall(SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, &fs);
     for (int i = 0; i < OTHERS; i++) {
         contexts[i].uc_mcontext.gregs[REG_RIP] = 0x1000 + i;
-        rebuilt[i].barrier = (struct rt_barrier){.joined = 1, .context = &contexts[i], .fs = fs};
+        rebuilt[i].carrier.barrier = (struct rt_barrier){.joined = 1, .context = &contexts[i], .fs = fs};
         places[i] = (struct barrier_place){.thread = &rebuilt[i], .tid = FIRST + 1 + i,
                                            .stopped = i < OTHERS - 1, .call = SYS_read};
     }
