@@ -6,13 +6,13 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "runtime/carrier/barrier_look.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_calls.h"
 #include "runtime/self.h"
+#include "runtime/tasks.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger.h"
@@ -194,7 +194,7 @@ static bool in_handler(const struct rt_thread *t)
 {
     enum { SETXID = 33 };
     if (lets(CALL_OPEN) && lets(CALL_READ_FILE) && lets(CALL_CLOSE))
-        return barrier_blocks_as(t->tid, SETXID);
+        return task_blocks_as(t->tid, SETXID);
     return __atomic_load_n(&t->inside, __ATOMIC_SEQ_CST);
 }
 

@@ -5,69 +5,14 @@
 #include <linux/futex.h>
 
 #include "runtime/carrier/shadow_barrier.h"
+#include "runtime/tasks.h"
 #include "sigsafe/sys.h"
 
-enum { PATH_SIZE = 64, TEXT_SIZE = 4096, NAME_AT = 19 /* of struct linux_dirent64 */ };
-
-static char *text_put(char *to, const char *text)
-{
-    while (*text)
-        *to++ = *text++;
-    *to = 0;
-    return to;
-}
-
-static char *number_put(char *to, uint32_t number)
-{
-    char digits[12];
-    unsigned count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (count)
-        *to++ = digits[--count];
-    *to = 0;
-    return to;
-}
-
-/* There is one monitor at a time, and little room on the stacks of signal handlers. */
-static _Alignas(8) char text[TEXT_SIZE];
-
-/* /proc/self/task/TID/NAME to `text`. Its length, or negative errno. */
-static long task_read_as(int32_t tid, const char *name)
-{
-    char path[PATH_SIZE];
-    char *end = text_put(path, "/proc/self/task/");
-    end = number_put(end, (uint32_t)tid);
-    end = text_put(end, "/");
-    text_put(end, name);
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
-        return fd;
-    long size = sys_call3_as(SYS_read, fd, (long)text, TEXT_SIZE - 1);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    text[size > 0 ? size : 0] = 0;
-    return size;
-}
+enum { NAME_AT = 19 /* of struct linux_dirent64 */ };
 
 bool barrier_may_look_as(int32_t tid)
 {
     return task_read_as(tid, "syscall") != -EACCES;
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-}
-
-static const char *number_get(const char *at, unsigned base, uint64_t *number)
-{
-    *number = 0;
-    for (int d; (d = digit(*at)) >= 0 && (unsigned)d < base; at++)
-        *number = *number * base + (unsigned)d;
-    return at;
 }
 
 static long list_part(const char *part, long size, int32_t without, struct barrier_place *places,
@@ -78,7 +23,7 @@ static long list_part(const char *part, long size, int32_t without, struct barri
         const char *entry = part + at, *name = entry + NAME_AT;
         uint64_t tid;
         at += *(const uint16_t *)(const void *)(entry + 16);
-        if (*number_get(name, 10, &tid) || !tid || (int32_t)tid == without)
+        if (*task_number(name, 10, &tid) || !tid || (int32_t)tid == without)
             continue;
         if (count == room)
             return -E2BIG;
@@ -94,8 +39,8 @@ long barrier_list_as(int32_t without, struct barrier_place *places, uint32_t roo
     long count = 0, size = 0;
     if (fd < 0)
         return fd;
-    while (count >= 0 && (size = sys_call3_as(SYS_getdents64, fd, (long)text, sizeof text)) > 0) {
-        long more = list_part(text, size, without, places + count, (long)room - count);
+    while (count >= 0 && (size = sys_call3_as(SYS_getdents64, fd, (long)task_text, TASK_TEXT)) > 0) {
+        long more = list_part(task_text, size, without, places + count, (long)room - count);
         count = more < 0 ? more : count + more;
     }
     sys_call3_as(SYS_close, fd, 0, 0);
@@ -107,9 +52,9 @@ static bool turns_get_as(int32_t tid, uint64_t *turns)
 {
     if (task_read_as(tid, "schedstat") <= 0)
         return false;
-    const char *at = text;
+    const char *at = task_text;
     for (int i = 0; i < 3; i++, at++)
-        at = number_get(at, 10, turns);
+        at = task_number(at, 10, turns);
     return true;
 }
 
@@ -121,13 +66,13 @@ enum look barrier_look_as(struct barrier_place *place)
         return LOOK_GONE;
     if (size <= 0)
         return LOOK_FAILED;
-    if (digit(text[0]) < 0) /* running; or in the kernel, but in no call: it goes on by itself */
+    if (task_text[0] < '0' || task_text[0] > '9') /* running; or in the kernel, but in no call: it goes on by itself */
         return LOOK_RUNS;
     uint64_t call;
-    const char *at = number_get(text, 10, &call);
+    const char *at = task_number(task_text, 10, &call);
     place->call = (int32_t)call;
     for (unsigned i = 0; i < BARRIER_ARGUMENTS && at[0] == ' ' && at[1] == '0' && at[2] == 'x'; i++)
-        at = number_get(at + 3, 16, &place->arguments[i]);
+        at = task_number(at + 3, 16, &place->arguments[i]);
     return turns_get_as(place->tid, &place->turns) ? LOOK_SLEEPS : LOOK_FAILED;
 }
 
@@ -136,22 +81,4 @@ bool barrier_waits_for_good(const struct barrier_place *place)
     uint64_t command = place->arguments[1] & (uint64_t)FUTEX_CMD_MASK;
     return place->call == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) &&
            !place->arguments[3];
-}
-
-bool barrier_blocks_as(int32_t tid, int signal)
-{
-    static const char wanted[] = "SigBlk:\t";
-    if (task_read_as(tid, "status") <= 0)
-        return true;
-    for (const char *at = text; *at; at++) {
-        unsigned same = 0;
-        while (same < sizeof wanted - 1 && at[same] == wanted[same])
-            same++;
-        if (same < sizeof wanted - 1)
-            continue;
-        uint64_t mask;
-        number_get(at + same, 16, &mask);
-        return mask >> (signal - 1) & 1;
-    }
-    return true;
 }

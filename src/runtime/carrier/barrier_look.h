@@ -25,7 +25,4 @@ enum look barrier_look_as(struct barrier_place *place);
 /* It sleeps in a futex(wait) that only a wake ends. */
 bool barrier_waits_for_good(const struct barrier_place *place);
 
-/* The thread blocks the signal, or nobody knows. */
-bool barrier_blocks_as(int32_t tid, int signal);
-
 #endif
