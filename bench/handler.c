@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #include "handler_stack.h"
-#include "runtime/carrier/forbidden.h"
+#include "runtime/trampoline/forbidden.h"
 #include "runtime/images.h"
 #include "runtime/process.h"
 #include "runtime/self.h"

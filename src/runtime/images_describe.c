@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "runtime/carrier/forbidden.h"
+#include "runtime/trampoline/forbidden.h"
 #include "runtime/image_symbols.h"
 #include "runtime/images_internal.h"
 #include "runtime/process.h"

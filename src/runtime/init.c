@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/forbidden.h"
+#include "runtime/trampoline/forbidden.h"
 #include "runtime/images.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/real.h"

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "engine/mappings.h"
-#include "runtime/carrier/memory_used.h"
+#include "sigsafe/memory_used.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 

@@ -2,7 +2,7 @@
  * that it can have, or enter a root without /proc. Like those of triggers they are hidden from it.
  *
  * Context: any, unless said otherwise.
- * Ownership: whoever reads them (engine/mappings.h, carrier/memory_used.h) has the numbers; the
+ * Ownership: whoever reads them (engine/mappings.h, sigsafe/memory_used.h) has the numbers; the
  * program may take one for itself. */
 #ifndef PENUMBRA_RUNTIME_KEPT_FILES_H
 #define PENUMBRA_RUNTIME_KEPT_FILES_H

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/images.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/environment.h"

@@ -38,7 +38,7 @@ enum rt_state {
     RT_UNOBSERVED, /* none has begun here, or it is over */
     RT_PROFILED,
     RT_LEFT_OUT,   /* a forked child that is not followed */
-    RT_SHADOW,     /* a copy (carrier/shadow.h): interposed functions, which it executes as part of the
+    RT_SHADOW,     /* a copy (carrier/shadow/shadow.h): interposed functions, which it executes as part of the
                       program, are to find no recording */
 };
 

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/sandbox.h"
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/trampoline.h"
-#include "runtime/carrier/tree.h"
+#include "runtime/trampoline/trampoline.h"
+#include "runtime/path/tree.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sample_path.h"

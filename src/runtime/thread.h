@@ -6,14 +6,14 @@
 #define PENUMBRA_RUNTIME_THREAD_H
 
 #include "runtime/carrier/carrier_thread.h"
-#include "runtime/carrier/deep.h"
-#include "runtime/carrier/trampoline.h"
-#include "runtime/carrier/tree.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/vfork.h"
+#include "runtime/path/deep.h"
+#include "runtime/path/tree.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger_thread.h"
 #include "unwind/unwind.h"
@@ -67,7 +67,7 @@ struct rt_thread {
     uint64_t window_switched_ns;
     struct rt_account account;
 
-    /* The tree, and the last path in it (carrier/tree.h). */
+    /* The tree, and the last path in it (path/tree.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */
     uint32_t memo_depth; /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
     spool_ref counted;   /* the node where the last sample was counted */

@@ -94,7 +94,7 @@
     X(DECLINE_SANDBOX, "sandbox", "the program is in a sandbox")                                   \
     X(DECLINE_BARRIER, "barrier", "not all threads of the program stood still")
 
-/* Why the barrier of all threads was given up (runtime/carrier/shadow_barrier.h). */
+/* Why the barrier of all threads was given up (runtime/carrier/shadow/shadow_barrier.h). */
 #define BARRIER_REASONS(X)                                                                         \
     X(BARRIER_TIMEOUT, "timeout", "a thread did not stop in time")                                 \
     X(BARRIER_UNKNOWN, "unreachable", "a thread was running that cannot be stopped")               \

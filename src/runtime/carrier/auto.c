@@ -1,10 +1,10 @@
 /* The carrier `auto` is composed of two: shadows where they are affordable, else bursts in place. Each
  * process decides, again and again (sigsafe/shadow_place.h). */
-#include "runtime/carrier/burst.h"
+#include "runtime/carrier/burst/burst.h"
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/shadow.h"
-#include "runtime/carrier/shadow_barrier.h"
-#include "runtime/carrier/shadow_kept.h"
+#include "runtime/carrier/shadow/shadow.h"
+#include "runtime/carrier/shadow/shadow_barrier.h"
+#include "runtime/carrier/shadow/shadow_kept.h"
 
 static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge)

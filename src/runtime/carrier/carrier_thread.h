@@ -5,9 +5,9 @@
 #ifndef PENUMBRA_RUNTIME_CARRIER_CARRIER_THREAD_H
 #define PENUMBRA_RUNTIME_CARRIER_CARRIER_THREAD_H
 
-#include "runtime/carrier/burst.h"
-#include "runtime/carrier/burst_watch.h"
-#include "runtime/carrier/shadow_barrier.h"
+#include "runtime/carrier/burst/burst.h"
+#include "runtime/carrier/burst/burst_watch.h"
+#include "runtime/carrier/shadow/shadow_barrier.h"
 
 struct carrier_thread {
     struct rt_burst burst;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/interpose/real.h"
 
 EXPORT char *getenv(const char *name)

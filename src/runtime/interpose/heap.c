@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/carrier/memory_used.h"
+#include "sigsafe/memory_used.h"
 #include "runtime/images.h"
 #include "runtime/interpose/heap_count.h"
 #include "runtime/interpose/heap_loaded.h"

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "runtime/carrier/tree.h"
+#include "runtime/path/tree.h"
 #include "runtime/interpose/real.h"
 #include "sigsafe/sys.h"
 

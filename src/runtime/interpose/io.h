@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "runtime/carrier/input_calls.h"
+#include "runtime/input/input_calls.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
@@ -44,7 +44,7 @@ static inline void io_stream_moved(uint32_t trigger, const FILE *f, int64_t byte
 }
 
 /* A call of libc's that is this system call with these arguments, numbered for shadows and kept for them
- * (carrier/input_calls.h). */
+ * (input/input_calls.h). */
 #define LOGGED(call, number, ...)                                                                  \
     ({                                                                                             \
         struct input_request outer;                                                                \

@@ -1,5 +1,5 @@
 /* Calls that wait for input, and those that say where it comes from: they move no bytes, and are here for the sake
- * of shadows only (record --log-input, carrier/input_calls.h). Those with a mask of signals are in signals_waits.c. */
+ * of shadows only (record --log-input, input/input_calls.h). Those with a mask of signals are in signals_waits.c. */
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>

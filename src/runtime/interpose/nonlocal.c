@@ -3,7 +3,7 @@
 #include <setjmp.h>
 #include <stddef.h>
 
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/interpose/nonlocal_names.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals_mask.h"

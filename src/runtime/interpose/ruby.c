@@ -4,7 +4,7 @@
  * those that are in place keep their true return addresses for ever. */
 #include <stddef.h>
 
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/interpose/real.h"
 #include "runtime/self.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/interrupted.h"
+#include "runtime/trigger/interrupted.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/images.h"
 #include "runtime/interpose/pointers.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/interrupted.h"
+#include "runtime/trigger/interrupted.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"

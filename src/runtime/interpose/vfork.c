@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/trampoline.h"
+#include "runtime/trampoline/trampoline.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/process.h"

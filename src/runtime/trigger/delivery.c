@@ -4,7 +4,7 @@
 
 #include "runtime/attach.h"
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/interrupted.h"
+#include "runtime/trigger/interrupted.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_mask.h"

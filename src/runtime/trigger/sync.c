@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "runtime/carrier/sample.h"
+#include "runtime/path/sample.h"
 #include "runtime/sandbox.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"

@@ -12,7 +12,7 @@
 #include "profile/merge.h"
 #include "profile/spool_read.h"
 #include "sample.h"
-#include "runtime/carrier/burst_draw.h"
+#include "runtime/carrier/burst/burst_draw.h"
 #include "sigsafe/shadow_budget.h"
 #include "sigsafe/spool_shadow.h"
 

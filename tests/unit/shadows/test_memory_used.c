@@ -1,5 +1,5 @@
 /* How much memory a process uses: by a file that is kept open, and of its own process only. */
-#include "runtime/carrier/memory_used.h"
+#include "sigsafe/memory_used.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Which pages there are. */
-#include "runtime/carrier/pages_there.h"
+#include "runtime/carrier/shadow/pages_there.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

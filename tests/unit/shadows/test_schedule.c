@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/carrier/shadow.h"
-#include "runtime/carrier/shadow_barrier.h"
-#include "runtime/carrier/shadow_threads.h"
-#include "runtime/carrier/shadow_vectors.h"
+#include "runtime/carrier/shadow/shadow.h"
+#include "runtime/carrier/shadow/shadow_barrier.h"
+#include "runtime/carrier/shadow/shadow_threads.h"
+#include "runtime/carrier/shadow/shadow_vectors.h"
 #include "runtime/thread.h"
 
 enum { OTHERS = 7, FIRST = 100, STEPS = 400 };

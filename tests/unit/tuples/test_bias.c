@@ -1,6 +1,6 @@
 /* What a burst skips takes the interrupt's bias away: in a loop whose one slow instruction every interrupt
  * arrives behind, each instruction is observed as often as any other. */
-#include "runtime/carrier/burst_draw.h"
+#include "runtime/carrier/burst/burst_draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The carrier `handler`: the trigger's signal handler looks at the interrupted context, and no more. */
 #include "runtime/carrier/carrier.h"
-#include "runtime/carrier/sample.h"
+#include "runtime/path/sample.h"
 #include "sigsafe/sample_path.h"
 
 SAMPLE_PATH

@@ -1,0 +1,145 @@
+#include "runtime/trampoline/own_address.h"
+
+#include "runtime/trampoline/forbidden.h"
+#include "sigsafe/sample_path.h"
+#include "unwind/cfi.h"
+#include "unwind/table.h"
+
+enum { VERDICTS = 4096, FUNCTION_MAX = 1 << 16 };
+
+/* By hash of the key: the key of a frame or of a function's beginning, and in bit 63 the verdict. */
+static uint64_t verdicts[VERDICTS]; /* atomic */
+
+static uint64_t *verdict_of(uint64_t key)
+{
+    return &verdicts[key * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+}
+
+_Static_assert(VERDICTS == 1 << 12, "indexed by the upper 12 bits of a hash");
+
+/* True if the verdict on `key` is known: then it is in *read. */
+static bool verdict_get(uint64_t key, bool *read)
+{
+    uint64_t stored = __atomic_load_n(verdict_of(key), __ATOMIC_RELAXED);
+    *read = stored >> 63;
+    return (stored & ~KEY_GUESSED) == key;
+}
+
+static void verdict_put(uint64_t key, bool read)
+{
+    __atomic_store_n(verdict_of(key), key | (uint64_t)read << 63, __ATOMIC_RELAXED);
+}
+
+static const struct unwind_image *image_of(const struct unwind_index *index, uint64_t key)
+{
+    for (uint32_t i = 0; i < index->count; i++)
+        if (index->image[i].number == key_image(key))
+            return &index->image[i];
+    return NULL;
+}
+
+static const struct unwind_table *table_of(const struct unwind_image *image, uint64_t *size)
+{
+    uint64_t at = image->table_ref
+                      ? 16 * (uint64_t)__atomic_load_n(image->table_ref, __ATOMIC_ACQUIRE)
+                      : 0;
+    if (at == 0 || at >= image->table_limit)
+        return NULL;
+    const struct unwind_table *t = (const struct unwind_table *)(const void *)(image->table_base + at);
+    *size = image->table_limit - at;
+    return unwind_table_valid(t, *size) ? t : NULL;
+}
+
+static bool function_find(const struct unwind_image *image, uint64_t pc, struct cfi_fde *fde)
+{
+    struct cfi_space space = {(const uint8_t *)image->readable_lo,
+                              image->readable_hi - image->readable_lo, image->readable_lo};
+    uint64_t hdr = (uint64_t)image->eh_frame_hdr;
+    fde->cie.offset = CFI_NO_OFFSET;
+    return hdr && hdr >= image->readable_lo && hdr < image->readable_hi &&
+           cfi_fde_find_as(&space, hdr - image->readable_lo, image->eh_frame_hdr_size, pc, fde) ==
+               CFI_OK;
+}
+
+/* The displacement behind a ModRM byte (and its SIB byte) of this mod. */
+static int64_t displacement(const uint8_t *at, const uint8_t *end, unsigned mod)
+{
+    if (mod == 1 && at < end)
+        return (int8_t)*at;
+    if (mod == 2 && end - at >= 4)
+        return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+                         (uint32_t)at[3] << 24);
+    return mod == 0 ? 0 : -1;
+}
+
+/* Opcodes that read a register-relative operand and are common: mov, lea, add, sub, xor, cmp, test,
+ * push. Others with rbp would be too much like constants. */
+static bool reads(uint8_t opcode)
+{
+    static const uint8_t opcodes[] = {0x8b, 0x8d, 0x03, 0x2b, 0x33, 0x39, 0x3b, 0x85, 0xff};
+    for (unsigned i = 0; i < sizeof opcodes; i++)
+        if (opcodes[i] == opcode)
+            return true;
+    return false;
+}
+
+/* Whether code[i] is the ModRM byte of an operand disp(%rsp) or disp(%rbp). */
+static enum unwind_rule_kind operand(const uint8_t *code, const uint8_t *end, const uint8_t *modrm,
+                                     int64_t *disp)
+{
+    enum { SIB_RSP = 0x24 };
+    unsigned mod = *modrm >> 6, rm = *modrm & 7;
+    if (mod == 3)
+        return RULE_NONE;
+    if (rm == 4 && modrm[1] == SIB_RSP) {
+        *disp = displacement(modrm + 2, end, mod);
+        return *disp >= 0 ? RULE_RSP : RULE_NONE;
+    }
+    if (rm == 5 && mod != 0 && modrm > code && reads(modrm[-1])) {
+        *disp = displacement(modrm + 1, end, mod);
+        return *disp >= 0 ? RULE_RBP : RULE_NONE;
+    }
+    return RULE_NONE;
+}
+
+static bool function_reads(const struct unwind_image *image, const struct cfi_fde *fde,
+                           const struct unwind_table *table, uint64_t size)
+{
+    const uint8_t *code = (const uint8_t *)fde->lo, *end = (const uint8_t *)fde->hi;
+    for (const uint8_t *modrm = code; modrm + 1 < end; modrm++) {
+        int64_t disp;
+        enum unwind_rule_kind kind = operand(code, end, modrm, &disp);
+        if (kind == RULE_NONE || disp % 8 != 0)
+            continue;
+        uint32_t rule = unwind_table_find_as(table, size, (uint64_t)modrm - image->bias);
+        if (rule_kind(rule) == kind && disp == 8 * (int64_t)rule_offset(rule) - 8)
+            return true;
+    }
+    return false;
+}
+
+SAMPLE_PATH
+bool own_address_read_as(const struct unwind_index *index, uint64_t key)
+{
+    struct cfi_fde fde;
+    uint64_t size;
+    bool read;
+    key &= ~KEY_GUESSED;
+    if (verdict_get(key, &read))
+        return read;
+    if (forbidden_look_as(key) != FORBIDDEN_NOT) {
+        verdict_put(key, true);
+        return true;
+    }
+    const struct unwind_image *image = image_of(index, key);
+    const struct unwind_table *table = image ? table_of(image, &size) : NULL;
+    if (!table || !function_find(image, key_offset(key) + image->bias, &fde))
+        return true;
+    uint64_t function = key_make(image->number, fde.lo - image->bias);
+    if (!verdict_get(function, &read)) {
+        read = fde.hi - fde.lo > FUNCTION_MAX || function_reads(image, &fde, table, size);
+        verdict_put(function, read);
+    }
+    verdict_put(key, read);
+    return read;
+}
