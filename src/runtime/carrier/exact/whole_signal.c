@@ -120,10 +120,9 @@ static bool is_reset(const struct whole_action *a, const struct whole_action *ke
 }
 
 /* The action as the program knows it, from what the kernel has. */
-static struct whole_action known(const struct whole_actions *actions, int number,
+static struct whole_action known(const struct whole_action *a, int number,
                                  struct whole_action kernel)
 {
-    const struct whole_action *a = &actions->of[number];
     if (number == SIGTRAP)
         return *a;
     bool ours = kernel.handler == (uint64_t)whole_signal_entry;
@@ -148,10 +147,8 @@ static long action_change(struct whole_actions *actions, int number, const struc
                                         : *set;
     }
     long result = action_as(number, set ? &ours : NULL, &kernel);
-    struct whole_actions was = {0};
-    was.of[number] = before;
     if (old)
-        *old = known(&was, number, kernel);
+        *old = known(&before, number, kernel);
     whole_unlock_as();
     return result;
 }

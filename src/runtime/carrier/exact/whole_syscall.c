@@ -135,6 +135,13 @@ static void child_registers(struct engine_thread *child, const struct engine_thr
     done(child, 0);
 }
 
+/* An assignment may call memcpy, whose vector registers are the program's here. */
+static void actions_copy(struct whole_actions *to, const struct whole_actions *from)
+{
+    for (unsigned i = 0; i < WHOLE_SIGNALS; i++)
+        to->of[i] = from->of[i];
+}
+
 /* The child runs on our memory. */
 static enum engine_action clone_shared(struct engine_thread *t, const struct clone_request *request,
                                        uint64_t mask)
@@ -148,7 +155,7 @@ static enum engine_action clone_shared(struct engine_thread *t, const struct clo
     whole_mask_as(child->t, mask);
     child->actions = w->actions;
     if (!(request->flags & CLONE_SIGHAND)) {
-        child->own_actions = *w->actions;
+        actions_copy(&child->own_actions, w->actions);
         child->actions = &child->own_actions;
     }
     if (request->flags & CLONE_VFORK) { /* the kernel takes other children's alternate stack away */
@@ -170,7 +177,7 @@ static bool forked(struct engine_thread *t, const struct clone_request *request)
     w->next = NULL;
     w->signals.put_off = false; /* it is its parent's */
     if (w->actions != &whole.actions) { /* a vfork child that forks */
-        whole.actions = *w->actions;
+        actions_copy(&whole.actions, w->actions);
         w->actions = &whole.actions;
     }
     if (request->stack)
