@@ -1,5 +1,13 @@
 #include "sigsafe/shadow_account.h"
 
+void shadow_account_clear(struct shadow_account *a)
+{
+    shadow_budget_clear(&a->budget);
+    a->last = a->window = (struct shadow_usage){0, 0, 0};
+    a->calmest = a->calmest_before = SHADOW_NO_RATE;
+    a->fork_pages = a->pages = a->grown = a->pause_ns = a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
+}
+
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now)
 {
     a->last = a->window = *now;

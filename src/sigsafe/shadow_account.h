@@ -45,6 +45,8 @@ struct shadow_account {
 #define SHADOW_NO_RATE UINT64_MAX
 #define SHADOW_ACCOUNT_BEGIN {.calmest = SHADOW_NO_RATE, .calmest_before = SHADOW_NO_RATE}
 
+void shadow_account_clear(struct shadow_account *a);
+
 /* A fork comes; its pause is charged once it is known. */
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now);
 void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);

@@ -2,6 +2,14 @@
 
 enum { COUNT = BUDGET_PARTS + 1 };
 
+void shadow_budget_clear(struct shadow_budget *b)
+{
+    b->told_ns = b->others_ns = 0;
+    b->part = b->worst_ns = b->all_ns = b->earned_ns = b->earned_cpu_ns = 0;
+    for (unsigned i = 0; i < COUNT; i++)
+        b->costs[i] = 0;
+}
+
 /* What is older than the window goes. */
 static void advance(struct shadow_budget *b, uint64_t cpu_ns)
 {

@@ -58,6 +58,9 @@ struct copies_facts {
 uint64_t shadow_copies_likely(const struct copies_facts *f);
 uint64_t shadow_copies_expected(const struct copies_facts *f);
 
+/* A beginning. Piece by piece: to assign a fresh one the compiler may call memset. */
+void shadow_budget_clear(struct shadow_budget *b);
+
 /* The budget of a window. */
 static inline uint64_t shadow_budget_limit_ns(uint64_t ppm)
 {

@@ -8,8 +8,8 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
+static struct shadow_account account = SHADOW_ACCOUNT_BEGIN; /* of this process */
 static struct shadow_costs {
-    struct shadow_account account; /* of this process */
     struct shadow_common *common;  /* of the program's processes; NULL: not looked for, or no room */
     bool sought;                   /* it was */
     bool shared;                   /* at the last trigger a shadow shared memory with the program */
@@ -18,7 +18,7 @@ static struct shadow_costs {
     uint64_t look_ns;              /* CPU time of the last trigger's own work, the fork aside */
     uint64_t last_ns;              /* what the last fork had cost at the last trigger */
     uint64_t pages;                /* in use at the last look */
-} costs = {.account = SHADOW_ACCOUNT_BEGIN};
+} costs;
 
 void shadow_costs_paused(uint64_t ticks)
 {
@@ -61,14 +61,14 @@ uint64_t shadow_costs_last_ns(const struct shadow_usage *now)
     const struct shadow_prices p = shadow_prices();
     if (!shadow_monitor.record->started)
         return shadow_fork_ns(&(struct place_facts){.pages = now->pages});
-    return shadow_account_cost(&costs.account, now, &p);
+    return shadow_account_cost(&account, now, &p);
 }
 
 static void account_show(void)
 {
     struct spool_shadows *r = shadow_monitor.record;
-    __atomic_store_n(&r->cost_ns, costs.account.budget.all_ns, __ATOMIC_RELAXED);
-    __atomic_store_n(&r->worst_ns, costs.account.budget.worst_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->cost_ns, account.budget.all_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->worst_ns, account.budget.worst_ns, __ATOMIC_RELAXED);
 }
 
 /* By the file that it executes. 0: not known. */
@@ -88,7 +88,7 @@ static void account_share_as(const struct shadow_usage *now)
         costs.common = shadow_common_find(spool_header(&rt.spool)->programs, program);
     costs.sought = true;
     if (costs.common)
-        shadow_budget_share(&costs.account.budget, &costs.common->left_ns, ppm, now->cpu_ns);
+        shadow_budget_share(&account.budget, &costs.common->left_ns, ppm, now->cpu_ns);
 }
 
 void shadow_costs_settle(void)
@@ -104,18 +104,18 @@ void shadow_costs_look_as(const struct shadow_usage *now)
     const struct shadow_prices p = shadow_prices();
     bool sharing = shadow_seats_active(true), shared = sharing || costs.shared;
     __atomic_store_n(&costs.shared, sharing, __ATOMIC_RELAXED);
-    shadow_account_look(&costs.account, now, rt.config->budget_ppm, rt.config->small_pages);
+    shadow_account_look(&account, now, rt.config->budget_ppm, rt.config->small_pages);
     struct copies_charged c = {0, 0};
     if (shadow_monitor.record->started)
-        c = shadow_account_copies(&costs.account, now, &p, shared);
+        c = shadow_account_copies(&account, now, &p, shared);
     __atomic_fetch_add(&shadow_monitor.record->copies, c.pages, __ATOMIC_RELAXED);
-    shadow_account_trigger(&costs.account, now, trigger_price_as() + costs.look_ns);
+    shadow_account_trigger(&account, now, trigger_price_as() + costs.look_ns);
     if (sharing && rt.config->budget_ppm &&
-        shadow_account_overdrawn(&costs.account, now, &p, rt.config->budget_ppm, c.pages)) {
+        shadow_account_overdrawn(&account, now, &p, rt.config->budget_ppm, c.pages)) {
         shadow_seats_dismiss();
         costs.dismissed = true;
     }
-    costs.last_ns = shadow_monitor.record->started ? shadow_account_cost(&costs.account, now, &p) : 0;
+    costs.last_ns = shadow_monitor.record->started ? shadow_account_cost(&account, now, &p) : 0;
     account_share_as(now);
     account_show();
 }
@@ -125,8 +125,8 @@ void shadow_costs_look_as(const struct shadow_usage *now)
 static uint64_t huge_room_ns(const struct shadow_usage *now)
 {
     uint64_t limit = shadow_budget_limit_ns(rt.config->budget_ppm);
-    uint64_t most = limit ? limit : (now->cpu_ns - costs.account.last.cpu_ns) / 2;
-    uint64_t spent = limit ? shadow_budget_spent(&costs.account.budget, now->cpu_ns) : costs.account.huge_ns;
+    uint64_t most = limit ? limit : (now->cpu_ns - account.last.cpu_ns) / 2;
+    uint64_t spent = limit ? shadow_budget_spent(&account.budget, now->cpu_ns) : account.huge_ns;
     return spent < most ? most - spent : 0;
 }
 
@@ -137,7 +137,7 @@ void shadow_costs_huge_as(const struct shadow_usage *now)
     struct huge_work done = shadow_huge_restore_as(now->cpu_ns, huge_room_ns(now));
     __atomic_fetch_add(&shadow_monitor.record->huge_pages, done.pages, __ATOMIC_RELAXED);
     __atomic_fetch_add(&shadow_monitor.record->huge_ns, done.ns, __ATOMIC_RELAXED);
-    shadow_account_huge(&costs.account, now, done.ns);
+    shadow_account_huge(&account, now, done.ns);
     account_show();
 }
 
@@ -150,7 +150,7 @@ static bool is_large(const struct shadow_usage *now)
 
 struct shadow_account *shadow_costs_account(void)
 {
-    return &costs.account;
+    return &account;
 }
 
 struct shadow_common *shadow_costs_common(void)
@@ -171,7 +171,7 @@ void shadow_costs_looked(uint64_t ns)
 void shadow_costs_fork_begins(const struct shadow_usage *now)
 {
     shadow_costs_settle();
-    shadow_account_fork(&costs.account, now);
+    shadow_account_fork(&account, now);
     __atomic_store_n(&costs.large, is_large(now), __ATOMIC_RELAXED);
     shadow_huge_note_as(now->cpu_ns);
 }
@@ -180,7 +180,7 @@ void shadow_costs_forked(struct rt_thread *t, const struct shadow_usage *now, ui
 {
     __atomic_store_n(&costs.shared, true, __ATOMIC_RELAXED);
     costs.dismissed = false;
-    shadow_account_pause(&costs.account, now, pause_ns);
+    shadow_account_pause(&account, now, pause_ns);
     account_show();
     if (costs.large)
         trigger_hurry_as(t, SHADOW_TRIGGERS_CALM / SHADOW_TRIGGERS_WATCH);
@@ -206,6 +206,7 @@ uint64_t shadow_trigger_ppm(uint64_t budget_ppm)
 void shadow_costs_forget(void)
 {
     uint64_t pages = costs.pages; /* if they cannot be counted: those of the parent */
-    costs = (struct shadow_costs){.account = SHADOW_ACCOUNT_BEGIN, .pages = pages};
+    costs = (struct shadow_costs){.pages = pages};
+    shadow_account_clear(&account);
     shadow_huge_forget();
 }
