@@ -125,8 +125,6 @@ void hook_target_remember_as(struct engine_thread *t, uint64_t target, uint32_t 
  * The difference, in ticks, with what measuring costs (as many ticks as an instruction that does
  * nothing shows), is in t->time for hooks after the instruction. */
 bool hook_time_as(struct hooks *h, uint32_t index);
-/* The same, and its low `size` (4 or 8) bytes are appended after the instruction. */
-bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size);
 
 /* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
  * translated, and the engine stops there. */

@@ -84,13 +84,13 @@ static void block_times(void *data, const struct hook_block *block, struct hooks
     (void)data;
     for (uint32_t i = 0; i + 1 < block->count; i++)
         if (block->insns[i].access & X86_MEM_READ || block->insns[i].kind == X86_STRING_REP) {
-            hook_append_time_as(h, i, 8);
+            hook_time_as(h, i);
             hook_call_as(h, HOOK_AFTER, i, timed, 0);
         }
 }
 
 const struct tool tool_times = {
-    .name = "times", .flags = TOOL_STEALS_R15, .block = block_times,
+    .name = "times", .block = block_times,
 };
 
 static bool is_named(const struct tool *tool, const char *name)
