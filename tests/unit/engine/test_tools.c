@@ -10,7 +10,7 @@
 #include "callbacks.h"
 #include "functions.h"
 #include "run.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 
 static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written",
                                      "times" };
@@ -83,7 +83,7 @@ static uint64_t sum(const struct rig *r)
 static uint64_t counted(const char *tool, uint64_t n)
 {
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = tool_find(tool) });
+    rig_make(&r, &(struct engine_config){ .tool = tool_named(tool) });
     rig_call(&r, (const void *)(uintptr_t)loop, n, 0, 0, 0);
     uint64_t total = sum(&r);
     rig_free(&r);
@@ -163,7 +163,7 @@ static void gates_count_the_budget_once(void **state)
     (void)state;
     for (unsigned gates = 0; gates < 2; gates++) {
         static int64_t left[2];
-        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : tool_find("blocks"), .shared = true, .budget = true });
+        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : &tool_blocks, .shared = true, .budget = true });
         r.thread->budget = INT64_C(1) << 40;
         rig_call(&r, (const void *)(uintptr_t)loop, 20000, 0, 0, 0);
         left[gates] = r.thread->budget;
@@ -200,7 +200,7 @@ static void targets_are_counted_each(void **state)
     for (unsigned i = 0; i < 4; i++)
         *callees[i] = 0xc3; /* ret */
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = tool_find("edges") });
+    rig_make(&r, &(struct engine_config){ .tool = &tool_edges });
     rig_call(&r, (const void *)(uintptr_t)in_turn, TIMES, (uint64_t)(uintptr_t)callees, 0, 0);
     unsigned calls_and_returns = 0;
     for (uint32_t i = 0; i < 4096; i++)
