@@ -211,10 +211,11 @@ static bool tables_see(struct counts_process *q, const struct spool_window *w)
 static bool get_windows(struct counts_process *q, const struct spool_counts *record)
 {
     struct spool_view *v = q->r->view;
-    struct record_list windows = {0}, pieces = {0};
+    struct record_list windows = {0};
     bool ok = spool_view_list(v, &record->windows, sizeof(struct spool_window), &windows);
     for (uint32_t i = 0; ok && i < windows.count; i++) {
         const struct spool_window *w = windows.records[i];
+        struct record_list pieces = {0};
         ok =
             tables_see(q, w) && spool_view_list(v, &w->pieces, sizeof(struct spool_piece), &pieces);
         for (uint32_t k = 0; ok && k < pieces.count; k++)
