@@ -128,8 +128,8 @@ struct spool_config {
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
     uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the collector: the wall clock */
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
-    uint32_t contexts;      /* of TOOL_CALLS: nodes of a thread's tree before new contexts are folded; 0: no bound */
-    uint32_t fold_recursion; /* of TOOL_CALLS: 1: a function that is active is not a context of its own once more */
+    uint32_t contexts;      /* nodes of a thread's tree before new contexts are folded; 0: no bound */
+    uint32_t fold_recursion; /* 1: a function that is active is not a context of its own once more */
 };
 
 enum {

@@ -9,6 +9,7 @@
 
 #include "modules/builtin.h"
 #include "modules/conflict.h"
+#include "sigsafe/tools.h"
 
 static struct emitted {
     uint64_t pc, site, value;
@@ -118,9 +119,24 @@ static void latency(void **state)
         assert_string_equal(module_builtin("latency")->kinds[0].names[i], hierarchy_names[i]);
 }
 
+/* The list of tools names those that there are, and as they name themselves. */
+static void tools_are_modules(void **state)
+{
+    unsigned count = 0;
+    (void)state;
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
+        const struct penumbra_module *module = module_builtin(tool_about(i)->name);
+        assert_int_equal(module != NULL, tool_about(i)->module);
+        count += module != NULL;
+    }
+    assert_non_null(module_builtin_at(count - 1));
+    assert_null(module_builtin_at(count));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tools_are_modules),
         cmocka_unit_test(conflicts),
         cmocka_unit_test(kinds_have_their_names),
         cmocka_unit_test(a_long_sequence),
