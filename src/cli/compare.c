@@ -9,6 +9,7 @@
 
 #include "cli/open_profile.h"
 #include "cli/suggest.h"
+#include "profile/paths.h"
 #include "report/compare.h"
 #include "report/from_edges.h"
 
@@ -105,12 +106,17 @@ static bool has_tree(const struct profile *p)
     return false;
 }
 
+static bool has_paths(const struct profile_counts *c)
+{
+    return c && profile_paths_of(c) && profile_paths_of(c)->count;
+}
+
 static enum compare_by finest(const struct profile *a, const struct profile *b)
 {
     const struct profile_counts *x = a->counts, *y = b->counts;
     if (a->values && b->values && a->values->hotlist_count && b->values->hotlist_count)
         return COMPARE_INSTRUCTION;
-    if (x && y && x->paths && y->paths && x->paths->count && y->paths->count)
+    if (has_paths(x) && has_paths(y))
         return COMPARE_ACYCLIC;
     if (x && y && x->edge_count && y->edge_count)
         return COMPARE_EDGE;

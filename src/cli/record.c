@@ -44,6 +44,7 @@
 #include "cli/record_verify.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
+#include "sigsafe/tools.h"
 
 #define POLL_NS UINT64_C(100000000)
 #define FULL_WAIT_NS 10000000
@@ -163,7 +164,7 @@ static bool prepare(struct recording *r, struct err *e)
     if (!buf_ok(&r->notes))
         return err_set(e, ERR_INTERNAL, "out of memory");
     settle_config(r);
-    bool counts = r->config.carrier != CARRIER_EXACT || r->config.tool != TOOL_NULL;
+    bool counts = r->config.carrier != CARRIER_EXACT || !tool_about(r->config.tool)->silent;
     if (!record_spool_create(&r->spool, r->options.spool_dir, r->output,
                              counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
         return false;

@@ -6,9 +6,15 @@
 #include "cli/numbers.h"
 #include "cli/suggest.h"
 #include "profile/counts.h"
+#include "sigsafe/tools.h"
 
-enum { LENGTH_DEFAULT = 1000, SAMPLE_DEFAULT = 10000000, SAMPLE_BUDGET = 100000000, SAMPLE_SENT = 1000000,
-       LOAD_BUDGET = 1000, LOAD_MOST = 8, BARRIER_DEFAULT = 20000 };
+enum {
+    LENGTH_DEFAULT = 1000,
+    SAMPLE_DEFAULT = 10000000,
+    LOAD_BUDGET = 1000,
+    LOAD_MOST = 8,
+    BARRIER_DEFAULT = 20000
+};
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
 enum { CONTEXTS_DEFAULT = 1 << 20, CONTEXTS_LEAST = 100, CONTEXTS_MOST = 1 << 30 };
 enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
@@ -47,10 +53,17 @@ bool record_engine_carrier(struct record_engine *r, const char *name, struct err
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)
 {
     const char *names[TOOL_KIND_COUNT];
-    for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
-        names[i] = profile_tool_name(i);
+    unsigned count = 0;
     r->tool_given = true;
-    return find("tool (--tool)", name, names, TOOL_KIND_COUNT, &r->tool, e);
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
+        const struct tool_about *tool = tool_about(i);
+        r->tool = i;
+        if (strcmp(tool->name, name) == 0)
+            return true;
+        if (!tool->measuring)
+            names[count++] = tool->name;
+    }
+    return find("tool (--tool)", name, names, count, &r->tool, e);
 }
 
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
@@ -155,17 +168,23 @@ bool record_engine_baseline(struct record_engine *r, const char *text, struct er
     return true;
 }
 
+/* Under which the tool must run. */
+static uint32_t carriers_needed(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_AUTO ? 1u << CARRIER_BURST | 1u << CARRIER_SHADOW
+                                      : 1u << r->carrier;
+}
+
 static bool tool_fits(const struct record_engine *r, bool attached, struct err *e)
 {
-    unsigned carriers = profile_tool_carriers(r->tool);
-    const char *name = profile_tool_name(r->tool);
-    unsigned needed = r->carrier == CARRIER_AUTO ? 1u << CARRIER_BURST | 1u << CARRIER_SHADOW
-                                                 : 1u << r->carrier;
+    const struct tool_about *tool = tool_about(r->tool);
+    uint32_t carriers = tool->carriers, needed = carriers_needed(r);
+    const char *name = tool->name;
     if ((carriers & needed) == needed)
         return true;
-    if (r->tool == TOOL_STACKS)
-        return err_set(e, ERR_USAGE, "call paths (--tool stacks) are observed by the carrier handler; "
-                       "exact call counts by calling context are --exact --tool calls");
+    if (tool->instead)
+        return err_set(e, ERR_USAGE, "the tool %s (%s) runs under the carrier handler only; %s",
+                       name, tool->sentence, tool->instead);
     if (r->carrier == CARRIER_HANDLER && attached && carriers >> CARRIER_SHADOW & 1)
         return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
                        "add --carrier shadow", name);
@@ -210,7 +229,8 @@ static const char *shadow_option(const struct record_engine *r)
  * about a run that has begun. */
 static bool attached_fits(const struct record_engine *r, struct err *e)
 {
-    const char *shadows = profile_tool_carriers(r->tool) >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
+    const char *shadows =
+        tool_about(r->tool)->carriers >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
     if (r->carrier == CARRIER_EXACT)
         return err_set(e, ERR_USAGE, "--exact observes the whole run, and that of a process that -p names has begun; "
                        "start the program with penumbra record --exact%s", shadows);
@@ -222,7 +242,7 @@ static bool attached_fits(const struct record_engine *r, struct err *e)
 
 static bool skip_settle(struct record_engine *r, struct err *e)
 {
-    bool fits = in_bursts(r) && r->tool == TOOL_VALUES;
+    bool fits = in_bursts(r) && tool_about(r->tool)->module;
     if (r->skip_given && !fits)
         return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
     if (!r->skip_given && fits)
@@ -248,12 +268,12 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
                        r->threads_given ? "leave --threads one out" : "leave --log-input out");
     if (!in_shadows(r))
         return true;
-    /* Within a budget long, rare shadows observe most; those that send what they see cannot be that long. */
     r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
     if (r->budgeted && !r->sample_size && !r->load_milli)
         r->shadow_flags |= SHADOW_GOES_ON;
-    uint64_t affordable = r->tool == TOOL_VALUES ? SAMPLE_SENT : SAMPLE_BUDGET;
-    r->length = r->sample_size ? r->sample_size : r->budgeted ? affordable : SAMPLE_DEFAULT;
+    r->length = r->sample_size ? r->sample_size
+                : r->budgeted  ? tool_sample(tool_about(r->tool))
+                               : SAMPLE_DEFAULT;
     r->load_milli = r->load_milli ? r->load_milli : LOAD_BUDGET;
     r->shadow_memory = SHADOW_MEMORY;
     r->barrier_us = r->barrier_us ? r->barrier_us : BARRIER_DEFAULT;
@@ -264,12 +284,12 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
 {
     bool exact = r->carrier == CARRIER_EXACT;
     if (!r->tool_given)
-        r->tool = r->carrier == CARRIER_HANDLER ? TOOL_STACKS : TOOL_BLOCKS;
+        r->tool = tool_default(carriers_needed(r));
     if (!tool_fits(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
         return false;
     if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
-    if ((r->contexts || r->fold_recursion) && r->tool != TOOL_CALLS)
+    if ((r->contexts || r->fold_recursion) && !tool_about(r->tool)->contexts)
         return err_set(e, ERR_USAGE, "%s is about the tree of exact calls: add --exact --tool calls",
                        r->contexts ? "--max-contexts" : "--fold-recursion");
     r->contexts = r->contexts ? r->contexts : CONTEXTS_DEFAULT;
@@ -279,7 +299,7 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
                        "whole run; leave one of them out", sampled);
-    if (in_bursts(r) && !r->length && r->tool != TOOL_VALUES)
+    if (in_bursts(r) && !r->length && !tool_about(r->tool)->module)
         r->length = LENGTH_DEFAULT;
     return shadows_settle(r, e);
 }

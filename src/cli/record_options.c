@@ -5,7 +5,7 @@
 
 #include "cli/numbers.h"
 #include "cli/suggest.h"
-#include "profile/counts.h"
+#include "sigsafe/tools.h"
 
 enum { BUDGET_FORKS_PPM = 10000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, RATE_MAX = 100000, DEPTH_DEFAULT = 131072, DEPTH_MAX = 1000000 };
@@ -159,10 +159,8 @@ static void help_brief(FILE *to)
     fputs("\nTools: ", to);
     used = HELP_FROM - 1;
     for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
-        if (!tool_is_for_measuring((enum tool_kind)i))
-            help_word(to, &used, profile_tool_name(i));
-    help_word(to, &used, "latency");
-    help_word(to, &used, "conflicts");
+        if (!tool_about(i)->measuring)
+            help_word(to, &used, tool_about(i)->name);
     fputc('\n', to);
 }
 
@@ -181,10 +179,9 @@ static void help_full(FILE *to)
     }
     fputs("\nTools:\n", to);
     for (unsigned i = 0; i < TOOL_KIND_COUNT; i++)
-        fprintf(to, "  %-24s %s%s\n", profile_tool_name(i), profile_tool_sentence(i),
-                profile_tool_carriers(i) == 1u << CARRIER_EXACT ? " (--exact only)" :
-                i == TOOL_STACKS ? " (the default)" : "");
-    record_values_help(to);
+        fprintf(to, "  %-24s %s%s\n", tool_about(i)->name, tool_about(i)->sentence,
+                tool_about(i)->carriers == TOOL_EXACT ? " (--exact only)" :
+                i == tool_default(1u << CARRIER_HANDLER) ? " (the default)" : "");
     fprintf(to,
             "\nThe exit status is PROGRAM's own, and if it dies by a signal, so does penumbra.\n"
             "Errors before PROGRAM starts have a status of 118 to 127: see the manual page.\n");
@@ -301,9 +298,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;
     case OPT_CARRIER: return record_engine_carrier(&o->engine, optarg, e);
-    case OPT_TOOL:
-        o->engine.tool_given = true;
-        return record_values_tool(&o->values, optarg) || record_engine_tool(&o->engine, optarg, e);
+    case OPT_TOOL: return record_engine_tool(&o->engine, optarg, e);
     case OPT_MODULE: o->values.file = optarg; return true;
     case OPT_SUMMARY: return record_values_summary(&o->values, optarg, e);
     case OPT_BY_SITE: o->values.by_site = true; return true;

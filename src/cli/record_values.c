@@ -6,6 +6,7 @@
 
 #include "cli/numbers.h"
 #include "modules/builtin.h"
+#include "sigsafe/tools.h"
 #include "sigsafe/tuples.h"
 
 /* The paper's: four instructions at every second trigger. */
@@ -14,21 +15,6 @@ enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 /* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no --every was given. What is left
  * of a point is for the beginning (docs/values.md, "How often"). */
 enum { SHARE_PPM = 7000 };
-
-void record_values_help(FILE *to)
-{
-    fprintf(to, "  %-24s %s\n  %-24s %s\n", "latency", "which level of the memory hierarchy each load comes from",
-            "conflicts", "pairs of a store and a load that may delay each other");
-}
-
-bool record_values_tool(struct record_values *v, const char *name)
-{
-    const struct penumbra_module *module = module_builtin(name);
-    if (!module)
-        return false;
-    v->name = module->name;
-    return true;
-}
 
 bool record_values_summary(struct record_values *v, const char *name, struct err *e)
 {
@@ -50,6 +36,9 @@ bool record_values_every(struct record_values *v, const char *text, struct err *
 
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e)
 {
+    const struct tool_about *tool = engine->tool_given ? tool_about(engine->tool) : NULL;
+    v->name = tool && tool->module ? tool->name : NULL;
+    v->hierarchy = tool && tool->hierarchy;
     bool chosen = v->name || v->file;
     if (v->file && engine->tool_given)
         return err_set(e, ERR_USAGE, "--module %s and --tool are two choices of what is observed; give one",
@@ -59,7 +48,8 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
                        v->redact ? "redact" : v->summary_given ? "summary" : v->every ? "every" : "by-site");
     if (!chosen)
         return true;
-    engine->tool = TOOL_VALUES;
+    if (v->file)
+        engine->tool = tool_of_modules();
     engine->tool_given = true;
     if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_BURST;
@@ -72,7 +62,7 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
 bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e)
 {
     bool measured;
-    if (!v->name || strcmp(v->name, module_latency.name) != 0)
+    if (!v->hierarchy)
         return true;
     const struct hierarchy *h = module_hierarchy(&measured, e);
     if (h && measured && !quiet)

@@ -7,15 +7,15 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "cli/record_engine.h"
 #include "cli/record_host.h"
 
 struct record_values {
-    const char *file;   /* --module; NULL: `name` is a built-in one's */
-    const char *name;   /* NULL: no values are sampled */
+    const char *file;   /* --module; NULL: not given */
+    const char *name;   /* once settled; NULL: no values are sampled, or by `file` */
+    bool hierarchy;     /* once settled: it needs the machine's */
     uint32_t every;     /* 0: not given */
     bool redact;
     bool by_site;
@@ -23,11 +23,6 @@ struct record_values {
     enum hotlist_kind summary;
 };
 
-/* The tools that are modules, but for `values`, which is one of the engine's. */
-void record_values_help(FILE *to);
-
-/* Whether --tool NAME is a module; then it is chosen. */
-bool record_values_tool(struct record_values *v, const char *name);
 bool record_values_summary(struct record_values *v, const char *name, struct err *e);
 bool record_values_every(struct record_values *v, const char *text, struct err *e);
 

@@ -18,17 +18,17 @@
 #include "report/counted.h"
 #include "report/dump.h"
 #include "report/loads.h"
-#include "report/paths.h"
-#include "report/streams.h"
 #include "report/expand.h"
 #include "report/from_edges.h"
 #include "report/html.h"
 #include "report/ranks.h"
 #include "report/report.h"
+#include "report/table/view.h"
 #include "report/values.h"
+#include "sigsafe/tools.h"
 
 enum {
-    THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, HTML_PATHS = 200,
+    THROUGH_MAX = 32, TREE_DEPTH = 128, HTML_DEPTH = 1000, HTML_BLOCKS = 200, HTML_ROWS = 200,
     FLAT_LIMIT = 50,
 };
 
@@ -42,10 +42,12 @@ enum view_flag {
     SHOW_PHASES = 64,
     SHOW_CALLS = 128,
     SHOW_IMBALANCE = 256,
-    SHOW_PATHS = 512,
-    SHOW_SEMI_INVARIANT = 1024,
-    SHOW_STREAMS = 2048,
+    SHOW_SEMI_INVARIANT = 512,
+    SHOW_TABLE = 1024, /* << enum tool_table: a tool's */
 };
+#define SHOW_TABLE_OF(id, name, ...) | SHOW_TABLE << TABLE_##id
+enum { SHOW_TABLES = 0 TOOLS_TABLE(SHOW_TABLE_OF) };
+_Static_assert(TABLE_COUNT < 20, "flags of views");
 enum { MORE_SIZE = 512 };
 
 struct arguments {
@@ -63,7 +65,7 @@ struct arguments {
     bool json, json_flat, dump, ci, ascii, help, verbose, no_fold, full_names;
 };
 
-static const char usage[] =
+static const char usage_begin[] =
     "Usage: penumbra report [options] [FILE]\n"
     "Prints a recorded profile (penumbra.pnb by default): how it was recorded, what was lost, and\n"
     "the functions by the time that they used.\n"
@@ -72,10 +74,8 @@ static const char usage[] =
     "      --flat             functions by their own samples\n"
     "      --tree             calling contexts from the root down\n"
     "      --bottom-up        functions by their own samples, each with its callers\n"
-    "      --calls            functions of few expensive calls, and of many cheap ones\n"
-    "      --paths            hot paths through the program (record --tool paths)\n"
-    "      --streams          loads and stores, and the strides of their addresses (record --tool\n"
-    "                         streams)\n"
+    "      --calls            functions of few expensive calls, and of many cheap ones\n";
+static const char usage_end[] =
     "      --callers FUNC     who called FUNC (a name, or a regular expression)\n"
     "      --callees FUNC     what FUNC called\n"
     "      --by-thread        one row a thread\n"
@@ -119,18 +119,18 @@ enum option_value {
     OPTION_PROCESS, OPTION_IMAGE, OPTION_THROUGH, OPTION_NO_INLINE, OPTION_MIN, OPTION_LIMIT,
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC,
-    OPTION_CALLS, OPTION_PATHS, OPTION_STREAMS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD,
-    OPTION_FULL_NAMES, OPTION_DUMP,
+    OPTION_CALLS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD,
+    OPTION_FULL_NAMES, OPTION_DUMP, OPTION_TABLE, /* + enum tool_table */
 };
 
+#define OPTION_OF_TABLE(id, name, ...) { #name, no_argument, NULL, OPTION_TABLE + TABLE_##id },
 static const struct option options[] = {
     { "flat", no_argument, NULL, OPTION_FLAT },
     { "tree", no_argument, NULL, OPTION_TREE },
     { "bottom-up", no_argument, NULL, OPTION_BOTTOM_UP },
     { "calls", no_argument, NULL, OPTION_CALLS },
-    { "paths", no_argument, NULL, OPTION_PATHS },
+    TOOLS_TABLE(OPTION_OF_TABLE)
     { "semi-invariant", no_argument, NULL, OPTION_SEMI_INVARIANT },
-    { "streams", no_argument, NULL, OPTION_STREAMS },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -174,6 +174,12 @@ static bool parse_count(const char *text, const char *what, int64_t *value, stru
     return true;
 }
 
+/* The flag of a tool's table. */
+static unsigned show_table(unsigned table)
+{
+    return (unsigned)SHOW_TABLE << table;
+}
+
 static bool set_view(struct arguments *a, int option)
 {
     switch (option) {
@@ -181,8 +187,6 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_TREE: a->show |= SHOW_TREE; return true;
     case OPTION_BOTTOM_UP: a->show |= SHOW_BOTTOM_UP; return true;
     case OPTION_CALLS: a->show |= SHOW_CALLS; return true;
-    case OPTION_PATHS: a->show |= SHOW_PATHS; return true;
-    case OPTION_STREAMS: a->show |= SHOW_STREAMS; return true;
     case OPTION_CALLERS: a->callers = optarg; return true;
     case OPTION_CALLEES: a->callees = optarg; return true;
     case OPTION_BY_THREAD: a->show |= SHOW_THREADS; return true;
@@ -209,8 +213,12 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_FULL_NAMES: a->full_names = true; return true;
     case 'v': a->verbose = true; return true;
     case 'h': a->help = true; return true;
-    default: return false;
+    default: break;
     }
+    if (option < OPTION_TABLE)
+        return false;
+    a->show |= show_table((unsigned)(option - OPTION_TABLE));
+    return true;
 }
 
 static bool set_number(struct arguments *a, int option, struct err *e)
@@ -288,7 +296,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
     if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
         return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
     if (a->symbols.detail == SYMBOLS_FUNCTIONS && 
-        (a->view.lines || a->show & (SHOW_PATHS | SHOW_STREAMS)))
+        (a->view.lines || a->show & SHOW_TABLES))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
     a->view.by_thread = a->html && !a->view.metric;
@@ -346,13 +354,12 @@ static bool has_ranks(const struct profile *p)
 /* What was not recorded cannot be shown; the views that are there by default say so themselves. */
 static bool check_views(const struct view *v, const struct arguments *a, struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
-    const char *what = (a->show & SHOW_PATHS) && !(c && c->paths)       ? "paths"
-                       : (a->show & SHOW_STREAMS) && !(c && c->streams) ? "streams"
-                                                                        : NULL;
-    if (what)
-        return err_set(e, ERR_USAGE, "this profile has no %s; record --exact --tool %s, or --carrier burst --tool %s, "
-                       "observes them", what, what, what);
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        const char *what = table_keeper(i)->name;
+        if (a->show & show_table(i) && !table_of(v, i))
+            return err_set(e, ERR_USAGE, "this profile has no %s; record --exact --tool %s, or --carrier burst --tool %s, "
+                           "observes them", what, what, what);
+    }
     if ((a->show & SHOW_CALLS) && !calls_known(v))
         return err_set(e, ERR_USAGE, "no calls were counted in this profile: none of those that samples met has returned, "
                        "or they cannot be counted there (the notes of --verbose, docs/trampoline.md); "
@@ -435,9 +442,11 @@ static unsigned default_views(const struct view *v)
 {
     const struct profile_counts *c = v->profile->counts;
     bool flat = view_is_attributed(v) || !c;
-    return (flat ? SHOW_FLAT : 0) | (c && c->paths ? SHOW_PATHS : 0) |
-           (c && c->streams ? SHOW_STREAMS : 0) |
-           (v->profile->values && !flat ? SHOW_SEMI_INVARIANT : 0);
+    unsigned tables = 0;
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_views[i] && table_of(v, i))
+            tables |= show_table(i);
+    return (flat ? SHOW_FLAT : 0) | tables | (v->profile->values && !flat ? SHOW_SEMI_INVARIANT : 0);
 }
 
 static bool print_views(FILE *out, const struct view *v, const struct arguments *a,
@@ -463,10 +472,9 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         ok = counted_tables(out, v, style, e);
     if (ok && (show & SHOW_CALLS))
         fputc('\n', out), ok = report_calls(out, v, style, e);
-    if (ok && (show & SHOW_PATHS))
-        fputc('\n', out), ok = report_paths(out, v, style, e);
-    if (ok && (show & SHOW_STREAMS))
-        fputc('\n', out), ok = report_streams(out, v, style, e);
+    for (unsigned i = 0; ok && i < TABLE_COUNT; i++)
+        if (show & show_table(i))
+            fputc('\n', out), ok = table_views[i]->text(out, v, table_of(v, i), style, e);
     if (ok && (show & SHOW_IMBALANCE))
         fputc('\n', out), ok = print_imbalance(out, v, a, style, e);
     if (ok && (show & SHOW_SEMI_INVARIANT))
@@ -526,7 +534,7 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
         .blocks = a->html ? HTML_BLOCKS : 0,
-        .paths = a->limit >= 0 ? (uint32_t)a->limit : a->html ? HTML_PATHS : 0,
+        .tables = a->limit >= 0 ? (uint32_t)a->limit : a->html ? HTML_ROWS : 0,
     };
     struct ranks *ranks = NULL;
     if (a->show & SHOW_IMBALANCE && !(ranks = ranks_compute(v, &a->view, e)))
@@ -635,13 +643,20 @@ struct side {
     struct view *view;
 };
 
+static bool has_table(const struct profile_counts *c)
+{
+    for (unsigned i = 0; c && i < TABLE_COUNT; i++)
+        if (c->tables[i] && table_views[i])
+            return true;
+    return false;
+}
+
 static bool side_open(struct side *s, const struct arguments *a, const char *phase, struct err *e)
 {
     *s = (struct side){ .profile = open_profile(a->input, e) };
     struct symbols_options names = a->symbols;
-    /* The page says where paths lead. */
-    if (s->profile && a->html && s->profile->counts && s->profile->counts->paths &&
-        names.detail == SYMBOLS_FUNCTIONS)
+    /* Tables say where things are by the line. */
+    if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
         names.detail = SYMBOLS_LINES;
     if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
         blocks_from_edges(s->profile, &names, e))
@@ -658,6 +673,16 @@ static void side_close(struct side *s)
     profile_free(s->profile);
 }
 
+static void print_usage(void)
+{
+    fputs(usage_begin, stdout);
+    for (uint32_t i = 0; i < TABLE_COUNT; i++)
+        if (table_views[i])
+            printf("      --%-16s %s (record --tool %s)\n", table_keeper(i)->name, table_keeper(i)->sentence,
+                   table_keeper(i)->name);
+    fputs(usage_end, stdout);
+}
+
 int command_report(int argc, char **argv)
 {
     struct arguments a = { .input = "penumbra.pnb",
@@ -669,7 +694,7 @@ int command_report(int argc, char **argv)
     if (!parse(argc, argv, &a, &e))
         return command_fail("report", &e);
     if (a.help) {
-        fputs(usage, stdout);
+        print_usage();
         return 0;
     }
     struct side first, second = { 0 };

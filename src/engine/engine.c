@@ -231,16 +231,6 @@ void engine_free_as(struct engine *e)
     area_unmap_as(&own);
 }
 
-bool engine_translate_as(struct engine *e, uint64_t rip)
-{
-    enum stop_reason why;
-    engine_lock_as(e);
-    bool made = block_find_as(&e->blocks, rip, 0) ||
-                translate_as(e, (struct request){ .pc = rip, .limit = BLOCK_INSNS, .spare = UINT32_MAX }, &why);
-    engine_unlock_as(e);
-    return made;
-}
-
 bool engine_holds_as(const struct engine *e, uint64_t address)
 {
     struct area own = { .base = (uint8_t *)(uintptr_t)e, .size = sizeof(struct engine) };

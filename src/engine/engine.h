@@ -129,9 +129,6 @@ bool engine_holds_as(const struct engine *e, uint64_t address);
 /* GS base of the calling thread. */
 uint64_t engine_gs_as(const struct engine *e);
 
-/* Makes or finds translated code for `rip`, without running it. False: it cannot be translated. */
-bool engine_translate_as(struct engine *e, uint64_t rip);
-
 /* Code in [lo, hi) changed or went away: no translation of it is entered from now on. */
 void engine_invalidate_as(struct engine *e, uint64_t lo, uint64_t hi);
 /* Memory may have gone away, nobody says where; code there was TRUST_MAPPED at best. */

@@ -6,7 +6,7 @@
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
-enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_APPEND_TIME, HOOK_CALL,
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL,
                  HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD, HOOK_GATE };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
@@ -81,16 +81,6 @@ bool hook_time_as(struct hooks *h, uint32_t index)
         return false;
     h->timed |= UINT64_C(1) << index;
     return h->inside = true;
-}
-
-bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size)
-{
-    struct hook *hook = hook_time_as(h, index) ? hook_add(h, HOOK_AFTER, index) : NULL;
-    if (hook) {
-        hook->kind = HOOK_APPEND_TIME;
-        hook->size = (uint8_t)size;
-    }
-    return hook;
 }
 
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
@@ -450,10 +440,10 @@ static void emit_append(struct emit *to, const struct hook *hook, int32_t offset
 {
     struct emit_mem at = emit_at(X86_R15, offset);
     bool stolen = hook->kind == HOOK_APPEND_REGISTER && hook->value == X86_R15;
-    if (stolen || hook->kind == HOOK_APPEND_TIME) {
-        /* The program's r15 is in its slot, and the time in another. */
+    if (stolen) {
+        /* The program's r15 is in its slot. */
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_R11);
-        emit_mov_rm(to, 8, X86_R11, emit_gs(stolen ? ENGINE_T_STOLEN : ENGINE_T_TIME));
+        emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_STOLEN));
         emit_mov_mr(to, hook->size, at, X86_R11);
         emit_mov_rm(to, 8, X86_R11, emit_gs(ENGINE_T_SLOT_HOOK));
     } else if (hook->kind == HOOK_APPEND_REGISTER) {
@@ -469,7 +459,7 @@ static void emit_append(struct emit *to, const struct hook *hook, int32_t offset
 
 static bool is_append(const struct hook *hook)
 {
-    return hook->kind == HOOK_APPEND_CONSTANT || hook->kind == HOOK_APPEND_REGISTER || hook->kind == HOOK_APPEND_TIME;
+    return hook->kind == HOOK_APPEND_CONSTANT || hook->kind == HOOK_APPEND_REGISTER;
 }
 
 /*      mov  [r15], value

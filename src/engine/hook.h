@@ -125,8 +125,6 @@ void hook_target_remember_as(struct engine_thread *t, uint64_t target, uint32_t 
  * The difference, in ticks, with what measuring costs (as many ticks as an instruction that does
  * nothing shows), is in t->time for hooks after the instruction. */
 bool hook_time_as(struct hooks *h, uint32_t index);
-/* The same, and its low `size` (4 or 8) bytes are appended after the instruction. */
-bool hook_append_time_as(struct hooks *h, uint32_t index, uint32_t size);
 
 /* A counter for the thing; its id, or COUNTS_NONE when there is no more room: then the block is not
  * translated, and the engine stops there. */
@@ -208,7 +206,6 @@ enum {
                         thread: code that one process has made may run in another (engine_config.shared) */
     TOOL_TARGETS = 4, /* uses hook_count_target_as */
     TOOL_LEADS = 8, /* uses hook_lead_as: its counters have a second word each */
-    TOOL_SENDS = 16, /* what it sees goes to another process, which it may wait for */
     TOOL_CONTEXT = 128, /* what it observes in bursts belongs to the calling context of the sample, and is
                            not taken for more than a share of CPU time */
     TOOL_OWN = 64, /* is asked about the profiler's own code, too */
@@ -217,7 +214,6 @@ enum {
 };
 
 struct tool {
-    const char *name;
     uint32_t flags;
     const struct tool_line *line; /* NULL: none */
     uint64_t common_size; /* hook_common_as */

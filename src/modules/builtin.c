@@ -2,10 +2,17 @@
 
 #include <string.h>
 
+#include "sigsafe/tools.h"
+
+#define MODULE_DECLARED(id, name, ...) extern const struct penumbra_module module_##name;
+TOOLS_MODULE(MODULE_DECLARED)
+#undef MODULE_DECLARED
+
 const struct penumbra_module *module_builtin_at(unsigned at)
 {
-    static const struct penumbra_module *const all[] = {&module_values, &module_latency,
-                                                        &module_conflicts};
+#define MODULE(id, name, ...) &module_##name,
+    static const struct penumbra_module *const all[] = {TOOLS_MODULE(MODULE)};
+#undef MODULE
     return at < sizeof all / sizeof *all ? all[at] : NULL;
 }
 

@@ -1,4 +1,5 @@
-/* Modules (include/penumbra/module.h) that need no shared object: `record --tool latency`, `conflicts`.
+/* Modules (include/penumbra/module.h) that need no shared object: those that the list of tools names
+ * (sigsafe/tools.h), each in src/modules/NAME.c.
  *
  * Context: the module's own process, one thread.
  * Ownership: constant data; what they remember lives as long as that process. */
@@ -8,22 +9,11 @@
 #include "modules/hierarchy.h"
 #include "penumbra/module.h"
 
-/* What instructions compute, read and go to; divisors, shift counts, arguments by call site. */
-extern const struct penumbra_module module_values;
-
-/* Where each load comes from: one kind, "latency", whose values are numbers of hierarchy_names; facts: the
- * boundaries that they were judged by. */
-extern const struct penumbra_module module_latency;
-
-/* Conflicts of stores and later loads (conflict.h): a kind for each, at the load, whose value is the
- * store's address. */
-extern const struct penumbra_module module_conflicts;
-
 /* By name; NULL: there is none of that name. module_builtin_at: all of them, NULL behind the last. */
 const struct penumbra_module *module_builtin(const char *name);
 const struct penumbra_module *module_builtin_at(unsigned at);
 
-/* This machine's memory hierarchy, for module_latency and for what measuring costs. Measured, or read from
+/* This machine's memory hierarchy, for the module `latency` and for what measuring costs. Measured, or read from
  * the file that remembers it, when it is asked for first; *measured says which. NULL: *err says why. Before
  * the module's process is forked, so that it inherits it, and before the program runs, which would
  * disturb it. */

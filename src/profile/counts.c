@@ -6,6 +6,8 @@
 #include "base/saturate.h"
 #include "profile/frames.h"
 #include "profile/profile.h"
+#include "profile/table/table.h"
+#include "sigsafe/tools.h"
 
 #define REASON_NAME(id, name, sentence) [id] = {name, sentence},
 
@@ -15,12 +17,6 @@ struct reason {
 
 static const struct reason stops[STOP_COUNT] = {STOP_REASONS(REASON_NAME)};
 static const struct reason classes[CLASS_COUNT] = {INSTRUCTION_CLASSES(REASON_NAME)};
-
-#define TOOL_NAME(id, name, carriers, sentence) [id] = {name, sentence, carriers},
-static const struct {
-    const char *name, *sentence;
-    unsigned carriers;
-} tools[TOOL_KIND_COUNT] = {TOOL_KINDS(TOOL_NAME)};
 
 const char *profile_stop_name(unsigned stop)
 {
@@ -50,19 +46,14 @@ const char *profile_carrier_name(unsigned carrier)
     return carrier < CARRIER_KIND_COUNT ? names[carrier] : NULL;
 }
 
-const char *profile_tool_name(unsigned tool)
+static const struct tool_about *find_tool(const char *name)
 {
-    return tool < TOOL_KIND_COUNT ? tools[tool].name : NULL;
-}
-
-unsigned profile_tool_carriers(unsigned tool)
-{
-    return tool < TOOL_KIND_COUNT ? tools[tool].carriers : 0;
-}
-
-const char *profile_tool_sentence(unsigned tool)
-{
-    return tool < TOOL_KIND_COUNT ? tools[tool].sentence : NULL;
+    static const struct tool_about unknown;
+    const struct tool_about *tool;
+    for (uint32_t i = 0; (tool = tool_about(i)) != NULL; i++)
+        if (strcmp(tool->name, name) == 0)
+            return tool;
+    return &unknown;
 }
 
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
@@ -72,6 +63,7 @@ struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
         return NULL;
     c->carrier = strdup(carrier);
     c->tool = strdup(tool);
+    c->about = find_tool(tool);
     if (c->carrier && c->tool)
         return c;
     profile_counts_free(c);
@@ -86,8 +78,9 @@ void profile_counts_free(struct profile_counts *c)
     free(c->tool);
     free(c->blocks);
     free(c->edges);
-    profile_paths_free(c->paths);
-    profile_streams_free(c->streams);
+    for (unsigned i = 0; profile_tables[i]; i++)
+        if (c->tables[i])
+            profile_tables[i]->free(c->tables[i]);
     free(c);
 }
 
@@ -178,11 +171,10 @@ static void settle_edges(struct profile_counts *c)
 bool profile_counts_settle(struct profile_counts *c)
 {
     uint32_t *new_index = calloc((size_t)c->block_count + 1, sizeof *new_index);
-    bool ok = new_index && settle_blocks(c, new_index) &&
-              (!c->paths || profile_paths_settle(c->paths, new_index));
+    bool ok = new_index && settle_blocks(c, new_index);
     settle_edges(c);
-    if (c->streams)
-        profile_streams_settle(c->streams);
+    for (unsigned i = 0; ok && profile_tables[i]; i++)
+        ok = !c->tables[i] || profile_tables[i]->settle(c->tables[i], new_index);
     free(new_index);
     return ok;
 }
@@ -198,16 +190,10 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
     if (from->block_count > UINT32_MAX - 2 - into->block_count ||
         from->edge_count > UINT32_MAX - 2 - into->edge_count)
         return false;
-    if (from->paths && !into->paths)
-        into->paths = profile_paths_new();
-    if (from->paths &&
-        (!into->paths || !profile_paths_append(into->paths, from->paths, into->block_count)))
-        return false;
-    if (from->streams && !into->streams)
-        into->streams = profile_streams_new();
-    if (from->streams && (!into->streams || !profile_streams_append(into->streams, from->streams,
-                                                                    image_of, first_process)))
-        return false;
+    const struct table_append how = {image_of, first_process, into->block_count};
+    for (unsigned i = 0; profile_tables[i]; i++)
+        if (from->tables[i] && !profile_tables[i]->append(&into->tables[i], from->tables[i], &how))
+            return false;
     size_t blocks = (size_t)into->block_count + from->block_count;
     size_t edges = (size_t)into->edge_count + from->edge_count;
     struct profile_block *b = realloc(into->blocks, (blocks ? blocks : 1) * sizeof *b);

@@ -13,8 +13,6 @@
 #include <stdint.h>
 
 #include "profile/figures.h"
-#include "profile/paths.h"
-#include "profile/streams.h"
 #include "sigsafe/reasons.h"
 #include "sigsafe/shadow_figures.h"
 #include "sigsafe/spool_counts.h"
@@ -50,8 +48,11 @@ struct profile_edge {
     ONE(dispatches, SUM, "dispatches", "entries into the dispatcher")                              \
     ONE(dispatch_ns, SUM, "ns", "of these, with translation")
 
+struct tool_about; /* sigsafe/tools.h */
+
 struct profile_counts {
     char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", ... */
+    const struct tool_about *about; /* the tool's record; all 0 of one that is not known here */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
     bool counted;          /* `instructions` is known */
@@ -64,8 +65,8 @@ struct profile_counts {
     uint64_t unread; /* then edges into code that could not be read */
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
-    struct profile_paths *paths;  /* NULL: none were observed */
-    struct profile_streams *streams; /* the same */
+    void *tables[COUNTS_TABLES]; /* by enum tool_table (sigsafe/tools.h), each of its tool's own type;
+                                    NULL: nothing was observed */
 };
 
 /* Of a profile's counts, in files. */
@@ -74,7 +75,7 @@ extern const struct figure_family engine_figures;
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool);
 void profile_counts_free(struct profile_counts *c);
 
-/* Sorts blocks, edges, paths and streams, and makes one record of equal ones. False without memory. */
+/* Sorts blocks, edges and tables, and makes one record of equal ones. False without memory. */
 bool profile_counts_settle(struct profile_counts *c);
 
 /* Adds `from` to `into`. image_of[i]: the index in `into`'s profile of image i of `from`'s;
@@ -100,8 +101,5 @@ const char *profile_stop_sentence(unsigned stop);
 const char *profile_class_name(unsigned instruction_class);
 const char *profile_class_sentence(unsigned instruction_class);
 const char *profile_carrier_name(unsigned carrier); /* NULL out of range */
-const char *profile_tool_name(unsigned tool);       /* NULL out of range */
-const char *profile_tool_sentence(unsigned tool);   /* the same */
-unsigned profile_tool_carriers(unsigned tool);      /* bit n: runs under enum carrier_kind n */
 
 #endif

@@ -29,6 +29,8 @@ struct profile_paths {
     uint64_t cut, cut_instructions; /* their beginning or end was not observed */
 };
 
+struct profile_counts; /* profile/counts.h */
+
 struct profile_paths *profile_paths_new(void);
 void profile_paths_free(struct profile_paths *p);
 
@@ -36,12 +38,8 @@ void profile_paths_free(struct profile_paths *p);
 bool profile_paths_add(struct profile_paths *p, const uint32_t *blocks, uint32_t length,
                        uint64_t count);
 
-/* Adds all of `from`, whose block i is block i + by. False without memory. */
-bool profile_paths_append(struct profile_paths *p, const struct profile_paths *from, uint32_t by);
-
-/* Blocks have been renumbered: i is new_index[i]. Makes one of equal paths, and orders them. False
- * without memory. */
-bool profile_paths_settle(struct profile_paths *p, const uint32_t *new_index);
+/* NULL: none were observed. */
+const struct profile_paths *profile_paths_of(const struct profile_counts *c);
 
 /* Executions of all paths, dropped ones included, cut ones not. */
 uint64_t profile_paths_executions(const struct profile_paths *p);

@@ -10,6 +10,8 @@
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
 #include "profile/spool_values.h"
+#include "profile/table/table.h"
+#include "sigsafe/tools.h"
 
 struct reader {
     struct spool_view view;
@@ -124,15 +126,23 @@ static const char *unit_name(uint32_t trigger)
     }
 }
 
+/* The record of the tool; all 0 in a damaged spool. */
+static const struct tool_about *recorded_by(const struct spool_config *c)
+{
+    static const struct tool_about unknown;
+    const struct tool_about *tool = tool_about(c->tool);
+    return tool ? tool : &unknown;
+}
+
 /* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
 static void exact_trigger(const struct spool_config *c, char *out, size_t size)
 {
-    snprintf(out, size, "%s", c->tool == TOOL_CALLS ? "calls" : "instructions");
+    snprintf(out, size, "%s", recorded_by(c)->contexts ? "calls" : "instructions");
 }
 
 static bool get_carrier(struct reader *r, const struct spool_config *c)
 {
-    const char *carrier = profile_carrier_name(c->carrier), *tool = profile_tool_name(c->tool);
+    const char *carrier = profile_carrier_name(c->carrier), *tool = recorded_by(c)->name;
     if (c->carrier == CARRIER_HANDLER)
         return true;
     r->p->counts = profile_counts_new(carrier ? carrier : "unknown", tool ? tool : "unknown");
@@ -194,7 +204,7 @@ static struct profile_thread *add_thread(struct reader *r)
     return t;
 }
 
-/* Under the tool `calls`, what a node counts is how often it was called (spool.h). */
+/* Where the tool has made the tree, what a node counts is how often it was called. */
 static void count_calls(struct profile_thread *t)
 {
     t->taken = t->weight = t->weight_squares = 0;
@@ -233,7 +243,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     if (!t->name ||
         !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t))
         return false;
-    if (r->header->config.tool == TOOL_CALLS)
+    if (recorded_by(&r->header->config)->contexts)
         count_calls(t);
     return true;
 }
@@ -567,6 +577,12 @@ static uint32_t resolve(struct reader *r, uint32_t number)
     return index;
 }
 
+static bool resolve_place(void *data, const struct table_place *place)
+{
+    *place->image = resolve(data, *place->image);
+    return true;
+}
+
 static bool resolve_counts(struct reader *r)
 {
     struct profile_counts *c = r->p->counts;
@@ -576,8 +592,7 @@ static bool resolve_counts(struct reader *r)
         c->edges[i].from_image = resolve(r, c->edges[i].from_image);
         c->edges[i].to_image = resolve(r, c->edges[i].to_image);
     }
-    for (uint32_t i = 0; c->streams && i < c->streams->count; i++)
-        c->streams->list[i].image = resolve(r, c->streams->list[i].image);
+    table_places(c, resolve_place, r);
     return profile_counts_settle(c);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/paths.h"
 #include "report/calls.h"
 #include "report/compare_values.h"
 #include "report/json.h"
@@ -299,7 +300,7 @@ static void add_acyclic(struct items *items, const struct identities *ids, const
                         unsigned side)
 {
     const struct profile_counts *c = v->profile->counts;
-    const struct profile_paths *p = c ? c->paths : NULL;
+    const struct profile_paths *p = c ? profile_paths_of(c) : NULL;
     for (uint32_t i = 0; p && i < p->count; i++) {
         struct item item = {.a = 1, .b = 2, .c = p->paths[i].length};
         for (uint32_t k = 0; k < p->paths[i].length; k++) {
@@ -464,7 +465,7 @@ static bool has_kind(const struct view *v, enum compare_by by)
     return by == COMPARE_BLOCK  ? c && c->block_count
            : by == COMPARE_EDGE ? c && c->edge_count
            : by == COMPARE_CALL ? calls_known(v)
-           : by == COMPARE_ACYCLIC ? c && c->paths && c->paths->count
+           : by == COMPARE_ACYCLIC ? c && profile_paths_of(c) && profile_paths_of(c)->count
            : by == COMPARE_INSTRUCTION
                ? v->profile->values && v->profile->values->hotlist_count
            : by == COMPARE_RESULT ? has_results(v->profile->values)

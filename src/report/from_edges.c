@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "sigsafe/tools.h"
 #include "symbols/code.h"
 #include "x86/insn.h"
 
@@ -260,7 +261,7 @@ bool blocks_from_edges(struct profile *p, const struct symbols_options *options,
     const struct profile_counts *c = p->counts;
     if (!c || !c->edge_count)
         return true;
-    if (c->block_count || !profile_is_exact(p)) {
+    if (c->block_count || !profile_is_exact(p) || !c->about->transfers) {
         drop_own(p);
         return true;
     }

@@ -7,7 +7,7 @@
 #include "profile/coverage.h"
 #include "profile/phases.h"
 #include "report/counted.h"
-#include "report/paths.h"
+#include "report/table/view.h"
 #include "report/shadowed.h"
 #include "report/text.h"
 #include "report/values.h"
@@ -359,7 +359,7 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
     const struct profile_counts *counts = v->profile->counts;
     if (counts)
         counted_header(out, v, style);
-    paths_header(out, v, style);
+    tables_header(out, v, style);
     if (v->profile->shadows)
         shadowed_header(out, v, style);
     if (!counts || (totals.taken && !counts->block_count))

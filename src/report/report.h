@@ -54,7 +54,7 @@ struct report_json_options {
     uint32_t depth; /* levels of the tree; UINT32_MAX: all */
     const struct ranks *ranks; /* NULL: not compared (report/ranks.h) */
     uint32_t blocks; /* blocks, the hottest ones, and then no edges; 0: all of both */
-    uint32_t paths;  /* paths and streams, the hottest ones; 0: all */
+    uint32_t tables; /* rows of tools' tables, the hottest ones; 0: all */
     struct annotation *const *annotated; /* functions shown instruction by instruction */
     uint32_t annotated_count;
     struct value_reader *values; /* NULL: none are shown (report/values.h) */

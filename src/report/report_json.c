@@ -13,8 +13,7 @@
 #include "report/json.h"
 #include "report/json_shares.h"
 #include "report/loads.h"
-#include "report/paths.h"
-#include "report/streams.h"
+#include "report/table/view.h"
 #include "report/ranks.h"
 #include "report/shadowed.h"
 #include "report/values.h"
@@ -485,10 +484,7 @@ bool report_json(struct buf *out, const struct view *v,
         value_json(&j, options->values, options->limit);
     if (!loads_json(&j, v, e))
         return false;
-    if (v->profile->counts)
-        paths_json(&j, v, options->paths);
-    if (v->profile->counts)
-        streams_json(&j, v, options->paths);
+    tables_json(&j, v, options->tables);
     if (v->profile->shadows)
         shadowed_json(&j, v);
     if (options->annotated_count)

@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "profile/block_tree.h"
 #include "report/totals.h"
+#include "sigsafe/tools.h"
 
 /* Open addressing from a key to an index + 1; the keys themselves are where the indexes point. */
 struct table {
@@ -365,7 +366,7 @@ bool view_has_heap(const struct view *v)
 
 bool view_is_of_calls(const struct view *v)
 {
-    return v->profile->counts && !strcmp(v->profile->counts->tool, "calls");
+    return v->profile->counts && v->profile->counts->about->contexts;
 }
 
 bool view_is_attributed(const struct view *v)

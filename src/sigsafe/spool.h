@@ -83,32 +83,6 @@ enum trigger_mechanism {
 enum carrier_kind { CARRIER_KINDS(CARRIER_ENUMERATOR) CARRIER_KIND_COUNT };
 #undef CARRIER_ENUMERATOR
 
-/* X(enumerator, name in options and --json, the carriers that it runs under, what it observes) */
-#define TOOL_KINDS(X)                                                                              \
-    X(TOOL_STACKS, "stacks", 1u << CARRIER_HANDLER, "call paths, by unwinding")                    \
-    X(TOOL_NULL, "null", TOOL_TRANSLATED, "nothing: what the engine alone costs")                  \
-    X(TOOL_COUNT, "count", TOOL_TRANSLATED, "instructions by class")                               \
-    X(TOOL_BLOCKS, "blocks", TOOL_TRANSLATED, "executions of basic blocks")                        \
-    X(TOOL_EDGES, "edges", TOOL_TRANSLATED, "blocks, and transfers of control between them")       \
-    X(TOOL_CALLS, "calls", 1u << CARRIER_EXACT, "exact calls by calling context")                  \
-    X(TOOL_VALUES, "values", TOOL_TRANSLATED, "what instructions read, write and do")              \
-    X(TOOL_PATHS, "paths", TOOL_TRANSLATED, "interprocedural acyclic paths, and blocks")         \
-    X(TOOL_STREAMS, "streams", TOOL_TRANSLATED, "strides and spans of each load and store")        \
-    X(TOOL_RESULTS, "results", TOOL_TRANSLATED, "the most frequent results of each instruction")   \
-    X(TOOL_PATH, "path", 1u << CARRIER_EXACT, "for measuring: each block, into a ring, unread")    \
-    X(TOOL_WRITTEN, "written", 1u << CARRIER_EXACT, "for measuring: each result, the same")
-
-enum { TOOL_TRANSLATED = 1u << CARRIER_BURST | 1u << CARRIER_SHADOW | 1u << CARRIER_EXACT };
-#define TOOL_ENUMERATOR(id, name, carriers, what) id,
-enum tool_kind { TOOL_KINDS(TOOL_ENUMERATOR) TOOL_KIND_COUNT };
-#undef TOOL_ENUMERATOR
-
-/* It is there to measure the engine by, and gives a user nothing. */
-static inline bool tool_is_for_measuring(enum tool_kind kind)
-{
-    return kind == TOOL_PATH || kind == TOOL_WRITTEN;
-}
-
 enum { SPOOL_DEPTH_LEAST = 4 }; /* of max_depth */
 
 /* Written by the collector before the program starts, constant afterwards. */
@@ -133,7 +107,7 @@ struct spool_config {
     uint32_t switch_ns;     /* ... and, at a switch of threads, of stopping the events of one and starting another's */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
     uint32_t carrier;       /* enum carrier_kind */
-    uint32_t tool;          /* enum tool_kind */
+    uint32_t tool;          /* enum tool_kind (tools.h) */
     uint64_t length;        /* instructions of a burst */
     uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
@@ -158,8 +132,8 @@ struct spool_config {
     uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
     uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the collector: the wall clock */
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
-    uint32_t contexts;      /* of TOOL_CALLS: nodes of a thread's tree before new contexts are folded; 0: no bound */
-    uint32_t fold_recursion; /* of TOOL_CALLS: 1: a function that is active is not a context of its own once more */
+    uint32_t contexts;      /* nodes of a thread's tree before new contexts are folded; 0: no bound */
+    uint32_t fold_recursion; /* 1: a function that is active is not a context of its own once more */
 };
 
 enum {

@@ -43,8 +43,8 @@ enum thing_kind {
     THING_NONE = 0, /* an id whose record was never completed */
     THING_BLOCK,    /* straight-line code, counted at its entry */
     THING_EDGE,     /* a transfer of control between two places */
-    THING_ACCESS,   /* a memory operand of an instruction: `bytes` of memory, `instructions` is
-                       an enum stream_kind (spool_streams.h) */
+    THING_ROW,      /* what a tool keeps a row of (spool_rows.h): `bytes`, `instructions` and `to`
+                       mean what the tool says */
     THING_RESULT,   /* a register that an instruction writes, or a part of 8 bytes of it: `bytes` of it, `instructions`
                        is what it is, `to` whose copy it is or 0 (spool_results.h) */
     THING_UNOBSERVED, /* instructions with a register that is not observed: `instructions` is an enum unobserved */
@@ -119,7 +119,7 @@ struct spool_window {
     spool_ref tool;   /* what the tool keeps for whoever counts here; 0: nothing yet */
 };
 
-enum { COUNTS_INSN_MOST = 15 };
+enum { COUNTS_INSN_MOST = 15, COUNTS_TABLES = 8 };
 
 /* One a process that runs under the engine. Counters are written with atomic additions. */
 struct spool_counts {
@@ -134,11 +134,10 @@ struct spool_counts {
     uint64_t translation_ticks;
     uint64_t dispatches, dispatch_ticks; /* entries into the dispatcher; translation included */
     uint32_t tuples;  /* atomic spool_ref of a struct spool_tuples (tuples.h); 0: none */
-    uint32_t paths;   /* atomic spool_ref, newest first: spool_paths.h */
-    uint32_t streams; /* the same, of spool_rows.h: spool_streams.h */
-    uint32_t results; /* the same: spool_results.h */
     uint32_t words;   /* 8-byte words of a counter; 0: 1. Set before the first window is made */
-    uint32_t reserved;
+    /* By enum tool_table (tools.h): atomic spool_ref, newest first: what each thread keeps in the
+     * tool's own table. */
+    uint32_t tables[COUNTS_TABLES];
     struct latency latencies[LATENCY_KIND_COUNT];
     /* Instructions that cannot be translated. Whole runs execute them natively, alone; bursts and shadows end there. */
     uint64_t alone;         /* atomic: so many were executed so */

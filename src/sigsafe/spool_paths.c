@@ -1,5 +1,7 @@
 #include "sigsafe/spool_paths.h"
 
+#include "sigsafe/tools.h"
+
 #include <stddef.h>
 
 /* ---- tables ---- */
@@ -41,7 +43,7 @@ bool paths_begin_as(struct path_store *p, const struct spool *s, struct spool_co
     use(p, table);
     record->tid = tid;
     record->tables[0] = spool_ref_of(s, table);
-    spool_push_as(s, &c->paths, record);
+    spool_push_as(s, &c->tables[TABLE_PATHS], record);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* Counted paths in the spool: which sequences of blocks a thread executed, and how often.
  *
- *      spool_counts.paths ─> spool_paths ─> spool_paths ...   one a thread, newest first
+ *      spool_counts.tables[TABLE_PATHS] ─> spool_paths ─> ...  one a thread, newest first
  *                              ├ tables[0] ─> spool_path_table      in use: tables[current]
  *                              └ tables[1] ─> spool_path_table      next: it grows, or is swept, into this
  *                                               ├ entries    [ path | free | path | path | ... ]

@@ -1,6 +1,6 @@
 /* Rows in the spool, of one size, by id: what a thread knows of each thing that it has met.
  *
- *      spool_counts.streams, .results ─> spool_rows ─> ...     one a thread, newest first
+ *      spool_counts.tables[TABLE] ─> spool_rows ─> ...     one a thread, newest first
  *                                          └ chunks ─> chunk ─> ...  rows of ROWS_CHUNK ids each
  *                                                       └ rows ─> [ front | front | ... | row | row | ... ]   by id
  *

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "penumbra/module.h"
+#include "profile/table/table.h"
 #include "symbols/demangle.h"
 #include "symbols/image.h"
 #include "symbols/runtimes.h"
@@ -79,6 +80,17 @@ static bool bucket_sort(struct bucket *b)
     return b->locations;
 }
 
+static bool place_collect(struct symbols *s, uint32_t process, uint32_t image, uint64_t offset)
+{
+    struct bucket *b = bucket_of(s, process, image);
+    return !b || bucket_add(b, offset);
+}
+
+static bool table_collect(void *data, const struct table_place *place)
+{
+    return place_collect(data, *place->process, *place->image, place->offset);
+}
+
 /* What was counted without calling contexts. */
 static bool counted_collect(struct symbols *s, const struct profile_counts *c)
 {
@@ -92,18 +104,7 @@ static bool counted_collect(struct symbols *s, const struct profile_counts *c)
         struct bucket *to = bucket_of(s, c->edges[i].process, c->edges[i].to_image);
         ok = (!from || bucket_add(from, c->edges[i].from)) && (!to || bucket_add(to, c->edges[i].to));
     }
-    for (uint32_t i = 0; ok && c->streams && i < c->streams->count; i++) {
-        const struct profile_stream *stream = &c->streams->list[i];
-        struct bucket *b = bucket_of(s, stream->process, stream->image);
-        ok = !b || bucket_add(b, stream->offset);
-    }
-    return ok;
-}
-
-static bool place_collect(struct symbols *s, uint32_t process, uint32_t image, uint64_t offset)
-{
-    struct bucket *b = bucket_of(s, process, image);
-    return !b || bucket_add(b, offset);
+    return ok && table_places(c, table_collect, s);
 }
 
 /* Where values were sampled, and what of them is in an image or is said to be code. */

@@ -472,6 +472,6 @@ static const struct tool_line line = {
 };
 
 const struct tool tool_calls = {
-    .name = "calls", .flags = TOOL_OWN, .line = &line, .block = block_as, .thread_begin = thread_begin_as,
+    .flags = TOOL_OWN, .line = &line, .block = block_as, .thread_begin = thread_begin_as,
     .interrupted = interrupted_as,
 };

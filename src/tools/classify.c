@@ -85,6 +85,15 @@ struct spool_thing classify_block_as(const struct hooks *h, const struct hook_bl
     return thing;
 }
 
+void classify_count_as(void *data, const struct hook_block *block, struct hooks *h)
+{
+    (void)data;
+    struct spool_thing thing = classify_block_as(h, block);
+    uint32_t id = hook_counter_make_as(h, &thing);
+    if (id != COUNTS_NONE)
+        hook_count_as(h, HOOK_ENTRY, 0, id, 1);
+}
+
 unsigned classify_results(const struct x86_insn *insn, struct x86_definition out[CLASSIFY_RESULTS])
 {
     struct x86_definition written[X86_DEFINITIONS_MAX];

@@ -117,5 +117,5 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 }
 
 const struct tool tool_edges = {
-    .name = "edges", .flags = TOOL_SHARED | TOOL_TARGETS | TOOL_LOOSE | TOOL_OWN, .block = block_as, .thread_begin = thread_begin_as,
+    .flags = TOOL_SHARED | TOOL_TARGETS | TOOL_LOOSE | TOOL_OWN, .block = block_as, .thread_begin = thread_begin_as,
 };

@@ -9,5 +9,5 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 }
 
 const struct tool tool_path = {
-    .name = "path", .flags = TOOL_STEALS_R15, .block = block_as,
+    .flags = TOOL_STEALS_R15, .block = block_as,
 };

@@ -180,6 +180,6 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
 }
 
 const struct tool tool_paths = {
-    .name = "paths", .flags = TOOL_STEALS_R15 | TOOL_SHARED | TOOL_LOOSE, .common_size = IDS * sizeof(struct path_block),
+    .flags = TOOL_STEALS_R15 | TOOL_SHARED | TOOL_LOOSE, .common_size = IDS * sizeof(struct path_block),
     .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

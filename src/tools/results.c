@@ -415,9 +415,8 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
-    struct spool_counts *counts = hook_counts(t);
     (void)data;
-    if (!rows_thread_begin_as(t, sizeof(struct results), counts ? &counts->results : NULL, RESULT_LAYOUT))
+    if (!rows_thread_begin_as(t, sizeof(struct results), TABLE_RESULTS, RESULT_LAYOUT))
         return false;
     struct results *s = t->tool;
     t->line = s->store.chunks;
@@ -432,5 +431,8 @@ static const struct tool_line line = {
 };
 
 const struct tool tool_results = {
-    .name = "results", .line = &line, .flags = TOOL_LEADS | TOOL_SHARED | TOOL_LOOSE, .block = block_as, .thread_begin = thread_begin_as,
+    .line = &line,
+    .flags = TOOL_LEADS | TOOL_SHARED | TOOL_LOOSE,
+    .block = block_as,
+    .thread_begin = thread_begin_as,
 };

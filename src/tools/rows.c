@@ -4,17 +4,19 @@
 
 #include "tools/memory.h"
 
-bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, struct rows_layout layout)
+bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_table table,
+                          struct rows_layout layout)
 {
     struct rows_store *s = t->tool ? t->tool : memory_map_as(size);
-    const struct spool_counts *counts = hook_counts(t);
+    struct spool_counts *counts = hook_counts(t);
     if (!s)
         return false;
     t->tool = s;
-    if (!list || (s->record && s->counts == counts))
+    if (!counts || (s->record && s->counts == counts))
         return true;
     struct spool_window *window = t->window.record;
-    while (!rows_begin_as(s, hook_spool(t), counts, list, window ? window->tool : 0, layout, window ? window->tid : 0))
+    while (!rows_begin_as(s, hook_spool(t), counts, &counts->tables[table],
+                          window ? window->tool : 0, layout, window ? window->tid : 0))
         if (!hook_wait_as(t))
             return false;
     hook_waited(t);

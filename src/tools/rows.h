@@ -7,6 +7,7 @@
 
 #include "engine/hook.h"
 #include "sigsafe/spool_rows.h"
+#include "sigsafe/tools.h"
 
 /* What a thread has appended, taken in the same order. */
 struct records {
@@ -31,8 +32,9 @@ static inline uint64_t take64(struct records *r)
 }
 
 /* struct tool.thread_begin, for rows of these sizes. t->tool becomes a structure of `size` bytes that begins with the
- * struct rows_store, zeroed at first. list: of the thread's counts, NULL: it has none. */
-bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, uint32_t *list, struct rows_layout layout);
+ * struct rows_store, zeroed at first. */
+bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_table table,
+                          struct rows_layout layout);
 
 /* Makes the row of an id that has none. A whole run waits until the collector has made room; NULL: there is none. */
 void *rows_wait_as(struct engine_thread *t, struct rows_store *s, uint32_t id);

@@ -47,8 +47,10 @@ static bool access_as(const struct hook_block *block, uint32_t index, uint64_t n
                       const struct x86_memory *m, struct hooks *h)
 {
     struct spool_thing thing = {
-        .key = hook_key_as(h, next - block->insns[index].length), .kind = THING_ACCESS,
-        .bytes = m->size, .instructions = (uint16_t)((m->access & X86_MEM_READ ? STREAM_LOAD : 0) |
+        .key = hook_key_as(h, next - block->insns[index].length),
+        .kind = THING_ROW,
+        .bytes = m->size,
+        .instructions = (uint16_t)((m->access & X86_MEM_READ ? STREAM_LOAD : 0) |
                                    (m->access & X86_MEM_WRITE ? STREAM_STORE : 0)),
     };
     uint32_t id = hook_thing_new_as(h, &thing);
@@ -125,13 +127,14 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
 
 static bool thread_begin_as(void *data, struct engine_thread *t)
 {
-    struct spool_counts *counts = hook_counts(t);
     (void)data;
-    return rows_thread_begin_as(t, sizeof(struct rows_store), counts ? &counts->streams : NULL,
-                                STREAM_LAYOUT);
+    return rows_thread_begin_as(t, sizeof(struct rows_store), TABLE_STREAMS, STREAM_LAYOUT);
 }
 
 const struct tool tool_streams = {
-    .name = "streams", .flags = TOOL_STEALS_R15 | TOOL_SHARED, .common_size = IDS * sizeof(struct access),
-    .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
+    .flags = TOOL_STEALS_R15 | TOOL_SHARED,
+    .common_size = IDS * sizeof(struct access),
+    .block = block_as,
+    .thread_begin = thread_begin_as,
+    .flush = flush_as,
 };

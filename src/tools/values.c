@@ -539,6 +539,6 @@ static void thread_end_as(void *data, struct engine_thread *t)
 }
 
 const struct tool tool_values = {
-    .name = "values", .flags = TOOL_SENDS | TOOL_CONTEXT, .block = block_as, .thread_begin = thread_begin_as, .thread_end = thread_end_as,
+    .flags = TOOL_CONTEXT, .block = block_as, .thread_begin = thread_begin_as, .thread_end = thread_end_as,
     .burst_begin = burst_begin_as, .burst_end = burst_end_as,
 };

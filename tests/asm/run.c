@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "compare.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 #include "../unit/engine/callbacks.h"
 
 const struct mode modes[] = {

@@ -63,7 +63,7 @@ static bool alike(const struct profile *a, const struct profile *b, struct err *
     return true;
 }
 
-/* With blocks, edges, paths and streams, which refer to each other. */
+/* With blocks, edges and tools' tables, which refer to each other. */
 static bool merge(struct merger *m)
 {
     return !m->into->counts ||

@@ -52,8 +52,10 @@ struct section_kind {
 #define SECTION_KINDS(X)                                                                           \
     X(reasons) X(meta) X(metrics) X(images) X(processes) X(frames) X(threads) X(trees) X(weights)  \
     X(ranks) X(phases) X(heap) X(sandboxes) X(cpu_time) X(delivered) X(counts) X(blocks) X(edges)  \
-    X(paths) X(streams) X(values) X(hotlists) X(texts) X(names) X(figures)
+    X(values) X(hotlists) X(texts) X(names) X(figures)
 
+/* Those of tools' tables come after them: table/NAME.c, for each row of TOOLS_TABLE
+ * (sigsafe/tools.h). */
 #define SECTION_KIND(name) extern const struct section_kind kind_##name;
 SECTION_KINDS(SECTION_KIND)
 #undef SECTION_KIND

@@ -42,7 +42,9 @@ class Usage(Case):
 
     def test_carriers_and_tools(self):
         self.check(["--carrier", "brst", "true"], "did you mean burst?")
-        self.check(["--exact", "--tool", "xyzzy", "true"], "null, count, blocks, edges, calls")
+        self.check(["--exact", "--tool", "xyzzy", "true"], "stacks, blocks, count, edges, calls")
+        self.check(["--tool", "latancy", "true"], "did you mean latency?")
+        self.check(["--tool", "conflits", "true"], "did you mean conflicts?")
         self.check(["--tool", "edges", "true"], "add --exact")
         self.check(["--exact", "--tool", "stacks", "true"], "--exact --tool calls")
         self.check(["--carrier", "burst", "--tool", "calls", "true"], "needs the whole run")

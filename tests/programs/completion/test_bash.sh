@@ -67,6 +67,16 @@ else
     wrong=1
 fi
 
+# So are knobs for experiments.
+for knob in seed barrier-timeout code-cache load; do
+    if penumbra record --help-all | grep -q -- "--$knob " && ! penumbra record --help | grep -q -- "--$knob "; then
+        echo "ok: --$knob"
+    else
+        echo "WRONG: --$knob is in --help, or not in --help-all"
+        wrong=1
+    fi
+done
+
 # The formats that the completion knows by heart are those of the program.
 for format in $(offers penumbra export --format ""); do
     message=$(penumbra export --format "$format" /nonexistent 2>&1)

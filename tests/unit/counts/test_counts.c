@@ -13,6 +13,7 @@
 #include "../profile/sample.h"
 #include "profile/merge.h"
 #include "profile/spool_read.h"
+#include "sigsafe/tools.h"
 
 enum { SIZE = 8 << 20 };
 
@@ -260,7 +261,7 @@ static void paths_become_sequences_of_blocks(void **state)
     other.record->cut_instructions = 7;
     uint64_t damage = 1;
     struct profile *p = read_spool(&s, &damage);
-    const struct profile_paths *paths = p->counts->paths;
+    const struct profile_paths *paths = p->counts->tables[TABLE_PATHS];
     assert_int_equal(damage, 0);
     assert_int_equal(paths->count, 2);
     assert_int_equal(paths->paths[0].count, 11);
@@ -300,14 +301,14 @@ static void paths_of_no_blocks_are_damage(void **state)
     uint64_t damage = 0;
     struct profile *p = read_spool(&s, &damage);
     assert_int_equal(damage, 4);
-    assert_int_equal(p->counts->paths->count, 1);
+    assert_int_equal(profile_paths_of(p->counts)->count, 1);
     profile_free(p);
     store.table->capacity = SIZE / 2 / sizeof(struct spool_path);
     store.table->entries = SPOOL_HEADER_SIZE / SPOOL_UNIT;
     struct spool_paths *more;
     for (int i = 0; i < 1000 && (more = spool_alloc_as(&s, sizeof *more)) != NULL; i++) {
         more->tables[0] = store.record->tables[0];
-        spool_push_as(&s, &c->paths, more);
+        spool_push_as(&s, &c->tables[TABLE_PATHS], more);
     }
     p = read_spool(&s, &damage);
     assert_true(damage > 900);

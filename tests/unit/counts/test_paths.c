@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "sigsafe/spool_paths.h"
+#include "sigsafe/tools.h"
 #include "tools/path_walk.h"
 
 /* ---- tables ---- */
@@ -69,7 +70,7 @@ struct sums {
 static struct sums sum(const struct fixture *f)
 {
     const struct spool *s = &f->spool;
-    const struct spool_paths *record = spool_at(s, f->counts->paths, sizeof *record);
+    const struct spool_paths *record = spool_at(s, f->counts->tables[TABLE_PATHS], sizeof *record);
     const struct spool_path_table *t = spool_at(s, record->tables[record->current], sizeof *t);
     const struct spool_path *entries = spool_at(s, t->entries, t->capacity * sizeof *entries);
     const uint32_t *sequences = spool_at(s, t->sequences, t->words * sizeof *sequences);

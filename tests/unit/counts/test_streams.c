@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "sigsafe/spool_streams.h"
+#include "sigsafe/tools.h"
 
 static void accesses(struct spool_stream *row, uint64_t from, int64_t stride, unsigned n)
 {
@@ -100,7 +101,7 @@ static void test_no_room(void **state)
     h->size = h->limit = SIZE;
     h->next = SPOOL_HEADER_SIZE;
     struct spool_counts *c = spool_alloc_as(&spool, sizeof *c);
-    assert_true(rows_begin_as(&store, &spool, c, &c->streams, 0, STREAM_LAYOUT, 7));
+    assert_true(rows_begin_as(&store, &spool, c, &c->tables[TABLE_STREAMS], 0, STREAM_LAYOUT, 7));
     assert_null(rows_at_as(&store, ROWS_CHUNK * ROWS_CHUNKS));
     while (rows < ROWS_CHUNKS && rows_at_as(&store, rows * ROWS_CHUNK))
         rows++;

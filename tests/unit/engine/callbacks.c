@@ -1,7 +1,7 @@
 #include "callbacks.h"
 
 #include "run.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 #include "x86/insn.h"
 
 static struct trust_range trust(void *data, uint64_t address)
@@ -69,7 +69,7 @@ static void block_all_points(void *data, const struct hook_block *block, struct 
     hook_call_as(h, HOOK_ENTRY, 0, noted, block->count);
 }
 
-const struct tool tool_all_points = { .name = "all points", .block = block_all_points };
+const struct tool tool_all_points = { .block = block_all_points };
 
 static void timed(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
@@ -84,18 +84,17 @@ static void block_times(void *data, const struct hook_block *block, struct hooks
     (void)data;
     for (uint32_t i = 0; i + 1 < block->count; i++)
         if (block->insns[i].access & X86_MEM_READ || block->insns[i].kind == X86_STRING_REP) {
-            hook_append_time_as(h, i, 8);
+            hook_time_as(h, i);
             hook_call_as(h, HOOK_AFTER, i, timed, 0);
         }
 }
 
 const struct tool tool_times = {
-    .name = "times", .flags = TOOL_STEALS_R15, .block = block_times,
+    .block = block_times,
 };
 
-static bool is_named(const struct tool *tool, const char *name)
+static bool same(const char *own, const char *name)
 {
-    const char *own = tool->name;
     while (*own && *own == *name) {
         own++;
         name++;
@@ -105,7 +104,10 @@ static bool is_named(const struct tool *tool, const char *name)
 
 const struct tool *tool_named(const char *name)
 {
-    return is_named(&tool_times, name) ? &tool_times : is_named(&tool_gates, name) ? &tool_gates : tool_find(name);
+    for (uint32_t kind = 0; kind < TOOL_KIND_COUNT; kind++)
+        if (same(tool_about(kind)->name, name))
+            return tool_of_kind(kind);
+    return same(name, "times") ? &tool_times : same(name, "gates") ? &tool_gates : NULL;
 }
 
 struct led led;
@@ -161,7 +163,7 @@ static void block_leads(void *data, const struct hook_block *block, struct hooks
 }
 
 const struct tool tool_leads = {
-    .name = "leads", .flags = TOOL_LEADS | TOOL_LOOSE, .block = block_leads,
+    .flags = TOOL_LEADS | TOOL_LOOSE, .block = block_leads,
 };
 
 struct gated gated;
@@ -225,7 +227,7 @@ static void block_gates(void *data, const struct hook_block *block, struct hooks
 }
 
 const struct tool tool_gates = {
-    .name = "gates", .flags = TOOL_LEADS | TOOL_LOOSE | TOOL_SHARED, .block = block_gates,
+    .flags = TOOL_LEADS | TOOL_LOOSE | TOOL_SHARED, .block = block_gates,
 };
 
 struct flushed flushed;
@@ -266,5 +268,5 @@ static void flush(void *data, struct engine_thread *t, const uint8_t *records, u
 }
 
 const struct tool tool_appending = {
-    .name = "appending", .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_appending, .flush = flush,
+    .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_appending, .flush = flush,
 };

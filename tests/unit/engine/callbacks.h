@@ -21,8 +21,8 @@ extern struct asked {
     uint64_t time;   /* their sum */
 } asked;
 
-/* Appends to the ring, 8 bytes each, how long each instruction took that does not end a
- * block and reads memory by its operand, or repeats; adds up the same in `asked` by a called hook. */
+/* Adds up in `asked` how long each instruction took that does not end a block and reads memory by
+ * its operand, or repeats. */
 extern const struct tool tool_times;
 
 /* Results of instructions by leads (hook.h), and again by called hooks, which know what the leads have to do. */

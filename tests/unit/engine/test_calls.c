@@ -11,7 +11,7 @@
 #include "run.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 
 enum { SPOOL_SIZE = 16 << 20 };
 

@@ -31,26 +31,16 @@ __attribute__((noinline, used)) static uint64_t long_read(const char *from, char
     return left;
 }
 
-/* What was appended last: it stays where it is when it has been flushed. */
-static const uint64_t *ring_of(const struct rig *r)
-{
-    return (const uint64_t *)(uintptr_t)r->thread->ring_base;
-}
-
 static void each_execution_is_timed(void **state)
 {
     (void)state;
     struct rig r;
-    uint64_t value = 3, rounds = 1000, sum = 0;
+    uint64_t value = 3, rounds = 1000;
     memset(&asked, 0, sizeof asked);
     rig_make(&r, &(struct engine_config){ .tool = &tool_times });
     uint64_t got = rig_call(&r, (const void *)(uintptr_t)reads, rounds, (uint64_t)(uintptr_t)&value, 0, 0);
     assert_int_equal(got, 3 * rounds);
     assert_in_range(asked.timed, rounds, rounds + 64); /* compilers put loads around the loop */
-    for (uint64_t i = 0; i < asked.timed; i++)
-        sum += ring_of(&r)[i];
-    assert_int_equal(sum, asked.time);
-    assert_int_equal(ring_of(&r)[asked.timed], 0);
     assert_true(asked.time > 0);
     rig_free(&r);
 }

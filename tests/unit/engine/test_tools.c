@@ -10,7 +10,7 @@
 #include "callbacks.h"
 #include "functions.h"
 #include "run.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 
 static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written",
                                      "times" };
@@ -83,21 +83,21 @@ static uint64_t sum(const struct rig *r)
 static uint64_t counted(const char *tool, uint64_t n)
 {
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = tool_find(tool) });
+    rig_make(&r, &(struct engine_config){ .tool = tool_named(tool) });
     rig_call(&r, (const void *)(uintptr_t)loop, n, 0, 0, 0);
     uint64_t total = sum(&r);
     rig_free(&r);
     return total;
 }
 
-/* An iteration executes 5 transfers when n is even, and 5 when it is odd: jz, call, ret, jnz, and
- * nothing else; and as many blocks, plus the one that falls into 2: when it is odd. */
+/* An iteration executes 4 transfers, whether n is even or odd: jz, call, ret, jnz; and as many blocks,
+ * the one behind each. */
 static void counts_are_exact(void **state)
 {
     (void)state;
     assert_int_equal(counted("edges", 1002) - counted("edges", 2), 1000 * 4);
     assert_int_equal(counted("edges", 1001) - counted("edges", 1), 1000 * 4);
-    /* 2: is entered by the jump and by falling through: once as its own block either way. */
+    /* 2: is a block of its own where jz goes, and a part of the one behind jz where it falls through. */
     assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
 }
 
@@ -163,7 +163,7 @@ static void gates_count_the_budget_once(void **state)
     (void)state;
     for (unsigned gates = 0; gates < 2; gates++) {
         static int64_t left[2];
-        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : tool_find("blocks"), .shared = true, .budget = true });
+        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : &tool_blocks, .shared = true, .budget = true });
         r.thread->budget = INT64_C(1) << 40;
         rig_call(&r, (const void *)(uintptr_t)loop, 20000, 0, 0, 0);
         left[gates] = r.thread->budget;
@@ -200,7 +200,7 @@ static void targets_are_counted_each(void **state)
     for (unsigned i = 0; i < 4; i++)
         *callees[i] = 0xc3; /* ret */
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = tool_find("edges") });
+    rig_make(&r, &(struct engine_config){ .tool = &tool_edges });
     rig_call(&r, (const void *)(uintptr_t)in_turn, TIMES, (uint64_t)(uintptr_t)callees, 0, 0);
     unsigned calls_and_returns = 0;
     for (uint32_t i = 0; i < 4096; i++)
@@ -210,9 +210,31 @@ static void targets_are_counted_each(void **state)
     munmap(code, 3 * APART);
 }
 
+/* The carriers' defaults, and each tool's code where its row says that it runs. */
+static void the_list_is_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(tool_default(1u << CARRIER_HANDLER), TOOL_STACKS);
+    assert_int_equal(tool_default(1u << CARRIER_EXACT), TOOL_BLOCKS);
+    assert_int_equal(tool_default(1u << CARRIER_BURST | 1u << CARRIER_SHADOW), TOOL_BLOCKS);
+    assert_int_equal(tool_default(UINT32_MAX), TOOL_KIND_COUNT);
+    assert_int_equal(tool_of_modules(), TOOL_VALUES);
+    assert_null(tool_about(TOOL_KIND_COUNT));
+    assert_null(tool_of_kind(TOOL_KIND_COUNT));
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
+        const struct tool_about *tool = tool_about(i);
+        assert_int_equal(tool_of_kind(i) != NULL, (tool->carriers & TOOL_TRANSLATED) != 0);
+        assert_int_equal(tool->instead != NULL, !tool_of_kind(i));
+        assert_true(tool->stretch <= tool_sample(tool));
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal(tool->name, tool_about(k)->name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_list_is_whole),
         cmocka_unit_test(nothing_changes),
         cmocka_unit_test(every_point_is_reached),
         cmocka_unit_test(counts_are_exact),

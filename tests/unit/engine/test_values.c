@@ -12,7 +12,7 @@
 #include "run.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/tuples.h"
-#include "tools/tools.h"
+#include "tools/list.h"
 
 enum { SPOOL_SIZE = 64 << 20, ELEMENTS = 1000, PIECE = 50, TUPLES_MOST = 4000 };
 

@@ -272,8 +272,8 @@ int main(int argc, char **argv)
     print_phases(p);
     print_counted(p->counts);
     print_values(p->values);
-    print_paths(p->counts->paths);
-    print_streams(p->counts->streams);
+    print_paths(p->counts->tables[TABLE_PATHS]);
+    print_streams(p->counts->tables[TABLE_STREAMS]);
     print_names(p->names);
     print_figures(p);
     free(data);

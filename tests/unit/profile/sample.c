@@ -219,8 +219,8 @@ static struct profile_counts *sample_engine(uint64_t *state)
         g->to_image = sample_random(state, 2) ? g->from_image : PROFILE_IMAGE_NONE;
         g->process = g->to_image == PROFILE_IMAGE_NONE ? 2 : 0;
     }
-    c->paths = sample_paths(c->block_count, state);
-    c->streams = sample_streams(state);
+    c->tables[TABLE_PATHS] = sample_paths(c->block_count, state);
+    c->tables[TABLE_STREAMS] = sample_streams(state);
     profile_counts_settle(c);
     return c;
 }
@@ -547,8 +547,8 @@ static const char *counts_difference(const struct profile_counts *a,
         SAME(edges[i].to);
         SAME(edges[i].count);
     }
-    const char *d = paths_difference(a->paths, b->paths);
-    return *d ? d : streams_difference(a->streams, b->streams);
+    const char *d = paths_difference(a->tables[TABLE_PATHS], b->tables[TABLE_PATHS]);
+    return *d ? d : streams_difference(a->tables[TABLE_STREAMS], b->tables[TABLE_STREAMS]);
 }
 
 static const char *names_difference(const struct profile_names *a, const struct profile_names *b)

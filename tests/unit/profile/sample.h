@@ -5,10 +5,12 @@
 #ifndef PENUMBRA_TESTS_SAMPLE_H
 #define PENUMBRA_TESTS_SAMPLE_H
 
+#include "profile/paths.h"
 #include "profile/profile.h"
 #include "sigsafe/spool_paths.h"
 #include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
+#include "sigsafe/tools.h"
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
  * about `nodes` nodes each. */

@@ -1,6 +1,7 @@
 #include "sample.h"
 
 #include "lead.h"
+#include "sigsafe/tools.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,11 +158,11 @@ void sample_paths_in(const struct spool *s, struct spool_counts *c)
 void sample_streams_in(const struct spool *s, struct spool_counts *c)
 {
     static struct rows_store store;
-    if (!rows_begin_as(&store, s, c, &c->streams, 0, STREAM_LAYOUT, 7))
+    if (!rows_begin_as(&store, s, c, &c->tables[TABLE_STREAMS], 0, STREAM_LAYOUT, 7))
         abort();
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing access = {.key = key_make(1, 0x1000 + 16 * i), .bytes = 8,
-                                     .instructions = (uint16_t)(1 + i % 3), .kind = THING_ACCESS};
+                                     .instructions = (uint16_t)(1 + i % 3), .kind = THING_ROW};
         uint32_t id = counts_thing_as(s, c, &access);
         struct spool_stream *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         if (!row)
@@ -177,7 +178,7 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
     static struct rows_store store;
     struct hotlist_random random;
     hotlist_random_seed(&random, 1);
-    if (!rows_begin_as(&store, s, c, &c->results, 0, RESULT_LAYOUT, 7))
+    if (!rows_begin_as(&store, s, c, &c->tables[TABLE_RESULTS], 0, RESULT_LAYOUT, 7))
         abort();
     w->record->tool = spool_ref_of(s, store.record);
     for (uint64_t i = 0; i < 20; i++) {

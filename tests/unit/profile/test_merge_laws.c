@@ -82,19 +82,21 @@ static uint64_t counts_digest(const struct profile *p, const struct profile_coun
             mix(mix(image_key(p, g->from_image), g->from), mix(image_key(p, g->to_image), g->to));
         sum += (none ? mix(h, process_key(p, g->process)) : h) * g->count;
     }
-    for (uint32_t i = 0; i < c->streams->count; i++) {
-        const struct profile_stream *s = &c->streams->list[i];
+    const struct profile_streams *streams = c->tables[TABLE_STREAMS];
+    const struct profile_paths *paths = c->tables[TABLE_PATHS];
+    for (uint32_t i = 0; i < streams->count; i++) {
+        const struct profile_stream *s = &streams->list[i];
         sum +=
             mix(mix(place_key(p, s->image, s->process, s->offset), s->kind), s->bytes) * s->count;
     }
-    for (uint32_t i = 0; i < c->paths->count; i++) {
+    for (uint32_t i = 0; i < paths->count; i++) {
         uint64_t h = 0;
-        for (uint32_t k = 0; k < c->paths->paths[i].length; k++) {
+        for (uint32_t k = 0; k < paths->paths[i].length; k++) {
             const struct profile_block *b =
-                &c->blocks[c->paths->sequence[c->paths->paths[i].first + k]];
+                &c->blocks[paths->sequence[paths->paths[i].first + k]];
             h = mix(h, place_key(p, b->image, b->process, b->offset));
         }
-        sum += h * c->paths->paths[i].count;
+        sum += h * paths->paths[i].count;
     }
     return sum;
 }

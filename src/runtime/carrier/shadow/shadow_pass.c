@@ -14,11 +14,7 @@
 #include "runtime/carrier/burst/burst_draw.h"
 #include "runtime/carrier/shadow/shadow.h"
 #include "runtime/carrier/shadow/shadow_self.h"
-#include "tools/tools.h"
-
-/* STRETCH_SENT: of tools that wait for another process to take what they have seen, a microsecond an instruction: as many
- * more places are seen instead. */
-enum { STRETCH = 2000000, STRETCH_SENT = 5000 };
+#include "sigsafe/tools.h"
 
 bool shadow_passes(void)
 {
@@ -28,7 +24,7 @@ bool shadow_passes(void)
 uint64_t shadow_stretch(void)
 {
     uint64_t length = rt.config->length;
-    uint64_t stretch = tool_of_kind(rt.config->tool)->flags & TOOL_SENDS ? STRETCH_SENT : STRETCH;
+    uint64_t stretch = tool_stretch(tool_about(rt.config->tool));
     return rt.config->shadow_flags & SHADOW_GOES_ON && length > stretch ? stretch : length;
 }
 

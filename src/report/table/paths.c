@@ -1,4 +1,7 @@
-#include "report/paths.h"
+/* Interprocedural acyclic paths in reports: which are hot, what they cost, where they lead.
+ *
+ * A path's share is that of the instructions executed on it, of all that were observed. */
+#include "profile/paths.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -6,21 +9,25 @@
 
 #include "base/saturate.h"
 #include "report/ranked.h"
+#include "report/table/view.h"
 #include "report/text.h"
 
 enum { FIELD = 10, ROWS = 20, STRETCHES = 12, FUNCTIONS = 8, WIDTH = 18 };
 
-uint64_t path_instructions(const struct profile_counts *c, const struct profile_path *path)
+/* A path's instructions, from its first block to its last. */
+static uint64_t path_instructions(const struct profile_counts *c, const struct profile_path *path)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < path->length; i++)
-        sum += c->blocks[c->paths->sequence[path->first + i]].instructions;
+        sum += c->blocks[profile_paths_of(c)->sequence[path->first + i]].instructions;
     return sum;
 }
 
-uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
+/* Indexes of the paths by instructions executed on them, most first: to free(); NULL without memory.
+ * *all: instructions of all paths, dropped and cut ones included. */
+static uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
 {
-    const struct profile_paths *p = c->paths;
+    const struct profile_paths *p = profile_paths_of(c);
     uint32_t *order = calloc((size_t)p->count + 1, sizeof *order);
     struct ranked *list = calloc((size_t)p->count + 1, sizeof *list);
     *all = add_saturated(p->dropped_instructions, p->cut_instructions);
@@ -61,12 +68,13 @@ static const char *function_of(const struct view *v, uint32_t block)
 
 /* ---- text ---- */
 
-void paths_header(FILE *out, const struct view *v, const struct report_style *style)
+/* How many, how often, what was dropped and cut. */
+static void header(FILE *out, const struct view *v, const void *table,
+                   const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
-    const struct profile_paths *p = v->profile->counts ? v->profile->counts->paths : NULL;
-    if (!p)
-        return;
+    const struct profile_paths *p = table;
+    (void)v;
     text_colour(out, style, TEXT_BOLD);
     fprintf(out, "%-*s", FIELD, "paths");
     text_colour(out, style, TEXT_PLAIN);
@@ -88,7 +96,7 @@ struct stretch {
 static struct stretch stretch_at(const struct view *v, const struct profile_path *path,
                                  uint32_t from)
 {
-    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
     const char *function = function_of(v, blocks[from]);
     uint32_t to = from + 1;
     while (to < path->first + path->length && !strcmp(function_of(v, blocks[to]), function))
@@ -100,7 +108,7 @@ static struct stretch stretch_at(const struct view *v, const struct profile_path
 static void write_functions(FILE *out, const struct view *v, const struct report_style *style,
                             const struct profile_path *path)
 {
-    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
     uint32_t end = path->first + path->length, written = 0;
     for (uint32_t at = path->first; at < end; at = stretch_at(v, path, at).to, written++) {
         if (written == FUNCTIONS) {
@@ -115,7 +123,7 @@ static void write_functions(FILE *out, const struct view *v, const struct report
 /* The lines of a stretch: from the function's own file, those of inlined code in their place. */
 static void write_lines(FILE *out, const struct view *v, struct stretch s)
 {
-    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
     const char *file = "";
     uint32_t last = 0, written = 0;
     for (uint32_t i = s.from; i < s.to; i++) {
@@ -146,13 +154,13 @@ static void write_stretches(FILE *out, const struct view *v, const struct report
     uint32_t end = path->first + path->length, written = 0;
     for (uint32_t at = path->first; at < end; written++) {
         struct stretch s = stretch_at(v, path, at);
-        const struct profile_block *b = &c->blocks[c->paths->sequence[at]];
+        const struct profile_block *b = &c->blocks[profile_paths_of(c)->sequence[at]];
         if (written == STRETCHES) {
             fprintf(out, "%*s.. %" PRIu32 " more blocks\n", FIELD, "", end - at);
             return;
         }
         fprintf(out, "%*s", FIELD, "");
-        text_function(out, style, function_of(v, c->paths->sequence[at]), 40);
+        text_function(out, style, function_of(v, profile_paths_of(c)->sequence[at]), 40);
         text_colour(out, style, TEXT_DIM);
         fprintf(out, "  %" PRIu32 " block%s, ", s.to - s.from, s.to - s.from == 1 ? "" : "s");
         text_name(out, symbols_image_name(v->symbols, b->image), 0);
@@ -178,12 +186,15 @@ static void write_path(FILE *out, const struct view *v, const struct report_styl
     write_stretches(out, v, style, path);
 }
 
-bool report_paths(FILE *out, const struct view *v, const struct report_style *style, struct err *e)
+/* The hot paths, each with the functions that it crosses and its source lines. */
+static bool text(FILE *out, const struct view *v, const void *table,
+                 const struct report_style *style, struct err *e)
 {
     const struct profile_counts *c = v->profile->counts;
+    const struct profile_paths *p = table;
     uint64_t all;
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
-    if (!c || !c->paths || !c->paths->count) {
+    if (!p->count) {
         fputs("no paths were counted (record --exact --tool paths, or --carrier burst)\n", out);
         return true;
     }
@@ -195,15 +206,15 @@ bool report_paths(FILE *out, const struct view *v, const struct report_style *st
             "executions", "instr.");
     text_colour(out, style, TEXT_PLAIN);
     fputc('\n', out);
-    for (; rows < c->paths->count && rows < limit; rows++) {
-        const struct profile_path *path = &c->paths->paths[order[rows]];
+    for (; rows < p->count && rows < limit; rows++) {
+        const struct profile_path *path = &p->paths[order[rows]];
         double share = text_share(executed(c, path), all);
         if (share < style->min)
             break;
         write_path(out, v, style, path, share);
     }
-    if (rows < c->paths->count)
-        fprintf(out, "%" PRIu32 " more paths not shown (--json has all)\n", c->paths->count - rows);
+    if (rows < p->count)
+        fprintf(out, "%" PRIu32 " more paths not shown (--json has all)\n", p->count - rows);
     free(order);
     return true;
 }
@@ -216,7 +227,7 @@ static void json_blocks(struct json *j, const struct view *v, const struct profi
     json_key(j, "blocks");
     json_open(j, '[');
     for (uint32_t i = 0; i < path->length; i++) {
-        const struct profile_block *b = &c->blocks[c->paths->sequence[path->first + i]];
+        const struct profile_block *b = &c->blocks[profile_paths_of(c)->sequence[path->first + i]];
         struct buf place = {0};
         buf_printf(&place, "%s+0x%" PRIx64, symbols_image_name(v->symbols, b->image), b->offset);
         buf_put_u8(&place, 0);
@@ -229,13 +240,13 @@ static void json_blocks(struct json *j, const struct view *v, const struct profi
     json_key(j, "bytes");
     json_open(j, '[');
     for (uint32_t i = 0; i < path->length; i++)
-        json_u64(j, c->blocks[c->paths->sequence[path->first + i]].bytes);
+        json_u64(j, c->blocks[profile_paths_of(c)->sequence[path->first + i]].bytes);
     json_close(j, ']');
 }
 
 static void json_lines(struct json *j, const struct view *v, const struct profile_path *path)
 {
-    const uint32_t *blocks = v->profile->counts->paths->sequence;
+    const uint32_t *blocks = profile_paths_of(v->profile->counts)->sequence;
     struct symbol_frame last = {.file = ""};
     json_key(j, "lines");
     json_open(j, '[');
@@ -265,7 +276,7 @@ static void json_path(struct json *j, const struct view *v, const struct profile
     json_key(j, "functions");
     json_open(j, '[');
     for (uint32_t at = path->first; at < path->first + path->length;) {
-        json_string(j, function_of(v, c->paths->sequence[at]));
+        json_string(j, function_of(v, profile_paths_of(c)->sequence[at]));
         at = stretch_at(v, path, at).to;
     }
     json_close(j, ']');
@@ -273,17 +284,15 @@ static void json_path(struct json *j, const struct view *v, const struct profile
     json_close(j, '}');
 }
 
-void paths_json(struct json *j, const struct view *v, uint32_t limit)
+/* Members "path_totals" and "paths". */
+static void json(struct json *j, const struct view *v, const void *table, uint32_t limit)
 {
     static const struct profile_paths none;
-    const struct profile_counts *c = v->profile->counts;
-    const struct profile_paths *p = c->paths ? c->paths : &none;
+    const struct profile_paths *p = table ? table : &none;
     uint64_t all = 0;
-    if (!c->paths && strcmp(c->tool, "paths") != 0)
-        return;
-    uint32_t *order = c->paths ? paths_order(c, &all) : NULL;
+    uint32_t *order = table ? paths_order(v->profile->counts, &all) : NULL;
     uint32_t rows = limit && limit < p->count ? limit : p->count;
-    j->out->failed |= c->paths && !order;
+    j->out->failed |= table && !order;
     json_key(j, "path_totals");
     json_open(j, '{');
     json_key_u64(j, "paths", p->count);
@@ -302,3 +311,5 @@ void paths_json(struct json *j, const struct view *v, uint32_t limit)
     json_close(j, ']');
     free(order);
 }
+
+const struct table_view view_paths = {.header = header, .text = text, .json = json};

@@ -1,11 +1,12 @@
-#include "report/streams.h"
+/* Address streams in reports: which loads and stores access memory most, and how regularly. */
+#include "sigsafe/spool_streams.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/saturate.h"
 #include "report/ranked.h"
+#include "report/table/view.h"
 #include "report/text.h"
 
 enum { ROWS = 40, WIDTH = 14 };
@@ -70,24 +71,25 @@ static void write_stream(FILE *out, const struct view *v, const struct report_st
     fputc('\n', out);
 }
 
-bool report_streams(FILE *out, const struct view *v, const struct report_style *style,
-                    struct err *e)
+/* The loads and stores that were executed most, each with its strides. */
+static bool text(FILE *out, const struct view *v, const void *table,
+                 const struct report_style *style, struct err *e)
 {
-    const struct profile_counts *c = v->profile->counts;
-    const struct profile_streams *s = c ? c->streams : NULL;
+    const struct profile_streams *s = table;
     char number[TEXT_NUMBER_SIZE];
     uint64_t all;
-    if (!s || !s->count) {
+    if (!s->count) {
         fputs("no address streams were observed (record --exact --tool streams, or --carrier "
-              "burst)\n", out);
+              "burst)\n",
+              out);
         return true;
     }
     struct ranked *order = order_make(s, &all);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the streams: out of memory");
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%8s  %*s  %-6s %4s  %10s  %6s  %8s  where, and the most frequent strides\n", "share",
-            WIDTH, "accesses", "kind", "size", "span", "line", "run");
+    fprintf(out, "%8s  %*s  %-6s %4s  %10s  %6s  %8s  where, and the most frequent strides\n",
+            "share", WIDTH, "accesses", "kind", "size", "span", "line", "run");
     text_colour(out, style, TEXT_PLAIN);
     uint32_t rows = 0, limit = style->limit && style->limit < ROWS ? style->limit : ROWS;
     for (; rows < s->count && rows < limit; rows++) {
@@ -134,17 +136,15 @@ static void json_stream(struct json *j, const struct view *v, const struct profi
     json_close(j, '}');
 }
 
-void streams_json(struct json *j, const struct view *v, uint32_t limit)
+/* Members "streams_missed" and "streams". */
+static void json(struct json *j, const struct view *v, const void *table, uint32_t limit)
 {
     static const struct profile_streams none;
-    const struct profile_counts *c = v->profile->counts;
-    const struct profile_streams *s = c->streams ? c->streams : &none;
+    const struct profile_streams *s = table ? table : &none;
     uint64_t all;
-    if (!c->streams && strcmp(c->tool, "streams") != 0)
-        return;
-    struct ranked *order = c->streams ? order_make(s, &all) : NULL;
+    struct ranked *order = order_make(s, &all);
     uint32_t rows = limit && limit < s->count ? limit : s->count;
-    j->out->failed |= c->streams && !order;
+    j->out->failed |= !order;
     json_key_u64(j, "streams_missed", s->missed);
     json_key(j, "streams");
     json_open(j, '[');
@@ -153,3 +153,5 @@ void streams_json(struct json *j, const struct view *v, uint32_t limit)
     json_close(j, ']');
     free(order);
 }
+
+const struct table_view view_streams = {.text = text, .json = json};

@@ -1,0 +1,40 @@
+#include "report/table/view.h"
+
+#include <stddef.h>
+
+#include "sigsafe/tools.h"
+
+#define VIEW_DECLARED(id, name, ...) extern const struct table_view view_##name;
+TOOLS_TABLE(VIEW_DECLARED)
+#undef VIEW_DECLARED
+
+#define VIEW(id, name, ...) [TABLE_##id] = &view_##name,
+const struct table_view *const table_views[TABLE_COUNT] = {TOOLS_TABLE(VIEW)};
+
+const struct tool_about *table_keeper(unsigned table)
+{
+#define KEEPER(id, name, ...) [TABLE_##id] = TOOL_##id,
+    static const enum tool_kind keepers[TABLE_COUNT] = {TOOLS_TABLE(KEEPER) TOOLS_HOTLIST(KEEPER)};
+    return tool_about(keepers[table]);
+}
+
+const void *table_of(const struct view *v, unsigned table)
+{
+    const struct profile_counts *c = v->profile->counts;
+    return c ? c->tables[table] : NULL;
+}
+
+void tables_header(FILE *out, const struct view *v, const struct report_style *style)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_of(v, i) && table_views[i] && table_views[i]->header)
+            table_views[i]->header(out, v, table_of(v, i), style);
+}
+
+void tables_json(struct json *j, const struct view *v, uint32_t limit)
+{
+    const struct profile_counts *c = v->profile->counts;
+    for (unsigned i = 0; c && i < TABLE_COUNT; i++)
+        if (table_views[i] && (c->tables[i] || c->about == table_keeper(i)))
+            table_views[i]->json(j, v, c->tables[i], limit);
+}

@@ -1,0 +1,18 @@
+/* The tools that run under the engine, by name, from the list of tools: for tools.c, and for tests.
+ *
+ * Context: constant data: any.
+ * Ownership: constant. */
+#ifndef PENUMBRA_TOOLS_LIST_H
+#define PENUMBRA_TOOLS_LIST_H
+
+#include "sigsafe/tools.h"
+#include "tools/tools.h"
+
+#define TOOLS_OF_ENGINE(X) TOOLS_COUNTING(X) TOOLS_TABLE(X) TOOLS_HOTLIST(X)
+
+#define TOOL_DECLARED(id, name, ...) extern const struct tool tool_##name;
+TOOLS_OF_ENGINE(TOOL_DECLARED)
+#undef TOOL_DECLARED
+extern const struct tool tool_values; /* what all modules observe by (sigsafe/tuples.h) */
+
+#endif
