@@ -437,7 +437,7 @@ static void put_stretched(struct buf *b, const struct profile_totals *t, const s
     bool synchronous = trigger_is_synchronous(c->trigger);
     uint64_t most = stretched_most(&s->spool);
     /* A clock that was slowed down for a moment is not worth a word. */
-    bool many = synchronous || (!c->budget_ppm && t->weight > t->taken + t->taken / 2);
+    bool many = synchronous || (c->trigger == TRIGGER_CPU && !c->budget_ppm && t->weight > t->taken + t->taken / 2);
     if (most > 1 && many)
         buf_printf(b, "samples would have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
                       "(%s)\n", c->bound_ppm / 1e4, (unsigned long long)most,

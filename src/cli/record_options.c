@@ -38,7 +38,7 @@ static const struct row {
                               "the same",
      "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: 2\n"
-                                 "where neither -F nor -c is given; 5 with -e malloc, read, write,\n"
+                                 "with -e cpu and neither -F nor -c; 5 with -e malloc, read, write,\n"
                                  "lock-wait; 1 with the carriers auto, and shadow without --load)",
      "spend at most this share of the program's CPU time"},
     {OPT_DURATION, "duration", "TIME", "record the first TIME only (10, 1.5, 500ms, 2m), then let the\n"
@@ -404,7 +404,6 @@ static const char *sampling_option(const struct record_options *o)
 uint32_t record_options_bound_ppm(const struct record_options *o, const struct spool_config *config)
 {
     enum { SYNC_PPM = 50000, RATE_PPM = 20000, SAFETY_PPM = 250000, ALL_PPM = 1000000 };
-    bool time = config->trigger == TRIGGER_CPU || config->trigger == TRIGGER_WALL;
     if (trigger_is_synchronous(config->trigger)) {
         if (o->budget_ppm)
             return o->budget_ppm < ALL_PPM ? o->budget_ppm : 0;
@@ -413,7 +412,8 @@ uint32_t record_options_bound_ppm(const struct record_options *o, const struct s
     if (o->budget_ppm)
         return o->budget_ppm;
     bool rate_asked = o->frequency_given || o->period_text;
-    return time && !rate_asked && config->carrier == CARRIER_HANDLER ? RATE_PPM : SAFETY_PPM;
+    bool thinned = config->trigger == TRIGGER_CPU && config->carrier == CARRIER_HANDLER && !rate_asked;
+    return thinned ? RATE_PPM : SAFETY_PPM;
 }
 
 static void make_getopt_tables(struct option *longs, char *shorts)
