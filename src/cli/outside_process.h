@@ -11,6 +11,7 @@
 
 #include "cli/outside_memory.h"
 #include "sigsafe/spool.h"
+#include "sigsafe/timeline.h"
 #include "unwind/unwind.h"
 
 /* Whole periods that could not be charged to a stack, and looks that failed. */
@@ -58,6 +59,7 @@ struct outside_thread {
     struct outside_phase *phases; /* records, one for each phase that it was seen in */
     unsigned phase_count;
     uint8_t *block, *block_end;   /* cct_grow.h */
+    struct timeline timeline;
 };
 
 struct outside_process {
@@ -97,7 +99,7 @@ struct spool_thread *outside_record(struct outside_tools *tools, const struct ou
 spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                            const struct unwind_result *walk);
 /* To t's node. */
-void outside_charge(struct outside_tools *tools, const struct outside_thread *t, struct spool_thread *record,
+void outside_charge(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                     uint64_t periods);
 void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                                  uint64_t periods);

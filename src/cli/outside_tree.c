@@ -52,6 +52,8 @@ static struct spool_thread *record_make(const struct outside_tools *tools, const
     record->tid = t->tid;
     record->tree = spool_ref_of(tools->spool, root);
     record->phase = phase;
+    if (t->timeline.record)
+        record->timeline = spool_ref_of(tools->spool, t->timeline.record);
     record->start_ns = monotonic_ns();
     name_read(p, t->tid, record->name);
     spool_push_as(tools->spool, &p->record->threads, record);
@@ -95,12 +97,25 @@ spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t
     return node;
 }
 
-void outside_charge(struct outside_tools *tools, const struct outside_thread *t, struct spool_thread *record,
+/* What was waited for until now. */
+static void note_time(const struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
+                      spool_ref node, uint64_t periods)
+{
+    const struct spool_header *h = spool_header(tools->spool);
+    uint64_t now = monotonic_ns(), start = h->start_monotonic_ns;
+    struct timeline_moment m = {.ns = now > start ? now - start : 0, .weight = periods, .node = node,
+                                .span_ns = periods > 1 ? periods * tools->period : 0};
+    if (h->config.timeline)
+        timeline_add_as(&t->timeline, tools->spool, &record->timeline, &m);
+}
+
+void outside_charge(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
                     uint64_t periods)
 {
     if (!periods)
         return;
     cct_node_at(tools->spool, t->node)->samples += periods;
+    note_time(tools, t, record, t->node, periods);
     record->taken++;
     record->weight += periods;
     record->weight_squares += periods * periods;
@@ -116,6 +131,7 @@ void outside_charge_unattributed(struct outside_tools *tools, struct outside_thr
     if (node) {
         cct_node_at(tools->spool, node)->samples += periods;
         record->weight += periods;
+        note_time(tools, t, record, node, periods);
     } else {
         record->drops[DROP_SPOOL_FULL] += periods;
     }

@@ -44,6 +44,7 @@
 #include "cli/record_verify.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
+#include "sigsafe/sys.h"
 #include "sigsafe/tools.h"
 
 #define POLL_NS UINT64_C(100000000)
@@ -111,6 +112,7 @@ static void settle_config(struct recording *r)
     r->config.carrier = o->engine.carrier;
     r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&
                            r->config.carrier == CARRIER_HANDLER;
+    r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
     r->config.burst_length = o->engine.burst_length;
@@ -186,6 +188,16 @@ static bool start_subject(struct recording *r, struct err *e)
     return record_attach_begin(&r->attach, r->config.runtime_path, &r->spool, e);
 }
 
+/* The moment that all times count from, by both clocks. */
+static void start_clocks(struct spool_header *h)
+{
+    uint64_t hz = h->config.tsc_hz;
+    h->start_monotonic_ns = monotonic_ns();
+    h->config.start_ticks = sys_ticks_as();
+    h->config.tick_fraction = hz ? (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) : 0;
+    h->config.timeline &= hz != 0;
+}
+
 static bool start(struct recording *r, struct err *e)
 {
     struct live_info live;
@@ -198,7 +210,8 @@ static bool start(struct recording *r, struct err *e)
     h->config = r->config;
     h->collector_pid = getpid();
     h->start_realtime_ns = live.start_realtime_ns;
-    h->start_monotonic_ns = r->start_ns = monotonic_ns();
+    start_clocks(h);
+    r->start_ns = h->start_monotonic_ns;
     record_signals_set_bell(&h->bell);
     record_live_begin(&file, r->output, &live);
     bool started = record_spool_name(&r->spool, e) && start_subject(r, e);

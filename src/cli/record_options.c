@@ -15,7 +15,8 @@ enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
-       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES, OPT_VERIFY_COST };
+       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES, OPT_VERIFY_COST,
+       OPT_NO_TIMELINE };
 
 static const struct row {
     int value;            /* the letter, or OPT_* */
@@ -59,6 +60,7 @@ static const struct row {
      "run two unrecorded copies of PROGRAM beside it, without output, and\n"
      "say what the recording costs", NULL},
     {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
+    {OPT_NO_TIMELINE, "no-timeline", NULL, "do not keep when samples fell: up to 64 kB less a thread", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
                                 "FILE)", NULL},
     {OPT_EXACT, "exact", NULL, "observe the whole run under the engine instead of samples; the same\n"
@@ -293,6 +295,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_NO_FOLLOW: o->follow = false; return true;
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
     case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
+    case OPT_NO_TIMELINE: o->timeline = false; return true;
     case OPT_NO_NAMES: o->names = false; return true;
     case OPT_VERIFY_COST: o->verify_cost = true; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
@@ -446,6 +449,7 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
                                  .follow = true,
                                  .randomize = true,
                                  .trampoline = true,
+                                 .timeline = true,
                                  .names = true};
     opterr = 0;
     optind = 0; /* glibc: begin anew, whatever was parsed before */

@@ -32,6 +32,7 @@ struct record_options {
     bool randomize;
     bool names;          /* keep them in the profile */
     bool trampoline;
+    bool timeline;       /* keep when samples fell */
     bool wait_all;
     bool verify_cost;
     bool quiet;

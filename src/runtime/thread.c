@@ -161,6 +161,8 @@ static bool record_make_as(struct rt_thread *t, uint32_t phase)
     record->tid = t->tid;
     record->tree = spool_ref_of(&rt.spool, root);
     record->phase = phase;
+    if (t->timeline.record)
+        record->timeline = spool_ref_of(&rt.spool, t->timeline.record);
     if (rt_quiet_as())
         record->start_ns = t->record ? t->record->start_ns : 0;
     else
@@ -179,6 +181,7 @@ static bool record_first_as(struct rt_thread *t)
     for (unsigned i = 0; i < RT_PHASES; i++)
         t->records[i] = NULL;
     t->record = NULL;
+    timeline_begin(&t->timeline);
     t->block = t->block_end = NULL;
     t->cpu_seen = 0;
     t->seen = 0;
@@ -248,7 +251,10 @@ bool thread_begin_again_as(struct rt_thread *t)
 void thread_settle_as(struct rt_thread *t)
 {
     if (rt_running_as() && !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
-        tree_add_unattributed_as(t, trigger_rest_as(t));
+        uint64_t rest = trigger_rest_as(t);
+        if (rest)
+            t->last_ticks = sys_ticks_as();
+        tree_add_unattributed_as(t, rest);
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
     trigger_last_as(t);

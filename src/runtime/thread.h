@@ -16,6 +16,7 @@
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger_thread.h"
+#include "sigsafe/timeline.h"
 #include "unwind/unwind.h"
 
 /* Arguments of pthread_create, until the thread has started. */
@@ -81,6 +82,7 @@ struct rt_thread {
     uint32_t phase;
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
     struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
+    struct timeline timeline;                /* of all of these */
 
     struct carrier_thread carrier;
     uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */

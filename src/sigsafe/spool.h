@@ -65,6 +65,12 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
     return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
 }
 
+/* Whether its unit is nanoseconds. */
+static inline bool trigger_is_time(uint32_t trigger)
+{
+    return trigger == TRIGGER_CPU || trigger == TRIGGER_WALL || trigger == TRIGGER_LOCK_WAIT;
+}
+
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
     MECHANISM_TIMER, /* timer_create on the thread's CPU clock: a real-time signal */
@@ -134,6 +140,10 @@ struct spool_config {
     uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
     uint32_t contexts;      /* nodes of a thread's tree before new contexts are folded; 0: no bound */
     uint32_t fold_recursion; /* 1: a function that is active is not a context of its own once more */
+    /* timeline.h */
+    uint64_t start_ticks;   /* time stamp counter at the header's start_monotonic_ns */
+    uint64_t tick_fraction; /* nanoseconds of a tick, times 2^32 */
+    uint32_t timeline;      /* 1: threads keep when their samples fell */
 };
 
 enum {
@@ -299,6 +309,9 @@ struct spool_thread {
     uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
     uint64_t stretched;  /* the most periods that were to pass between two samples for what they cost, if more than 1 */
+    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's records share;
+                            0: none */
+    uint32_t reserved;
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };

@@ -9,6 +9,20 @@ static struct cct_node *node_at(spool_ref ref)
     return cct_node_at(&rt.spool, ref);
 }
 
+/* When it was: at the handler's entry. What stands for several periods of time was used or waited for until then. */
+SAMPLE_PATH
+static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
+{
+    const struct spool_config *c = rt.config;
+    struct timeline_moment m = {.weight = weight, .node = node};
+    if (!c->timeline)
+        return;
+    m.ns = timeline_ns(c, t->last_ticks);
+    if (weight > 1 && trigger_is_time(c->trigger))
+        m.span_ns = weight < UINT64_MAX / c->period ? weight * c->period : UINT64_MAX;
+    timeline_add_as(&t->timeline, &rt.spool, &t->record->timeline, &m);
+}
+
 static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t key)
 {
     struct cct_store store = { &rt.spool, t->block, t->block_end, &t->record->nodes, NULL };
@@ -85,6 +99,7 @@ bool tree_add_beside_as(struct rt_thread *t, uint32_t count, uint64_t weight)
     if (!node)
         return false;
     node_at(node)->samples += weight;
+    time_note_as(t, node, weight);
     t->counted = node;
     return true;
 }
@@ -94,6 +109,7 @@ void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight)
 {
     t->counted = t->memo[path - 1].node;
     node_at(t->memo[path - 1].node)->samples += weight;
+    time_note_as(t, t->memo[path - 1].node, weight);
 }
 
 SAMPLE_PATH
@@ -106,6 +122,7 @@ void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight)
     if (node) {
         node_at(node)->samples += weight;
         t->record->weight += weight;
+        time_note_as(t, node, weight);
     } else {
         t->record->drops[DROP_SPOOL_FULL] += weight;
     }

@@ -103,7 +103,7 @@ uint64_t sync_enter(struct sync_hold *hold)
         t->record->drops[DROP_NESTED] += weight;
         return 0;
     }
-    hold->ticks = sys_ticks_as();
+    hold->ticks = t->last_ticks = sys_ticks_as();
     hold->thread = t;
     hold->inside = sandbox_in_as(t);
     sync_mask(hold);
