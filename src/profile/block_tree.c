@@ -53,6 +53,7 @@ static void free_threads(struct profile_thread *threads, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         free(threads[i].name);
         free(threads[i].nodes);
+        free(threads[i].timeline);
     }
     free(threads);
 }

@@ -71,6 +71,7 @@ bool profile_keep_phase(struct profile *p, const char *name, struct err *e)
         }
         free(p->threads[i].name);
         free(p->threads[i].nodes);
+        free(p->threads[i].timeline);
     }
     free(kept);
     if (!any)

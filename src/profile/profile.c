@@ -46,6 +46,7 @@ void profile_free(struct profile *p)
     for (uint32_t i = 0; i < p->thread_count; i++) {
         free(p->threads[i].name);
         free(p->threads[i].nodes);
+        free(p->threads[i].timeline);
     }
     for (uint32_t i = 0; i < p->phase_count; i++)
         free(p->phases[i].name);

@@ -102,6 +102,8 @@ struct profile_node {
     uint64_t more[METRICS_MAX - 1]; /* weights by the metrics after the first */
 };
 
+struct profile_timeline;
+
 /* A thread that was sampled in several phases is here once for each of them. */
 struct profile_thread {
     uint32_t process; /* index into profile.processes */
@@ -119,6 +121,7 @@ struct profile_thread {
     uint64_t switches, switched_ns; /* of the thread that were noticed while an event counted its time, and what that cost */
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
+    struct profile_timeline *timeline; /* when its samples fell (profile/timeline.h); NULL: not known */
 };
 
 /* A section that this version does not know. */
@@ -161,6 +164,7 @@ struct profile {
     struct figure *figures; /* that this version does not know, by name */
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
     uint32_t figure_count, unknown_count;
+    uint64_t kept_from_ns; /* of a part of the time (profile/timeline.h): where it begins; not in files */
 };
 
 /* All was counted, under the engine: there is no error of sampling, and there are counts. */

@@ -9,6 +9,7 @@
 #include "profile/merge.h"
 #include "profile/spool_counts.h"
 #include "profile/spool_shadows.h"
+#include "profile/spool_timeline.h"
 #include "profile/spool_values.h"
 #include "profile/table/table.h"
 #include "sigsafe/tools.h"
@@ -311,10 +312,28 @@ static bool get_phases(struct reader *r, const struct spool_process *s)
     return ok;
 }
 
+/* Timelines first, then trees (spool_timeline.h). */
+static bool get_threads(struct reader *r, const struct spool_process *s, uint32_t process)
+{
+    struct record_list threads = {0};
+    struct spool_timelines timelines = {0};
+    uint32_t first = r->p->thread_count;
+    bool ok = spool_view_list(&r->view, &s->threads, sizeof(struct spool_thread), &threads) &&
+              spool_timelines_copy(&r->view, &threads, &timelines);
+    for (uint32_t i = 0; ok && i < threads.count; i++) {
+        r->tree_kind.refs = spool_timelines_nodes(&timelines, i);
+        ok = get_thread(r, threads.records[i], process);
+    }
+    ok = ok && spool_timelines_put(&r->view, &timelines, r->p, first);
+    spool_timelines_free(&timelines);
+    free(threads.records);
+    return ok;
+}
+
 static bool get_process(struct reader *r, const struct spool_process *s,
                         struct profile_process *to)
 {
-    struct record_list maps = {0}, threads = {0};
+    struct record_list maps = {0};
     uint32_t index = r->p->process_count++;
     to->pid = s->pid;
     to->ppid = s->ppid;
@@ -355,10 +374,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     }
     bool ok = to->name && to->command && get_phases(r, s) &&
               spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&
-              get_maps(r, to, &maps) &&
-              spool_view_list(&r->view, &s->threads, sizeof(struct spool_thread), &threads);
-    for (uint32_t i = 0; ok && i < threads.count; i++)
-        ok = get_thread(r, threads.records[i], index);
+              get_maps(r, to, &maps) && get_threads(r, s, index);
     if (ok && r->p->counts)
         ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), to, index,
                                r->p->counts, &r->p->values);
@@ -366,7 +382,6 @@ static bool get_process(struct reader *r, const struct spool_process *s,
         ok = spool_shadows_read(&r->view, __atomic_load_n(&s->shadows, __ATOMIC_ACQUIRE),
                                 r->header->config.tsc_hz, r->p->shadows);
     free(maps.records);
-    free(threads.records);
     return ok;
 }
 

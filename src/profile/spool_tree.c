@@ -101,8 +101,16 @@ static bool add_node(struct walk *w, const struct pending *item, const struct cc
         if (!nodes)
             return false;
         t->nodes = nodes;
+        if (w->kind.refs) {
+            spool_ref *refs = realloc(*w->kind.refs, capacity * sizeof *refs);
+            if (!refs)
+                return false;
+            *w->kind.refs = refs;
+        }
         w->capacity = capacity;
     }
+    if (w->kind.refs)
+        (*w->kind.refs)[t->node_count] = item->ref;
     unsigned image = key_image(item->key);
     t->nodes[t->node_count++] = (struct profile_node){
         .parent = item->parent,

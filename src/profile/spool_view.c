@@ -39,7 +39,7 @@ bool spool_view_open(struct spool_view *v, const struct spool *s, struct err *e)
     v->spool.mapped = used_bytes(s);
     if (v->spool.mapped < SPOOL_HEADER_SIZE)
         v->spool.mapped = SPOOL_HEADER_SIZE;
-    v->strings = v->spool.mapped;
+    v->strings = v->timelines = v->spool.mapped;
     v->visited_size = (size_t)(v->spool.mapped / SPOOL_UNIT / 8 + 1);
     /* Zero pages that cost nothing until a record behind them is visited. */
     v->visited = mmap(NULL, v->visited_size, PROT_READ | PROT_WRITE,

@@ -19,6 +19,7 @@ struct spool_view {
     uint8_t *visited;
     size_t visited_size;
     uint64_t strings;   /* bytes of strings that may still be copied */
+    uint64_t timelines; /* the same of timelines */
     uint64_t damage;
 };
 
@@ -48,6 +49,7 @@ bool spool_view_list(struct spool_view *v, const uint32_t *head, uint64_t size,
 struct spool_tree_kind {
     bool heap;        /* nodes have heap cells, not calls */
     uint64_t peak_id; /* of the process's heap */
+    spool_ref **refs; /* where to put an array of the nodes' places, to free(); NULL: nobody asks */
 };
 
 /* The tree at `root` in preorder, children by (image number, offset, guessed). Images are session

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/frames.h"
+#include "profile/timeline.h"
 
 /* The sum while it grows: a node is found by its parent and its frame. Nodes are in order of
  * arrival, so a parent is before its children, but a subtree is not contiguous yet. */
@@ -49,13 +50,15 @@ static bool grow(struct sum *s)
     return true;
 }
 
-static bool add_tree(struct sum *s, const struct profile_thread *t)
+/* line: what the thread's moments are added to. */
+static bool add_tree(struct sum *s, const struct profile_thread *t, struct profile_timeline **line)
 {
     /* All roots are one, so that the sum has one. */
     struct profile_node root = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
     if (t->node_count) {
         root.self = t->nodes[0].self;
         root.calls = t->nodes[0].calls;
+        memcpy(root.more, t->nodes[0].more, sizeof root.more);
     }
     uint32_t *index_of = calloc(t->node_count ? t->node_count : 1, sizeof *index_of);
     bool ok = index_of != NULL;
@@ -82,6 +85,7 @@ static bool add_tree(struct sum *s, const struct profile_thread *t)
         for (unsigned m = 0; m < METRICS_MAX - 1; m++)
             s->nodes[*slot - 1].more[m] += n->more[m];
     }
+    ok = ok && (!t->timeline || profile_timeline_join(line, t->timeline, index_of));
     free(index_of);
     return ok;
 }
@@ -115,7 +119,8 @@ static void place_nodes(const struct sum *s, const struct sibling *siblings, uin
     }
 }
 
-static struct profile_node *in_preorder(const struct sum *s)
+/* And the moments name the nodes by their places. */
+static struct profile_node *in_preorder(const struct sum *s, struct profile_timeline *line)
 {
     uint32_t n = s->count;
     struct profile_node *out = calloc(n, sizeof *out);
@@ -135,6 +140,10 @@ static struct profile_node *in_preorder(const struct sum *s)
             if (i)
                 out[place[i]].parent = place[s->nodes[i].parent];
         }
+        for (uint32_t i = 0; line && i < line->count; i++)
+            if (line->list[i].node != PROFILE_REST)
+                line->list[i].node = place[line->list[i].node];
+        profile_timeline_settle(line);
     }
     free(siblings);
     free(place);
@@ -171,18 +180,46 @@ static bool no_memory(struct err *e)
     return err_set(e, ERR_INTERNAL, "out of memory while the threads' trees were summed");
 }
 
+/* An empty one that the moments of all these threads fit in: NULL, and *ok, if they have none. */
+static struct profile_timeline *timeline_for(struct profile_thread *const *threads, uint32_t count, bool *ok)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    uint32_t shift = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_timeline *t = threads[i]->timeline;
+        if (!t || !t->count)
+            continue;
+        uint64_t last = profile_moment_stretch(t, &t->list[t->count - 1]).to_ns;
+        start = t->start_ns < start ? t->start_ns : start;
+        end = last > end ? last : end;
+        shift = t->shift > shift ? t->shift : shift;
+    }
+    if (start == UINT64_MAX)
+        return NULL;
+    while ((end - start) >> shift > UINT32_MAX)
+        shift++;
+    struct profile_timeline *line = calloc(1, sizeof *line);
+    *ok &= line != NULL;
+    if (line) {
+        line->start_ns = start;
+        line->shift = shift;
+    }
+    return line;
+}
+
 /* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is the sum's then. */
 static bool sum_into_first(struct profile_thread *const *threads, uint32_t count, char *name)
 {
     struct sum s = {0};
     struct profile_thread all = {.start_ns = UINT64_MAX, .name = name};
     bool ok = name != NULL;
+    all.timeline = timeline_for(threads, count, &ok);
     for (uint32_t i = 0; ok && i < count; i++) {
         add_counters(&all, threads[i]);
-        ok = add_tree(&s, threads[i]);
+        ok = add_tree(&s, threads[i], &all.timeline);
     }
     if (ok && s.count) {
-        all.nodes = in_preorder(&s);
+        all.nodes = in_preorder(&s, all.timeline);
         all.node_count = s.count;
         ok = all.nodes != NULL;
     }
@@ -190,6 +227,7 @@ static bool sum_into_first(struct profile_thread *const *threads, uint32_t count
     free(s.slots);
     if (!ok) {
         free(name);
+        free(all.timeline);
         return false;
     }
     all.process = threads[0]->process;
@@ -198,6 +236,7 @@ static bool sum_into_first(struct profile_thread *const *threads, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         free(threads[i]->name);
         free(threads[i]->nodes);
+        free(threads[i]->timeline);
         *threads[i] = (struct profile_thread){0};
     }
     *threads[0] = all;

@@ -79,6 +79,7 @@ static bool copy_thread(struct profile_thread *t, const struct profile_thread *s
     t->name = strdup(s->name);
     t->nodes = NULL;
     t->node_count = 0;
+    t->timeline = NULL;
     return t->name != NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/encode.h"
+#include "profile/timeline.h"
 #include "sample.h"
 
 static void print_counts(const char *what, const uint64_t *counts, unsigned first, unsigned end)
@@ -101,6 +102,20 @@ static void print_phases(const struct profile *p)
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("paused\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->processes[i].pauses,
                p->processes[i].paused_ns, p->processes[i].phases_refused);
+}
+
+static void print_timelines(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_timeline *t = p->threads[i].timeline;
+        printf("timeline\t%u", t ? t->count : 0);
+        if (t)
+            printf("\t%" PRIu64 "\t%u", t->start_ns, t->shift);
+        printf("\n");
+        for (uint32_t k = 0; t && k < t->count; k++)
+            printf("moment\t%u\t%u\t%d\t%u\t%" PRIu64 "\n", t->list[k].bin, t->list[k].span,
+                   (int)t->list[k].node, t->list[k].metric, t->list[k].weight);
+    }
 }
 
 static unsigned image_number(uint32_t image)
@@ -269,6 +284,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->thread_count; i++)
         printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
                p->threads[i].switched_ns);
+    print_timelines(p);
     print_phases(p);
     print_counted(p->counts);
     print_values(p->values);

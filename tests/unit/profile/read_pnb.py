@@ -14,6 +14,7 @@ NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "
          21: "delivered", 24: "counts", 25: "blocks", 26: "edges", 32: "values", 33: "hotlists", 34: "texts", 40: "paths",
          41: "streams", 60: "names", 61: "figures"}
 HEAP = 17  # only of the trigger malloc
+TIMELINE = 22  # not in the oldest files
 MASK = (1 << 64) - 1
 
 
@@ -35,7 +36,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind == HEAP:
+        if kind in NAMES or kind in (HEAP, TIMELINE):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -230,6 +231,28 @@ def read_delivered(c, threads):
     c.end()
 
 
+def read_timelines(c, threads):
+    heads = []
+    for _ in range(threads):
+        count = c.u()
+        heads.append([count, c.u(), c.u()] if count else [0])
+    total = sum(head[0] for head in heads)
+    steps, spans, nodes = c.us(total), c.us(total), [c.s() for _ in range(total)]
+    moments = list(zip(steps, spans, nodes, c.us(total), c.us(total)))
+    c.end()
+    for head in heads:
+        show("timeline", *head)
+        bin_, code, last = 0, 0, None
+        for step, span, node, metric, weight in (moments.pop(0) for _ in range(head[0])):
+            bin_ += step
+            code += node
+            assert code >= 0 and span <= bin_ and weight, "moments"
+            order = (bin_, metric, code - 1 if code else 1 << 32, span)
+            assert last is None or last < order, "moments are sorted"
+            last = order
+            show("moment", bin_, span, code - 1, metric, weight)
+
+
 def read_sandboxes(c, processes):
     for _ in range(processes):
         show("sandbox", *c.us(3))
@@ -396,6 +419,8 @@ def main():
     if HEAP in sections:
         read_heap(sections[HEAP], processes)
     read_delivered(sections[21], threads)
+    if TIMELINE in sections:
+        read_timelines(sections[TIMELINE], threads)
     read_phases(sections[16], threads, processes)
     read_counts(sections[24])
     blocks = read_blocks(sections[25])

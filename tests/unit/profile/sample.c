@@ -1,5 +1,7 @@
 #include "sample.h"
 
+#include "profile/timeline.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +124,38 @@ static void sample_one_thread(struct profile_thread *t, uint32_t index, uint32_t
         t->truncated[i] = sample_random(state, 9);
     sample_drops(t->drops, state);
     sample_tree(t, nodes, state);
+}
+
+/* Moments of nodes that have weight, and rests of what those have left. */
+static void sample_timeline(struct profile *p, struct profile_thread *t, uint64_t *state)
+{
+    enum { ROUNDS = 40 };
+    uint64_t left[2] = {0, 0};
+    struct profile_moment m = {0};
+    for (uint32_t i = 0; i < t->node_count; i++)
+        for (m.metric = 0; m.metric < p->metric_count && m.metric < 2; m.metric++) {
+            uint64_t weight = m.metric ? t->nodes[i].more[0] : t->nodes[i].self;
+            for (unsigned k = 0; k < ROUNDS && weight; k++, weight -= m.weight) {
+                m.node = i;
+                m.bin = (uint32_t)sample_random(state, 5000);
+                m.span = sample_random(state, 9) ? 0 : (uint32_t)sample_random(state, m.bin + 1);
+                m.weight = 1 + sample_random(state, weight);
+                profile_timeline_add(&t->timeline, &m);
+            }
+            left[m.metric] += weight;
+        }
+    m = (struct profile_moment){.node = PROFILE_REST};
+    for (; m.metric < 2; m.metric++)
+        for (uint64_t weight = left[m.metric]; weight; weight -= m.weight) {
+            m.bin = (uint32_t)sample_random(state, 5000);
+            m.weight = 1 + sample_random(state, weight);
+            profile_timeline_add(&t->timeline, &m);
+        }
+    profile_timeline_settle(t->timeline);
+    if (!t->timeline)
+        return;
+    t->timeline->shift = 20 + (uint32_t)sample_random(state, 9);
+    t->timeline->start_ns = sample_random(state, 3) * 777;
 }
 
 static void sample_phases(struct profile *p)
@@ -303,6 +337,9 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     for (uint32_t i = 0; i < threads; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
             p->threads[i].nodes[k].more[0] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
+    for (uint32_t i = 0; i < threads; i++)
+        if (i % 3 != 2)
+            sample_timeline(p, &p->threads[i], state);
     figures_keep(p, &(struct figure){(char[]){"later.figure"}, (char[]){"things"}, FIGURE_SUM, 5});
     return p;
 }
@@ -395,6 +432,24 @@ static const char *node_difference(const struct profile_node *a, const struct pr
     return "";
 }
 
+static const char *timeline_difference(const struct profile_timeline *a,
+                                       const struct profile_timeline *b)
+{
+    if (!a || !b)
+        return a == b ? "" : "timeline";
+    SAME(start_ns);
+    SAME(shift);
+    SAME(count);
+    for (uint32_t i = 0; i < a->count; i++) {
+        SAME(list[i].bin);
+        SAME(list[i].span);
+        SAME(list[i].node);
+        SAME(list[i].metric);
+        SAME(list[i].weight);
+    }
+    return "";
+}
+
 static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b)
 {
     SAME(process);
@@ -419,7 +474,7 @@ static const char *thread_difference(const struct profile_thread *a, const struc
     for (uint32_t i = 0; i < a->node_count; i++)
         if (*node_difference(&a->nodes[i], &b->nodes[i]))
             return node_difference(&a->nodes[i], &b->nodes[i]);
-    return "";
+    return timeline_difference(a->timeline, b->timeline);
 }
 
 static const char *head_difference(const struct profile *a, const struct profile *b)

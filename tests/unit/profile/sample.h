@@ -10,6 +10,7 @@
 #include "sigsafe/spool_paths.h"
 #include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
+#include "sigsafe/timeline.h"
 #include "sigsafe/tools.h"
 
 /* A profile with every field set to something, deterministic: `threads` threads whose trees have
@@ -37,6 +38,9 @@ struct spool_image *sample_image(const struct spool *s, uint32_t number, const c
  * False when the spool is full. */
 bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
                    uint32_t depth);
+/* And when it was; line: the thread's timeline, or NULL. */
+bool sample_insert_at(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
+                      uint32_t depth, struct timeline *line, uint64_t ns);
 /* Blocks (even ids) and edges (odd ids), 60 of each, and a window to count them in, whose address
  * space is the caller's to unmap. */
 struct counts_window sample_counts(const struct spool *s, struct spool_process *p);

@@ -97,8 +97,8 @@ static struct cct_node *child_of(const struct spool *s, struct cct_node *parent,
     return made;
 }
 
-bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
-                   uint32_t depth)
+bool sample_insert_at(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
+                      uint32_t depth, struct timeline *line, uint64_t ns)
 {
     struct cct_node *n = spool_at(s, t->tree, sizeof *n);
     for (uint32_t i = 0; n && i < depth; i++)
@@ -109,7 +109,14 @@ bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t
     t->taken++;
     t->weight++;
     t->weight_squares++;
-    return true;
+    const struct timeline_moment m = {.ns = ns, .weight = 1, .node = spool_ref_of(s, n)};
+    return !line || timeline_add_as(line, s, &t->timeline, &m);
+}
+
+bool sample_insert(const struct spool *s, struct spool_thread *t, const uint64_t *keys,
+                   uint32_t depth)
+{
+    return sample_insert_at(s, t, keys, depth, NULL, 0);
 }
 
 struct counts_window sample_counts(const struct spool *s, struct spool_process *p)
@@ -203,6 +210,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     struct spool s = sample_spool_new(size);
     struct spool_image *images[4];
     struct spool_thread *threads[3];
+    static struct timeline lines[3];
     for (uint32_t i = 0; i < 4; i++) {
         char path[32];
         snprintf(path, sizeof path, "/lib/image-%u.so", i);
@@ -218,6 +226,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
                                 .lo = i << 20, .hi = (i + 1) << 20, .epoch_first = 1};
         spool_push_as(&s, i & 1 ? &a->maps : &b->maps, m);
     }
+    memset(lines, 0, sizeof lines);
     /* Stacks as programs have them: a common trunk, then a walk through few call sites. */
     for (uint32_t i = 0; i < samples; i++) {
         uint64_t keys[40] = {key_make(1, 0x1200), key_make(2, 0x4567), key_make(2, 0x4890)};
@@ -227,7 +236,8 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
             choice = choice < 12 ? 0 : choice - 11;
             keys[k] = key_make(1 + k % 4, 0x10000 + 0x1357 * k + 0x91 * choice);
         }
-        sample_insert(&s, threads[sample_random(&seed, 3)], keys, depth);
+        uint64_t k = sample_random(&seed, 3);
+        sample_insert_at(&s, threads[k], keys, depth, &lines[k], i * UINT64_C(700000));
     }
     spool_header(&s)->config.carrier = CARRIER_BURST;
     spool_header(&s)->config.tool = TOOL_EDGES;

@@ -124,7 +124,7 @@ static void test_heap(void **state)
     assert_int_equal(p->metric_count, METRICS_MAX);
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++) {
-            p->threads[i].nodes[k].more[0] = sample_random(&seed, 1000);
+            p->threads[i].nodes[k].more[0] += sample_random(&seed, 1000);
             p->threads[i].nodes[k].more[2] = sample_random(&seed, UINT64_C(1) << 40);
         }
     p->processes[1].heap_peak_ns = 123456789;

@@ -1,0 +1,158 @@
+#include "profile/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool profile_timeline_add(struct profile_timeline **t, const struct profile_moment *moment)
+{
+    struct profile_timeline *at = *t;
+    if (!at || at->count == at->capacity) {
+        uint32_t capacity = at && at->capacity ? at->capacity * 2 : 16;
+        if (at && at->capacity > UINT32_MAX / 4)
+            return false;
+        struct profile_timeline *grown = realloc(at, sizeof *at + capacity * sizeof *at->list);
+        if (!grown)
+            return false;
+        if (!at)
+            *grown = (struct profile_timeline){0};
+        grown->capacity = capacity;
+        *t = at = grown;
+    }
+    at->list[at->count++] = *moment;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct profile_moment *x = a, *y = b;
+    if (x->bin != y->bin)
+        return x->bin < y->bin ? -1 : 1;
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->span > y->span) - (x->span < y->span);
+}
+
+void profile_timeline_settle(struct profile_timeline *t)
+{
+    uint32_t kept = 0;
+    if (!t)
+        return;
+    qsort(t->list, t->count, sizeof *t->list, compare);
+    for (uint32_t i = 0; i < t->count; i++)
+        if (kept && compare(&t->list[kept - 1], &t->list[i]) == 0)
+            t->list[kept - 1].weight += t->list[i].weight;
+        else
+            t->list[kept++] = t->list[i];
+    t->count = kept;
+}
+
+struct profile_timeline *profile_timeline_copy(const struct profile_timeline *t, uint64_t later_ns)
+{
+    size_t size = sizeof *t + t->count * sizeof *t->list;
+    struct profile_timeline *copy = malloc(size);
+    if (!copy)
+        return NULL;
+    memcpy(copy, t, size);
+    copy->capacity = t->count;
+    copy->start_ns += later_ns;
+    return copy;
+}
+
+bool profile_timeline_join(struct profile_timeline **to, const struct profile_timeline *from,
+                           const uint32_t *node_of)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        struct profile_moment m = from->list[i];
+        uint64_t start = (*to)->start_ns, later = from->start_ns - start;
+        uint64_t last = later + ((uint64_t)m.bin << from->shift);
+        uint64_t first = later + ((uint64_t)(m.bin - m.span) << from->shift);
+        m.bin = (uint32_t)(last >> (*to)->shift);
+        m.span = m.bin - (uint32_t)(first >> (*to)->shift);
+        m.node = m.node == PROFILE_REST ? m.node : node_of[m.node];
+        if (!profile_timeline_add(to, &m))
+            return false;
+    }
+    return true;
+}
+
+/* ---- is it as it should be? ---- */
+
+static uint64_t weight_of(const struct profile_node *n, uint32_t metric)
+{
+    return metric ? n->more[metric - 1] : n->self;
+}
+
+/* Subtracts. False: there is less. */
+static bool take(uint64_t *from, uint64_t weight)
+{
+    if (weight > *from)
+        return false;
+    *from -= weight;
+    return true;
+}
+
+/* left: of each node, its weight by this metric. */
+static bool weights_good(const struct profile_thread *t, uint32_t metric, uint64_t *left)
+{
+    const struct profile_timeline *line = t->timeline;
+    uint64_t rest = 0, sum = 0;
+    for (uint32_t i = 0; i < t->node_count; i++)
+        left[i] = weight_of(&t->nodes[i], metric);
+    for (uint32_t i = 0; i < line->count; i++) {
+        const struct profile_moment *m = &line->list[i];
+        if (m->metric != metric)
+            continue;
+        if (m->node != PROFILE_REST && !take(&left[m->node], m->weight))
+            return false;
+        if (m->node == PROFILE_REST && __builtin_add_overflow(rest, m->weight, &rest))
+            return false;
+    }
+    /* A damaged tree's weights may be more than a number can hold. */
+    for (uint32_t i = 0; i < t->node_count && sum < rest; i++)
+        if (__builtin_add_overflow(sum, left[i], &sum))
+            return true;
+    return rest <= sum;
+}
+
+static bool moment_good(const struct profile *p, const struct profile_thread *t, uint32_t i)
+{
+    const struct profile_moment *m = &t->timeline->list[i];
+    return m->span <= m->bin && m->weight && m->metric < p->metric_count &&
+           (m->node < t->node_count || m->node == PROFILE_REST) &&
+           (uint64_t)m->bin + 1 <= UINT64_C(1) << (62 - t->timeline->shift) &&
+           (!i || compare(m - 1, m) < 0);
+}
+_Static_assert(TIMELINE_SHIFT_MAX < 62, "a bin is that wide, and there is one");
+
+bool profile_timeline_good(const struct profile *p, const struct profile_thread *t,
+                           const char **what)
+{
+    const struct profile_timeline *line = t->timeline;
+    *what = "bins of 2^0 to 2^60 nanoseconds that begin within 2^62";
+    if (line->shift > TIMELINE_SHIFT_MAX || line->start_ns > UINT64_C(1) << 62)
+        return false;
+    *what = "moments in order, of nodes and metrics that there are, that begin in no bin before 0";
+    for (uint32_t i = 0; i < line->count; i++)
+        if (!moment_good(p, t, i))
+            return false;
+    *what = "moments that have no more weight than their nodes";
+    uint64_t *left = calloc((size_t)t->node_count + 1, sizeof *left);
+    bool good = left != NULL;
+    for (uint32_t m = 0; good && m < p->metric_count; m++)
+        good = weights_good(t, m, left);
+    free(left);
+    return good;
+}
+
+uint64_t profile_timeline_width(const struct profile *p)
+{
+    uint64_t widest = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_timeline *t = p->threads[i].timeline;
+        if (t && UINT64_C(1) << t->shift > widest)
+            widest = UINT64_C(1) << t->shift;
+    }
+    return widest;
+}
