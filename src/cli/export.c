@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/open_profile.h"
+#include "cli/time_range.h"
 #include "export/export.h"
 #include "profile/block_tree.h"
 #include "profile/phases.h"
@@ -32,6 +33,7 @@ struct arguments {
     const struct format *format;
     struct export_options options;
     const char *phase; /* NULL: all of them */
+    const char *time;  /* NULL: all of it */
     bool quick;
     bool help;
 };
@@ -49,6 +51,8 @@ static const char usage[] =
     "      --max-depth N     folded, pprof: show at most N frames of a stack, half of them\n"
     "                        outermost, half innermost; 0 is no limit (default 2048)\n"
     "      --phase NAME      only samples in this phase, and in phases nested in it\n"
+    "      --time FROM..TO   only this part of the time, in seconds since the start (2.5..4) or in\n"
+    "                        percent (50%..100%), as exactly as docs/timeline.md says\n"
     "      --quick           names from symbol tables only: no lines, no inlined functions\n"
     "  -h, --help            this text\n";
 
@@ -75,7 +79,7 @@ static bool parse_depth(const char *text, uint32_t *depth, struct err *e)
 
 static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
 {
-    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK, OPTION_PHASE };
+    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK, OPTION_PHASE, OPTION_TIME };
     static const struct option options[] = {
         {"format", required_argument, NULL, 'f'},
         {"output", required_argument, NULL, 'o'},
@@ -83,6 +87,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         {"max-depth", required_argument, NULL, OPTION_MAX_DEPTH},
         {"quick", no_argument, NULL, OPTION_QUICK},
         {"phase", required_argument, NULL, OPTION_PHASE},
+        {"time", required_argument, NULL, OPTION_TIME},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -103,6 +108,8 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
             a->quick = true;
         if (c == OPTION_PHASE)
             a->phase = optarg;
+        if (c == OPTION_TIME)
+            a->time = optarg;
         if (c == OPTION_MAX_DEPTH && !parse_depth(optarg, &a->options.max_depth, e))
             return false;
         if (c == ':')
@@ -185,7 +192,7 @@ int command_export(int argc, char **argv)
     if (!output_is_apart(output_path(&a), a.input, &e))
         return command_fail("export", &e);
     struct profile *p = open_profile(a.input, &e);
-    if (p && a.phase && !profile_keep_phase(p, a.phase, &e)) {
+    if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) || !time_range_keep(p, a.time, &e))) {
         profile_free(p);
         p = NULL;
     }

@@ -11,6 +11,7 @@
 #include "cli/report_annotated.h"
 #include "cli/style.h"
 #include "cli/suggest.h"
+#include "cli/time_range.h"
 #include "profile/file.h"
 #include "profile/phases.h"
 #include "report/calls.h"
@@ -18,6 +19,7 @@
 #include "report/counted.h"
 #include "report/dump.h"
 #include "report/loads.h"
+#include "report/timeline.h"
 #include "report/expand.h"
 #include "report/from_edges.h"
 #include "report/html.h"
@@ -43,7 +45,8 @@ enum view_flag {
     SHOW_CALLS = 128,
     SHOW_IMBALANCE = 256,
     SHOW_SEMI_INVARIANT = 512,
-    SHOW_TABLE = 1024, /* << enum tool_table: a tool's */
+    SHOW_TIMELINE = 1024,
+    SHOW_TABLE = 2048, /* << enum tool_table: a tool's */
 };
 #define SHOW_TABLE_OF(id, name, ...) | SHOW_TABLE << TABLE_##id
 enum { SHOW_TABLES = 0 TOOLS_TABLE(SHOW_TABLE_OF) };
@@ -57,6 +60,7 @@ struct arguments {
     const char *callers, *callees;
     const char *through[THROUGH_MAX];
     const char *phase, *versus; /* NULL: not given */
+    const char *time;
     struct view_options view;
     struct symbols_options symbols;
     unsigned show;
@@ -84,10 +88,13 @@ static const char usage_end[] =
     "      --imbalance        how evenly the ranks of a parallel program share each calling context\n"
     "      --semi-invariant   with values: places worth specializing, by expected gain\n"
     "      --by-phase         one row a phase that the program named\n"
+    "      --timeline         when threads were busy, and with what\n"
     "      --lines            source lines instead of functions\n"
     "What is shown\n"
     "      --thread NAME|TID  only these threads' samples; likewise --process NAME|PID\n"
     "      --phase NAME       only samples in this phase, and in phases nested in it\n"
+    "      --time FROM..TO    only this part of the time, in seconds since the start (2.5..4) or in\n"
+    "                         percent (50%..100%), as exactly as docs/timeline.md says\n"
     "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
     "      --metric NAME      weights by another metric than the first; with -e malloc:\n"
     "                         allocated, live (at the end: leaks), peak (live when the program\n"
@@ -120,7 +127,7 @@ enum option_value {
     OPTION_DEPTH, OPTION_CI, OPTION_JSON, OPTION_HTML, OPTION_QUICK, OPTION_DEBUG_DIR,
     OPTION_ASCII, OPTION_IMBALANCE, OPTION_PHASE, OPTION_VERSUS, OPTION_BY_PHASE, OPTION_METRIC,
     OPTION_CALLS, OPTION_SEMI_INVARIANT, OPTION_NO_FOLD,
-    OPTION_FULL_NAMES, OPTION_DUMP, OPTION_TABLE, /* + enum tool_table */
+    OPTION_FULL_NAMES, OPTION_DUMP, OPTION_TIMELINE, OPTION_TIME, OPTION_TABLE, /* + enum tool_table */
 };
 
 #define OPTION_OF_TABLE(id, name, ...) { #name, no_argument, NULL, OPTION_TABLE + TABLE_##id },
@@ -131,6 +138,8 @@ static const struct option options[] = {
     { "calls", no_argument, NULL, OPTION_CALLS },
     TOOLS_TABLE(OPTION_OF_TABLE)
     { "semi-invariant", no_argument, NULL, OPTION_SEMI_INVARIANT },
+    { "timeline", no_argument, NULL, OPTION_TIMELINE },
+    { "time", required_argument, NULL, OPTION_TIME },
     { "callers", required_argument, NULL, OPTION_CALLERS },
     { "callees", required_argument, NULL, OPTION_CALLEES },
     { "by-thread", no_argument, NULL, OPTION_BY_THREAD },
@@ -195,7 +204,9 @@ static bool set_view(struct arguments *a, int option)
     case OPTION_IMBALANCE: a->show |= SHOW_IMBALANCE; return true;
     case OPTION_SEMI_INVARIANT: a->show |= SHOW_SEMI_INVARIANT; return true;
     case OPTION_BY_PHASE: a->show |= SHOW_PHASES; return true;
+    case OPTION_TIMELINE: a->show |= SHOW_TIMELINE; return true;
     case OPTION_PHASE: a->phase = optarg; return true;
+    case OPTION_TIME: a->time = optarg; return true;
     case OPTION_VERSUS: a->versus = optarg; return true;
     case OPTION_LINES: a->view.lines = true; return true;
     case OPTION_THREAD: a->view.thread = optarg; return true;
@@ -360,6 +371,8 @@ static bool check_views(const struct view *v, const struct arguments *a, struct 
             return err_set(e, ERR_USAGE, "this profile has no %s; record --exact --tool %s, or --carrier burst --tool %s, "
                            "observes them", what, what, what);
     }
+    if ((a->show & SHOW_TIMELINE) && !timeline_check(v, &a->view, e))
+        return false;
     if ((a->show & SHOW_CALLS) && !calls_known(v))
         return err_set(e, ERR_USAGE, "no calls were counted in this profile: none of those that samples met has returned, "
                        "or they cannot be counted there (the notes of --verbose, docs/trampoline.md); "
@@ -462,6 +475,8 @@ static bool print_views(FILE *out, const struct view *v, const struct arguments 
         fputc('\n', out), report_threads(out, v, style);
     if (show & SHOW_PHASES)
         fputc('\n', out), report_phases(out, v, style);
+    if (ok && (show & SHOW_TIMELINE))
+        fputc('\n', out), ok = report_timeline(out, v, style, e);
     if (ok && (show & SHOW_IMAGES))
         fputc('\n', out), ok = report_images(out, v, style, e);
     if (ok && !views_chosen(a) && loads_were_asked_for(v))
@@ -534,6 +549,7 @@ static bool make_json(struct buf *json, const struct view *v, const struct argum
         .limit = a->limit < 0 ? 0 : (uint32_t)a->limit,
         .depth = a->depth < 0 ? (a->html ? HTML_DEPTH : UINT32_MAX) : (uint32_t)a->depth,
         .blocks = a->html ? HTML_BLOCKS : 0,
+        .timeline = a->show & SHOW_TIMELINE,
         .tables = a->limit >= 0 ? (uint32_t)a->limit : a->html ? HTML_ROWS : 0,
     };
     struct ranks *ranks = NULL;
@@ -658,7 +674,7 @@ static bool side_open(struct side *s, const struct arguments *a, const char *pha
     /* Tables say where things are by the line. */
     if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
         names.detail = SYMBOLS_LINES;
-    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
+    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) && time_range_keep(s->profile, a->time, e) &&
         blocks_from_edges(s->profile, &names, e))
         s->symbols = symbols_load_with(s->profile, &names, e);
     if (s->symbols)

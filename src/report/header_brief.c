@@ -29,7 +29,10 @@ static void write_time(FILE *out, const struct profile *p)
 {
     char number[TEXT_NUMBER_SIZE];
     uint32_t threads = profile_thread_total(p);
-    fprintf(out, "%s, %u process%s, %u thread%s", text_duration(number, (double)p->duration_ns),
+    fputs(text_duration(number, (double)p->duration_ns), out);
+    if (p->kept_from_ns)
+        fprintf(out, " from %s on", text_duration(number, (double)p->kept_from_ns));
+    fprintf(out, ", %u process%s, %u thread%s",
             p->process_count, p->process_count == 1 ? "" : "es", threads, threads == 1 ? "" : "s");
     if (p->recovered)
         fputs(", recovered", out);

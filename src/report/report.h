@@ -40,6 +40,9 @@ bool report_images(FILE *out, const struct view *v, const struct report_style *s
                    struct err *e);
 void report_threads(FILE *out, const struct view *v, const struct report_style *style);
 void report_phases(FILE *out, const struct view *v, const struct report_style *style);
+/* When threads were busy, and with which functions (report/timeline.h). */
+bool report_timeline(FILE *out, const struct view *v, const struct report_style *style,
+                     struct err *e);
 void report_processes(FILE *out, const struct view *v, const struct report_style *style);
 
 struct ranks;
@@ -58,6 +61,7 @@ struct report_json_options {
     struct annotation *const *annotated; /* functions shown instruction by instruction */
     uint32_t annotated_count;
     struct value_reader *values; /* NULL: none are shown (report/values.h) */
+    bool timeline;    /* when samples fell (report/timeline.h) */
     bool places_only; /* of values only "semi_invariant": those beside code are in `annotated` */
 };
 

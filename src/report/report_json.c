@@ -14,6 +14,7 @@
 #include "report/json_shares.h"
 #include "report/loads.h"
 #include "report/table/view.h"
+#include "report/timeline.h"
 #include "report/ranks.h"
 #include "report/shadowed.h"
 #include "report/values.h"
@@ -69,6 +70,8 @@ static void write_recording(struct json *j, const struct view *v)
     json_double(j, v->effective);
     json_key_u64(j, "start_realtime_ns", p->start_realtime_ns);
     json_key_u64(j, "duration_ns", p->duration_ns);
+    if (p->kept_from_ns)
+        json_key_u64(j, "from_ns", p->kept_from_ns);
     json_key(j, "exit_status");
     json_i64(j, p->exit_status);
     json_key(j, "recovered");
@@ -474,6 +477,8 @@ bool report_json(struct buf *out, const struct view *v,
     write_processes(&j, v->profile);
     write_threads(&j, v);
     write_phases(&j, v->profile);
+    if (options->timeline && !timeline_json(&j, v, e))
+        return false;
     if (!write_functions(&j, v, options, min, e))
         return false;
     if (v->profile->counts)

@@ -1,0 +1,42 @@
+#include "cli/time_range.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/numbers.h"
+#include "profile/timeline.h"
+
+#define YEAR_NS (366 * 86400e9)
+
+static bool parse_end(const char *text, uint64_t duration_ns, uint64_t missing, uint64_t *ns, struct err *e)
+{
+    double value;
+    size_t length = strlen(text);
+    bool percent = length && text[length - 1] == '%';
+    *ns = missing;
+    if (!length)
+        return true;
+    if (!number_parse(text, percent ? number_percent : number_durations, 0, percent ? 100 : YEAR_NS, "--time", &value,
+                      e))
+        return false;
+    *ns = (uint64_t)(percent ? value / 100 * (double)duration_ns : value);
+    return true;
+}
+
+bool time_range_keep(struct profile *p, const char *text, struct err *e)
+{
+    if (!text)
+        return true;
+    const char *dots = strstr(text, "..");
+    char *first = dots ? strndup(text, (size_t)(dots - text)) : NULL;
+    uint64_t from, to;
+    bool ok = first && parse_end(first, p->duration_ns, 0, &from, e) &&
+              parse_end(dots + 2, p->duration_ns, p->duration_ns, &to, e);
+    free(first);
+    if (!dots)
+        return err_set(e, ERR_USAGE, "--time wants FROM..TO, such as 2.5..4 or 50%%..100%%, not \"%s\"", text);
+    if (ok && from >= to)
+        ok = err_set(e, ERR_USAGE, "--time %s: nothing lies there; the recording lasted %.6g s", text,
+                     (double)p->duration_ns / 1e9);
+    return ok && profile_keep_time(p, from, to, e);
+}
