@@ -1,6 +1,6 @@
 /* What one sample costs inside the signal handler: walk, tree, accounting, from its entry to its
  * return, warm. Prints the median and other quantiles over many calls, on a stack 30 frames deep that
- * is walked whole, and then by depth, with the trampoline and without.
+ * is walked whole, by whether its time is kept (docs/timeline.md), and then by depth, with the trampoline and without.
  *
  * The handler is called directly, with the registers of a real frame, so that the kernel's signal
  * delivery is left out: that is the floor, which bench/run.py measures. */
@@ -23,7 +23,7 @@
 #include "sigsafe/sys.h"
 #include "unwind/compile.h"
 
-enum { CALLS = 20000, FRAMES = 30, SPOOL_SIZE = 256 << 20, CODE_TRAP_PERF = 6 };
+enum { CALLS = 20000, ROUNDS = 3, FRAMES = 30, SPOOL_SIZE = 256 << 20, CODE_TRAP_PERF = 6 };
 enum { DEPTH_MOST = 100000, STACK_SIZE = 64 << 20 };
 
 /* siginfo of a perf event's signal, as in trigger/delivery.c. */
@@ -135,6 +135,19 @@ static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
            (unsigned long)incomplete);
 }
 
+/* Samples have no time; all have the same; each has its own, as if they came once in a millisecond. */
+enum timing { TIMING_NONE, TIMING_SAME, TIMING_NEW };
+
+static void timing_set(enum timing timing)
+{
+    static const char *const names[] = {"no time", "the same bin", "a bin of its own"};
+    struct spool_config *c = &spool_header(&rt.spool)->config;
+    c->timeline = timing != TIMING_NONE;
+    c->start_ticks = timing == TIMING_SAME ? UINT64_MAX : sys_ticks_as();
+    c->tick_fraction = UINT64_C(4000) << 32;
+    printf("%s: ", names[timing]);
+}
+
 /* On a stack that is deep enough. */
 static void *bench(void *unused)
 {
@@ -143,7 +156,12 @@ static void *bench(void *unused)
         fputs("handler: cannot set up the runtime\n", stderr);
         exit(1);
     }
-    measure(t, FRAMES, false);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (enum timing timing = TIMING_NONE; timing <= TIMING_NEW; timing++) {
+            timing_set(timing);
+            measure(t, FRAMES, false);
+        }
+    timing_set(TIMING_NONE);
     for (unsigned depth = 10; depth <= DEPTH_MOST; depth *= 10) {
         measure(t, depth, true);
         measure(t, depth, false);

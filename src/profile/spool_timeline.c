@@ -83,7 +83,7 @@ bool spool_timelines_copy(struct spool_view *v, const struct record_list *thread
     if (!out->owners || !out->owner_count)
         return out->owners != NULL;
     out->copies = calloc(out->owner_count, sizeof *out->copies);
-    out->nodes = calloc(threads->count, sizeof(spool_ref *));
+    out->nodes = calloc((size_t)threads->count + 1, sizeof(spool_ref *));
     if (!out->copies || !out->nodes)
         return false;
     qsort(out->owners, out->owner_count, sizeof *out->owners, compare_owners);

@@ -343,8 +343,8 @@ static inline void publish(struct timeline *t)
     __atomic_store_n(t->published, t->used, __ATOMIC_RELEASE);
 }
 
-static bool add_slowly_as(struct timeline *t, const struct spool *spool, uint32_t *link,
-                          const struct timeline_moment *m)
+bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *link,
+                     const struct timeline_moment *m)
 {
     if (!t->record && !make_as(t, spool, link))
         return false;
@@ -367,18 +367,17 @@ static bool add_slowly_as(struct timeline *t, const struct spool *spool, uint32_
 }
 
 SAMPLE_PATH
-bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *link,
-                     const struct timeline_moment *m)
+bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node)
 {
-    if (!t->record || m->span_ns || t->end - t->next < MOST || m->weight > TIMELINE_WEIGHT_MAX)
-        return add_slowly_as(t, spool, link, m);
-    uint64_t bin = m->ns >> t->shift, slot = timeline_weighted(m->node, m->metric, m->weight);
+    if (t->end - t->next < MOST)
+        return false;
+    uint64_t bin = ns >> t->shift, slot = timeline_weighted(node, 0, 1);
     uint16_t *recent = recent_of(t, slot);
-    if (bin == t->bin) {
+    if (bin == t->bin && t->used) {
         if (add_to(t, *recent, slot))
             return true;
-    } else if (bin < t->bin || bin > UINT32_MAX) {
-        return add_slowly_as(t, spool, link, m);
+    } else if (bin <= t->bin || bin > UINT32_MAX) {
+        return false;
     } else {
         put_bin(t, (uint32_t)bin);
     }

@@ -133,12 +133,17 @@ struct timeline_moment {
 static inline void timeline_begin(struct timeline *t)
 {
     t->record = NULL;
+    t->next = t->end = NULL;
 }
 
 /* Adds the weight of one sample. *link: where the timeline's spool_ref goes when it is made. False
  * if the spool is full: then it has no time. */
 bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *link,
                      const struct timeline_moment *moment);
+
+/* The same for what nearly all samples are: one period, by the first metric, at a moment of its own.
+ * False: nothing was done, timeline_add_as has to. */
+bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node);
 
 /* Nanoseconds since the start of the recording, by a time stamp counter. */
 static inline uint64_t timeline_ns(const struct spool_config *config, uint64_t ticks)

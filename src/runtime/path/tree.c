@@ -9,18 +9,24 @@ static struct cct_node *node_at(spool_ref ref)
     return cct_node_at(&rt.spool, ref);
 }
 
-/* When it was: at the handler's entry. What stands for several periods of time was used or waited for until then. */
+/* What stands for several periods of time was used, or waited for, until then. */
+static void time_spread_as(struct rt_thread *t, spool_ref node, uint64_t weight, uint64_t ns)
+{
+    struct timeline_moment m = {.ns = ns, .weight = weight, .node = node};
+    if (weight > 1 && trigger_is_time(rt.config->trigger))
+        m.span_ns = weight < UINT64_MAX / rt.config->period ? weight * rt.config->period : UINT64_MAX;
+    timeline_add_as(&t->timeline, &rt.spool, &t->record->timeline, &m);
+}
+
+/* When it was: at the handler's entry. */
 SAMPLE_PATH
 static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
 {
-    const struct spool_config *c = rt.config;
-    struct timeline_moment m = {.weight = weight, .node = node};
-    if (!c->timeline)
+    if (!rt.config->timeline)
         return;
-    m.ns = timeline_ns(c, t->last_ticks);
-    if (weight > 1 && trigger_is_time(c->trigger))
-        m.span_ns = weight < UINT64_MAX / c->period ? weight * c->period : UINT64_MAX;
-    timeline_add_as(&t->timeline, &rt.spool, &t->record->timeline, &m);
+    uint64_t ns = timeline_ns(rt.config, t->last_ticks);
+    if (weight != 1 || !timeline_add_one_as(&t->timeline, ns, node))
+        time_spread_as(t, node, weight, ns);
 }
 
 static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t key)

@@ -52,7 +52,8 @@ static bool add(uint64_t ns, uint32_t node, uint64_t weight, uint64_t span_ns)
     const struct timeline_moment m = {.ns = ns, .span_ns = span_ns, .weight = weight, .node = TIMELINE_NODES + node};
     at.tree[node] += weight;
     at.all += weight;
-    return timeline_add_as(&at.line, &at.spool, &at.link, &m);
+    return (weight == 1 && !span_ns && timeline_add_one_as(&at.line, ns, m.node)) ||
+           timeline_add_as(&at.line, &at.spool, &at.link, &m);
 }
 
 /* What a reader finds. */
