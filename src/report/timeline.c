@@ -281,7 +281,8 @@ bool timeline_make(struct timeline_view *t, const struct view *v, uint32_t colum
     if (ok)
         return true;
     timeline_free(t);
-    return no_memory(e);
+    no_memory(e);
+    return false;
 }
 
 void timeline_free(struct timeline_view *t)
