@@ -35,7 +35,7 @@ bool time_range_keep(struct profile *p, const char *text, struct err *e)
     free(first);
     if (!dots)
         return err_set(e, ERR_USAGE, "--time wants FROM..TO, such as 2.5..4 or 50%%..100%%, not \"%s\"", text);
-    if (ok && from >= to)
+    if (ok && (from >= to || (p->duration_ns && from >= p->duration_ns)))
         ok = err_set(e, ERR_USAGE, "--time %s: nothing lies there; the recording lasted %.6g s", text,
                      (double)p->duration_ns / 1e9);
     return ok && profile_keep_time(p, from, to, e);

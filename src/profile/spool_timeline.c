@@ -272,6 +272,8 @@ static bool copy_put(struct put *x, const struct spool_timeline_copy *copy)
 bool spool_timelines_put(struct spool_view *v, const struct spool_timelines *t, struct profile *p,
                          uint32_t first)
 {
+    if (!t->count) /* there may be no thread, either */
+        return true;
     struct put x = {.v = v, .t = t, .threads = p->threads + first};
     for (uint32_t i = 0; i < t->count; i++)
         if (t->copies[i].count && !copy_put(&x, &t->copies[i]))

@@ -89,7 +89,7 @@ def parts():
         expect(own(part, name) > 0.95 * part["samples"], f"in {name}'s turn: {part['functions']}")
         expect(part["from_ns"] == part["timeline"]["from_ns"] and part["duration_ns"] > 0, "from_ns")
         check_sums(part)
-    for bad in ("5", "2..1", "a..b", "100%..", "1..2x"):
+    for bad in ("5", "2..1", "a..b", "100%..", "1..2x", "1000..1001"):
         result = run([PENUMBRA, "report", "--time", bad, r.file])
         expect(result.returncode == 2 and b"--time" in result.stderr, f"{bad}: {result.stderr}")
 
