@@ -79,7 +79,10 @@ static bool copy_thread(struct profile_thread *t, const struct profile_thread *s
     t->name = strdup(s->name);
     t->nodes = NULL;
     t->node_count = 0;
-    return t->name != NULL;
+    t->others = s->others ? profile_sampled_new(m->from) : NULL;
+    if (t->others)
+        memcpy(t->others, s->others, profile_triggers(m->from) * sizeof *t->others);
+    return t->name && (t->others || !s->others);
 }
 
 static bool merge(struct merger *m)
