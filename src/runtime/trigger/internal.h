@@ -2,7 +2,7 @@
 #ifndef PENUMBRA_RUNTIME_TRIGGER_INTERNAL_H
 #define PENUMBRA_RUNTIME_TRIGGER_INTERNAL_H
 
-#include "runtime/runtime.h"
+#include "runtime/thread.h"
 
 bool perf_arm_as(struct rt_thread *t);
 /* The event of a trigger after the first, which counts; it does not run yet. */
