@@ -88,7 +88,7 @@ _penumbra() {
     --summary) _penumbra_words "concise tnv" ;;
     --code-cache) _penumbra_words "on off" ;;
     --threads) _penumbra_words "auto one all" ;;
-    --metric) _penumbra_words "allocated live peak" ;;
+    --metric) _penumbra_words "allocated live peak $(_penumbra_section "$penumbra" Events record)" ;;
     --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
     -f | --format) _penumbra_words "pprof folded callgrind" ;;
     *)

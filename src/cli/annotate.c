@@ -14,7 +14,7 @@
 #include "report/from_edges.h"
 
 struct arguments {
-    const char *input, *function;
+    const char *input, *function, *metric;
     bool json, help;
     struct symbols_options symbols;
 };
@@ -28,15 +28,17 @@ static const char usage[] =
     "matches, or a place in it: IMAGE+0xOFFSET. A function's name means itself, not its clones.\n"
     "\n"
     "Options\n"
+    "      --metric NAME      samples by another metric than the first\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
 
-enum option_value { OPTION_JSON = 256, OPTION_DEBUG_DIR };
+enum option_value { OPTION_JSON = 256, OPTION_DEBUG_DIR, OPTION_METRIC };
 
 static const struct option options[] = {
     {"json", no_argument, NULL, OPTION_JSON},
     {"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
+    {"metric", required_argument, NULL, OPTION_METRIC},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -62,6 +64,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         switch (option) {
         case OPTION_JSON: a->json = true; break;
         case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; break;
+        case OPTION_METRIC: a->metric = optarg; break;
         case 'h': a->help = true; return true;
         default: return bad_option(option, argv, e);
         }
@@ -93,7 +96,7 @@ static void print(const struct annotation *annotation, const struct arguments *a
 int command_annotate(int argc, char **argv)
 {
     struct arguments a = {.symbols.detail = SYMBOLS_QUICK};
-    static const struct view_options physical = {.no_inline = true};
+    struct view_options physical = {.no_inline = true};
     struct err e = {0};
     if (!parse(argc, argv, &a, &e))
         return command_fail("annotate", &e);
@@ -101,7 +104,8 @@ int command_annotate(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    struct profile *profile = open_profile(a.input, &e);
+    struct profile *profile = open_profile_by(a.input, &a.metric, &e);
+    physical.metric = a.metric;
     bool known = profile && blocks_from_edges(profile, &a.symbols, &e);
     struct symbols *symbols = known ? symbols_load_with(profile, &a.symbols, &e) : NULL;
     struct view *view = symbols ? view_build(profile, symbols, &physical, &e) : NULL;

@@ -15,6 +15,7 @@
 
 struct arguments {
     const char *inputs[2]; /* perfect, sampled */
+    const char *metric;
     enum compare_by by;
     bool by_given, json, help;
     struct symbols_options symbols;
@@ -31,16 +32,18 @@ static const char usage[] =
     "                         acyclic (the paths of record --tool paths), instruction (of sampled\n"
     "                         values) or result (instructions whose results PERFECT has); default:\n"
     "                         the finest of instruction, acyclic, edge, block, path that both have\n"
+    "      --metric NAME      compare by another metric than the first of both\n"
     "      --json             as JSON (docs/json.md)\n"
     "      --debug-dir DIR    look for separate debug files here too\n"
     "  -h, --help             this text\n";
 
-enum option_value { OPTION_BY = 256, OPTION_JSON, OPTION_DEBUG_DIR };
+enum option_value { OPTION_BY = 256, OPTION_JSON, OPTION_DEBUG_DIR, OPTION_METRIC };
 
 static const struct option options[] = {
     {"by", required_argument, NULL, OPTION_BY},
     {"json", no_argument, NULL, OPTION_JSON},
     {"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
+    {"metric", required_argument, NULL, OPTION_METRIC},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -87,6 +90,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
             break;
         case OPTION_JSON: a->json = true; break;
         case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; break;
+        case OPTION_METRIC: a->metric = optarg; break;
         case 'h': a->help = true; return true;
         default: return bad_option(option, argv, e);
         }
@@ -145,7 +149,6 @@ int command_compare(int argc, char **argv)
     struct symbols *symbols[2] = {NULL, NULL};
     struct view *views[2] = {NULL, NULL};
     struct comparison c;
-    static const struct view_options whole;
     if (!parse(argc, argv, &a, &e))
         return command_fail("compare", &e);
     if (a.help) {
@@ -154,7 +157,8 @@ int command_compare(int argc, char **argv)
     }
     bool ok = true;
     for (unsigned i = 0; ok && i < 2; i++) {
-        profiles[i] = open_profile(a.inputs[i], &e);
+        struct view_options whole = {.metric = a.metric};
+        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, &e);
         ok = profiles[i] && blocks_from_edges(profiles[i], &a.symbols, &e);
         symbols[i] = ok ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;
         views[i] = symbols[i] ? view_build(profiles[i], symbols[i], &whole, &e) : NULL;

@@ -36,6 +36,24 @@ static void cpu_model(char *model, size_t size)
         fclose(f);
 }
 
+/* Hardware events have names of ours; the spool knows their numbers only. */
+static bool describe_metrics(struct profile *p, const struct spool_config *config, struct err *e)
+{
+    uint32_t which[METRICS_MAX];
+    for (uint32_t m = 0; m < p->metric_count; m++)
+        which[m] = profile_trigger_of(p, m);
+    for (uint32_t m = 0; m < p->metric_count; m++) {
+        const struct event *event =
+            m && which[m] == which[m - 1] ? NULL : events_of_trigger(spool_trigger_at(config, which[m]));
+        bool hardware = event && event->trigger == TRIGGER_HARDWARE;
+        if (event && (which[m] || !config->outside) &&
+            (!describe_set(&p->metrics[m].trigger, event->name, e) ||
+             (hardware && which[m] && !describe_set(&p->metrics[m].name, event->name, e))))
+            return false;
+    }
+    return true;
+}
+
 bool describe_machine(struct profile *p, const struct spool_config *config, struct err *e)
 {
     struct utsname name;
@@ -43,8 +61,7 @@ bool describe_machine(struct profile *p, const struct spool_config *config, stru
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     p->cpus = cpus > 0 ? (uint32_t)cpus : 1;
     cpu_model(model, sizeof model);
-    const struct event *event = events_of_config(config);
-    return (!event || config->outside || describe_set(&p->metrics[0].trigger, event->name, e)) &&
+    return describe_metrics(p, config, e) &&
            describe_set(&p->kernel, uname(&name) ? "" : name.release, e) &&
            describe_set(&p->cpu, model, e);
 }

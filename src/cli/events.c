@@ -96,11 +96,11 @@ const struct event *events_find(const char *typed, const char **period, struct e
     return NULL;
 }
 
-const struct event *events_of_config(const struct spool_config *config)
+const struct event *events_of_trigger(struct spool_trigger trigger)
 {
     for (unsigned i = 0; i < EVENT_COUNT; i++)
-        if (events[i].trigger == config->trigger && events[i].perf_type == config->perf_type &&
-            events[i].perf_config == config->perf_config)
+        if (events[i].trigger == trigger.trigger && events[i].perf_type == trigger.perf_type &&
+            events[i].perf_config == trigger.perf_config)
             return &events[i];
     return NULL;
 }

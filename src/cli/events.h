@@ -26,8 +26,8 @@ const struct event *events_find(const char *name, const char **period, struct er
 const char *event_family(const struct event *event);
 /* By row, from 0; NULL after the last. */
 const struct event *events_row(unsigned row);
-/* The event that a spool's configuration was made from, or NULL. */
-const struct event *events_of_config(const struct spool_config *config);
+/* The event that a trigger of a spool's configuration was made from, or NULL. */
+const struct event *events_of_trigger(struct spool_trigger trigger);
 
 static inline bool event_is_synchronous(const struct event *event)
 {

@@ -34,6 +34,7 @@ struct arguments {
     struct export_options options;
     const char *phase; /* NULL: all of them */
     const char *time;  /* NULL: all of it */
+    const char *metric; /* NULL: the first; pprof has all */
     bool quick;
     bool help;
 };
@@ -50,6 +51,8 @@ static const char usage[] =
     "      --threads         folded: begin stacks with THREAD-PID/TID, not the process's name\n"
     "      --max-depth N     folded, pprof: show at most N frames of a stack, half of them\n"
     "                        outermost, half innermost; 0 is no limit (default 2048)\n"
+    "      --metric NAME     folded, callgrind: this metric instead of the first; pprof: with\n"
+    "                        this one as the default of all\n"
     "      --phase NAME      only samples in this phase, and in phases nested in it\n"
     "      --time FROM..TO   only this part of the time, in seconds since the start (2.5..4) or in\n"
     "                        percent (50%..100%), as exactly as docs/timeline.md says\n"
@@ -79,7 +82,7 @@ static bool parse_depth(const char *text, uint32_t *depth, struct err *e)
 
 static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
 {
-    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK, OPTION_PHASE, OPTION_TIME };
+    enum { OPTION_THREADS = 256, OPTION_MAX_DEPTH, OPTION_QUICK, OPTION_PHASE, OPTION_TIME, OPTION_METRIC };
     static const struct option options[] = {
         {"format", required_argument, NULL, 'f'},
         {"output", required_argument, NULL, 'o'},
@@ -88,6 +91,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         {"quick", no_argument, NULL, OPTION_QUICK},
         {"phase", required_argument, NULL, OPTION_PHASE},
         {"time", required_argument, NULL, OPTION_TIME},
+        {"metric", required_argument, NULL, OPTION_METRIC},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -110,6 +114,8 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
             a->phase = optarg;
         if (c == OPTION_TIME)
             a->time = optarg;
+        if (c == OPTION_METRIC)
+            a->metric = optarg;
         if (c == OPTION_MAX_DEPTH && !parse_depth(optarg, &a->options.max_depth, e))
             return false;
         if (c == ':')
@@ -191,7 +197,9 @@ int command_export(int argc, char **argv)
     }
     if (!output_is_apart(output_path(&a), a.input, &e))
         return command_fail("export", &e);
-    struct profile *p = open_profile(a.input, &e);
+    struct profile *p = open_profile_by(a.input, &a.metric, &e);
+    if (p && a.metric)
+        profile_metric_first(p, profile_metric_find(p, a.metric));
     if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) || !time_range_keep(p, a.time, &e))) {
         profile_free(p);
         p = NULL;

@@ -197,3 +197,26 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     record_spool_release(&spool, false);
     return *p ? RECOVER_DONE : RECOVER_FAILED;
 }
+
+static bool lead(struct profile *p, const char **metric, struct err *e)
+{
+    if (!*metric)
+        return true;
+    uint32_t index = profile_metric_find(p, *metric);
+    if (index == UINT32_MAX)
+        return profile_metric_missing(p, *metric, e);
+    if (!profile_lead(p, index))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (profile_metric_find(p, *metric) == 0)
+        *metric = NULL;
+    return true;
+}
+
+struct profile *open_profile_by(const char *path, const char **metric, struct err *e)
+{
+    struct profile *p = open_profile(path, e);
+    if (!p || lead(p, metric, e))
+        return p;
+    profile_free(p);
+    return NULL;
+}

@@ -107,11 +107,14 @@ static void settle_config(struct recording *r)
     r->config.follow = o->follow;
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
-    r->config.bound_ppm = record_options_bound_ppm(o, &r->config);
+    bool handler = o->engine.carrier == CARRIER_HANDLER;
+    r->config.bound_ppm = record_events_bound_ppm(&o->events, 0, o->budget_ppm, handler);
+    for (unsigned i = 1; i < o->events.count; i++)
+        r->config.more[i - 1].bound_ppm = record_events_bound_ppm(&o->events, i, o->budget_ppm, handler);
     r->config.max_depth = o->max_depth;
     r->config.carrier = o->engine.carrier;
     r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&
-                           r->config.carrier == CARRIER_HANDLER;
+                           !r->config.more_triggers && r->config.carrier == CARRIER_HANDLER;
     r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "cli/describe.h"
+#include "cli/events.h"
 #include "cli/live_line.h"
 #include "cli/record_heap.h"
 #include "cli/record_signals.h"
@@ -191,6 +192,36 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                    p->metrics[0].trigger, (unsigned long long)p->metrics[0].period);
 }
 
+/* Triggers after the first, which were not had in all threads. */
+static void put_unarmed_others(struct buf *b, const struct record_spool *s)
+{
+    enum { MOST = 1 << 20 }; /* the program can scribble over the spool */
+    uint64_t times = 0;
+    const struct spool_process *p;
+    spool_ref ref = spool_header(&s->spool)->processes;
+    for (unsigned n = 0; n < MOST && (p = spool_at(&s->spool, ref, sizeof *p)); n++, ref = p->next)
+        times += p->unarmed_others;
+    if (!times)
+        return;
+    put_count(b, times, "time", "times");
+    buf_puts(b, " one of several triggers could not be set in a thread, where the others were\n");
+}
+
+/* What the other triggers have sampled, each in its own number. */
+static void put_others(struct buf *b, const struct profile *p)
+{
+    for (uint32_t m = 1; m < p->metric_count; m++) {
+        uint32_t k = profile_trigger_of(p, m);
+        if (k == profile_trigger_of(p, m - 1))
+            continue;
+        struct profile_sampled s = profile_sampled_by(p, k);
+        uint64_t dropped = profile_sampled_dropped(&s);
+        buf_printf(b, ", %llu of %s", (unsigned long long)s.taken, p->metrics[m].trigger);
+        if (dropped)
+            buf_printf(b, " (%llu dropped)", (unsigned long long)dropped);
+    }
+}
+
 /* What there is in it. */
 static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
@@ -203,6 +234,10 @@ static void put_amount(struct buf *b, const struct profile *p, const struct prof
         put_count(b, p->shadows->started, "shadow", "shadows");
     else if (!bursts)
         put_count(b, t->taken, "sample", "samples");
+    if (!p->counts && profile_triggers(p) > 1) {
+        buf_printf(b, " of %s", p->metrics[0].trigger);
+        put_others(b, p);
+    }
     if (p->shadows && p->shadows->started && bursts)
         buf_puts(b, ", ");
     if (bursts)
@@ -321,7 +356,7 @@ static void say(const struct record_result *r, const struct record_spool *s, con
     struct buf b = {0};
     bool lacking = profile_is_exact(p);
     profile_totals(p, &t);
-    if (!t.taken && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
+    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
         put_reason(&b, p, &t);
         lacking = true;
     } else if (unarmed(p, false)) {
@@ -417,7 +452,7 @@ static void put_refused(struct buf *b, const struct record_spool *s)
 }
 
 /* The most periods that a sample of a synchronous trigger stood for. */
-static uint64_t stretched_most(const struct spool *s)
+static uint64_t stretched_most(const struct spool *s, uint32_t which)
 {
     enum { MOST = 1 << 20 }; /* the program can scribble over the spool */
     const struct spool_process *p;
@@ -426,24 +461,32 @@ static uint64_t stretched_most(const struct spool *s)
     uint64_t most = 1;
     for (unsigned n = 0; n < MOST && (p = spool_at(s, process, sizeof *p)); process = p->next)
         for (spool_ref ref = p->threads; n++ < MOST && (t = spool_at(s, ref, sizeof *t)); ref = t->next)
-            if (t->stretched > most)
+            if (t->which == which && t->stretched > most)
                 most = t->stretched;
     return most;
 }
 
-static void put_stretched(struct buf *b, const struct profile_totals *t, const struct record_spool *s)
+static void put_stretched(struct buf *b, const struct profile *p, const struct record_spool *s)
 {
     const struct spool_config *c = &spool_header(&s->spool)->config;
-    bool synchronous = trigger_is_synchronous(c->trigger);
-    uint64_t most = stretched_most(&s->spool);
-    /* A clock that was slowed down for a moment is not worth a word. */
-    bool many = synchronous || (c->trigger == TRIGGER_CPU && !c->budget_ppm && t->weight > t->taken + t->taken / 2);
-    if (most > 1 && many)
-        buf_printf(b, "samples would have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
-                      "(%s)\n", c->bound_ppm / 1e4, (unsigned long long)most,
-                   c->budget_ppm ? "a longer period costs less: -c"
-                   : synchronous ? "--budget 100 takes one each period"
-                                 : "-F 997 takes one each period");
+    uint32_t triggers = spool_triggers(c);
+    for (uint32_t which = 0; which < triggers; which++) {
+        struct spool_trigger trigger = spool_trigger_at(c, which);
+        const struct event *event = events_of_trigger(trigger);
+        struct profile_sampled sampled = profile_sampled_by(p, which);
+        bool synchronous = trigger_is_synchronous(trigger.trigger);
+        uint64_t most = stretched_most(&s->spool, which);
+        /* A clock that was slowed down for a moment is not worth a word. */
+        bool many = synchronous || (trigger.trigger == TRIGGER_CPU && !c->budget_ppm &&
+                                    sampled.weight > sampled.taken + sampled.taken / 2);
+        if (most > 1 && many)
+            buf_printf(b, "samples %s%s%swould have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
+                          "(%s)\n", triggers > 1 ? "of " : "", triggers > 1 && event ? event->name : "",
+                       triggers > 1 ? " " : "", trigger.bound_ppm / 1e4, (unsigned long long)most,
+                       c->budget_ppm ? "a longer period costs less: -c"
+                       : synchronous ? "--budget 100 takes one each period"
+                                     : "-F 997 takes one each period");
+    }
 }
 
 /* What was found out only now joins what was known at the start. */
@@ -458,13 +501,14 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     if (s->full && t.drops[DROP_SPOOL_FULL])
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
     put_unarmed(&b, p, "");
+    put_unarmed_others(&b, s);
     put_stops(&b, p, "");
     put_ticking(&b, p);
     put_user_mode(&b, s, p, "");
     put_trampolines(&b, s);
     put_unfollowed(&b, s, "");
     put_refused(&b, s);
-    put_stretched(&b, &t, s);
+    put_stretched(&b, p, s);
     record_heap_put(&b, p);
     put_places(&b, p, "");
     put_shadowless(&b, p, "");

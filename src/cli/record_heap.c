@@ -1,7 +1,6 @@
 #include "cli/record_heap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/saturate.h"
 
@@ -25,11 +24,12 @@ static void put_mapped(struct buf *b, const struct profile *p)
 /* By process, the most that it had live. NULL without memory. */
 static uint64_t *peaks_get(const struct profile *p)
 {
+    uint32_t peak = profile_metric_of_heap(p) + HEAP_PEAK;
     uint64_t *peaks = calloc((size_t)p->process_count + 1, sizeof *peaks);
     for (uint32_t i = 0; peaks && i < p->thread_count; i++) {
         const struct profile_thread *t = &p->threads[i];
         for (uint32_t k = 0; k < t->node_count; k++)
-            peaks[t->process] = add_saturated(peaks[t->process], t->nodes[k].more[HEAP_PEAK - 1]);
+            peaks[t->process] = add_saturated(peaks[t->process], t->nodes[k].more[peak - 1]);
     }
     return peaks;
 }
@@ -39,12 +39,12 @@ static uint64_t *peaks_get(const struct profile *p)
 static void put_unexplained(struct buf *b, const struct profile *p)
 {
     enum { LEAST = 4 << 20, SAMPLES = 4 };
-    double grown = 0, seen = 0;
+    double grown = 0, seen = 0, period = (double)p->metrics[profile_metric_of_heap(p)].period;
     uint64_t *peaks = peaks_get(p), processes = 0;
     for (uint32_t i = 0; peaks && i < p->process_count; i++) {
         double more = (double)p->processes[i].heap_grown,
-               live = (double)peaks[i] * (double)p->metrics[0].period;
-        if (more - live < LEAST + SAMPLES * (double)p->metrics[0].period || more - live < more / 4)
+               live = (double)peaks[i] * period;
+        if (more - live < LEAST + SAMPLES * period || more - live < more / 4)
             continue;
         processes++;
         grown += more;
@@ -62,7 +62,7 @@ static void put_unexplained(struct buf *b, const struct profile *p)
 
 void record_heap_put(struct buf *b, const struct profile *p)
 {
-    if (strcmp(p->metrics[0].trigger, "malloc") != 0)
+    if (profile_metric_of_heap(p) == UINT32_MAX)
         return;
     put_mapped(b, p);
     put_unexplained(b, p);

@@ -30,13 +30,14 @@ static const struct row {
      "write the profile to FILE (default penumbra.pnb), or into DIR/"},
     {'p', "pid", "PID", "attach to process PID instead, until it ends, --duration is over, or Ctrl-C",
      "attach to process PID instead of starting a program"},
-    {'e', "event", "EVENT", "what to sample, see below (default cpu)",
-     "what to sample: see below (default cpu)"},
+    {'e', "event", "EVENT", "what to sample, see below (default cpu); several, each with a period\n"
+                            "of its own: -e cpu -e page-faults -e malloc=64k, or with commas",
+     "what to sample: see below (default cpu); may be given several times"},
     {'F', "frequency", "HZ", "samples a second of a thread's time, 1 to 100000 (default 997)",
      "samples a second of a thread's time (default 997)"},
     {'c', "period", "PERIOD", "instead of -F: one sample every PERIOD events (suffixes k, M, G), or\n"
                               "of time (ns, us, ms, s; bare numbers are ns); -e EVENT=PERIOD is\n"
-                              "the same",
+                              "the same, for one of several",
      "instead of -F: one sample every PERIOD events, bytes or ns"},
     {OPT_BUDGET, "budget", "PERCENT", "spend at most this share of the program's CPU time (default: 2\n"
                                  "with -e cpu and neither -F nor -c; 5 with -e malloc, read, write,\n"
@@ -240,10 +241,10 @@ static bool take_number(struct record_options *o, int option, const char *text, 
     case OPT_BASELINE: return record_engine_baseline(&o->engine, text, e);
     case OPT_EVERY: return record_values_every(&o->values, text, e);
     case 'F':
-        o->frequency_given = true;
+        o->events.frequency_given = true;
         if (!number_parse(text, number_counts, 1, RATE_MAX, "the rate (-F)", &value, e))
             return false;
-        o->frequency = (uint64_t)value;
+        o->events.frequency = (uint64_t)value;
         return true;
     case OPT_BUDGET:
         if (!number_parse(text, number_percent, 0.001, 100, "the budget in percent (--budget)",
@@ -288,10 +289,8 @@ static bool take_option(struct record_options *o, int option, struct err *e)
             return err_set(e, ERR_USAGE, "the output (-o) needs a file name, not an empty one");
         return true;
     case 'e':
-        o->event = events_find(optarg, &o->event_period, e);
-        o->event_given = true;
-        return o->event != NULL;
-    case 'c': o->period_text = optarg; return true;
+        return record_events_add(&o->events, optarg, e);
+    case 'c': o->events.period_text = optarg; return true;
     case OPT_NO_FOLLOW: o->follow = false; return true;
     case OPT_NO_RANDOMIZE: o->randomize = false; return true;
     case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
@@ -319,53 +318,24 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     }
 }
 
-/* The period follows from the event, -c and -F together. */
-static bool settle_period(struct record_options *o, struct err *e)
+/* Bursts and shadows begin at the samples of one event. */
+static bool settle_events(struct record_options *o, struct err *e)
 {
-    bool time = event_is_time(o->event);
-    if (o->period_text && o->event_period)
-        return err_set(e, ERR_USAGE, "-e %s=%s and -c %s are two periods; give one", o->event->name,
-                       o->event_period, o->period_text);
-    if (o->event_period)
-        o->period_text = o->event_period;
-    if (o->period_text && o->frequency_given)
-        return err_set(e, ERR_USAGE, "a rate (-F) and a period (-c) exclude each other; give one");
-    if (o->frequency_given && !time)
-        return err_set(e, ERR_USAGE,
-                       "-F is for time (-e cpu, -e wall); for %s give a period with -c, "
-                       "or none for one sample every %lu",
-                       o->event->name, (unsigned long)o->event->period);
-    if ((o->engine.carrier == CARRIER_SHADOW || o->engine.carrier == CARRIER_AUTO) &&
-        !o->frequency_given)
-        o->frequency = RATE_SHADOW;
-    if (!o->period_text) {
-        o->period = time ? UINT64_C(1000000000) / o->frequency : o->event->period;
-        return true;
-    }
-    double value;
-    if (event_is_synchronous(o->event)) {
-        bool waits = o->event->trigger == TRIGGER_LOCK_WAIT;
-        if (!number_parse(o->period_text, waits ? number_periods : number_bytes, 1,
-                          waits ? 1e12 : 1e15,
-                          waits ? "the waiting time (-e lock-wait=TIME)" : "the number of bytes",
-                          &value, e))
-            return false;
-        o->period = (uint64_t)value;
-        return true;
-    }
-    /* Below 10 us the kernel itself does not go (kernel/events/core.c, perf_swevent_start_hrtimer). */
-    if (!number_parse(o->period_text, time ? number_periods : number_counts, time ? 10000 : 1,
-                      time ? 1e12 : 1e15,
-                      time ? "the period in nanoseconds (-c)" : "the period (-c)", &value, e))
+    bool shadows = o->engine.carrier == CARRIER_SHADOW || o->engine.carrier == CARRIER_AUTO;
+    if (!record_events_settle(&o->events, shadows ? RATE_SHADOW : RATE_DEFAULT, e))
         return false;
-    o->period = (uint64_t)value;
+    if (o->events.count > 1 && o->engine.carrier != CARRIER_HANDLER)
+        return err_set(e, ERR_USAGE,
+                       "bursts and shadows begin at the samples of one event; give one of -e %s and "
+                       "-e %s, or record call paths (without --carrier, --tool and --module)",
+                       o->events.list[0].event->name, o->events.list[1].event->name);
     return true;
 }
 
 /* The family of interposed functions that the recording needs. */
 const char *record_options_family(const struct record_options *o)
 {
-    return o->engine.shadow_flags & SHADOW_LOG_INPUT ? "io" : event_family(o->event);
+    return o->engine.shadow_flags & SHADOW_LOG_INPUT ? "io" : record_events_family(&o->events);
 }
 
 /* Copies are compared with the whole program: from its start to its end. */
@@ -383,40 +353,26 @@ static bool verify_settle(const struct record_options *o, struct err *e)
 
 static bool family_settle(const struct record_options *o, struct err *e)
 {
-    const char *family = event_family(o->event), *needed = record_options_family(o);
+    const char *family = record_events_family(&o->events), *needed = record_options_family(o);
+    const char *event = record_events_calls(&o->events);
     if (family && strcmp(family, needed) != 0)
         return err_set(e, ERR_USAGE, "-e %s and --log-input both interpose the program's calls; leave out one "
-                       "of the two", o->event->name);
+                       "of the two", event);
     /* What a process has bound already does not become ours. */
     if (o->pid && needed)
         return err_set(e, ERR_USAGE, "%s%s needs libpenumbra-rt.so from the program's start on; start it with "
-                       "penumbra record", family ? "-e " : "--log-input", family ? o->event->name : "");
+                       "penumbra record", event ? "-e " : "--log-input", event ? event : "");
     return true;
 }
 
 /* The first option given that is about samples. */
 static const char *sampling_option(const struct record_options *o)
 {
-    return o->event_given      ? "-e"
-           : o->frequency_given ? "-F"
-           : o->period_text     ? "-c"
-           : o->budget_ppm      ? "--budget"
-                                : NULL;
-}
-
-uint32_t record_options_bound_ppm(const struct record_options *o, const struct spool_config *config)
-{
-    enum { SYNC_PPM = 50000, RATE_PPM = 20000, SAFETY_PPM = 250000, ALL_PPM = 1000000 };
-    if (trigger_is_synchronous(config->trigger)) {
-        if (o->budget_ppm)
-            return o->budget_ppm < ALL_PPM ? o->budget_ppm : 0;
-        return config->period > 1 ? SYNC_PPM : 0;
-    }
-    if (o->budget_ppm)
-        return o->budget_ppm;
-    bool rate_asked = o->frequency_given || o->period_text;
-    bool thinned = config->trigger == TRIGGER_CPU && config->carrier == CARRIER_HANDLER && !rate_asked;
-    return thinned ? RATE_PPM : SAFETY_PPM;
+    return o->events.given             ? "-e"
+           : o->events.frequency_given ? "-F"
+           : o->events.period_text     ? "-c"
+           : o->budget_ppm             ? "--budget"
+                                       : NULL;
 }
 
 static void make_getopt_tables(struct option *longs, char *shorts)
@@ -443,9 +399,7 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
     struct option longs[ROW_COUNT + 1];
     char shorts[2 * ROW_COUNT + 3];
     make_getopt_tables(longs, shorts);
-    *o = (struct record_options){.event = events_row(0),
-                                 .frequency = RATE_DEFAULT,
-                                 .max_depth = DEPTH_DEFAULT,
+    *o = (struct record_options){.max_depth = DEPTH_DEFAULT,
                                  .follow = true,
                                  .randomize = true,
                                  .trampoline = true,
@@ -473,6 +427,6 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
         o->budget_ppm = BUDGET_FORKS_PPM;
     o->engine.budgeted = o->budget_ppm != 0;
     return record_values_settle(&o->values, &o->engine, e) &&
-           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && family_settle(o, e) &&
-           settle_period(o, e) && verify_settle(o, e);
+           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_events(o, e) &&
+           family_settle(o, e) && verify_settle(o, e);
 }

@@ -10,24 +10,18 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cli/events.h"
 #include "cli/record_engine.h"
+#include "cli/record_events.h"
 #include "cli/record_values.h"
 
 struct record_options {
     const char *output;   /* NULL: not given */
-    const struct event *event;
-    uint64_t period;      /* in the event's unit; 0 until the options have been settled */
-    uint64_t frequency;   /* hertz; only for events that are time */
-    const char *event_period; /* what follows the = of -e EVENT=PERIOD; NULL: nothing does */
-    const char *period_text; /* -c as typed: its unit depends on the event */
-    bool frequency_given;
+    struct record_events events;
     uint32_t budget_ppm;  /* 0: none was asked for */
     uint64_t duration_ns; /* 0: until the program ends */
     uint32_t max_depth;
     struct record_engine engine;
     struct record_values values;
-    bool event_given;
     bool follow;
     bool randomize;
     bool names;          /* keep them in the profile */
@@ -48,7 +42,5 @@ bool record_options_parse(struct record_options *o, int argc, char **argv, struc
 void record_options_help(const struct record_options *o, FILE *to);
 /* The family of interposed functions that the recording needs (runtime/trigger/sync.h); NULL: none. */
 const char *record_options_family(const struct record_options *o);
-/* spool_config.bound_ppm, by the options and the trigger and period that they have led to. */
-uint32_t record_options_bound_ppm(const struct record_options *o, const struct spool_config *config);
 
 #endif

@@ -99,7 +99,7 @@ static bool use_outside(const struct record_options *o, int error, struct spool_
                         struct err *e)
 {
     if (!outside_is_possible() || o->engine.carrier != CARRIER_HANDLER)
-        return no_switches(o->event, error, e);
+        return no_switches(record_events_first(&o->events), error, e);
     config->trigger = TRIGGER_CPU;
     config->outside = 1;
     config->mechanism = MECHANISM_TIMER;
@@ -109,14 +109,16 @@ static bool use_outside(const struct record_options *o, int error, struct spool_
     return true;
 }
 
-bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
-                          struct buf *notes, struct err *e)
+/* Of the first event; the others go on from what it has found. */
+static bool probe_first(const struct record_options *o, struct spool_config *config,
+                        struct buf *notes, struct err *e)
 {
-    const struct event *event = o->event;
+    const struct event *event = record_events_first(&o->events);
+    uint64_t period = o->events.list[0].period;
     config->trigger = event->trigger;
     config->perf_type = event->perf_type;
     config->perf_config = event->perf_config;
-    config->period = o->period;
+    config->period = period;
     config->mechanism = MECHANISM_PERF;
     config->signal = SIGTRAP;
     config->exclude_kernel = 0;
@@ -124,7 +126,7 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
         config->mechanism = MECHANISM_CALLS;
         return true;
     }
-    int error = try_event(event->perf_type, event->perf_config, o->period, false);
+    int error = try_event(event->perf_type, event->perf_config, period, false);
     if (event->trigger == TRIGGER_WALL && !error)
         error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
     if (!error)
@@ -134,7 +136,7 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
     if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
         return no_switches(event, error, e);
     if (refused(error)) {
-        int second = try_event(event->perf_type, event->perf_config, o->period, true);
+        int second = try_event(event->perf_type, event->perf_config, period, true);
         if (!second) {
             config->exclude_kernel = 1;
             buf_printf(notes, "%s inside the kernel is not sampled, only in user mode "
@@ -147,5 +149,36 @@ bool record_probe_trigger(const struct record_options *o, struct spool_config *c
     if (event->trigger != TRIGGER_CPU)
         return no_hardware(event, error, e);
     use_timer(config, error, notes);
+    return true;
+}
+
+static bool probe_other(const struct record_event *one, const struct spool_config *config, struct err *e)
+{
+    const struct event *event = one->event;
+    if (event_is_synchronous(event))
+        return true;
+    bool switches = event->trigger == TRIGGER_CONTEXT_SWITCHES;
+    int error = try_event(event->perf_type, event->perf_config, one->period,
+                          config->exclude_kernel && !switches);
+    if (!error)
+        return true;
+    return switches ? no_switches(event, error, e) : no_hardware(event, error, e);
+}
+
+bool record_probe_trigger(const struct record_options *o, struct spool_config *config,
+                          struct buf *notes, struct err *e)
+{
+    if (!probe_first(o, config, notes, e))
+        return false;
+    config->more_triggers = o->events.count - 1;
+    for (unsigned i = 1; i < o->events.count; i++) {
+        const struct record_event *one = &o->events.list[i];
+        if (!probe_other(one, config, e))
+            return false;
+        config->more[i - 1] = (struct spool_trigger){.trigger = one->event->trigger,
+                                                     .perf_type = one->event->perf_type,
+                                                     .perf_config = one->event->perf_config,
+                                                     .period = one->period};
+    }
     return true;
 }

@@ -96,9 +96,9 @@ static const char usage_end[] =
     "      --time FROM..TO    only this part of the time, in seconds since the start (2.5..4) or in\n"
     "                         percent (50%..100%), as exactly as docs/timeline.md says\n"
     "      --versus NAME      compare with --phase: what this phase has more of, or less\n"
-    "      --metric NAME      weights by another metric than the first; with -e malloc:\n"
-    "                         allocated, live (at the end: leaks), peak (live when the program\n"
-    "                         had most)\n"
+    "      --metric NAME      weights by another metric than the first: of several events one of\n"
+    "                         them; with -e malloc: allocated, live (at the end: leaks), peak\n"
+    "                         (live when the program had most)\n"
     "      --image NAME       only samples whose innermost frame is in this program or library\n"
     "      --through 'RE,RE'  only call paths through frames that match these regular expressions\n"
     "                         in this order; given again, it refines the rest\n"
@@ -310,7 +310,6 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
         (a->view.lines || a->show & SHOW_TABLES))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
-    a->view.by_thread = a->html && !a->view.metric;
     return true;
 }
 
@@ -669,7 +668,9 @@ static bool has_table(const struct profile_counts *c)
 
 static bool side_open(struct side *s, const struct arguments *a, const char *phase, struct err *e)
 {
-    *s = (struct side){ .profile = open_profile(a->input, e) };
+    struct view_options chosen = a->view;
+    *s = (struct side){ .profile = open_profile_by(a->input, &chosen.metric, e) };
+    chosen.by_thread = a->html && !chosen.metric;
     struct symbols_options names = a->symbols;
     /* Tables say where things are by the line. */
     if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
@@ -678,7 +679,7 @@ static bool side_open(struct side *s, const struct arguments *a, const char *pha
         blocks_from_edges(s->profile, &names, e))
         s->symbols = symbols_load_with(s->profile, &names, e);
     if (s->symbols)
-        s->view = view_build(s->profile, s->symbols, &a->view, e);
+        s->view = view_build(s->profile, s->symbols, &chosen, e);
     return s->view != NULL;
 }
 

@@ -25,8 +25,10 @@ struct pprof {
     struct intern functions; /* struct function_key; number + 1: the id */
     struct intern locations; /* struct location_key; number + 1: the id */
     struct intern stacks;    /* thread, location ids leaf first: uint32_t each; sum: samples */
+    struct buf more;         /* uint64_t for each stack and each metric after the first: weights */
     struct buf out;
 };
+enum { VALUES_MAX = 1 + METRICS_MAX }; /* of a sample: how many, and their amounts by metric */
 
 struct function_key {
     uint32_t name, file;
@@ -160,6 +162,32 @@ static void key_put(struct buf *key, uint32_t value)
     buf_put(key, &value, sizeof value);
 }
 
+static bool has_weight(const struct profile *p, const struct profile_node *n)
+{
+    uint64_t any = n->self;
+    for (uint32_t m = 1; m < p->metric_count; m++)
+        any |= n->more[m - 1];
+    return any != 0;
+}
+
+/* The weights of a stack by the metrics after the first. */
+static uint64_t *weights_of(const struct pprof *w, uint32_t stack)
+{
+    return (uint64_t *)(void *)w->more.data + (size_t)stack * (w->profile->metric_count - 1);
+}
+
+static void add_weights(struct pprof *w, uint32_t stack, const struct profile_node *n)
+{
+    uint32_t others = w->profile->metric_count - 1;
+    size_t needed = ((size_t)stack + 1) * others * sizeof(uint64_t);
+    static const uint64_t zeros[METRICS_MAX];
+    w->stacks.entries[stack].sum[0] += n->self;
+    while (w->more.size < needed && buf_ok(&w->more))
+        buf_put(&w->more, zeros, others * sizeof *zeros);
+    for (uint32_t m = 0; buf_ok(&w->more) && m < others; m++)
+        weights_of(w, stack)[m] += n->more[m];
+}
+
 static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *result)
 {
     const struct profile_thread *t = &w->profile->threads[thread];
@@ -168,7 +196,7 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
     if (!stack_walk_init(&walk, t))
         return false;
     while (stack_walk_next(&walk)) {
-        if (!t->nodes[walk.node].self)
+        if (!has_weight(w->profile, &t->nodes[walk.node]))
             continue;
         struct stack_cut cut = stack_cut_make(walk.length, w->options->max_depth);
         key.size = 0;
@@ -186,11 +214,11 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
         uint32_t number = intern_add(&w->stacks, key.data, key.size);
         if (!intern_ok(&w->stacks))
             break;
-        w->stacks.entries[number].sum[0] += t->nodes[walk.node].self;
+        add_weights(w, number, &t->nodes[walk.node]);
         result->samples += t->nodes[walk.node].self;
         result->shortened += cut.cut;
     }
-    bool ok = buf_ok(&key) && buf_ok(&w->out) && intern_ok(&w->stacks);
+    bool ok = buf_ok(&key) && buf_ok(&w->out) && buf_ok(&w->more) && intern_ok(&w->stacks);
     buf_free(&key);
     stack_walk_fini(&walk);
     return ok;
@@ -231,12 +259,15 @@ static bool put_samples(struct pprof *w)
             buf_put(&ids, &(uint64_t){key[k + 1]}, sizeof(uint64_t));
         if (!buf_ok(&ids))
             break;
-        int64_t values[2] = {(int64_t)entry->sum[0],
-                             (int64_t)(entry->sum[0] * w->profile->metrics[0].period)};
+        const struct profile_metric *metrics = w->profile->metrics;
+        int64_t values[VALUES_MAX] = {(int64_t)entry->sum[0],
+                                      (int64_t)(entry->sum[0] * metrics[0].period)};
+        for (uint32_t m = 1; m < w->profile->metric_count; m++)
+            values[1 + m] = (int64_t)(weights_of(w, i)[m - 1] * metrics[m].period);
         Pprof__Sample sample = PPROF__SAMPLE__INIT;
         sample.n_location_id = count;
         sample.location_id = (uint64_t *)(void *)ids.data; /* malloc'ed, hence aligned */
-        sample.n_value = 2;
+        sample.n_value = 1 + w->profile->metric_count;
         sample.value = values;
         sample.n_label = labels_fill(w, &w->profile->threads[key[0]], labels);
         sample.label = label_pointers;
@@ -313,18 +344,23 @@ static void put_description(struct pprof *w)
 {
     const struct profile *p = w->profile;
     int64_t comments[64];
-    Pprof__ValueType counted = PPROF__VALUE_TYPE__INIT, weighed = PPROF__VALUE_TYPE__INIT;
-    counted.type = string_number(w, "samples");
-    counted.unit = string_number(w, "count");
-    weighed.type = string_number(w, p->metrics[0].trigger);
-    weighed.unit =
-        string_number(w, strcmp(p->metrics[0].unit, "events") ? p->metrics[0].unit : "count");
-    Pprof__ValueType *types[] = {&counted, &weighed};
+    Pprof__ValueType values[VALUES_MAX], *types[VALUES_MAX];
+    for (uint32_t i = 0; i <= p->metric_count; i++) {
+        pprof__value_type__init(&values[i]);
+        types[i] = &values[i];
+    }
+    values[0].type = string_number(w, "samples");
+    values[0].unit = string_number(w, "count");
+    for (uint32_t m = 0; m < p->metric_count; m++) {
+        const struct profile_metric *metric = &p->metrics[m];
+        values[1 + m].type = string_number(w, m ? metric->name : metric->trigger);
+        values[1 + m].unit = string_number(w, strcmp(metric->unit, "events") ? metric->unit : "count");
+    }
     Pprof__Profile piece = PPROF__PROFILE__INIT;
-    piece.n_sample_type = 2;
+    piece.n_sample_type = 1 + p->metric_count;
     piece.sample_type = types;
-    piece.default_sample_type = weighed.type;
-    piece.period_type = &weighed;
+    piece.default_sample_type = values[1].type;
+    piece.period_type = &values[1];
     piece.period = (int64_t)p->metrics[0].period;
     piece.time_nanos = (int64_t)p->start_realtime_ns;
     piece.duration_nanos = (int64_t)p->duration_ns;
@@ -403,6 +439,7 @@ bool export_pprof(const struct profile *p, const struct symbols *s,
     intern_fini(&w.functions);
     intern_fini(&w.locations);
     intern_fini(&w.stacks);
+    buf_free(&w.more);
     buf_free(&w.out);
     return ok;
 }

@@ -51,9 +51,7 @@ static bool fill(struct profile_thread *t, const struct profile_counts *c, uint3
 static void free_threads(struct profile_thread *threads, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        free(threads[i].name);
-        free(threads[i].nodes);
-        free(threads[i].timeline);
+        profile_thread_fini(&threads[i]);
     }
     free(threads);
 }

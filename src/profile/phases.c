@@ -69,9 +69,7 @@ bool profile_keep_phase(struct profile *p, const char *name, struct err *e)
             p->threads[count++] = p->threads[i];
             continue;
         }
-        free(p->threads[i].name);
-        free(p->threads[i].nodes);
-        free(p->threads[i].timeline);
+        profile_thread_fini(&p->threads[i]);
     }
     free(kept);
     if (!any)

@@ -35,6 +35,14 @@ static void free_process(struct profile_process *r)
     free(r->jit);
 }
 
+void profile_thread_fini(struct profile_thread *t)
+{
+    free(t->name);
+    free(t->nodes);
+    free(t->timeline);
+    free(t->others);
+}
+
 void profile_free(struct profile *p)
 {
     if (!p)
@@ -43,11 +51,8 @@ void profile_free(struct profile *p)
         free(p->images[i].path);
     for (uint32_t i = 0; i < p->process_count; i++)
         free_process(&p->processes[i]);
-    for (uint32_t i = 0; i < p->thread_count; i++) {
-        free(p->threads[i].name);
-        free(p->threads[i].nodes);
-        free(p->threads[i].timeline);
-    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        profile_thread_fini(&p->threads[i]);
     for (uint32_t i = 0; i < p->phase_count; i++)
         free(p->phases[i].name);
     free(p->phases);
@@ -148,4 +153,12 @@ void profile_totals(const struct profile *p, struct profile_totals *out)
         out->switched_ns += t->switched_ns;
         out->nodes += t->node_count;
     }
+}
+
+bool profile_has_samples(const struct profile *p, const struct profile_totals *t)
+{
+    bool any = t->taken != 0;
+    for (uint32_t k = 1; !any && k < profile_triggers(p); k++)
+        any = profile_sampled_by(p, k).taken != 0;
+    return any;
 }

@@ -122,6 +122,9 @@ struct profile_thread {
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
     struct profile_timeline *timeline; /* when its samples fell (profile/timeline.h); NULL: not known */
+    /* The same as taken to drops above, by the triggers after the first (metrics.h); NULL: none of them was seen. */
+    struct profile_sampled *others;
+    uint32_t life; /* while a spool is read: which thread of this number it is */
 };
 
 /* A section that this version does not know. */
@@ -180,6 +183,8 @@ uint32_t profile_phase_intern(struct profile *p, const char *name, uint32_t oute
 /* An empty profile (all strings empty), or NULL without memory. */
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
+/* What a thread owns. */
+void profile_thread_fini(struct profile_thread *t);
 
 /* Reads and checks a whole file. Errors name the file, the offset and what was expected there.
  * Safe on any input. */
@@ -202,6 +207,8 @@ struct profile_totals {
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);
+/* Whether any trigger has taken any; t: of p. */
+bool profile_has_samples(const struct profile *p, const struct profile_totals *t);
 /* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows. What of the latter are
  * triggers is in it twice. */
 double profile_spent_ns(const struct profile_totals *t);

@@ -23,7 +23,9 @@ struct reader {
     uint32_t *index_of; /* image number -> index in p->images, or UINT32_MAX */
     uint32_t *phase_of; /* of the current process: phase id -> 1 + index in p->phases, or 0 */
     uint32_t phase_limit; /* the greatest id */
-    struct spool_tree_kind tree_kind; /* of the current process */
+    struct spool_tree_kind tree_kind; /* of the current process, by the trigger malloc */
+    uint32_t triggers;
+    uint32_t metric_of[TRIGGERS_MAX]; /* the first metric of each trigger */
 };
 
 static uint64_t load(const uint64_t *at)
@@ -80,7 +82,7 @@ static bool replace(char **to, const char *s)
     return true;
 }
 
-static void trigger_name(const struct spool_config *c, char *out, size_t size)
+static void trigger_name(struct spool_trigger c, bool outside, char *out, size_t size)
 {
     static const char *const software[] = {
         [TRIGGER_CPU] = "cpu",
@@ -100,15 +102,15 @@ static void trigger_name(const struct spool_config *c, char *out, size_t size)
         [PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = "branches",
         [PERF_COUNT_HW_BRANCH_MISSES] = "branch-misses",
     };
-    if (c->outside)
+    if (outside)
         snprintf(out, size, "wall");
-    else if (c->trigger < sizeof software / sizeof *software && software[c->trigger])
-        snprintf(out, size, "%s", software[c->trigger]);
-    else if (c->trigger == TRIGGER_HARDWARE && c->perf_type == PERF_TYPE_HARDWARE &&
-             c->perf_config < sizeof hardware / sizeof *hardware)
-        snprintf(out, size, "%s", hardware[c->perf_config]);
+    else if (c.trigger < sizeof software / sizeof *software && software[c.trigger])
+        snprintf(out, size, "%s", software[c.trigger]);
+    else if (c.trigger == TRIGGER_HARDWARE && c.perf_type == PERF_TYPE_HARDWARE &&
+             c.perf_config < sizeof hardware / sizeof *hardware)
+        snprintf(out, size, "%s", hardware[c.perf_config]);
     else
-        snprintf(out, size, "perf:%" PRIu32 ":%#" PRIx64, c->perf_type, c->perf_config);
+        snprintf(out, size, "perf:%" PRIu32 ":%#" PRIx64, c.perf_type, c.perf_config);
 }
 
 static const char *unit_name(uint32_t trigger)
@@ -136,9 +138,9 @@ static const struct tool_about *recorded_by(const struct spool_config *c)
 }
 
 /* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
-static void exact_trigger(const struct spool_config *c, char *out, size_t size)
+static const char *exact_trigger(const struct spool_config *c)
 {
-    snprintf(out, size, "%s", recorded_by(c)->contexts ? "calls" : "instructions");
+    return recorded_by(c)->contexts ? "calls" : "instructions";
 }
 
 static bool get_carrier(struct reader *r, const struct spool_config *c)
@@ -161,28 +163,54 @@ static bool get_carrier(struct reader *r, const struct spool_config *c)
     return true;
 }
 
+/* The metric was made before, the first by profile_new. */
+static bool get_metric(struct profile_metric *m, const struct spool_config *c, uint32_t which)
+{
+    struct spool_trigger trigger = spool_trigger_at(c, which);
+    char name[64];
+    trigger_name(trigger, !which && c->outside, name, sizeof name);
+    m->period = trigger.period;
+    m->how = c->randomize ? METRIC_RANDOMIZED : METRIC_REGULAR;
+    return replace(&m->trigger, name) && replace(&m->name, name) &&
+           replace(&m->unit, unit_name(trigger.trigger));
+}
+
+static bool get_exact_metric(struct profile_metric *m, const struct spool_config *c)
+{
+    const char *name = exact_trigger(c);
+    m->period = 1;
+    m->how = METRIC_EXACT;
+    return replace(&m->trigger, name) && replace(&m->name, name) && replace(&m->unit, "events");
+}
+
+static bool get_metrics(struct reader *r, const struct spool_config *c)
+{
+    const struct profile_metric none = {
+        .name = (char[]){""}, .trigger = (char[]){""}, .unit = (char[]){""}};
+    struct profile *p = r->p;
+    r->triggers = c->carrier == CARRIER_EXACT ? 1 : spool_triggers(c);
+    if (c->carrier == CARRIER_EXACT)
+        return get_exact_metric(&p->metrics[0], c);
+    for (uint32_t which = 0; which < r->triggers; which++) {
+        if (which && !profile_metric_add(p, &none))
+            return false;
+        r->metric_of[which] = p->metric_count - 1;
+        if (!get_metric(&p->metrics[r->metric_of[which]], c, which) ||
+            (spool_trigger_at(c, which).trigger == TRIGGER_MALLOC && !profile_metrics_of_heap(p)))
+            return false;
+    }
+    return true;
+}
+
 static bool get_header(struct reader *r)
 {
     struct spool_config c = r->header->config;
-    bool exact = c.carrier == CARRIER_EXACT;
-    char name[64];
-    if (exact)
-        exact_trigger(&c, name, sizeof name);
-    else
-        trigger_name(&c, name, sizeof name);
-    r->p->metrics[0].period = exact ? 1 : c.period;
-    r->p->metrics[0].how = exact         ? METRIC_EXACT
-                           : c.randomize ? METRIC_RANDOMIZED
-                                         : METRIC_REGULAR;
     r->p->budget_ppm = c.budget_ppm;
     r->p->delivery_ns = c.delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
     r->counts = spool_counts_reader(&r->view, c.tsc_hz);
-    return get_carrier(r, &c) && replace(&r->p->metrics[0].trigger, name) &&
-           replace(&r->p->metrics[0].name, name) &&
-           replace(&r->p->metrics[0].unit, exact ? "events" : unit_name(c.trigger)) &&
-           (strcmp(name, "malloc") != 0 || profile_metrics_of_heap(r->p));
+    return get_carrier(r, &c) && get_metrics(r, &c);
 }
 
 /* ---- threads and processes ---- */
@@ -215,14 +243,49 @@ static void count_calls(struct profile_thread *t)
     }
 }
 
+/* Of a trigger after the first: what was counted in the first one's place goes into its own. */
+static bool put_in_place(struct reader *r, struct profile_thread *t, uint32_t which)
+{
+    t->others = profile_sampled_new(r->p);
+    if (!t->others)
+        return false;
+    struct profile_sampled *s = &t->others[which - 1];
+    *s = (struct profile_sampled){.taken = t->taken, .weight = t->weight,
+                                  .weight_squares = t->weight_squares, .guessed = t->guessed};
+    memcpy(s->truncated, t->truncated, sizeof s->truncated);
+    memcpy(s->drops, t->drops, sizeof s->drops);
+    t->taken = t->weight = t->weight_squares = t->guessed = 0;
+    memset(t->truncated, 0, sizeof t->truncated);
+    memset(t->drops, 0, sizeof t->drops);
+    for (uint32_t i = 0; i < t->node_count; i++) {
+        struct profile_node *n = &t->nodes[i];
+        uint64_t weights[HEAP_METRICS] = {n->self, n->more[HEAP_LIVE - 1], n->more[HEAP_PEAK - 1]};
+        n->self = 0;
+        memset(n->more, 0, sizeof n->more);
+        uint32_t first = r->metric_of[which];
+        for (uint32_t m = 0; m < HEAP_METRICS && first + m < METRICS_MAX; m++)
+            n->more[first + m - 1] = weights[m];
+    }
+    return true;
+}
+
 /* The counters are read before the tree: a tree that is growing may be ahead of them, not behind. */
 static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t process)
 {
     struct spool_view *v = &r->view;
+    uint32_t which = s->which;
+    if (which >= r->triggers) {
+        v->damage++;
+        which = 0;
+    }
     struct profile_thread *t = add_thread(r);
     if (!t)
         return false;
+    bool heap = r->tree_kind.heap && !strcmp(r->p->metrics[r->metric_of[which]].trigger, "malloc");
+    struct spool_tree_kind kind = r->tree_kind;
+    kind.heap &= heap;
     t->process = process;
+    t->life = s->life;
     t->phase = s->phase <= r->phase_limit ? r->phase_of[s->phase] : 0;
     t->tid = s->tid;
     t->name = get_name(s->name);
@@ -242,8 +305,10 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     t->switches = spool_view_count(v, &s->switches);
     t->switched_ns = load(&s->switched_ns);
     if (!t->name ||
-        !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), r->tree_kind, t))
+        !spool_tree_read(v, __atomic_load_n(&s->tree, __ATOMIC_ACQUIRE), kind, t))
         return false;
+    if (which)
+        return put_in_place(r, t, which);
     if (recorded_by(&r->header->config)->contexts)
         count_calls(t);
     return true;
@@ -330,6 +395,20 @@ static bool get_threads(struct reader *r, const struct spool_process *s, uint32_
     return ok;
 }
 
+/* Of threads that are not known, by the triggers after the first: they count for the process's first thread. */
+static bool get_foreign(struct reader *r, const struct spool_process *s, uint32_t process)
+{
+    struct profile_thread *t = NULL;
+    for (uint32_t i = r->p->thread_count; i-- > 0 && r->p->threads[i].process == process;)
+        t = &r->p->threads[i];
+    for (uint32_t k = 0; t && k + 1 < r->triggers; k++) {
+        if (!t->others && !(t->others = profile_sampled_new(r->p)))
+            return false;
+        t->others[k].drops[DROP_FOREIGN] += spool_view_count(&r->view, &s->foreign[k]);
+    }
+    return true;
+}
+
 static bool get_process(struct reader *r, const struct spool_process *s,
                         struct profile_process *to)
 {
@@ -363,7 +442,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
         to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);
         to->sandbox_silenced = __atomic_load_n(&s->sandbox_silenced, __ATOMIC_RELAXED);
     }
-    r->tree_kind = (struct spool_tree_kind){.heap = strcmp(r->p->metrics[0].trigger, "malloc") == 0,
+    r->tree_kind = (struct spool_tree_kind){.heap = profile_metric_of_heap(r->p) != UINT32_MAX,
                                             .peak_id = load(&s->heap.peak_id)};
     if (r->tree_kind.heap) {
         to->heap_peak_ns = since_start(r, &s->heap.peak_ns);
@@ -374,7 +453,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     }
     bool ok = to->name && to->command && get_phases(r, s) &&
               spool_view_list(&r->view, &s->maps, sizeof(struct spool_map), &maps) &&
-              get_maps(r, to, &maps) && get_threads(r, s, index);
+              get_maps(r, to, &maps) && get_threads(r, s, index) && get_foreign(r, s, index);
     if (ok && r->p->counts)
         ok = spool_counts_read(&r->counts, __atomic_load_n(&s->counts, __ATOMIC_ACQUIRE), to, index,
                                r->p->counts, &r->p->values);
@@ -510,7 +589,8 @@ static bool get_processes(struct reader *r)
     ok = ok && r->p->processes;
     for (uint32_t i = 0; ok && i < list.count; i++)
         ok = get_process(r, list.records[i], &r->p->processes[i]);
-    ok = ok && divide_cpu_time(r, &list) && get_values(r, &list);
+    ok = ok && (r->triggers == 1 || profile_join_threads(r->p, NULL)) && divide_cpu_time(r, &list) &&
+         get_values(r, &list);
     free(list.records);
     return ok;
 }

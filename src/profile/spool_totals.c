@@ -33,7 +33,8 @@ static void add_drops(struct profile_totals *out, const uint64_t *drops)
     }
 }
 
-static void add_thread(struct walk *w, struct profile_totals *out, const struct spool_thread *t)
+/* Of the first trigger: the others count in other units. */
+static void add_samples(struct profile_totals *out, const struct spool_thread *t)
 {
     out->taken += load(&t->taken);
     out->weight += load(&t->weight);
@@ -45,6 +46,12 @@ static void add_thread(struct walk *w, struct profile_totals *out, const struct 
         out->truncated_all += n;
     }
     add_drops(out, t->drops);
+}
+
+static void add_thread(struct walk *w, struct profile_totals *out, const struct spool_thread *t)
+{
+    if (!t->which)
+        add_samples(out, t);
     out->cpu_ns += load(&t->cpu_ns);
     out->deliveries += load(&t->deliveries);
     out->delivered_ns += load(&t->delivered_ns);

@@ -153,7 +153,20 @@ static struct profile_node *in_preorder(const struct sum *s, struct profile_time
     return ok ? out : NULL;
 }
 
-static void add_counters(struct profile_thread *to, const struct profile_thread *t)
+static void add_sampled(struct profile_sampled *to, const struct profile_sampled *s)
+{
+    to->taken += s->taken;
+    to->weight += s->weight;
+    to->weight_squares += s->weight_squares;
+    to->guessed += s->guessed;
+    for (unsigned i = 0; i < TRUNC_COUNT; i++)
+        to->truncated[i] += s->truncated[i];
+    for (unsigned i = 0; i < DROP_COUNT; i++)
+        to->drops[i] += s->drops[i];
+}
+
+/* others: how many triggers there are after the first. */
+static void add_counters(struct profile_thread *to, const struct profile_thread *t, uint32_t others)
 {
     to->cpu_ns += t->cpu_ns;
     to->taken += t->taken;
@@ -173,6 +186,8 @@ static void add_counters(struct profile_thread *to, const struct profile_thread 
         to->start_ns = t->start_ns;
     if (t->end_ns > to->end_ns)
         to->end_ns = t->end_ns;
+    for (uint32_t k = 0; to->others && t->others && k < others; k++)
+        add_sampled(&to->others[k], &t->others[k]);
 }
 
 static bool no_memory(struct err *e)
@@ -208,14 +223,16 @@ static struct profile_timeline *timeline_for(struct profile_thread *const *threa
 }
 
 /* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is the sum's then. */
-static bool sum_into_first(struct profile_thread *const *threads, uint32_t count, char *name)
+static bool sum_into_first(const struct profile *p, struct profile_thread *const *threads, uint32_t count, char *name)
 {
     struct sum s = {0};
     struct profile_thread all = {.start_ns = UINT64_MAX, .name = name};
-    bool ok = name != NULL;
+    uint32_t others = profile_triggers(p) - 1;
+    all.others = others ? profile_sampled_new(p) : NULL;
+    bool ok = name && (all.others || !others);
     all.timeline = timeline_for(threads, count, &ok);
     for (uint32_t i = 0; ok && i < count; i++) {
-        add_counters(&all, threads[i]);
+        add_counters(&all, threads[i], others);
         ok = add_tree(&s, threads[i], &all.timeline);
     }
     if (ok && s.count) {
@@ -228,15 +245,14 @@ static bool sum_into_first(struct profile_thread *const *threads, uint32_t count
     if (!ok) {
         free(name);
         free(all.timeline);
+        free(all.others);
         return false;
     }
     all.process = threads[0]->process;
     all.phase = threads[0]->phase;
     all.tid = threads[0]->tid;
     for (uint32_t i = 0; i < count; i++) {
-        free(threads[i]->name);
-        free(threads[i]->nodes);
-        free(threads[i]->timeline);
+        profile_thread_fini(threads[i]);
         *threads[i] = (struct profile_thread){0};
     }
     *threads[0] = all;
@@ -250,7 +266,7 @@ bool profile_sum_threads(struct profile *p, struct err *e)
     struct profile_thread **threads = calloc(p->thread_count, sizeof(struct profile_thread *));
     for (uint32_t i = 0; threads && i < p->thread_count; i++)
         threads[i] = &p->threads[i];
-    bool ok = threads && sum_into_first(threads, p->thread_count, strdup("all threads"));
+    bool ok = threads && sum_into_first(p, threads, p->thread_count, strdup("all threads"));
     free(threads);
     if (!ok)
         return no_memory(e);
@@ -266,6 +282,8 @@ static int compare_numbers(const struct profile_thread *a, const struct profile_
         return a->process < b->process ? -1 : 1;
     if (a->phase != b->phase)
         return a->phase < b->phase ? -1 : 1;
+    if (a->life != b->life)
+        return a->life < b->life ? -1 : 1;
     return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
@@ -298,7 +316,7 @@ bool profile_join_threads(struct profile *p, struct err *e)
         for (next = i + 1; next < count && compare_numbers(threads[i], threads[next]) == 0; next++)
             ;
         if (next > i + 1)
-            ok = sum_into_first(threads + i, next - i, strdup(threads[i]->name));
+            ok = sum_into_first(p, threads + i, next - i, strdup(threads[i]->name));
     }
     free(threads);
     remove_empty(p);

@@ -364,6 +364,7 @@ static void write_all(FILE *out, const struct view *v, const struct report_style
         shadowed_header(out, v, style);
     if (!counts || (totals.taken && !counts->block_count))
         write_samples(out, v, &totals, style);
+    header_others(out, v->profile, style);
     header_coverage(out, v->profile, &totals, style);
     if (view_has_heap(v))
         write_heap(out, v, style);

@@ -182,6 +182,7 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
     profile_totals(p, &totals);
     write_command(out, p, style);
     write_recording(out, v, &totals, style);
+    header_others(out, p, style);
     if (!profile_is_exact(p))
         write_losses(out, p, &totals, style);
     write_engine_losses(out, v, style);

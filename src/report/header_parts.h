@@ -14,6 +14,8 @@ void header_field(FILE *out, const struct report_style *style, const char *name)
 /* What the period is counted in. */
 bool header_in_time(const struct profile *p);
 bool header_in_bytes(const struct profile *p);
+/* Of several triggers, a line for each that the view is not of. */
+void header_others(FILE *out, const struct profile *p, const struct report_style *style);
 /* The whole run was observed: nothing was sampled, so nothing was missed. */
 
 /* Of all samples that were due. */

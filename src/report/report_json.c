@@ -36,6 +36,18 @@ static void write_lines(struct json *j, const char *key, const char *text)
     json_close(j, ']');
 }
 
+/* Of the trigger: what its samples were. */
+static void write_sampled(struct json *j, const struct profile *p, uint32_t trigger)
+{
+    struct profile_sampled s = profile_sampled_by(p, trigger);
+    double weight = (double)s.weight;
+    json_key_u64(j, "taken", s.taken);
+    json_key_u64(j, "weight", s.weight);
+    json_key(j, "effective_samples");
+    json_double(j, s.weight_squares ? weight * weight / (double)s.weight_squares : 0);
+    json_key_u64(j, "dropped", profile_sampled_dropped(&s));
+}
+
 static void write_metrics(struct json *j, const struct profile *p)
 {
     json_key(j, "metrics");
@@ -47,6 +59,8 @@ static void write_metrics(struct json *j, const struct profile *p)
         json_key_string(j, "unit", p->metrics[i].unit);
         json_key_u64(j, "period", p->metrics[i].period);
         json_key_string(j, "how", metric_how_name(p->metrics[i].how));
+        if (!p->counts)
+            write_sampled(j, p, profile_trigger_of(p, i));
         json_close(j, '}');
     }
     json_close(j, ']');

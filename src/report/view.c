@@ -313,19 +313,6 @@ static bool blocks_add(struct builder *b)
     return true;
 }
 
-static void no_metric(const struct profile *p, const char *name, struct err *e)
-{
-    struct buf names = {0};
-    for (uint32_t i = 0; i < p->metric_count; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", p->metrics[i].name);
-    buf_put_u8(&names, 0);
-    err_set(e, ERR_USAGE, "there is no metric \"%s\" in this profile of -e %s; it has %s%s", name,
-            p->metrics[0].trigger, buf_ok(&names) ? (const char *)names.data : "others",
-            strcmp(p->metrics[0].trigger, "malloc") ? "; -e malloc has allocated, live and peak"
-                                                    : "");
-    buf_free(&names);
-}
-
 struct view *view_build(const struct profile *p, const struct symbols *s,
                         const struct view_options *options, struct err *e)
 {
@@ -339,7 +326,7 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
     uint32_t metric = options->metric ? profile_metric_find(p, options->metric) : 0;
     if (metric == UINT32_MAX) {
         view_free(v);
-        no_metric(p, options->metric, e);
+        profile_metric_missing(p, options->metric, e);
         return NULL;
     }
     struct builder b = { .view = v, .options = options, .metric = metric };

@@ -161,8 +161,8 @@ void process_end_as(void)
     struct rt_thread *t = self_get();
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
     CARRIER_TELL(program_ends_as, ());
-    if (sync_family && t)
-        sync_family->end(t);
+    if (t)
+        sync_families_end(t);
     if (t)
         thread_settle_as(t);
     thread_note_others_as(t);
@@ -198,8 +198,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
         return;
     }
     self_set(t);
-    if (sync_family)
-        sync_family->begin();
+    sync_families_begin();
     rt.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
 }
@@ -216,8 +215,7 @@ bool process_copy_as(void)
     record_publish(p);
     phases_fork_child();
     images_fork_child_as();
-    if (sync_family)
-        sync_family->fork_child();
+    sync_families_fork_child();
     CARRIER_TELL(files_keep_as, ());
     return true;
 }
@@ -374,8 +372,7 @@ struct signals_lent process_before_exec(void)
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
         trigger_pause_as(t);
-        if (sync_family)
-            sync_family->end(t);
+        sync_families_end(t);
         thread_settle_as(t);
     }
     thread_note_others_as(t);
@@ -402,10 +399,7 @@ void process_after_failed_exec(struct signals_lent lent)
     CARRIER_TELL(program_goes_on_as, ());
     __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
     rt.process->end_ns = 0;
-    if (t) {
-        for (unsigned i = 0; i < RT_PHASES; i++)
-            if (t->records[i])
-                t->records[i]->end_ns = 0;
-    }
+    if (t)
+        thread_ends_at(t, 0);
     process_events_resume(t);
 }

@@ -1,6 +1,6 @@
 /* What the runtime knows about the process that it is a guest in, and about each of its threads.
  *
- *   perf event / timer ── si_perf_data or si_value = cookie << 32 | slot
+ *   perf event / timer ── si_perf_data or si_value = cookie << 32 | trigger << 24 | slot
  *                                                           │
  *   rt.slots[slot] ──> struct rt_thread ──> spool_thread (shared: counters)
  *                           │          └──> cct nodes    (shared: the tree)
@@ -24,6 +24,8 @@
 
 enum {
     RT_SLOTS = 1 << 16,       /* threads that can be alive at once */
+    RT_SLOT_MASK = RT_SLOTS - 1,
+    RT_WHICH_SHIFT = 24, RT_WHICH_MASK = 7 << RT_WHICH_SHIFT, /* of a trigger after the first */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
     RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
     RT_PHASES = 256,          /* of one process, "no phase" included */
@@ -49,7 +51,7 @@ struct rt {
     const struct spool_config *config;
     const struct carrier *carrier; /* never NULL (carrier/carrier.h) */
     int32_t pid;
-    uint64_t seen;            /* atomic: rt_thread.seen of threads that have ended */
+    uint64_t seen[2];         /* atomic: rt_thread.seen of threads that have ended */
     uint32_t phase;           /* atomic: what the process is in now */
     uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */

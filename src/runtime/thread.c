@@ -9,6 +9,7 @@
 #include "runtime/path/tree.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/trigger/trigger.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
@@ -33,10 +34,14 @@ uint64_t thread_monotonic_ns_as(void)
     return clock_ns_as(CLOCK_MONOTONIC);
 }
 
-static uint64_t state_size(uint32_t max_depth)
+/* A state with memory for `others` triggers after the first:
+ *
+ *      signal stack | rt_thread | frames | memo | others | a memo of each */
+static uint64_t state_size(uint32_t max_depth, uint32_t others)
 {
-    return RT_SIGNAL_STACK + sizeof(struct rt_thread) +
-           (uint64_t)max_depth * (sizeof(struct unwind_frame) + sizeof(struct rt_memo));
+    return RT_SIGNAL_STACK + sizeof(struct rt_thread) + others * sizeof(struct rt_other) +
+           (uint64_t)max_depth *
+               (sizeof(struct unwind_frame) + (1 + others) * sizeof(struct rt_memo));
 }
 
 /* The pool is a stack under a lock that is only ever tried: a handler that interrupted the holder
@@ -51,20 +56,34 @@ static void pool_release_as(void)
     __atomic_store_n(&free_lock, 0, __ATOMIC_RELEASE);
 }
 
-static struct rt_thread *state_map_as(uint32_t depth)
+static struct rt_thread *state_map_as(uint32_t depth, uint32_t others)
 {
-    long address = own_map_as(0, state_size(depth), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    long address = own_map_as(0, state_size(depth, others), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (address < 0 && address > -4096)
         return NULL;
     struct rt_thread *t = (struct rt_thread *)(address + RT_SIGNAL_STACK);
     t->frames = (struct unwind_frame *)(t + 1);
     t->memo = (struct rt_memo *)(t->frames + depth);
     t->max_depth = depth;
+    t->others = (struct rt_other *)(t->memo + depth);
+    t->other_room = others;
+    struct rt_memo *memo = (struct rt_memo *)(t->others + others);
+    for (uint32_t i = 0; i < others; i++)
+        t->others[i].memo = memo + (uint64_t)i * depth;
     return t;
+}
+
+static void others_begin(struct rt_thread *t, uint32_t others)
+{
+    t->which = 0;
+    t->other_count = others;
+    for (uint32_t i = 0; i < others; i++)
+        t->others[i].fd = -1;
 }
 
 struct rt_thread *thread_make_as(void)
 {
+    uint32_t others = spool_triggers(rt.config) - 1;
     struct rt_thread *t = NULL;
     if (pool_try_as()) {
         t = free_states;
@@ -72,14 +91,16 @@ struct rt_thread *thread_make_as(void)
             free_states = t->next_free;
         pool_release_as();
     }
-    if (t && t->max_depth < rt.config->max_depth) { /* of an earlier recording of the process */
-        own_unmap_as((const uint8_t *)t - RT_SIGNAL_STACK, state_size(t->max_depth));
+    /* Of an earlier recording of the process? */
+    if (t && (t->max_depth < rt.config->max_depth || t->other_room < others)) {
+        own_unmap_as((const uint8_t *)t - RT_SIGNAL_STACK, state_size(t->max_depth, t->other_room));
         t = NULL;
     }
     if (!t)
-        t = state_map_as(rt.config->max_depth);
+        t = state_map_as(rt.config->max_depth, others);
     if (!t)
         return NULL;
+    others_begin(t, others);
     t->fd = t->switch_fd = t->stop_fd = t->timer = -1;
     t->carrier.barrier = (struct rt_barrier){0};
     t->trampoline = (struct rt_trampoline){.entry = RT_NO_ENTRY};
@@ -135,10 +156,10 @@ void thread_name_as(struct rt_thread *t)
 static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint32_t phase)
 {
     if (t->record) {
-        t->window_cost_ticks += record->cost_ticks - t->record->cost_ticks;
-        t->window_deliveries += record->deliveries - t->record->deliveries;
-        t->window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
-        t->window_switched_ns += record->switched_ns - t->record->switched_ns;
+        t->clock.window_cost_ticks += record->cost_ticks - t->record->cost_ticks;
+        t->clock.window_deliveries += record->deliveries - t->record->deliveries;
+        t->clock.window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
+        t->clock.window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
     t->record = record;
     t->phase = phase;
@@ -148,20 +169,21 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
     t->counted = record->tree;
 }
 
-/* A fresh record and an empty tree for the calling thread in this phase. */
-static bool record_make_as(struct rt_thread *t, uint32_t phase)
+/* A fresh record and an empty tree for the calling thread in this phase, by this trigger. */
+static struct spool_thread *record_new_as(struct rt_thread *t, uint32_t phase, uint32_t which)
 {
     struct spool_thread *record = spool_alloc_as(&rt.spool, sizeof *record);
     struct cct_node *root = spool_alloc_as(&rt.spool, sizeof *root);
     if (!record || !root) {
         __atomic_fetch_add(&rt.process->drops[DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
-        return false;
+        return NULL;
     }
     root->key = key_pseudo(KEY_ROOT);
     record->tid = t->tid;
     record->tree = spool_ref_of(&rt.spool, root);
     record->phase = phase;
-    if (t->timeline.record)
+    record->which = which;
+    if (!which && t->timeline.record)
         record->timeline = spool_ref_of(&rt.spool, t->timeline.record);
     if (rt_quiet_as())
         record->start_ns = t->record ? t->record->start_ns : 0;
@@ -169,8 +191,35 @@ static bool record_make_as(struct rt_thread *t, uint32_t phase)
         record->start_ns = thread_monotonic_ns_as();
     for (unsigned i = 0; t->record && i < sizeof record->name; i++)
         record->name[i] = t->record->name[i];
+    if (!t->life)
+        t->life = spool_ref_of(&rt.spool, record);
+    record->life = t->other_count && !rt.config->outside ? t->life : 0;
+    return record;
+}
+
+static bool record_make_as(struct rt_thread *t, uint32_t phase)
+{
+    struct spool_thread *record = record_new_as(t, phase, t->which);
+    if (!record)
+        return false;
     t->records[phase] = record;
     record_use_as(t, record, phase);
+    spool_push_as(&rt.spool, &rt.process->threads, record);
+    return true;
+}
+
+bool thread_other_record_as(struct rt_thread *t, uint32_t which)
+{
+    struct rt_other *o = &t->others[which - 1];
+    uint32_t phase = __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE);
+    struct spool_thread *record = record_new_as(t, phase, which);
+    if (!record)
+        return false;
+    o->record = o->records[phase] = record;
+    o->phase = phase;
+    o->memo[0].key = key_pseudo(KEY_ROOT);
+    o->memo[0].node = o->counted = record->tree;
+    o->memo_depth = 1;
     spool_push_as(&rt.spool, &rt.process->threads, record);
     return true;
 }
@@ -178,13 +227,22 @@ static bool record_make_as(struct rt_thread *t, uint32_t phase)
 /* The first record of a thread, or of a forked child's only one. */
 static bool record_first_as(struct rt_thread *t)
 {
+    t->records = t->first_records;
     for (unsigned i = 0; i < RT_PHASES; i++)
         t->records[i] = NULL;
+    for (uint32_t k = 0; k < t->other_count; k++) {
+        struct rt_other *o = &t->others[k];
+        o->record = NULL;
+        o->records = o->own_records;
+        for (unsigned i = 0; i < RT_PHASES; i++)
+            o->records[i] = NULL;
+    }
     t->record = NULL;
     timeline_begin(&t->timeline);
+    t->life = 0;
     t->block = t->block_end = NULL;
     t->cpu_seen = 0;
-    t->seen = 0;
+    t->seen[0] = t->seen[1] = 0;
     if (!record_make_as(t, __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE)))
         return false;
     thread_name_as(t);
@@ -211,6 +269,29 @@ uint64_t thread_cpu_note_as(struct rt_thread *t)
     t->record->cpu_ns += now - t->cpu_seen;
     t->cpu_seen = now;
     return now;
+}
+
+struct record_place {
+    uint32_t other, phase;
+};
+
+/* All records of the thread, one after the other; then NULL. */
+static struct spool_thread *record_next(struct rt_thread *t, struct record_place *at)
+{
+    for (; at->other <= t->other_count; at->other++, at->phase = 0) {
+        struct spool_thread **records = at->other ? t->others[at->other - 1].records : t->records;
+        while (records && at->phase < RT_PHASES)
+            if (records[at->phase++])
+                return records[at->phase - 1];
+    }
+    return NULL;
+}
+
+void thread_ends_at(struct rt_thread *t, uint64_t ns)
+{
+    struct spool_thread *record;
+    for (struct record_place at = {0, 0}; (record = record_next(t, &at)) != NULL;)
+        record->end_ns = ns;
 }
 
 bool thread_begin_as(struct rt_thread *t)
@@ -242,9 +323,9 @@ bool thread_begin_again_as(struct rt_thread *t)
     t->vfork.left = NULL;
     if (!slot_take_as(t))
         return false;
-    for (unsigned i = 0; i < RT_PHASES; i++)
-        if (t->records[i])
-            t->records[i]->tid = t->tid;
+    struct spool_thread *record;
+    for (struct record_place at = {0, 0}; (record = record_next(t, &at)) != NULL;)
+        record->tid = t->tid;
     return true;
 }
 
@@ -253,16 +334,18 @@ void thread_settle_as(struct rt_thread *t)
     if (rt_running_as() && !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE)) {
         uint64_t rest = trigger_rest_as(t);
         if (rest)
-            t->last_ticks = sys_ticks_as();
+            t->clock.last_ticks = sys_ticks_as();
         tree_add_unattributed_as(t, rest);
+        for (uint32_t which = 1; which <= t->other_count; which++)
+            if (t->others[which - 1].record && turn_to_as(t, which))
+                tree_add_unattributed_as(t, trigger_rest_as(t));
+        turn_to_as(t, 0);
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
     trigger_last_as(t);
     uint64_t now = thread_monotonic_ns_as();
     thread_cpu_note_as(t);
-    for (unsigned i = 0; i < RT_PHASES; i++)
-        if (t->records[i])
-            t->records[i]->end_ns = now;
+    thread_ends_at(t, now);
 }
 
 static void spare_free_as(struct rt_thread *t)
@@ -282,7 +365,8 @@ void thread_end_as(struct rt_thread *t)
     CARRIER_TELL(thread_end_as, (t));
     if (!rt_quiet_as())
         trigger_took_as(t, thread_cpu_note_as(t) - begun);
-    __atomic_fetch_add(&rt.seen, t->seen, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < sizeof rt.seen / sizeof rt.seen[0]; i++)
+        __atomic_fetch_add(&rt.seen[i], t->seen[i], __ATOMIC_RELAXED);
     spare_free_as(t);
     thread_forget_as(t);
 }
@@ -358,9 +442,7 @@ void thread_leave_as(struct rt_thread *t)
 {
     uint64_t now = thread_monotonic_ns_as();
     cpu_note_of_as(t);
-    for (unsigned i = 0; i < RT_PHASES; i++)
-        if (t->records[i])
-            t->records[i]->end_ns = now;
+    thread_ends_at(t, now);
     thread_forget_as(t);
 }
 
@@ -380,7 +462,7 @@ void thread_reap_as(void)
             continue;
         trigger_disarm_as(t);
         CARRIER_TELL(thread_end_as, (t));
-        t->record->end_ns = thread_monotonic_ns_as();
+        thread_ends_at(t, thread_monotonic_ns_as());
         thread_free_as(t);
     }
 }

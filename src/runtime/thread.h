@@ -40,22 +40,13 @@ struct rt_thread {
     uint32_t inside;    /* atomic (sandbox.h) */
     struct rt_filter filter;
 
-    /* The sampling clock (trigger/clock.c). */
-    uint64_t period;        /* of the event as programmed now, in the trigger's unit */
-    uint64_t base;          /* trigger units at the last sample: where the next period starts */
-    uint64_t last_ticks;    /* time stamp counter at the last sample */
-    uint64_t passed_ns;     /* of elapsed time between the last two samples */
+    struct rt_clock clock; /* of the trigger `which` */
+    uint32_t which;        /* the trigger that counts: 0 but in a sample of another one (trigger/turn.h) */
+    uint32_t other_count, other_room; /* triggers after the first; as many have room in this state */
+    spool_ref life;        /* the thread's first record */
+    struct rt_other *others;
     struct rt_delivery delivery;
-    uint64_t carry;         /* units not yet charged: less than one mean period */
-    uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */
-    uint64_t multiple;      /* mean period now = config.period * multiple */
-    uint64_t slow;          /* samples in a row that seem to have taken half of a period */
-    uint64_t random;        /* xorshift state */
-    uint32_t group_left;    /* samples until the period is drawn anew */
-    uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
-    bool premature;         /* this signal is no sample */
-    bool mirror;            /* the next draw mirrors this one */
-    enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
+    uint64_t random;       /* xorshift state */
 
     /* Whether it switches often (trigger/ticks.c). */
     struct rt_switches switches;        /* at the last look: how often it had, ... */
@@ -63,9 +54,6 @@ struct rt_thread {
     uint32_t looks;                     /* samples since then */
     uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
 
-    /* Self-measurement over the current window (trigger/clock.c). */
-    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns;
-    uint64_t window_switched_ns;
     struct rt_account account;
 
     /* The tree, and the last path in it (path/tree.h). */
@@ -81,11 +69,12 @@ struct rt_thread {
     /* `record`, memo and tree are those of `phase` (phases.h). */
     uint32_t phase;
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
-    struct spool_thread *records[RT_PHASES]; /* by phase; NULL: not sampled in it */
-    struct timeline timeline;                /* of all of these */
+    struct spool_thread **records; /* of the trigger `which`, by phase; NULL: not sampled in it */
+    struct spool_thread *first_records[RT_PHASES];
+    struct timeline timeline;                /* of the first trigger, in all phases */
 
     struct carrier_thread carrier;
-    uint64_t seen; /* bytes counted by the triggers read and write (interpose/io.h) */
+    uint64_t seen[2]; /* bytes counted by the triggers read and write (interpose/io.h) */
     struct rt_vfork vfork;
     struct rt_begin begin;
     struct rt_alternate alternate;
@@ -104,6 +93,10 @@ void thread_free_as(struct rt_thread *t);
 bool thread_begin_as(struct rt_thread *t);
 /* As thread_begin_as, in the record of a thread that has ended. False: t is still the caller's. */
 bool thread_begin_again_as(struct rt_thread *t);
+/* The first record of a trigger after the first. False: the spool is full. */
+bool thread_other_record_as(struct rt_thread *t, uint32_t which);
+/* When all of its records say that it ended; 0: it has not. */
+void thread_ends_at(struct rt_thread *t, uint64_t ns);
 /* The calling thread ends, or may do so next: what its record says of the end is brought up to date.
  * Its trigger must still be there. */
 void thread_settle_as(struct rt_thread *t);

@@ -38,7 +38,7 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 25u
+#define SPOOL_VERSION 26u
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
@@ -65,11 +65,22 @@ static inline bool trigger_is_synchronous(uint32_t trigger)
     return trigger >= TRIGGER_MALLOC && trigger <= TRIGGER_LOCK_WAIT;
 }
 
-/* Whether its unit is nanoseconds. */
 static inline bool trigger_is_time(uint32_t trigger)
 {
-    return trigger == TRIGGER_CPU || trigger == TRIGGER_WALL || trigger == TRIGGER_LOCK_WAIT;
+    return trigger == TRIGGER_CPU || trigger == TRIGGER_WALL;
 }
+
+enum { TRIGGERS_MAX = 6 }; /* of one recording */
+
+/* One of them. */
+struct spool_trigger {
+    uint32_t trigger;     /* enum trigger_kind */
+    uint32_t perf_type;   /* perf_event_attr.type and .config */
+    uint64_t perf_config;
+    uint64_t period;      /* mean, in the trigger's unit */
+    uint32_t bound_ppm;   /* what its samples may cost of a thread's CPU time; 0: anything */
+    uint32_t reserved;
+};
 
 enum trigger_mechanism {
     MECHANISM_PERF,  /* perf_event_open with sigtrap: synchronous SIGTRAP */
@@ -102,7 +113,7 @@ struct spool_config {
     uint32_t exclude_kernel; /* 1: only user-mode samples (unprivileged) */
     uint32_t follow;        /* 1: fork and exec are followed */
     uint32_t budget_ppm;    /* of the program's CPU time; 0: no bound was asked for */
-    uint32_t bound_ppm;     /* what samples may cost of a thread's CPU time: the budget, or else a bound
+    uint32_t bound_ppm;     /* what the first trigger's samples may cost of a thread's CPU time: the budget, or else a bound
                                by default; 0: anything */
     uint32_t max_depth;     /* frames kept of one stack */
     uint64_t tsc_hz;        /* time stamp counter ticks a second */
@@ -144,7 +155,32 @@ struct spool_config {
     uint64_t start_ticks;   /* time stamp counter at the header's start_monotonic_ns */
     uint64_t tick_fraction; /* nanoseconds of a tick, times 2^32 */
     uint32_t timeline;      /* 1: threads keep when their samples fell */
+    uint32_t more_triggers; /* beside the one above, CARRIER_HANDLER only; events and synchronous ones */
+    struct spool_trigger more[TRIGGERS_MAX - 1];
 };
+
+/* How many triggers there are: 1 at least. */
+static inline uint32_t spool_triggers(const struct spool_config *c)
+{
+    return 1 + (c->more_triggers < TRIGGERS_MAX ? c->more_triggers : TRIGGERS_MAX - 1);
+}
+
+/* By number, from 0. */
+static inline struct spool_trigger spool_trigger_at(const struct spool_config *c, uint32_t which)
+{
+    if (which)
+        return c->more[which - 1];
+    return (struct spool_trigger){c->trigger, c->perf_type, c->perf_config, c->period, c->bound_ppm, 0};
+}
+
+/* The number of the trigger of this kind; UINT32_MAX: there is none. */
+static inline uint32_t spool_trigger_find(const struct spool_config *c, uint32_t kind)
+{
+    for (uint32_t which = 0; which < spool_triggers(c); which++)
+        if (kind == (which ? c->more[which - 1].trigger : c->trigger))
+            return which;
+    return UINT32_MAX;
+}
 
 enum {
     SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
@@ -258,6 +294,8 @@ struct spool_process {
     uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
     char name[16];
     uint64_t drops[DROP_COUNT];
+    uint64_t foreign[TRIGGERS_MAX - 1]; /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
+    uint32_t unarmed_others; /* atomic: times that one of those could not be set in a thread */
     struct spool_heap heap;
     /* What the program says through include/penumbra/penumbra.h. */
     uint32_t phases;     /* atomic spool_ref, newest first */
@@ -286,7 +324,7 @@ struct spool_phase {
     uint64_t start_ns;   /* CLOCK_MONOTONIC; 0: not in it now */
 };
 
-/* One for each phase that the thread has been sampled in. */
+/* One for each trigger, and each phase that the thread has been sampled in by it. */
 struct spool_thread {
     spool_ref next;
     int32_t tid;
@@ -309,9 +347,10 @@ struct spool_thread {
     uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
     uint64_t stretched;  /* the most periods that were to pass between two samples for what they cost, if more than 1 */
-    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's records share;
-                            0: none */
-    uint32_t reserved;
+    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's records of the
+                            first trigger share; 0: none */
+    uint32_t which;      /* number of the trigger */
+    spool_ref life;      /* of several triggers: the thread's first record */
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };

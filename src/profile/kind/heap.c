@@ -5,7 +5,7 @@
 
 static bool needed(const struct profile *p)
 {
-    return strcmp(p->metrics[0].trigger, "malloc") == 0;
+    return profile_metric_of_heap(p) != UINT32_MAX;
 }
 
 static void put(struct buf *b, const struct encoder *x)

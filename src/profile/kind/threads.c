@@ -80,7 +80,10 @@ static bool copy_thread(struct profile_thread *t, const struct profile_thread *s
     t->nodes = NULL;
     t->node_count = 0;
     t->timeline = NULL;
-    return t->name != NULL;
+    t->others = s->others ? profile_sampled_new(m->from) : NULL;
+    if (t->others)
+        memcpy(t->others, s->others, profile_triggers(m->from) * sizeof *t->others);
+    return t->name && (t->others || !s->others);
 }
 
 static bool merge(struct merger *m)

@@ -79,7 +79,7 @@ static inline bool ready(void)
 void heap_sampled(const void *p)
 {
     struct sync_hold hold;
-    uint64_t weight = sync_enter(&hold);
+    uint64_t weight = sync_enter(&hold, TRIGGER_MALLOC);
     if (!weight)
         return;
     struct cct_node *node = sync_sample(&hold, weight);
@@ -285,10 +285,10 @@ static void moved(const void *from, const void *to)
         heap_table_restore(to, before);
 }
 
-static const struct sync_family heap = {begin, fork_child, end, moved};
+static const struct sync_family heap = {1u << TRIGGER_MALLOC, begin, fork_child, end, moved};
 
 /* Before the runtime's own constructor. */
 __attribute__((constructor(101))) static void heap_family(void)
 {
-    sync_family = &heap;
+    sync_family_add(&heap);
 }

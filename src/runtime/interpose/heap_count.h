@@ -17,7 +17,7 @@ void heap_sampled(const void *p);
 static inline void *heap_gave(void *p, size_t size)
 {
     sync_local.calls++;
-    if (p && sync_due(size))
+    if (p && sync_due(TRIGGER_MALLOC, size))
         heap_sampled(p);
     return p;
 }

@@ -19,7 +19,7 @@ static inline void *mapped(void *at, size_t size, const void *caller)
 
 static bool counts(void)
 {
-    return rt_profiled_as() && rt.config->trigger == TRIGGER_MALLOC;
+    return rt_profiled_as() && sync_wants(TRIGGER_MALLOC);
 }
 
 static bool is_memory(int protection, int flags)

@@ -17,9 +17,10 @@
 
 #include "runtime/path/tree.h"
 #include "runtime/interpose/real.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sys.h"
 
-uint32_t io_trigger = UINT32_MAX;
+uint32_t io_triggers;
 
 /* The result of the call, counted by `count`(trigger, bytes). */
 #define COUNTED(count, trigger, call)                                                              \
@@ -253,10 +254,16 @@ EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t s
 
 /* ---- the family ---- */
 
-static uint64_t start_bytes; /* what the kernel had counted, and we had seen, when we began */
+/* What can be compared with the kernel's count. */
+static struct direction {
+    enum trigger_kind trigger;
+    const char *name;     /* in /proc/self/io */
+    uint64_t start_bytes; /* what the kernel had counted, and we had seen, when we began */
+} directions[] = {{TRIGGER_READ, "rchar: ", 0}, {TRIGGER_WRITE, "wchar: ", 0}};
+enum { DIRECTIONS = sizeof directions / sizeof directions[0] };
 
 /* A number of /proc/self/io; 0 if it cannot be read. */
-static uint64_t kernel_bytes(void)
+static uint64_t kernel_bytes(const struct direction *d)
 {
     char text[512];
     int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/io", O_RDONLY | O_CLOEXEC, 0,
@@ -266,61 +273,72 @@ static uint64_t kernel_bytes(void)
     long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text - 1);
     sys_call3_as(SYS_close, fd, 0, 0);
     text[n > 0 ? n : 0] = 0;
-    const char *at = strstr(text, io_trigger == TRIGGER_READ ? "rchar: " : "wchar: ");
+    const char *at = strstr(text, d->name);
     uint64_t value = 0;
-    for (at = at ? at + strlen("rchar: ") : ""; *at >= '0' && *at <= '9'; at++)
+    for (at = at ? at + strlen(d->name) : ""; *at >= '0' && *at <= '9'; at++)
         value = value * 10 + (uint64_t)(*at - '0');
     return value;
 }
 
-/* The library may be there for the sake of shadows only. */
-static bool counts_bytes(void)
-{
-    return io_trigger == TRIGGER_READ || io_trigger == TRIGGER_WRITE;
-}
-
+/* The library may be there for the sake of shadows, or of other triggers, only. */
 static void begin(void)
 {
-    io_trigger = rt.config->trigger;
+    io_triggers = 0;
+    for (unsigned i = 0; i < DIRECTIONS; i++) {
+        struct direction *d = &directions[i];
+        if (!sync_wants(d->trigger))
+            continue;
+        io_triggers |= 1u << d->trigger;
+        d->start_bytes = rt_quiet_as() ? 0 : kernel_bytes(d);
+    }
     input_numbered = rt.config->shadow_flags & SHADOW_LOG_INPUT;
-    start_bytes = !counts_bytes() || rt_quiet_as() ? 0 : kernel_bytes();
 }
 
 static void fork_child(void)
 {
-    rt.seen = 0;
+    for (unsigned i = 0; i < DIRECTIONS; i++)
+        rt.seen[i] = 0;
     begin();
 }
 
-static uint64_t seen_bytes(void)
+static uint64_t seen_bytes(unsigned direction)
 {
-    uint64_t seen = __atomic_load_n(&rt.seen, __ATOMIC_RELAXED);
+    uint64_t seen = __atomic_load_n(&rt.seen[direction], __ATOMIC_RELAXED);
     uint32_t slots = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < slots; i++) {
         const struct rt_thread *t = __atomic_load_n(&rt.slots[i], __ATOMIC_ACQUIRE);
-        seen += t ? t->seen : 0;
+        seen += t ? t->seen[direction] : 0;
     }
     return seen;
 }
 
 /* May come more than once: before an exec that fails, too. */
-static void end(struct rt_thread *t)
+static void direction_end(struct rt_thread *t, struct direction *d)
 {
-    if (!counts_bytes())
-        return;
-    uint64_t counted = kernel_bytes(), seen = seen_bytes();
-    uint64_t unseen = counted > start_bytes + seen ? counted - start_bytes - seen : 0;
+    uint64_t counted = kernel_bytes(d), seen = seen_bytes((unsigned)(d - directions));
+    uint64_t unseen = counted > d->start_bytes + seen ? counted - d->start_bytes - seen : 0;
+    uint32_t which = spool_trigger_find(rt.config, d->trigger), before = t->which;
     if (!counted || !rt_running_as() || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
         return;
-    tree_add_unattributed_as(t, unseen / rt.config->period);
-    start_bytes += unseen / rt.config->period * rt.config->period;
+    if (turn_to_as(t, which)) {
+        tree_add_unattributed_as(t, unseen / t->clock.mean);
+        d->start_bytes += unseen / t->clock.mean * t->clock.mean;
+        turn_to_as(t, before);
+    }
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 }
 
-static const struct sync_family io = {begin, fork_child, end, NULL};
+static void end(struct rt_thread *t)
+{
+    for (unsigned i = 0; i < DIRECTIONS; i++)
+        if (io_counts(directions[i].trigger))
+            direction_end(t, &directions[i]);
+}
+
+static const struct sync_family io = {0, begin, fork_child, end, NULL};
 
 /* Before the runtime's own constructor. */
 __attribute__((constructor(101))) static void io_family(void)
 {
-    sync_family = &io;
+    sync_family_add(&io);
 }

@@ -13,30 +13,35 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
 
-/* The recording's trigger once the process is armed; until then one that no function has. */
-extern uint32_t io_trigger;
+/* The recording's triggers once the process is armed, 1 << kind; until then none. */
+extern uint32_t io_triggers;
+
+static inline bool io_counts(enum trigger_kind trigger)
+{
+    return io_triggers >> trigger & 1;
+}
 
 /* `bytes` (an error if negative) were moved, and the kernel does not count them in /proc/PID/io. */
-static inline void io_moved_unseen(uint32_t trigger, int64_t bytes)
+static inline void io_moved_unseen(enum trigger_kind trigger, int64_t bytes)
 {
-    if (bytes > 0 && io_trigger == trigger && sync_due((uint64_t)bytes))
-        sync_take();
+    if (bytes > 0 && io_counts(trigger) && sync_due(trigger, (uint64_t)bytes))
+        sync_take(trigger);
 }
 
 /* ... and the kernel does. */
-static inline void io_moved(uint32_t trigger, int64_t bytes)
+static inline void io_moved(enum trigger_kind trigger, int64_t bytes)
 {
-    if (bytes <= 0 || io_trigger != trigger)
+    if (bytes <= 0 || !io_counts(trigger))
         return;
     struct rt_thread *t = self_get();
     if (t)
-        t->seen += (uint64_t)bytes;
-    if (sync_due((uint64_t)bytes))
-        sync_take();
+        t->seen[trigger == TRIGGER_WRITE] += (uint64_t)bytes;
+    if (sync_due(trigger, (uint64_t)bytes))
+        sync_take(trigger);
 }
 
 /* The same, through a stream, if it is one of a file descriptor. */
-static inline void io_stream_moved(uint32_t trigger, const FILE *f, int64_t bytes)
+static inline void io_stream_moved(enum trigger_kind trigger, const FILE *f, int64_t bytes)
 {
     enum { IS_FILEBUF = 0x2000 }; /* glibc's libio.h: streams in memory do not have it */
     if (f->_flags & IS_FILEBUF)

@@ -101,7 +101,7 @@ READ_BLOCK(__fread_unlocked_chk,
     EXPORT char *name parameters                                                                   \
     {                                                                                              \
         char *line = STREAMED(f, REAL(name) arguments, result ? strlen(result) : 0);               \
-        if (line && io_trigger == TRIGGER_READ)                                                    \
+        if (line && io_counts(TRIGGER_READ))                                                    \
             io_stream_moved(TRIGGER_READ, f, (int64_t)strlen(line));                               \
         return line;                                                                               \
     }
@@ -166,7 +166,7 @@ WRITE_BLOCK(fwrite_unlocked)
     EXPORT int name(const char *restrict s, FILE *restrict f)                                      \
     {                                                                                              \
         int result = REAL(name)(s, f);                                                             \
-        if (result >= 0 && io_trigger == TRIGGER_WRITE)                                            \
+        if (result >= 0 && io_counts(TRIGGER_WRITE))                                            \
             io_stream_moved(TRIGGER_WRITE, f, (int64_t)strlen(s));                                 \
         return result;                                                                             \
     }
@@ -176,7 +176,7 @@ WRITE_STRING(fputs_unlocked)
 EXPORT int puts(const char *s)
 {
     int result = REAL(puts)(s);
-    if (result >= 0 && io_trigger == TRIGGER_WRITE)
+    if (result >= 0 && io_counts(TRIGGER_WRITE))
         io_stream_moved(TRIGGER_WRITE, stdout, (int64_t)strlen(s) + 1);
     return result;
 }

@@ -42,8 +42,8 @@ static void waited(uint64_t start)
         return;
     uint64_t per_us = rt.config->tsc_hz / 1000000u;
     uint64_t ticks = sys_ticks_as() - start;
-    if (per_us && sync_due(ticks / per_us * 1000u + ticks % per_us * 1000u / per_us))
-        sync_take();
+    if (per_us && sync_due(TRIGGER_LOCK_WAIT, ticks / per_us * 1000u + ticks % per_us * 1000u / per_us))
+        sync_take(TRIGGER_LOCK_WAIT);
 }
 
 /* The call, timed. The result is an int. */

@@ -106,8 +106,7 @@ EXPORT void *mremap(void *from, size_t size, size_t wanted, int flags, ...)
     va_end(more);
     void *result = REAL(mremap)(from, size, wanted, flags, to);
     if (result != MAP_FAILED && result != from) {
-        if (sync_family && sync_family->moved)
-            sync_family->moved(from, result);
+        sync_families_moved(from, result);
         const struct { uint64_t lo, hi; } changed[] = {
             {(uint64_t)from, (uint64_t)from + size}, {(uint64_t)result, (uint64_t)result + wanted}};
         for (unsigned i = 0; i < 2; i++)

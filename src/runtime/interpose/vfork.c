@@ -141,11 +141,11 @@ void vfork_parent(pid_t child)
     if (child < 0 || !t || t->tid != child)
         return;
     waits->vfork.child = t->vfork.child;
-    t->fd = t->switch_fd = t->stop_fd = t->timer = -1;
+    trigger_forget_as(t);
     if (!t->vfork.has_left) {
         uint64_t cpu = rt_quiet_as() ? 0 : cpu_of(child);
         t->record->cpu_ns += cpu > t->cpu_seen ? cpu - t->cpu_seen : 0;
-        t->record->end_ns = rt_quiet_as() ? t->record->start_ns : thread_monotonic_ns_as();
+        thread_ends_at(t, rt_quiet_as() ? t->record->start_ns : thread_monotonic_ns_as());
     }
     __atomic_store_n(&rt.slots[t->slot], NULL, __ATOMIC_RELEASE);
     t->vfork.child = NULL;

@@ -89,7 +89,7 @@ void sample_take_as(struct rt_thread *t, const struct unwind_regs *regs,
     thread_follow_phase_as(t);
     struct spool_thread *record = t->record;
     /* The wall clock stands still while the recording is paused: what it charges is older. Not in a sandbox. */
-    if (phases_paused_as() && (rt.config->trigger != TRIGGER_WALL || rt_quiet_as())) {
+    if (phases_paused_as() && (t->clock.trigger != TRIGGER_WALL || rt_quiet_as())) {
         record->drops[DROP_PAUSED] += charge.weight + charge.unattributed;
         return;
     }

@@ -13,18 +13,19 @@ static struct cct_node *node_at(spool_ref ref)
 static void time_spread_as(struct rt_thread *t, spool_ref node, uint64_t weight, uint64_t ns)
 {
     struct timeline_moment m = {.ns = ns, .weight = weight, .node = node};
-    if (weight > 1 && trigger_is_time(rt.config->trigger))
+    uint32_t trigger = rt.config->trigger;
+    if (weight > 1 && (trigger_is_time(trigger) || trigger == TRIGGER_LOCK_WAIT))
         m.span_ns = weight < UINT64_MAX / rt.config->period ? weight * rt.config->period : UINT64_MAX;
     timeline_add_as(&t->timeline, &rt.spool, &t->record->timeline, &m);
 }
 
-/* When it was: at the handler's entry. */
+/* When it was: at the handler's entry. Only the first trigger's samples are kept. */
 SAMPLE_PATH
 static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
 {
-    if (!rt.config->timeline)
+    if (!rt.config->timeline || t->which)
         return;
-    uint64_t ns = timeline_ns(rt.config, t->last_ticks);
+    uint64_t ns = timeline_ns(rt.config, t->clock.last_ticks);
     if (weight != 1 || !timeline_add_one_as(&t->timeline, ns, node))
         time_spread_as(t, node, weight, ns);
 }

@@ -61,12 +61,12 @@ static bool was_switched(const struct rt_thread *t, uint64_t cpu_ns, uint64_t ti
 void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ticks_at_entry)
 {
     uint64_t now = thread_cpu_ns_as(), since_entry = ticks_to_ns(sys_ticks_as() - ticks_at_entry);
-    bool switched = was_switched(t, now - since_entry - (expiry_cpu_ns - t->period), ticks_at_entry);
+    bool switched = was_switched(t, now - since_entry - (expiry_cpu_ns - t->clock.period), ticks_at_entry);
     t->account.set_ticks = 0;
     if (switched)
         return;
     uint64_t before = expiry_cpu_ns + since_entry;
-    if (now <= before || now - before >= t->period || now - before > UINT32_MAX)
+    if (now <= before || now - before >= t->clock.period || now - before > UINT32_MAX)
         return;
     t->account.latencies[t->account.measured++ % ACCOUNT_LATENCIES] = (uint32_t)(now - before);
     t->account.latency_ns = latency_median(&t->account);
@@ -83,7 +83,7 @@ static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
 
 uint64_t account_price_as(const struct rt_thread *t)
 {
-    uint64_t price = t->timer >= 0 && rt.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
+    uint64_t price = t->timer >= 0 && !t->which && rt.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
     return scaled(price, t->account.latency_ns);
 }
 
@@ -106,8 +106,9 @@ void account_enter_as(struct rt_thread *t)
 
 /* What took long, in ticks of the time stamp counter: by the thread's clock, if that was read at the entry; else as long as the last
  * one for which it was. No clock tells of other triggers: a long time is believed when the one before was as long. */
-static uint64_t cost_bound(struct rt_account *a, uint64_t cost, uint64_t before)
+static uint64_t cost_bound(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
+    struct rt_account *a = &t->account;
     uint64_t credible = ns_to_ticks(1000 * SHORT_US);
     if (a->entry_cpu_ns && !rt_quiet_as()) {
         uint64_t now = thread_cpu_ns_as();
@@ -115,7 +116,7 @@ static uint64_t cost_bound(struct rt_account *a, uint64_t cost, uint64_t before)
     }
     if (a->typical)
         return a->typical < cost ? a->typical : cost;
-    if (rt.config->trigger != TRIGGER_CPU && before > credible)
+    if (t->clock.trigger != TRIGGER_CPU && before > credible)
         credible = before;
     return cost < credible ? cost : credible;
 }
@@ -124,7 +125,7 @@ static uint64_t cost_bound(struct rt_account *a, uint64_t cost, uint64_t before)
 SAMPLE_PATH
 static uint64_t cost_credible(struct rt_thread *t, uint64_t cost, uint64_t before)
 {
-    return cost <= ns_to_ticks(1000 * SHORT_US) ? cost : cost_bound(&t->account, cost, before);
+    return cost <= ns_to_ticks(1000 * SHORT_US) ? cost : cost_bound(t, cost, before);
 }
 
 uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry)
@@ -153,7 +154,7 @@ uint64_t account_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns)
 {
-    uint64_t ours = t->record->cost_ticks - t->window_cost_ticks, most = ns_to_ticks(cpu_ns);
+    uint64_t ours = t->record->cost_ticks - t->clock.window_cost_ticks, most = ns_to_ticks(cpu_ns);
     if (ours > most)
         t->record->cost_ticks -= ours - most;
     return ours < most ? ticks_to_ns(ours) : cpu_ns;
@@ -171,5 +172,5 @@ void trigger_took_as(struct rt_thread *t, uint64_t cpu_ns)
 {
     uint64_t ticks = ns_to_ticks(cpu_ns);
     __atomic_fetch_add(&t->record->cost_ticks, ticks, __ATOMIC_RELAXED); /* samples of this thread add to it */
-    t->window_cost_ticks += ticks;
+    t->clock.window_cost_ticks += ticks;
 }

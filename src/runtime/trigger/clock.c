@@ -4,14 +4,21 @@
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
 #include "runtime/trigger/trigger.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
 enum { MULTIPLE_MAX = 1 << 20, PREEMPTED_US = 20, SLOW_SAMPLES = 4, FIXED = 3 };
 
-static bool counts_time(void)
+static bool counts_time(const struct rt_thread *t)
 {
-    return rt.config->trigger == TRIGGER_CPU || rt.config->trigger == TRIGGER_WALL;
+    return trigger_is_time(t->clock.trigger);
+}
+
+/* By a timer: then no event of the thread counts its time. */
+static bool at_ticks(const struct rt_thread *t)
+{
+    return t->clock.trigger == TRIGGER_CPU && t->timer >= 0;
 }
 
 /* Elapsed time without the pauses that the program made. */
@@ -24,7 +31,7 @@ static uint64_t unpaused_ns(void)
 SAMPLE_PATH
 uint64_t clock_now_as(const struct rt_thread *t)
 {
-    switch (rt.config->trigger) {
+    switch (t->clock.trigger) {
     case TRIGGER_CPU:
         return thread_cpu_ns_as();
     case TRIGGER_WALL:
@@ -50,9 +57,9 @@ uint64_t clock_random_as(struct rt_thread *t)
  * with them the budget) are looked at as often as otherwise. */
 static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 {
-    uint64_t samples = t->group / t->multiple;
-    if (pair_ends && t->group < RT_RANDOM_GROUP)
-        t->group *= 2;
+    uint64_t samples = t->clock.multiple > 1 ? t->clock.group / t->clock.multiple : t->clock.group;
+    if (pair_ends && t->clock.group < RT_RANDOM_GROUP)
+        t->clock.group *= 2;
     return samples ? (uint32_t)samples : 1;
 }
 
@@ -62,9 +69,8 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 {
     enum { LEAST_NS = 100000 };
-    bool timed = rt.config->trigger == TRIGGER_CPU || rt.config->trigger == TRIGGER_WALL;
     uint64_t drawn = 1 + clock_random_as(t) % mean, least = mean < LEAST_NS ? mean : LEAST_NS;
-    return timed && drawn < least ? least : drawn;
+    return counts_time(t) && drawn < least ? least : drawn;
 }
 
 /* Draws come in pairs that mirror each other around the mean (antithetic variates), so that the
@@ -73,50 +79,50 @@ static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
  * mean length: so a thread of up to FIXED periods gets as many samples as its time is worth on average, however short. */
 uint64_t clock_draw_as(struct rt_thread *t)
 {
-    uint64_t mean = rt.config->period * t->multiple;
-    uint64_t mirrored = 2 * mean - t->period;
-    if (!t->group) {
-        t->group = t->group_left = 1;
-        t->age = RT_NEW;
-        t->period = mean;
+    uint64_t mean = t->clock.mean * t->clock.multiple;
+    uint64_t mirrored = 2 * mean - t->clock.period;
+    if (!t->clock.group) {
+        t->clock.group = t->clock.group_left = 1;
+        t->clock.age = RT_NEW;
+        t->clock.period = mean;
         if (rt.config->randomize && mean >= 8)
-            t->period = first_draw(t, mean);
-        return t->period;
+            t->clock.period = first_draw(t, mean);
+        return t->clock.period;
     }
-    bool second = t->age == RT_NEW;
-    t->age = second ? RT_SAMPLED : RT_OLD;
-    if (second && t->multiple == 1) {
-        t->group_left = FIXED;
-        return t->period = mean;
+    bool second = t->clock.age == RT_NEW;
+    t->clock.age = second ? RT_SAMPLED : RT_OLD;
+    if (second && t->clock.multiple == 1) {
+        t->clock.group_left = FIXED;
+        return t->clock.period = mean;
     }
-    t->mirror = t->mirror && t->period <= 2 * mean && mirrored >= mean / 2;
+    t->clock.mirror = t->clock.mirror && t->clock.period <= 2 * mean && mirrored >= mean / 2;
     if (!rt.config->randomize || mean < 8)
-        t->period = mean;
-    else if (t->mirror)
-        t->period = mirrored;
+        t->clock.period = mean;
+    else if (t->clock.mirror)
+        t->clock.period = mirrored;
     else
-        t->period = mean / 2 + clock_random_as(t) % (mean + 1);
-    t->group_left = group_next(t, t->mirror);
-    t->mirror = !t->mirror;
-    return t->period;
+        t->clock.period = mean / 2 + clock_random_as(t) % (mean + 1);
+    t->clock.group_left = group_next(t, t->clock.mirror);
+    t->clock.mirror = !t->clock.mirror;
+    return t->clock.period;
 }
 
 static void window_begin(struct rt_thread *t, uint64_t cpu_ns)
 {
-    t->window_cpu_ns = cpu_ns;
-    t->window_cost_ticks = t->record->cost_ticks;
-    t->window_deliveries = t->record->deliveries;
-    t->window_delivered_ns = t->record->delivered_ns;
-    t->window_switched_ns = t->record->switched_ns;
+    t->clock.window_cpu_ns = cpu_ns;
+    t->clock.window_cost_ticks = t->record->cost_ticks;
+    t->clock.window_deliveries = t->record->deliveries;
+    t->clock.window_delivered_ns = t->record->delivered_ns;
+    t->clock.window_switched_ns = t->record->switched_ns;
 }
 
 void clock_start_as(struct rt_thread *t)
 {
     /* Anywhere within a period: one that is not full at the end is not charged. */
-    t->carry = t->timer >= 0 && rt.config->randomize ? clock_random_as(t) % rt.config->period : 0;
-    t->owed = 0;
-    t->last_ticks = sys_ticks_as();
-    t->base = clock_now_as(t);
+    t->clock.carry = at_ticks(t) && rt.config->randomize ? clock_random_as(t) % t->clock.mean : 0;
+    t->clock.owed = 0;
+    t->clock.last_ticks = sys_ticks_as();
+    t->clock.base = clock_now_as(t);
     account_begin_as(t);
     window_begin(t, thread_cpu_ns_as());
 }
@@ -124,10 +130,65 @@ void clock_start_as(struct rt_thread *t)
 void clock_turn_as(struct rt_thread *t)
 {
     uint64_t now = clock_now_as(t);
-    t->owed += t->carry + (now > t->base ? now - t->base : 0);
-    t->carry = 0;
-    t->base = now;
-    t->age = RT_OLD;
+    t->clock.owed += t->clock.carry + (now > t->clock.base ? now - t->clock.base : 0);
+    t->clock.carry = 0;
+    t->clock.base = now;
+    t->clock.age = RT_OLD;
+}
+
+static void clock_begin(struct rt_thread *t)
+{
+    struct spool_trigger trigger = spool_trigger_at(rt.config, t->which);
+    t->clock.trigger = trigger.trigger;
+    t->clock.mean = trigger.period;
+    t->clock.bound_ppm = trigger.bound_ppm;
+    t->clock.multiple = 1;
+    t->clock.group = 0;
+    t->clock.mirror = false;
+}
+
+static bool first_arm(struct rt_thread *t)
+{
+    clock_begin(t);
+    if (trigger_is_synchronous(t->clock.trigger)) {
+        sync_arm_as(t);
+        return true;
+    }
+    if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
+        ticks_arm_as(t);
+        return true;
+    }
+    if (t->clock.trigger != TRIGGER_CPU)
+        return false;
+    rt.process->mechanism = MECHANISM_TIMER;
+    return timer_arm_as(t);
+}
+
+/* Its event is there then, but does not run. The child of a vfork has its parent's thresholds. */
+static bool other_arm(struct rt_thread *t, uint32_t which)
+{
+    bool armed = turn_to_as(t, which);
+    if (!armed)
+        return false;
+    clock_begin(t);
+    if (!trigger_is_synchronous(t->clock.trigger))
+        armed = perf_arm_other_as(t);
+    else if (!t->vfork.is_child)
+        sync_arm_as(t);
+    turn_to_as(t, 0);
+    return armed;
+}
+
+/* Before the first one, whose samples may come at once: nobody turns to another one meanwhile. */
+static void others_arm(struct rt_thread *t)
+{
+    if (!t->other_count)
+        return;
+    t->busy = 1;
+    for (uint32_t which = 1; which <= t->other_count; which++)
+        if (!other_arm(t, which))
+            __atomic_fetch_add(&rt.process->unarmed_others, 1, __ATOMIC_RELAXED);
+    t->busy = 0;
 }
 
 bool trigger_arm_as(struct rt_thread *t)
@@ -137,28 +198,18 @@ bool trigger_arm_as(struct rt_thread *t)
     t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
     if (!t->random)
         t->random = 1;
-    t->multiple = 1;
-    t->group = 0;
-    t->mirror = false;
-    if (trigger_is_synchronous(rt.config->trigger)) {
-        sync_arm_as(t);
-        return true;
-    }
-    if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
-        ticks_arm_as(t);
-        return true;
-    }
-    if (rt.config->trigger != TRIGGER_CPU)
-        return false;
-    rt.process->mechanism = MECHANISM_TIMER;
-    return timer_arm_as(t);
+    others_arm(t);
+    bool armed = first_arm(t);
+    if (armed && t->other_count)
+        trigger_resume_as(t);
+    return armed;
 }
 
 /* Whole periods of what is owed. */
 static uint64_t owed_take(struct rt_thread *t)
 {
-    uint64_t periods = t->owed / rt.config->period;
-    t->owed %= rt.config->period;
+    uint64_t periods = t->clock.owed / t->clock.mean;
+    t->clock.owed %= t->clock.mean;
     return periods;
 }
 
@@ -166,26 +217,26 @@ static uint64_t owed_take(struct rt_thread *t)
  * over (csprof paper, figure 2). */
 static uint64_t charge_passed(struct rt_thread *t, uint64_t now)
 {
-    if (now > t->base) {
-        t->carry += now - t->base;
-        t->base = now;
+    if (now > t->clock.base) {
+        t->clock.carry += now - t->clock.base;
+        t->clock.base = now;
     }
-    uint64_t weight = t->carry / rt.config->period;
-    t->carry %= rt.config->period;
+    uint64_t weight = t->clock.carry / t->clock.mean;
+    t->clock.carry %= t->clock.mean;
     return weight;
 }
 
 static struct trigger_charge charge_ticks(struct rt_thread *t)
 {
     struct trigger_charge charge = {charge_passed(t, thread_cpu_ns_as()), owed_take(t)};
-    t->account.entry_cpu_ns = t->base;
+    t->account.entry_cpu_ns = t->clock.base;
     return charge;
 }
 
 /* Time off the CPU counts. In a sandbox the time stamp counter says how much. */
 static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ticks)
 {
-    uint64_t now = rt_quiet_as() ? t->base + ticks_to_ns(passed_ticks) : unpaused_ns();
+    uint64_t now = rt_quiet_as() ? t->clock.base + ticks_to_ns(passed_ticks) : unpaused_ns();
     return (struct trigger_charge){charge_passed(t, now), 0};
 }
 
@@ -196,18 +247,18 @@ static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ti
  * time is found when the period is renewed, and charged to no context. */
 static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t ticks_at_entry)
 {
-    struct trigger_charge charge = {t->multiple, owed_take(t)};
-    t->base += t->period;
+    struct trigger_charge charge = {t->clock.multiple, owed_take(t)};
+    t->clock.base += t->clock.period;
     account_enter_as(t);
     if (t->account.set_ticks)
-        account_latency_as(t, t->base, ticks_at_entry);
-    if (ticks_to_ns(passed_ticks) < t->period + t->period / 2 || rt.process->exclude_kernel)
+        account_latency_as(t, t->clock.base, ticks_at_entry);
+    if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 || rt.process->exclude_kernel)
         return charge;
     uint64_t now = clock_now_as(t);
-    uint64_t mean = rt.config->period * t->multiple; /* not the period, which may be very short */
-    uint64_t merged = now > t->base ? (now - t->base) / mean : 0;
-    t->base += merged * mean;
-    charge.weight += merged * t->multiple;
+    uint64_t mean = t->clock.mean * t->clock.multiple; /* not the period, which may be very short */
+    uint64_t merged = now > t->clock.base ? (now - t->clock.base) / mean : 0;
+    t->clock.base += merged * mean;
+    charge.weight += merged * t->clock.multiple;
     return charge;
 }
 
@@ -216,96 +267,96 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
 static struct trigger_charge charge_events(struct rt_thread *t)
 {
     uint64_t now = clock_now_as(t);
-    if (now > t->base && 2 * (now - t->base) <= t->period) {
-        t->premature = true;
+    if (now > t->clock.base && 2 * (now - t->clock.base) <= t->clock.period) {
+        t->clock.premature = true;
         return (struct trigger_charge){0, 0};
     }
-    uint64_t periods = now > t->base ? (now - t->base) / t->period : 1;
+    uint64_t periods = now > t->clock.base ? (now - t->clock.base) / t->clock.period : 1;
     if (periods == 0)
         periods = 1;
-    t->base += periods * t->period;
-    if (t->base > now)
-        t->base = now;
-    return (struct trigger_charge){periods * t->multiple, owed_take(t)};
+    t->clock.base += periods * t->clock.period;
+    if (t->clock.base > now)
+        t->clock.base = now;
+    return (struct trigger_charge){periods * t->clock.multiple, owed_take(t)};
 }
 
 /* Where only user mode is seen, nothing has expired in the kernel since the period was renewed last. */
 static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 {
     bool unseen = rt.process->exclude_kernel;
-    if (t->timer >= 0) {
-        t->owed += charge_passed(t, now) * rt.config->period;
+    if (at_ticks(t)) {
+        t->clock.owed += charge_passed(t, now) * t->clock.mean;
         return owed_take(t);
     }
-    uint64_t last = unseen ? rt.config->period * t->multiple : 0;
-    if ((t->multiple > 1 || unseen) && now > t->base + last) {
-        t->owed += now - t->base - last;
-        t->base = now;
+    uint64_t last = unseen ? t->clock.mean * t->clock.multiple : 0;
+    if ((t->clock.multiple > 1 || unseen) && now > t->clock.base + last) {
+        t->clock.owed += now - t->clock.base - last;
+        t->clock.base = now;
     }
     return owed_take(t);
 }
 
 uint64_t trigger_rest_as(struct rt_thread *t)
 {
-    if (!trigger_is_armed_as(t) || rt.config->trigger == TRIGGER_WALL || rt_quiet_as())
+    if (!trigger_is_armed_as(t) || t->clock.trigger == TRIGGER_WALL || rt_quiet_as())
         return 0;
     return rest_at(t, clock_now_as(t));
 }
 
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
 {
-    if (rt.config->trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !rt.process->exclude_kernel)))
+    if (t->clock.trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !rt.process->exclude_kernel)))
         return 0;
     return rest_at(t, cpu_ns);
 }
 
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 {
-    return ticks_to_ns(ticks - t->last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US;
+    return ticks_to_ns(ticks - t->clock.last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US;
 }
 
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
 {
-    t->premature = t->age == RT_SAMPLED;
-    if (t->premature) {
-        t->age = RT_OLD;
-        t->last_ticks = ticks;
+    t->clock.premature = t->clock.age == RT_SAMPLED;
+    if (t->clock.premature) {
+        t->clock.age = RT_OLD;
+        t->clock.last_ticks = ticks;
     }
-    return t->premature;
+    return t->clock.premature;
 }
 
 bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
 {
-    return rt.config->trigger == TRIGGER_CPU && ticks_to_ns(ticks - t->last_ticks) < t->period / 2;
+    return t->clock.trigger == TRIGGER_CPU && ticks_to_ns(ticks - t->clock.last_ticks) < t->clock.period / 2;
 }
 
 SAMPLE_PATH
 struct trigger_charge trigger_charge_as(struct rt_thread *t, uint64_t ticks, uint64_t overrun)
 {
-    uint64_t passed = ticks - t->last_ticks;
-    t->passed_ns = ticks_to_ns(passed);
-    struct trigger_charge charge = {t->multiple, 0};
-    t->last_ticks = ticks;
-    if (t->age == RT_SAMPLED)
-        t->age = RT_OLD;
-    if (rt.config->trigger == TRIGGER_WALL)
+    uint64_t passed = ticks - t->clock.last_ticks;
+    t->clock.passed_ns = ticks_to_ns(passed);
+    struct trigger_charge charge = {t->clock.multiple, 0};
+    t->clock.last_ticks = ticks;
+    if (t->clock.age == RT_SAMPLED)
+        t->clock.age = RT_OLD;
+    if (t->clock.trigger == TRIGGER_WALL)
         return charge_wall(t, passed);
     if (rt_quiet_as()) /* only a timer's expirations are merged */
         charge.weight *= 1 + overrun;
+    else if (t->clock.trigger != TRIGGER_CPU)
+        charge = charge_events(t);
     else if (t->timer >= 0)
         charge = charge_ticks(t);
-    else if (rt.config->trigger == TRIGGER_CPU)
-        charge = charge_cpu(t, passed, ticks);
     else
-        charge = charge_events(t);
+        charge = charge_cpu(t, passed, ticks);
     return charge;
 }
 
 /* The share that triggers may cost, in parts per million. There is always one: a handler that takes longer than the
  * period must not stop the program altogether. */
-static uint64_t limit_ppm(void)
+static uint64_t limit_ppm(const struct rt_thread *t)
 {
-    uint64_t ppm = rt.config->bound_ppm;
+    uint64_t ppm = t->clock.bound_ppm;
     return rt.config->budget_ppm && rt.carrier->trigger_ppm ? rt.carrier->trigger_ppm(ppm) : ppm;
 }
 
@@ -317,29 +368,29 @@ static void budget_look(struct rt_thread *t)
 {
     const struct spool_thread *r = t->record;
     uint64_t cpu = thread_cpu_note_as(t);
-    uint64_t cpu_spent = cpu - t->window_cpu_ns;
-    uint64_t deliveries = r->deliveries - t->window_deliveries;
-    uint64_t ours = ticks_to_ns(r->cost_ticks - t->window_cost_ticks) + r->delivered_ns - t->window_delivered_ns;
-    uint64_t switched = r->switched_ns - t->window_switched_ns;
+    uint64_t cpu_spent = cpu - t->clock.window_cpu_ns;
+    uint64_t deliveries = r->deliveries - t->clock.window_deliveries;
+    uint64_t ours = ticks_to_ns(r->cost_ticks - t->clock.window_cost_ticks) + r->delivered_ns - t->clock.window_delivered_ns;
+    uint64_t switched = r->switched_ns - t->clock.window_switched_ns;
     if (rt.carrier->trigger_ns)
         ours += deliveries * rt.carrier->trigger_ns();
-    uint64_t mean = deliveries * rt.config->period * t->multiple;
-    if (rt.config->trigger == TRIGGER_CPU && cpu_spent < mean)
+    uint64_t mean = deliveries * t->clock.mean * t->clock.multiple;
+    if (t->clock.trigger == TRIGGER_CPU && cpu_spent < mean)
         cpu_spent = mean;
     window_begin(t, cpu);
-    uint64_t allowed = cpu_spent / 1000u * limit_ppm() / 1000u;
+    uint64_t allowed = cpu_spent / 1000u * limit_ppm(t) / 1000u;
     allowed = switched < allowed / 2 ? allowed - switched : allowed / 2;
-    if (ours > allowed && t->multiple < MULTIPLE_MAX)
-        t->multiple *= 2;
-    else if (ours < allowed / 20 * 9 && t->multiple > 1) /* twice that still fits, with a margin */
-        t->multiple /= 2;
-    if (t->multiple > 1 && t->multiple > t->record->stretched)
-        t->record->stretched = t->multiple;
+    if (ours > allowed && t->clock.multiple < MULTIPLE_MAX)
+        t->clock.multiple *= 2;
+    else if (ours < allowed / 20 * 9 && t->clock.multiple > 1) /* twice that still fits, with a margin */
+        t->clock.multiple /= 2;
+    if (t->clock.multiple > 1 && t->clock.multiple > t->record->stretched)
+        t->record->stretched = t->clock.multiple;
 }
 
 static void period_set_as(struct rt_thread *t, uint64_t period)
 {
-    if (t->timer >= 0)
+    if (at_ticks(t))
         timer_set_period_as(t, period);
     else
         perf_set_period_as(t, period);
@@ -352,24 +403,25 @@ static void period_draw(struct rt_thread *t, uint64_t old)
     if (period == old)
         return;
     period_set_as(t, period);
-    if (rt.config->trigger == TRIGGER_WALL || t->timer >= 0)
+    if (t->clock.trigger == TRIGGER_WALL || at_ticks(t))
         return;
     uint64_t now = clock_now_as(t);
-    if (!counts_time() && now > t->base)
-        t->owed += now - t->base; /* of the period that the kernel has just forgotten */
-    t->base = now;
-    account_set_as(t);
+    if (!counts_time(t) && now > t->clock.base)
+        t->clock.owed += now - t->clock.base; /* of the period that the kernel has just forgotten */
+    t->clock.base = now;
+    if (t->clock.trigger == TRIGGER_CPU)
+        account_set_as(t);
 }
 
 static void period_renew(struct rt_thread *t)
 {
-    uint64_t old = t->period;
-    if (rt.config->trigger == TRIGGER_CPU && t->timer < 0) {
+    uint64_t old = t->clock.period;
+    if (t->clock.trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
-        uint64_t missed = now > t->base ? (now - t->base) / old * old : 0;
-        uint64_t ours = account_so_far_as(t, t->last_ticks);
-        t->owed += missed > ours ? missed - ours : 0;
-        t->base += missed;
+        uint64_t missed = now > t->clock.base ? (now - t->clock.base) / old * old : 0;
+        uint64_t ours = account_so_far_as(t, t->clock.last_ticks);
+        t->clock.owed += missed > ours ? missed - ours : 0;
+        t->clock.base += missed;
     }
     thread_name_as(t);
     budget_look(t);
@@ -378,20 +430,21 @@ static void period_renew(struct rt_thread *t)
 
 void trigger_hurry_as(struct rt_thread *t, uint32_t times)
 {
-    if (!trigger_is_armed_as(t) || t->multiple == 1)
+    if (!trigger_is_armed_as(t) || t->clock.multiple == 1)
         return;
-    t->multiple = t->multiple > times ? t->multiple / times : 1;
+    t->clock.multiple = t->clock.multiple > times ? t->clock.multiple / times : 1;
     window_begin(t, thread_cpu_note_as(t));
-    period_draw(t, t->period);
+    period_draw(t, t->clock.period);
 }
 
 void trigger_fix_as(struct rt_thread *t)
 {
-    uint64_t mean = rt.config->period * t->multiple;
-    if (!trigger_is_armed_as(t) || t->period == mean)
+    perf_fix_others_as(t);
+    uint64_t mean = t->clock.mean * t->clock.multiple;
+    if (!trigger_is_armed_as(t) || t->clock.period == mean)
         return;
-    t->age = RT_OLD;
-    t->period = mean;
+    t->clock.age = RT_OLD;
+    t->clock.period = mean;
     period_set_as(t, mean);
 }
 
@@ -399,24 +452,24 @@ SAMPLE_PATH
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
 {
     bool quiet = rt_quiet_as();
-    if (!quiet && !t->premature) {
-        ticks_look_as(t, t->passed_ns);
-        if (--t->group_left == 0)
+    if (!quiet && !t->clock.premature) {
+        ticks_look_as(t, t->clock.passed_ns);
+        if (--t->clock.group_left == 0)
             period_renew(t);
         scan_look_as(ticks_at_entry);
     }
     uint64_t cost = account_finish_as(t, ticks_at_entry);
-    t->premature = false;
-    if (quiet || !counts_time() || ticks_to_ns(cost) <= rt.config->period * t->multiple / 2) {
-        t->slow = 0;
+    t->clock.premature = false;
+    if (quiet || !counts_time(t) || ticks_to_ns(cost) <= t->clock.mean * t->clock.multiple / 2) {
+        t->clock.slow = 0;
         return;
     }
     /* Samples that take longer than half of a period: give the program room at once. One alone
      * proves nothing: the cost of a preempted sample is an upper bound, and on a busy core many
      * are preempted. */
-    if (++t->slow < SLOW_SAMPLES)
+    if (++t->clock.slow < SLOW_SAMPLES)
         return;
-    while (ticks_to_ns(cost) * 4 > rt.config->period * t->multiple && t->multiple < MULTIPLE_MAX)
-        t->multiple *= 2;
+    while (ticks_to_ns(cost) * 4 > t->clock.mean * t->clock.multiple && t->clock.multiple < MULTIPLE_MAX)
+        t->clock.multiple *= 2;
     period_renew(t);
 }

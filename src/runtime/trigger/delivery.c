@@ -12,6 +12,7 @@
 #include "runtime/thread.h"
 #include "runtime/traced.h"
 #include "runtime/trigger/trigger.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -72,9 +73,9 @@ static void thread_discover(ucontext_t *u)
         return;
     }
     if (was_there)
-        t->cpu_seen = t->window_cpu_ns; /* what it used before is not ours to report */
+        t->cpu_seen = t->clock.window_cpu_ns; /* what it used before is not ours to report */
     if (was_there && rt.config->trigger == TRIGGER_WALL)
-        t->base = rt.process->start_ns; /* it has waited since we came: its next sample says where */
+        t->clock.base = rt.process->start_ns; /* it has waited since we came: its next sample says where */
 }
 
 /* True if the signal is one of ours: then *value names the thread. */
@@ -123,6 +124,13 @@ static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
     return r->r[UNWIND_RIP] == t->delivery.last_pc && r->r[UNWIND_RSP] == t->delivery.last_sp;
 }
 
+/* A sample of another trigger was taken as the period expired. It is the program's, which it has gone through for the most
+ * part; but of single events the sample has made this one. */
+static enum drop_reason waited_reason(const struct rt_thread *t)
+{
+    return trigger_is_time(t->clock.trigger) || t->clock.mean > 1 ? DROP_COUNT : DROP_NESTED;
+}
+
 /* Whether a signal that had been blocked is a sample, or why not. If it comes where the last sample was, and right
  * after it, our own handler had blocked it, and the period may still be the program's: it expired in the kernel after the
  * last one. Elapsed time was spent there in any case: the thread was preempted in our handler, and the program's code did not
@@ -130,7 +138,9 @@ static bool same_place(const struct rt_thread *t, const struct unwind_regs *r)
  * have blocked it so, for any time. */
 static enum drop_reason late_reason(const struct rt_thread *t, const struct unwind_regs *r, uint64_t ticks)
 {
-    if (same_place(t, r) && rt.config->trigger == TRIGGER_WALL)
+    if (t->delivery.unmasking || (same_place(t, r) && turn_was_since_as(t)))
+        return waited_reason(t);
+    if (same_place(t, r) && t->clock.trigger == TRIGGER_WALL)
         return DROP_COUNT;
     if (same_place(t, r) && trigger_was_just_now_as(t, ticks))
         return trigger_was_short_as(t, ticks) ? DROP_COUNT : DROP_NESTED;
@@ -143,7 +153,7 @@ static enum drop_reason late_reason(const struct rt_thread *t, const struct unwi
 static bool is_stopping(struct rt_thread *t, const struct unwind_regs *r, bool late)
 {
     enum { LEAST = 8 };
-    if (t->switch_fd < 0)
+    if (t->switch_fd < 0 || t->which)
         return false;
     if (!same_place(t, r)) {
         t->delivery.stops = 0;
@@ -164,7 +174,7 @@ static void samples_end(struct rt_thread *t)
 }
 
 /* True if the carrier is to take it. */
-static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
+static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
     struct unwind_regs regs;
@@ -195,8 +205,9 @@ static bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, boo
     return taken;
 }
 
-/* True if the carrier is to take the interrupted context. */
-static bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
+/* True if the carrier is to take the interrupted context. Part of delivery_take: with one trigger there is no
+ * further call. */
+static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
                         bool late, uint64_t overrun)
 {
     if (!rt_running_as()) {
@@ -244,14 +255,41 @@ struct delivery {
     bool late;
 };
 
+/* The signal of a trigger after the first, which counts until its sample is over. */
+static __attribute__((noinline)) void other_signal(struct rt_thread *t, const struct delivery *d)
+{
+    uint32_t which = (d->slot & RT_WHICH_MASK) >> RT_WHICH_SHIFT;
+    struct spool_thread *record = t && which <= t->other_count ? turn_record_as(t, which) : NULL;
+    if (t && t->busy && record)
+        record->drops[DROP_NESTED]++;
+    if (t && (t->busy || !record))
+        return;
+    if (t) {
+        t->busy = 1;
+        turn_to_as(t, which); /* there is a record */
+        t->busy = 0;
+    }
+    signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun);
+    if (t) {
+        t->busy = 1;
+        turn_to_as(t, 0);
+        t->busy = 0;
+    }
+    if (!rt_quiet_as())
+        interrupted_repair_as(d->context);
+}
+
 SAMPLE_PATH
 static void delivery_take(void *argument)
 {
     const struct delivery *d = argument;
     struct rt_thread *t = d->t;
     uint32_t inside = sandbox_in_as(t);
-    if (d->slot != RT_SLOT_DISCOVERY && d->slot & STOP_SLOT) {
-        stop_signal(t, d->info, d->context);
+    if (d->slot != RT_SLOT_DISCOVERY && d->slot & (STOP_SLOT | RT_WHICH_MASK)) {
+        if (d->slot & STOP_SLOT)
+            stop_signal(t, d->info, d->context);
+        else
+            other_signal(t, d);
         sandbox_out_as(t, inside);
         return;
     }
@@ -281,7 +319,7 @@ void handler_as(int signal, siginfo_t *info, void *context)
     }
     d.ticks = sys_ticks_as();
     d.slot = (uint32_t)value;
-    d.t = d.slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(d.slot & ~STOP_SLOT);
+    d.t = d.slot == RT_SLOT_DISCOVERY ? NULL : thread_at_as(d.slot & RT_SLOT_MASK);
     if (!d.t || alternate_holds_as(d.t, (uint64_t)&d))
         delivery_take(&d);
     else

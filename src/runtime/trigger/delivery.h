@@ -14,6 +14,7 @@ struct rt_delivery {
     uint64_t last_pc, last_sp; /* where the last sample interrupted it */
     uint32_t stops;            /* samples in a row that came there while the one before was taken */
     bool stopped;              /* its samples have ended: it is traced */
+    bool unmasking;            /* we give signals back that we have blocked in a call: one that comes now had to wait for it */
 };
 
 void handler_as(int signal, siginfo_t *info, void *context);

@@ -2,9 +2,13 @@
 #ifndef PENUMBRA_RUNTIME_TRIGGER_INTERNAL_H
 #define PENUMBRA_RUNTIME_TRIGGER_INTERNAL_H
 
-#include "runtime/runtime.h"
+#include "runtime/thread.h"
 
 bool perf_arm_as(struct rt_thread *t);
+/* The event of a trigger after the first, which counts; it does not run yet. */
+bool perf_arm_other_as(struct rt_thread *t);
+/* Makes their periods the mean ones. */
+void perf_fix_others_as(struct rt_thread *t);
 bool timer_arm_as(struct rt_thread *t);
 /* The thread's event, as programmed last: opened, disabled; closed. */
 bool perf_open_as(struct rt_thread *t);
@@ -24,7 +28,7 @@ int perf_seek_open(int32_t tid, uint64_t period);
 /* The same by a timer that ticks once, after so much CPU time of the thread. */
 int timer_seek_open(int32_t tid, uint64_t cpu_ns);
 void timer_seek_close_as(int timer);
-/* The event's count so far; 0 if it cannot be read. */
+/* The count so far of the event of the trigger that counts; 0 if it cannot be read. */
 uint64_t perf_count_as(const struct rt_thread *t);
 uint64_t clock_now_as(const struct rt_thread *t);
 /* Draws the first period and sets the clock's base. */
@@ -84,6 +88,12 @@ static inline uint64_t ticks_to_ns(uint64_t ticks)
 {
     uint64_t per_us = rt.config->tsc_hz / 1000000u;
     return per_us ? ticks * 1000u / per_us : 0;
+}
+
+/* What the signals of a trigger in the thread carry, besides the cookie. */
+static inline uint32_t signal_slot(const struct rt_thread *t)
+{
+    return t->slot | t->which << RT_WHICH_SHIFT;
 }
 
 static inline uint64_t signal_value(uint32_t slot)

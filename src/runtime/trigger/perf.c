@@ -10,6 +10,7 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sys.h"
 
 /* Where our descriptors start. The soft limit is for the program: ours lie above it, where the hard
@@ -22,15 +23,15 @@ static int lowest_fd = FD_BASE; /* atomic; only ever lowered after the first arm
 static uint32_t limit_lock;     /* the tid of the thread that holds it, or 0 */
 static int discovery_fd = -1;
 
-static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot)
+static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uint32_t slot, uint32_t which)
 {
-    const struct spool_config *c = rt.config;
+    struct spool_trigger trigger = spool_trigger_at(rt.config, which);
     uint8_t *byte = (uint8_t *)a;
     for (unsigned i = 0; i < sizeof *a; i++)
         byte[i] = 0;
     a->size = sizeof *a;
-    a->type = c->perf_type;
-    a->config = c->perf_config;
+    a->type = trigger.perf_type;
+    a->config = trigger.perf_config;
     a->disabled = 1;
     a->exclude_hv = 1;
     a->exclude_kernel = exclude_kernel;
@@ -128,7 +129,7 @@ int trigger_raise_fd_as(int fd)
 
 static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
 {
-    event_attributes(a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
+    event_attributes(a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
     a->type = PERF_TYPE_SOFTWARE;
     a->config = PERF_COUNT_SW_TASK_CLOCK;
     a->sample_period = period;
@@ -138,10 +139,10 @@ static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
 
 /* The process has fewer privileges than the collector, or has dropped those that it had: then an event without the kernel's
  * part is still to be had. Of time that is waited, and of switches, that would be nothing. */
-static bool goes_without_kernel(int fd)
+static bool goes_without_kernel(int fd, uint32_t trigger)
 {
-    if (fd != -EACCES || rt.process->exclude_kernel || rt.config->trigger == TRIGGER_WALL ||
-        rt.config->trigger == TRIGGER_CONTEXT_SWITCHES)
+    if (fd != -EACCES || rt.process->exclude_kernel || trigger == TRIGGER_WALL ||
+        trigger == TRIGGER_CONTEXT_SWITCHES)
         return false;
     rt.process->exclude_kernel = 1;
     return true;
@@ -152,7 +153,7 @@ int perf_seek_open(int32_t tid, uint64_t period)
     struct perf_event_attr a;
     discovery_attributes(&a, period);
     int fd = open_patiently(&a, tid);
-    if (goes_without_kernel(fd)) {
+    if (goes_without_kernel(fd, rt.config->trigger)) {
         discovery_attributes(&a, period);
         fd = open_patiently(&a, tid);
     }
@@ -165,28 +166,71 @@ int perf_seek_open(int32_t tid, uint64_t period)
 static void stop_arm_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
-    event_attributes(&a, rt.process->exclude_kernel, t->slot | STOP_SLOT);
+    event_attributes(&a, rt.process->exclude_kernel, t->slot | STOP_SLOT, 0);
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_TASK_CLOCK;
     a.sample_period = 10000; /* the kernel's least */
     t->stop_fd = event_open_patiently(&a);
 }
 
+/* The descriptors that a thread has, by number; NULL: there are no more. */
+static int32_t *descriptor_at(struct rt_thread *t, uint32_t i)
+{
+    enum { BY_NAME = 3 };
+    if (i < BY_NAME)
+        return i == 0 ? &t->fd : i == 1 ? &t->switch_fd : &t->stop_fd;
+    return i - BY_NAME < t->other_count ? &t->others[i - BY_NAME].fd : NULL;
+}
+
+/* Of the trigger that counts. */
+static int32_t *event_of(struct rt_thread *t)
+{
+    return t->which ? &t->others[t->which - 1].fd : &t->fd;
+}
+
 bool perf_open_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
-    event_attributes(&a, rt.process->exclude_kernel, t->slot);
-    a.sample_period = t->period;
-    t->fd = event_open_patiently(&a);
-    if (goes_without_kernel(t->fd)) {
+    int32_t *fd = event_of(t);
+    event_attributes(&a, rt.process->exclude_kernel, signal_slot(t), t->which);
+    a.sample_period = t->clock.period;
+    *fd = event_open_patiently(&a);
+    if (goes_without_kernel(*fd, t->clock.trigger)) {
         a.exclude_kernel = 1;
-        t->fd = event_open_patiently(&a);
+        *fd = event_open_patiently(&a);
     }
-    if (t->fd >= 0)
+    if (*fd >= 0)
         return true;
-    rt.process->arm_error = (uint32_t)-t->fd;
-    t->fd = -1;
+    rt.process->arm_error = (uint32_t)-*fd;
+    *fd = -1;
     return false;
+}
+
+/* Why it failed is not why the thread is not sampled. */
+bool perf_arm_other_as(struct rt_thread *t)
+{
+    uint32_t error = rt.process->arm_error;
+    clock_draw_as(t);
+    if (!perf_open_as(t)) {
+        rt.process->arm_error = error;
+        return false;
+    }
+    clock_start_as(t);
+    return true;
+}
+
+void perf_fix_others_as(struct rt_thread *t)
+{
+    for (uint32_t which = 1; which <= t->other_count; which++) {
+        struct rt_clock *clock = turn_clock_as(t, which);
+        uint64_t mean = clock->mean * clock->multiple;
+        int32_t fd = t->others[which - 1].fd;
+        if (fd < 0 || clock->period == mean)
+            continue;
+        clock->age = RT_OLD;
+        clock->period = mean;
+        sys_call3_as(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&mean);
+    }
 }
 
 bool perf_arm_as(struct rt_thread *t)
@@ -194,9 +238,9 @@ bool perf_arm_as(struct rt_thread *t)
     clock_draw_as(t);
     if (!perf_open_as(t))
         return false;
-    if (rt.config->trigger == TRIGGER_WALL) {
+    if (t->clock.trigger == TRIGGER_WALL) {
         struct perf_event_attr s;
-        event_attributes(&s, false, t->slot);
+        event_attributes(&s, false, t->slot, 0);
         s.type = PERF_TYPE_SOFTWARE;
         s.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
         s.sample_period = 1;
@@ -214,7 +258,7 @@ bool trigger_allowed_as(void)
     struct perf_event_attr a;
     if (!rt.process->unarmed || rt.process->mechanism != MECHANISM_PERF)
         return true;
-    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY);
+    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
     a.sample_period = 1;
     int fd = event_open_patiently(&a);
     if (fd >= 0)
@@ -230,13 +274,14 @@ void trigger_stop_thread_as(const struct rt_thread *t, bool on)
 
 void perf_set_period_as(struct rt_thread *t, uint64_t period)
 {
-    sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_PERIOD, (long)&period);
+    sys_call3_as(SYS_ioctl, *event_of(t), PERF_EVENT_IOC_PERIOD, (long)&period);
 }
 
 uint64_t perf_count_as(const struct rt_thread *t)
 {
     uint64_t count = 0;
-    if (sys_call3_as(SYS_read, t->fd, (long)&count, sizeof count) != sizeof count)
+    int32_t fd = t->which ? t->others[t->which - 1].fd : t->fd;
+    if (sys_call3_as(SYS_read, fd, (long)&count, sizeof count) != sizeof count)
         return 0;
     return count;
 }
@@ -256,6 +301,13 @@ static void event_close(int *fd)
     *fd = -1;
 }
 
+static void events_close(struct rt_thread *t)
+{
+    int32_t *fd;
+    for (uint32_t i = 0; (fd = descriptor_at(t, i)) != NULL; i++)
+        event_close(fd);
+}
+
 void perf_close_as(struct rt_thread *t)
 {
     event_close(&t->fd);
@@ -271,9 +323,7 @@ void perf_discovery_close_as(void)
 
 void trigger_disarm_as(struct rt_thread *t)
 {
-    event_close(&t->fd);
-    event_close(&t->switch_fd);
-    event_close(&t->stop_fd);
+    events_close(t);
     timer_delete_as(t);
 }
 
@@ -286,11 +336,9 @@ static void close_plainly(int *fd)
 
 void trigger_abandon_as(struct rt_thread *t)
 {
-    if (t) {
-        close_plainly(&t->fd);
-        close_plainly(&t->switch_fd);
-        close_plainly(&t->stop_fd);
-    }
+    int32_t *fd;
+    for (uint32_t i = 0; t && (fd = descriptor_at(t, i)) != NULL; i++)
+        close_plainly(fd);
     close_plainly(&discovery_fd);
 }
 
@@ -300,12 +348,23 @@ void trigger_abandon_all_as(void)
         trigger_abandon_as(thread_at_as(i));
 }
 
+void trigger_forget_as(struct rt_thread *t)
+{
+    int32_t *fd;
+    for (uint32_t i = 0; (fd = descriptor_at(t, i)) != NULL; i++)
+        *fd = -1;
+    t->timer = -1;
+}
+
 static void event_control(const struct rt_thread *t, unsigned long request)
 {
     if (t->fd >= 0)
         sys_call3_as(SYS_ioctl, t->fd, (long)request, 0);
     if (t->switch_fd >= 0)
         sys_call3_as(SYS_ioctl, t->switch_fd, (long)request, 0);
+    for (uint32_t i = 0; i < t->other_count; i++)
+        if (t->others[i].fd >= 0)
+            sys_call3_as(SYS_ioctl, t->others[i].fd, (long)request, 0);
 }
 
 void trigger_pause_as(const struct rt_thread *t)
@@ -319,12 +378,12 @@ void trigger_resume_as(const struct rt_thread *t)
 {
     event_control(t, PERF_EVENT_IOC_ENABLE);
     if (t->timer >= 0)
-        timer_set_period_as(t, t->period);
+        timer_set_period_as(t, t->clock.period);
 }
 
 bool trigger_is_armed_as(const struct rt_thread *t)
 {
-    return t->fd >= 0 || t->timer >= 0;
+    return t->which ? t->others[t->which - 1].fd >= 0 : t->fd >= 0 || t->timer >= 0;
 }
 
 void trigger_silence_as(const struct rt_thread *t)
@@ -384,15 +443,22 @@ void trigger_fork_child_as(void)
         struct rt_thread *t = rt.slots[i];
         if (!t)
             continue;
-        event_close(&t->fd);
-        event_close(&t->switch_fd);
-        event_close(&t->stop_fd);
+        events_close(t);
         t->timer = -1; /* timers are not inherited */
     }
     event_close(&discovery_fd);
     trigger_seek_close_as();
     scan_fork_child_as();
     limit_lock = 0;
+}
+
+static int32_t *descriptor_find(struct rt_thread *t, int fd)
+{
+    int32_t *ours;
+    for (uint32_t i = 0; (ours = descriptor_at(t, i)) != NULL; i++)
+        if (*ours == fd)
+            return ours;
+    return NULL;
 }
 
 bool trigger_owns_fd_as(int fd)
@@ -403,8 +469,8 @@ bool trigger_owns_fd_as(int fd)
         attach_owns_fd_as(fd) || kept_owns_as(fd))
         return true;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
-        const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd == fd || t->switch_fd == fd || t->stop_fd == fd))
+        struct rt_thread *t = thread_at_as(i);
+        if (t && descriptor_find(t, fd))
             return true;
     }
     return false;
@@ -417,12 +483,9 @@ void trigger_yield_fd_as(int fd)
     kept_yield_as(fd);
     for (uint32_t i = 0; i < rt.slots_used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (t && t->fd == fd)
-            event_close(&t->fd);
-        if (t && t->switch_fd == fd)
-            event_close(&t->switch_fd);
-        if (t && t->stop_fd == fd)
-            event_close(&t->stop_fd);
+        int32_t *ours = t ? descriptor_find(t, fd) : NULL;
+        if (ours)
+            event_close(ours);
     }
 }
 
@@ -431,9 +494,11 @@ bool trigger_none_above_as(int fd)
     if (discovery_fd > fd || kept_above_as(fd))
         return false;
     for (uint32_t i = 0; i < rt.slots_used; i++) {
-        const struct rt_thread *t = thread_at_as(i);
-        if (t && (t->fd > fd || t->switch_fd > fd || t->stop_fd > fd))
-            return false;
+        struct rt_thread *t = thread_at_as(i);
+        const int32_t *ours;
+        for (uint32_t k = 0; t && (ours = descriptor_at(t, k)) != NULL; k++)
+            if (*ours > fd)
+                return false;
     }
     return true;
 }

@@ -8,16 +8,25 @@
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
+#include "runtime/trigger/turn.h"
 #include "sigsafe/sys.h"
 
 _Thread_local struct sync_local sync_local __attribute__((tls_model("initial-exec")));
-const struct sync_family *sync_family;
+
+enum { FAMILIES = 3 };
+static const struct sync_family *families[FAMILIES];
+static uint32_t family_count;
 
 enum { BULK = 64, BUDGET_SAMPLES = 64, MULTIPLE_MAX = 1 << 20 };
 
-static int64_t draw(struct rt_thread *t)
+static struct sync_way *way_of(uint32_t trigger)
 {
-    uint64_t mean = rt.config->period * t->multiple;
+    return &sync_local.ways[trigger - TRIGGER_MALLOC];
+}
+
+static int64_t draw(struct rt_thread *t, const struct rt_clock *clock)
+{
+    uint64_t mean = clock->mean * clock->multiple;
     if (!rt.config->randomize || mean < 2)
         return (int64_t)mean;
     return (int64_t)(mean / 2 + clock_random_as(t) % (mean + 1));
@@ -27,31 +36,32 @@ static int64_t draw(struct rt_thread *t)
  * randomization it is figure 2's, one whole period away. */
 void sync_arm_as(struct rt_thread *t)
 {
-    uint64_t mean = rt.config->period;
-    t->window_cpu_ns = thread_cpu_ns_as();
-    t->window_cost_ticks = t->record->cost_ticks;
-    t->group_left = BUDGET_SAMPLES;
-    sync_local.met = true;
-    sync_local.worth = 1;
-    sync_local.left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
+    uint64_t mean = t->clock.mean;
+    struct sync_way *way = way_of(t->clock.trigger);
+    t->clock.window_cpu_ns = thread_cpu_ns_as();
+    t->clock.window_cost_ticks = t->record->cost_ticks;
+    t->clock.group_left = BUDGET_SAMPLES;
+    way->met = true;
+    way->worth = 1;
+    way->left = (int64_t)(rt.config->randomize ? 1 + clock_random_as(t) % mean : mean);
 }
 
 /* Periods that the units used up stand for, and the way to the next threshold. Of an event of very many
  * thresholds only the last ones are drawn: the others have their mean. */
-static uint64_t periods_passed(struct rt_thread *t)
+static uint64_t periods_passed(struct rt_thread *t, const struct rt_clock *clock, struct sync_way *way)
 {
     uint64_t periods = 0;
-    int64_t mean = (int64_t)(rt.config->period * t->multiple);
-    int64_t over = -sync_local.left;
+    int64_t mean = (int64_t)(clock->mean * clock->multiple);
+    int64_t over = -way->left;
     if (over / mean > BULK) {
         uint64_t passed = (uint64_t)(over / mean) - BULK / 2;
-        sync_local.left += (int64_t)passed * mean;
-        periods = passed * t->multiple;
+        way->left += (int64_t)passed * mean;
+        periods = passed * clock->multiple;
     }
-    while (sync_local.left <= 0) {
-        periods += sync_local.worth;
-        sync_local.left += draw(t);
-        sync_local.worth = t->multiple;
+    while (way->left <= 0) {
+        periods += way->worth;
+        way->left += draw(t, clock);
+        way->worth = clock->multiple;
     }
     return periods;
 }
@@ -67,47 +77,61 @@ void sync_mask(struct sync_hold *hold)
 
 void sync_unmask(struct sync_hold *hold)
 {
-    if (hold->masked)
-        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&hold->mask, 0, sizeof hold->mask, 0, 0);
+    struct rt_thread *t = self_get();
+    if (!hold->masked)
+        return;
+    if (t)
+        t->delivery.unmasking = true;
+    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&hold->mask, 0, sizeof hold->mask, 0, 0);
+    if (t)
+        t->delivery.unmasking = false;
 }
 
 /* A thread that we do not know (made by a raw clone, or before we began), or the child of a vfork, that
  * runs with its parent's thread-local storage. */
-static uint64_t stranger(void)
+static uint64_t stranger(struct sync_way *way, uint32_t which)
 {
-    int64_t period = (int64_t)rt.config->period;
-    if (!sync_local.met) /* its first event: it began with nothing used up */
-        sync_local.left += period;
-    sync_local.met = true;
-    if (sync_local.left > 0)
+    int64_t period = (int64_t)spool_trigger_at(rt.config, which).period;
+    uint64_t *foreign = which ? &rt.process->foreign[which - 1] : &rt.process->drops[DROP_FOREIGN];
+    if (!way->met) /* its first event: it began with nothing used up */
+        way->left += period;
+    way->met = true;
+    if (way->left > 0)
         return 0;
-    uint64_t passed = (uint64_t)(-sync_local.left / period) + 1;
-    sync_local.left += (int64_t)passed * period;
-    __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], passed, __ATOMIC_RELAXED);
+    uint64_t passed = (uint64_t)(-way->left / period) + 1;
+    way->left += (int64_t)passed * period;
+    __atomic_fetch_add(foreign, passed, __ATOMIC_RELAXED);
     return 0;
 }
 
-uint64_t sync_enter(struct sync_hold *hold)
+uint64_t sync_enter(struct sync_hold *hold, enum trigger_kind trigger)
 {
     struct rt_thread *t = self_get();
-    if (!rt_running_as()) {
-        sync_local.left = rt.config ? INT64_MAX : 0;
+    struct sync_way *way = way_of(trigger);
+    uint32_t which = rt_running_as() ? spool_trigger_find(rt.config, trigger) : UINT32_MAX;
+    if (which == UINT32_MAX) {
+        way->left = rt.config ? INT64_MAX : 0;
         return 0;
     }
     if (!t || (!rt_quiet_as() && t->tid != (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)))
-        return stranger();
-    uint64_t weight = periods_passed(t);
+        return stranger(way, which);
+    uint64_t weight = periods_passed(t, turn_clock_as(t, which), way);
     if (t->filter.silenced) /* it may not even read the time stamp counter */
         return 0;
-    if (t->busy) {
-        t->record->drops[DROP_NESTED] += weight;
+    struct spool_thread *record = turn_record_as(t, which);
+    if (t->busy || !record) {
+        if (record)
+            record->drops[DROP_NESTED] += weight;
         return 0;
     }
-    hold->ticks = t->last_ticks = sys_ticks_as();
+    hold->ticks = sys_ticks_as();
     hold->thread = t;
     hold->inside = sandbox_in_as(t);
     sync_mask(hold);
     t->busy = 1;
+    hold->before = t->which;
+    turn_to_as(t, which); /* there is a record */
+    t->clock.last_ticks = hold->ticks;
     return weight;
 }
 
@@ -151,38 +175,88 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
  * allows, and each then counts twice. */
 static void budget_look(struct rt_thread *t)
 {
-    uint64_t cpu = thread_cpu_note_as(t), spent = cpu - t->window_cpu_ns;
-    uint64_t allowed = spent / 1000u * rt.config->bound_ppm / 1000u, ours = account_bound_as(t, spent);
-    t->window_cpu_ns = cpu;
-    t->window_cost_ticks = t->record->cost_ticks;
-    if (ours > allowed && t->multiple < MULTIPLE_MAX)
-        t->multiple *= 2;
-    else if (ours < allowed / 20 * 9 && t->multiple > 1)
-        t->multiple /= 2;
-    if (t->multiple > 1 && t->multiple > t->record->stretched)
-        t->record->stretched = t->multiple;
+    uint64_t cpu = thread_cpu_note_as(t), spent = cpu - t->clock.window_cpu_ns;
+    uint64_t allowed = spent / 1000u * t->clock.bound_ppm / 1000u, ours = account_bound_as(t, spent);
+    t->clock.window_cpu_ns = cpu;
+    t->clock.window_cost_ticks = t->record->cost_ticks;
+    if (ours > allowed && t->clock.multiple < MULTIPLE_MAX)
+        t->clock.multiple *= 2;
+    else if (ours < allowed / 20 * 9 && t->clock.multiple > 1)
+        t->clock.multiple /= 2;
+    if (t->clock.multiple > 1 && t->clock.multiple > t->record->stretched)
+        t->record->stretched = t->clock.multiple;
 }
 
 void sync_leave(struct sync_hold *hold)
 {
     struct rt_thread *t = hold->thread;
-    if (rt.config->bound_ppm && !rt_quiet_as() && --t->group_left == 0) {
-        t->group_left = BUDGET_SAMPLES;
+    if (t->clock.bound_ppm && !rt_quiet_as() && --t->clock.group_left == 0) {
+        t->clock.group_left = BUDGET_SAMPLES;
         budget_look(t);
         thread_name_as(t);
     }
     account_call_as(t, hold->ticks);
+    turn_to_as(t, hold->before);
     t->busy = 0;
     sync_unmask(hold);
     sandbox_out_as(t, hold->inside);
 }
 
-void sync_take(void)
+void sync_take(enum trigger_kind trigger)
 {
     struct sync_hold hold;
-    uint64_t weight = sync_enter(&hold);
+    uint64_t weight = sync_enter(&hold, trigger);
     if (!weight)
         return;
     sync_sample(&hold, weight);
     sync_leave(&hold);
+}
+
+void sync_family_add(const struct sync_family *family)
+{
+    if (family_count < FAMILIES)
+        families[family_count++] = family;
+}
+
+/* The next one that has something to do in this recording. */
+static const struct sync_family *family_next(uint32_t *at)
+{
+    uint32_t wanted = 0;
+    for (uint32_t which = 0; rt.config && which < spool_triggers(rt.config); which++)
+        wanted |= 1u << spool_trigger_at(rt.config, which).trigger;
+    while (*at < family_count) {
+        const struct sync_family *family = families[(*at)++];
+        if (!family->triggers || family->triggers & wanted)
+            return family;
+    }
+    return NULL;
+}
+
+void sync_families_begin(void)
+{
+    const struct sync_family *family;
+    for (uint32_t at = 0; (family = family_next(&at)) != NULL;)
+        family->begin();
+}
+
+void sync_families_fork_child(void)
+{
+    const struct sync_family *family;
+    for (uint32_t at = 0; (family = family_next(&at)) != NULL;)
+        family->fork_child();
+}
+
+void sync_families_end(struct rt_thread *t)
+{
+    const struct sync_family *family;
+    for (uint32_t at = 0; (family = family_next(&at)) != NULL;)
+        family->end(t);
+}
+
+void sync_families_moved(const void *from, const void *to)
+{
+    const struct sync_family *family;
+    for (uint32_t at = 0; (family = family_next(&at)) != NULL;)
+        if (family->moved)
+            family->moved(from, to);
 }

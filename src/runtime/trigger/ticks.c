@@ -46,14 +46,14 @@ static struct rt_switches switches_now(void)
 static void look_begin(struct rt_thread *t, struct rt_switches now)
 {
     t->switches = now;
-    t->switches_cpu_ns = t->base;
+    t->switches_cpu_ns = t->clock.base;
     t->looks = 0;
 }
 
 void ticks_arm_as(struct rt_thread *t)
 {
     t->calm = t->patience = 0;
-    if (t->fd >= 0 && rt.config->trigger == TRIGGER_CPU)
+    if (t->fd >= 0 && t->clock.trigger == TRIGGER_CPU)
         look_begin(t, switches_now());
 }
 
@@ -63,7 +63,7 @@ static void ticks_begin(struct rt_thread *t)
         return;
     perf_close_as(t);
     clock_turn_as(t);
-    timer_set_period_as(t, t->period);
+    timer_set_period_as(t, t->clock.period);
     perf_discovery_close_as();
     if (!t->patience)
         __atomic_fetch_add(&rt.process->ticking, 1, __ATOMIC_RELAXED);
@@ -85,7 +85,7 @@ static void ticks_end(struct rt_thread *t)
 
 void trigger_last_as(struct rt_thread *t)
 {
-    if (t->fd < 0 || rt.config->trigger != TRIGGER_CPU || rt_quiet_as())
+    if (t->fd < 0 || t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
         return;
     struct rt_switches now = switches_now();
     account_switches_as(t, now.waits - t->switches.waits + now.preempted - t->switches.preempted);
@@ -103,18 +103,18 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 {
     if (t->timer >= 0)
         return ++t->looks >= TICKS_A_LOOK;
-    return passed_ns > t->period + t->period / 8;
+    return passed_ns > t->clock.period + t->clock.period / 8;
 }
 
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
-    if (rt.config->trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
+    if (t->clock.trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
         !is_due(t, passed_ns))
         return;
     struct rt_switches now = switches_now();
     uint64_t waits = now.waits - t->switches.waits, preempted = now.preempted - t->switches.preempted;
     uint64_t seen = waits + preempted / PREEMPTED;
-    uint64_t cpu_ns = t->base > t->switches_cpu_ns ? t->base - t->switches_cpu_ns : 0;
+    uint64_t cpu_ns = t->clock.base > t->switches_cpu_ns ? t->clock.base - t->switches_cpu_ns : 0;
     if (seen < SEEN_LEAST && cpu_ns < LOOK_NS)
         return;
     look_begin(t, now);

@@ -60,10 +60,10 @@ bool timer_arm_as(struct rt_thread *t)
 {
     if (!timer_open_as(t))
         return false;
-    t->group = 0; /* perf may have drawn one already */
+    t->clock.group = 0; /* perf may have drawn one already */
     clock_draw_as(t);
     clock_start_as(t);
-    timer_set_period_as(t, t->period);
+    timer_set_period_as(t, t->clock.period);
     return true;
 }
 

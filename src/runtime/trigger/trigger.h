@@ -30,6 +30,8 @@ void trigger_disarm_as(struct rt_thread *t);
 /* In a sandbox: no event of the calling thread (t, or NULL: it has none) or of the process's
  * discovery fires any more. Makes no system call but close, which hardly a sandbox forbids. */
 void trigger_abandon_as(struct rt_thread *t);
+/* Its descriptors and its timer are those of a process that is gone. */
+void trigger_forget_as(struct rt_thread *t);
 bool trigger_is_armed_as(const struct rt_thread *t);
 /* Stops and restarts it: around exec. */
 void trigger_pause_as(const struct rt_thread *t);

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#include "runtime/runtime.h"
+
+struct rt_memo;
+
 /* How often a thread was switched out: as it waited, and as others took its place. */
 struct rt_switches {
     uint64_t waits, preempted;
@@ -24,6 +28,38 @@ struct rt_account {
     uint64_t last_cost;    /* ticks that the last sample took, preempted or not */
     uint64_t set_ticks;    /* time stamp counter where the event has just been set: the next one's latency can be measured;
                               else 0 */
+};
+
+/* The sampling clock of one trigger in one thread (trigger/clock.c). */
+struct rt_clock {
+    uint32_t trigger;       /* enum trigger_kind */
+    uint32_t bound_ppm;     /* what samples may cost of the CPU time; 0: anything */
+    uint64_t mean;          /* the period asked for, in the trigger's unit */
+    uint64_t period;        /* of the event as programmed now */
+    uint64_t base;          /* trigger units at the last sample: where the next period starts */
+    uint64_t last_ticks;    /* time stamp counter at the last sample */
+    uint64_t passed_ns;     /* of elapsed time between the last two samples */
+    uint64_t carry;         /* units not yet charged: less than one mean period */
+    uint64_t owed;          /* units that passed unseen, for the next sample to charge to no context */
+    uint64_t multiple;      /* mean period now = mean * multiple */
+    uint64_t slow;          /* samples in a row that seem to have taken half of a period */
+    uint32_t group_left;    /* samples until the period is drawn anew */
+    uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
+    bool premature;         /* this signal is no sample */
+    bool mirror;            /* the next draw mirrors this one */
+    enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
+    /* What the current window began with: CPU time, and the record's counts. */
+    uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns, window_switched_ns;
+};
+
+/* What a trigger has of a thread while another one counts (trigger/turn.h). */
+struct rt_other {
+    struct rt_clock clock;
+    struct spool_thread *record, **records, *own_records[RT_PHASES];
+    struct rt_memo *memo;
+    uint32_t phase, memo_depth;
+    spool_ref counted;
+    int32_t fd; /* of the trigger after the first that has this number, whichever counts now; or -1 */
 };
 
 #endif

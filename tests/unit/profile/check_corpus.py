@@ -5,7 +5,7 @@ Each file in corpus/ is read and written again by today's code; read_pnb.py must
 both. Lists of reasons may have grown since: of counts by reason, the sums are compared.
 
 The files are never made again. corpus/sample-1.pnb is what `dump_sample FILE small` wrote when version 1
-was fixed."""
+was fixed, corpus/sample-2.pnb when there were several triggers."""
 import glob
 import os
 import subprocess

@@ -90,6 +90,19 @@ static void print_weights(const struct profile *p)
     }
 }
 
+static void print_sampled(const struct profile *p)
+{
+    static const struct profile_sampled none;
+    for (uint32_t k = 1; k < profile_triggers(p); k++)
+        for (uint32_t i = 0; i < p->thread_count; i++) {
+            const struct profile_sampled *others = p->threads[i].others, *s = others ? &others[k - 1] : &none;
+            printf("sampled\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", s->taken, s->weight,
+                   s->weight_squares, s->guessed);
+            print_counts("truncated", s->truncated, 1, TRUNC_COUNT);
+            print_counts("drops", s->drops, 0, DROP_COUNT);
+        }
+}
+
 static void print_phases(const struct profile *p)
 {
     for (uint32_t i = 0; i < p->phase_count; i++) {
@@ -247,8 +260,9 @@ int main(int argc, char **argv)
     bool small = strcmp(argv[2], "small") == 0;
     struct profile *p = small ? sample_profile(2, 20, 4) : sample_profile(5, 700, 4);
     if (small) { /* for the corpus */
-        free(p->metrics[0].trigger);
-        p->metrics[0].trigger = strdup("malloc");
+        char **trigger = &p->metrics[p->metric_count - 1].trigger;
+        free(*trigger);
+        *trigger = strdup("malloc");
         profile_metrics_of_heap(p);
         p->processes[1].heap_peak_ns = 123456789;
     }
@@ -281,6 +295,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->thread_count; i++)
         print_thread(&p->threads[i]);
     print_weights(p);
+    print_sampled(p);
     for (uint32_t i = 0; i < p->thread_count; i++)
         printf("delivered\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", p->threads[i].delivered_ns, p->threads[i].switches,
                p->threads[i].switched_ns);

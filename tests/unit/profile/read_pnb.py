@@ -15,6 +15,7 @@ NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "
          41: "streams", 60: "names", 61: "figures"}
 HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
+SAMPLED = 12  # only of several triggers
 MASK = (1 << 64) - 1
 
 
@@ -36,7 +37,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, TIMELINE):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -97,16 +98,29 @@ def read_meta(c, drops):
 
 
 def read_metrics(c):
+    """How many metrics there are, and triggers: those of one stand together."""
     count = c.u()
+    triggers, last = 0, None
     for _ in range(count):
-        show("metric", c.str(), c.str(), c.str(), *c.us(2))
+        name, trigger, unit = c.str(), c.str(), c.str()
+        triggers += trigger != last
+        last = trigger
+        show("metric", name, trigger, unit, *c.us(2))
     c.end()
-    return count
+    return count, triggers
 
 
 def read_weights(c, columns, nodes):
     for _ in range(columns):
         show("weights", *c.us(nodes))
+    c.end()
+
+
+def read_sampled(c, others, threads, drops, truncations):
+    for _ in range(others * threads):
+        show("sampled", *c.us(4))
+        show("truncated", *c.us(truncations))
+        show("drops", *c.us(drops))
     c.end()
 
 
@@ -413,9 +427,11 @@ def main():
     read_sandboxes(sections[19], processes)
     read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
-    metrics = read_metrics(sections[9])
+    metrics, triggers = read_metrics(sections[9])
     threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_weights(sections[10], metrics - 1, nodes)
+    if SAMPLED in sections:
+        read_sampled(sections[SAMPLED], triggers - 1, threads, d, t)
     if HEAP in sections:
         read_heap(sections[HEAP], processes)
     read_delivered(sections[21], threads)

@@ -296,6 +296,23 @@ static struct profile_shadows *sample_shadows(uint64_t *state)
     return s;
 }
 
+/* By the triggers after the first; one thread has not met them. */
+static void sample_others(struct profile *p, uint64_t *state)
+{
+    for (uint32_t i = 1; i < p->thread_count; i++) {
+        struct profile_sampled *s = p->threads[i].others = profile_sampled_new(p);
+        for (uint32_t k = 0; k + 1 < profile_triggers(p); k++, s++) {
+            s->taken = sample_random(state, 1000);
+            s->weight = sample_random(state, UINT64_C(1) << 40);
+            s->weight_squares = sample_random(state, UINT64_MAX);
+            s->guessed = sample_random(state, 3);
+            sample_drops(s->drops, state);
+            for (unsigned r = 1; r < TRUNC_COUNT; r++)
+                s->truncated[r] = sample_random(state, 300);
+        }
+    }
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
@@ -311,6 +328,8 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->metrics[0].how = METRIC_EXACT;
     profile_metric_add(p, &(struct profile_metric){(char[]){"faults"}, (char[]){"page-faults"},
                                                    (char[]){"events"}, 7, METRIC_RANDOMIZED});
+    profile_metric_add(p, &(struct profile_metric){(char[]){"read"}, (char[]){"read"},
+                                                   (char[]){"bytes"}, 65536, METRIC_REGULAR});
     p->budget_ppm = 10000;
     p->delivery_ns = 1300;
     p->start_realtime_ns = UINT64_C(1700000000000000000);
@@ -336,7 +355,9 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
     p->shadows = sample_shadows(state);
     for (uint32_t i = 0; i < threads; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-            p->threads[i].nodes[k].more[0] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
+            for (unsigned m = 0; m < 2; m++)
+                p->threads[i].nodes[k].more[m] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
+    sample_others(p, state);
     for (uint32_t i = 0; i < threads; i++)
         if (i % 3 != 2)
             sample_timeline(p, &p->threads[i], state);
@@ -450,7 +471,23 @@ static const char *timeline_difference(const struct profile_timeline *a,
     return "";
 }
 
-static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b)
+/* None are zeros. */
+static const char *others_difference(const struct profile_sampled *x, const struct profile_sampled *y, uint32_t count)
+{
+    static const struct profile_sampled none;
+    for (uint32_t k = 0; k < count; k++) {
+        const struct profile_sampled *a = x ? &x[k] : &none, *b = y ? &y[k] : &none;
+        SAME(taken);
+        SAME(weight);
+        SAME(weight_squares);
+        SAME(guessed);
+        SAME_ARRAY(truncated);
+        SAME_ARRAY(drops);
+    }
+    return "";
+}
+
+static const char *thread_difference(const struct profile_thread *a, const struct profile_thread *b, uint32_t others)
 {
     SAME(process);
     SAME(phase);
@@ -471,6 +508,8 @@ static const char *thread_difference(const struct profile_thread *a, const struc
     SAME(switches);
     SAME(switched_ns);
     SAME(node_count);
+    if (*others_difference(a->others, b->others, others))
+        return others_difference(a->others, b->others, others);
     for (uint32_t i = 0; i < a->node_count; i++)
         if (*node_difference(&a->nodes[i], &b->nodes[i]))
             return node_difference(&a->nodes[i], &b->nodes[i]);
@@ -657,7 +696,7 @@ const char *sample_difference(const struct profile *a, const struct profile *b)
     for (uint32_t i = 0; !*d && i < a->process_count; i++)
         d = process_difference(&a->processes[i], &b->processes[i]);
     for (uint32_t i = 0; !*d && i < a->thread_count; i++)
-        d = thread_difference(&a->threads[i], &b->threads[i]);
+        d = thread_difference(&a->threads[i], &b->threads[i], profile_triggers(a) - 1);
     d = *d ? d : counts_difference(a->counts, b->counts);
     d = *d ? d : figures_difference(a, b);
     d = *d ? d : names_difference(a->names, b->names);

@@ -118,14 +118,17 @@ static void test_heap(void **state)
     uint64_t seed = 5;
     size_t size;
     struct profile *p = sample_profile(3, 100, 1);
-    free(p->metrics[0].trigger);
-    p->metrics[0].trigger = strdup("malloc");
-    assert_true(profile_metrics_of_heap(p)); /* beside the two that it has */
-    assert_int_equal(p->metric_count, METRICS_MAX);
+    char **trigger = &p->metrics[p->metric_count - 1].trigger;
+    free(*trigger);
+    *trigger = strdup("malloc");
+    assert_true(profile_metrics_of_heap(p)); /* beside the two before */
+    assert_int_equal(p->metric_count, 2 + HEAP_METRICS);
+    assert_int_equal(profile_metric_of_heap(p), 2);
+    assert_int_equal(profile_triggers(p), 3);
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++) {
             p->threads[i].nodes[k].more[0] += sample_random(&seed, 1000);
-            p->threads[i].nodes[k].more[2] = sample_random(&seed, UINT64_C(1) << 40);
+            p->threads[i].nodes[k].more[3] = sample_random(&seed, UINT64_C(1) << 40);
         }
     p->processes[1].heap_peak_ns = 123456789;
     p->processes[2].heap_missed = 3;

@@ -90,6 +90,70 @@ static void test_refuses_what_differs(void **state)
     }
 }
 
+/* Of recordings of other triggers there is no common sum. */
+static void test_refuses_other_triggers(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct err e = {0};
+        struct profile *a = sample_profile(2, 10, 1), *b = sample_profile(2, 10, 1);
+        if (i) {
+            profile_metric_add(b, &(struct profile_metric){(char[]){"write"}, (char[]){"write"}, (char[]){"bytes"}, 5,
+                                                           METRIC_REGULAR});
+        } else {
+            free(b->metrics[2].trigger);
+            b->metrics[2].trigger = strdup("write");
+        }
+        assert_false(profile_merge(a, b, &e));
+        assert_int_equal(e.code, ERR_USAGE);
+        assert_int_equal(a->thread_count, 2);
+        profile_free(a);
+        profile_free(b);
+    }
+}
+
+static uint64_t sum_of(const struct profile *p, uint32_t metric)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            sum += metric ? p->threads[i].nodes[k].more[metric - 1] : p->threads[i].nodes[k].self;
+    return sum;
+}
+
+/* Whichever trigger comes first, each keeps its weights and its counters; what is dropped outside threads stays the
+ * former first one's. */
+static void test_lead(void **state)
+{
+    (void)state;
+    for (uint32_t lead = 0; lead < 3; lead++) {
+        struct err e = {0};
+        struct profile *p = sample_profile(4, 100, 9), *original = sample_profile(4, 100, 9);
+        assert_true(profile_lead(p, lead));
+        assert_string_equal(p->metrics[0].name, original->metrics[lead].name);
+        for (uint32_t m = 0; m < 3; m++) {
+            uint32_t now = profile_metric_find(p, original->metrics[m].name);
+            uint32_t trigger = profile_trigger_of(p, now), before = profile_trigger_of(original, m);
+            assert_int_equal(now, m == lead ? 0 : m < lead ? m + 1 : m);
+            assert_int_equal(p->metrics[now].period, original->metrics[m].period);
+            assert_int_equal(sum_of(p, now), sum_of(original, m));
+            struct profile_sampled a = profile_sampled_by(p, trigger), b = profile_sampled_by(original, before);
+            assert_memory_equal(&a, &b, sizeof a);
+        }
+        assert_well_formed(p);
+        assert_true(profile_sum_threads(p, &e));
+        for (uint32_t m = 0; m < 3; m++) {
+            struct profile_sampled a = profile_sampled_by(p, m), b;
+            uint32_t before = profile_metric_find(original, p->metrics[m].name);
+            b = profile_sampled_by(original, before);
+            assert_memory_equal(&a, &b, sizeof a);
+            assert_int_equal(sum_of(p, m), sum_of(original, before));
+        }
+        profile_free(p);
+        profile_free(original);
+    }
+}
+
 /* The same stack may be there twice as siblings, so contexts are compared as sums over paths. */
 static uint64_t self_of_path(const struct profile_thread *t, const struct profile_thread *of,
                              uint32_t index)
@@ -247,6 +311,8 @@ int main(void)
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_names_stay),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_refuses_other_triggers),
+        cmocka_unit_test(test_lead),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_sum_of_equals),

@@ -60,9 +60,12 @@ static uint64_t tree_digest(const struct profile *p, const struct profile_thread
         const struct profile_node *n = &t->nodes[i];
         path[i] = mix(i ? path[n->parent] : process_key(p, t->process), image_key(p, n->image));
         path[i] = mix(mix(path[i], n->offset), n->guessed);
-        sum += path[i] * n->self + mix(path[i], 1) * n->calls + mix(path[i], 2) * n->more[0];
+        sum += path[i] * n->self + mix(path[i], 1) * n->calls + mix(path[i], 2) * n->more[0] +
+               mix(path[i], 3) * n->more[1];
     }
     free(path);
+    for (uint32_t k = 0; t->others && k + 1 < profile_triggers(p); k++)
+        sum += mix(k, 4) * (t->others[k].taken + 3 * t->others[k].weight + 5 * t->others[k].drops[DROP_LATE]);
     const char *phase = t->phase ? p->phases[t->phase - 1].name : "";
     return sum + hash(mix(process_key(p, t->process), t->weight), phase, strlen(phase));
 }

@@ -297,6 +297,76 @@ static void test_bad_headers(void **state)
     sample_spool_free(&s);
 }
 
+static struct spool_thread *other_thread(const struct spool *s, struct spool_process *p, const struct spool_thread *first,
+                                         uint32_t which)
+{
+    struct spool_thread *t = sample_thread(s, p, first->tid);
+    t->which = which;
+    t->life = spool_ref_of(s, first);
+    return t;
+}
+
+static uint64_t weight_at(const struct profile_thread *t, uint64_t offset, uint32_t metric)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < t->node_count; i++)
+        if (t->nodes[i].offset == offset)
+            sum += metric ? t->nodes[i].more[metric - 1] : t->nodes[i].self;
+    return sum;
+}
+
+/* Each trigger has a record and a tree of its own, which become one thread's; those of another thread that had the same
+ * number do not; and a trigger that is none is damage. */
+static void test_several_triggers(void **state)
+{
+    (void)state;
+    uint64_t damage, stacks[][2] = {{key_make(1, 0x100), key_make(1, 0x300)}, {key_make(1, 0x100), key_make(2, 0x80)}};
+    struct spool s = sample_spool_new(4 * MIB);
+    struct spool_config *c = &spool_header(&s)->config;
+    c->more_triggers = 2;
+    c->more[0] = (struct spool_trigger){.trigger = TRIGGER_PAGE_FAULTS, .period = 16};
+    c->more[1] = (struct spool_trigger){.trigger = TRIGGER_MALLOC, .period = 65536};
+    sample_image(&s, 1, "/bin/a");
+    sample_image(&s, 2, "/lib/b");
+    struct spool_process *process = sample_process(&s, 42);
+    process->foreign[1] = 9;
+    struct spool_thread *first = sample_thread(&s, process, 43), *again = sample_thread(&s, process, 43);
+    first->life = spool_ref_of(&s, first);
+    again->life = spool_ref_of(&s, again);
+    struct spool_thread *faults = other_thread(&s, process, first, 1), *heap = other_thread(&s, process, first, 2);
+    first->cpu_ns = 5;
+    faults->cpu_ns = 7;
+    faults->drops[DROP_LATE] = 3;
+    for (unsigned i = 0; i < 10; i++) {
+        assert_true(sample_insert(&s, first, stacks[i % 2], 2));
+        assert_true(i % 5 || sample_insert(&s, faults, stacks[1], 2));
+        assert_true(i % 3 || sample_insert(&s, heap, stacks[0], 1));
+    }
+    assert_true(sample_insert(&s, again, stacks[0], 1));
+    struct profile *p = read_spool(&s, &damage);
+    assert_int_equal(damage, 0);
+    assert_int_equal(p->metric_count, 5);
+    assert_string_equal(p->metrics[1].name, "page-faults");
+    assert_string_equal(p->metrics[4].name, "peak");
+    assert_int_equal(p->thread_count, 2);
+    const struct profile_thread *t = &p->threads[0];
+    assert_int_equal(t->cpu_ns, 12);
+    assert_true(t->taken == 10 && t->others[0].taken == 2 && t->others[1].taken == 4);
+    assert_true(!t->drops[DROP_LATE] && t->others[0].drops[DROP_LATE] == 3 && t->others[1].drops[DROP_FOREIGN] == 9);
+    assert_true(weight_at(t, 0x300, 0) == 5 && weight_at(t, 0x80, 0) == 5);
+    assert_true(weight_at(t, 0x80, 1) == 2 && weight_at(t, 0x100, 2) == 4 && !weight_at(t, 0x100, 0));
+    assert_int_equal(p->threads[1].taken, 1);
+    assert_round_trip(p);
+    profile_free(p);
+    heap->which = 7;
+    p = read_spool(&s, &damage);
+    assert_int_equal(damage, 1);
+    assert_true(p->threads[0].others[1].taken == 0 && p->threads[0].others[0].taken == 2);
+    assert_round_trip(p);
+    profile_free(p);
+    sample_spool_free(&s);
+}
+
 /* Whatever is scribbled over a spool, the result is a profile that can be written and read. */
 static void test_scribbles(void **state)
 {
@@ -386,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_degenerate_search_tree),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_bad_headers),
+        cmocka_unit_test(test_several_triggers),
         cmocka_unit_test(test_scribbles),
         cmocka_unit_test(test_snapshot_while_written),
     };
