@@ -130,16 +130,33 @@ void clock_turn_as(struct rt_thread *t)
     t->age = RT_OLD;
 }
 
-bool trigger_arm_as(struct rt_thread *t)
+static void draws_begin(struct rt_thread *t)
 {
-    if (rt_quiet_as())
-        return false;
     t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
     if (!t->random)
         t->random = 1;
     t->multiple = 1;
     t->group = 0;
     t->mirror = false;
+}
+
+void trigger_outside_as(struct rt_thread *t, uint64_t multiple)
+{
+    draws_begin(t);
+    t->age = RT_OLD;
+    t->multiple = multiple;
+    t->period = rt.config->period * multiple;
+    t->carry = t->owed = t->base = 0;
+    t->last_ticks = sys_ticks_as();
+    account_begin_as(t);
+    window_begin(t, 0);
+}
+
+bool trigger_arm_as(struct rt_thread *t)
+{
+    if (rt_quiet_as())
+        return false;
+    draws_begin(t);
     if (trigger_is_synchronous(rt.config->trigger)) {
         sync_arm_as(t);
         return true;
