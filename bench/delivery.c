@@ -145,7 +145,7 @@ static void step_set(int event, timer_t *timer, int on)
 static void measure(const char *step)
 {
     int tick = !strcmp(step, "tick"), silent = !strcmp(step, "interrupt");
-    timer_t timer;
+    timer_t timer = NULL;
     int event = -1;
     double cost[PAIRS];
     uint64_t all = 0, steps = steps_of_slice();

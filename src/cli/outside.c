@@ -130,8 +130,7 @@ static struct outside_rounds *rounds_make(const struct record_spool *spool, cons
     return NULL;
 }
 
-/* One for each thread of the program, if that may be. */
-static void descriptors_allow(void)
+void outside_descriptors_allow(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
@@ -143,7 +142,7 @@ static void descriptors_allow(void)
 bool outside_start(struct outside *o, const struct record_spool *spool, struct err *e)
 {
     sigset_t all, before;
-    descriptors_allow();
+    outside_descriptors_allow();
     o->stop = false;
     o->rounds = rounds_make(spool, &o->stop);
     if (!o->rounds)

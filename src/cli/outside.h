@@ -28,6 +28,8 @@ struct outside {
 
 /* Whether this kernel tells what is needed. */
 bool outside_is_possible(void);
+/* A descriptor for each thread of the program, if that may be. */
+void outside_descriptors_allow(void);
 bool outside_start(struct outside *o, const struct record_spool *spool, struct err *e);
 /* Looks once more, and ends. What was not seen is added to the notes, by reason. */
 void outside_stop(struct outside *o, struct buf *notes);

@@ -37,6 +37,7 @@
 #include "cli/record_options.h"
 #include "cli/record_probe.h"
 #include "cli/record_rank.h"
+#include "cli/record_sandbox.h"
 #include "cli/record_shadows.h"
 #include "cli/record_signals.h"
 #include "cli/record_spool.h"
@@ -69,6 +70,7 @@ struct recording {
     struct record_copies copies;
     struct record_files files;
     struct outside outside;
+    struct record_sandbox sandbox;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -233,6 +235,9 @@ static bool start(struct recording *r, struct err *e)
     if (r->config.carrier != CARRIER_EXACT && !record_tables_start(&r->tables, &r->spool, &warning) &&
         !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
+    warning = (struct err){0};
+    if (!r->options.pid && r->config.carrier != CARRIER_EXACT && !record_sandbox_start(&r->sandbox, &r->spool.spool, &warning))
+        fprintf(stderr, "penumbra: %s; threads that are made in sandboxes are not seen\n", warning.message);
     warning = (struct err){0};
     if (r->config.outside && !outside_start(&r->outside, &r->spool, &warning))
         fprintf(stderr, "penumbra: %s; what threads wait is not seen\n", warning.message);
@@ -402,6 +407,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     struct err e = {0};
     record_files_last(&r->files, &r->spool.spool);
     outside_end(r);
+    record_sandbox_stop(&r->sandbox);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     hand_on_signals(r);
     live_line_erase(&r->line);

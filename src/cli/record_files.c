@@ -112,20 +112,27 @@ static bool is_recorded(int32_t outside, int32_t pid)
     return inner_pid(outside) == pid && maps_find(outside, is_runtime, NULL);
 }
 
-/* Among all processes; that takes some milliseconds. */
-static int32_t search_outside(int32_t pid)
+int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside), const void *context)
 {
+    if (is_recorded(pid, pid) && is(context, pid))
+        return pid;
     DIR *folder = opendir("/proc");
     struct dirent *entry;
     int32_t found = 0;
     while (folder && !found && (entry = readdir(folder))) {
         int32_t outside = atoi(entry->d_name);
-        if (outside > 0 && outside != pid && is_recorded(outside, pid))
+        if (outside > 0 && outside != pid && is_recorded(outside, pid) && is(context, outside))
             found = outside;
     }
     if (folder)
         closedir(folder);
     return found;
+}
+
+static bool is_any(const void *unused, int32_t outside)
+{
+    (void)unused;
+    return outside > 0;
 }
 
 static int32_t find_outside(struct record_files *f, const struct spool_process *process)
@@ -138,7 +145,7 @@ static int32_t find_outside(struct record_files *f, const struct spool_process *
     if (__atomic_load_n(&process->state, __ATOMIC_RELAXED) == PROCESS_EXITED || !f->searches)
         return 0;
     f->searches--;
-    return search_outside(pid);
+    return record_files_outside(pid, is_any, NULL);
 }
 
 static bool same_link(const char *path, const char *other)

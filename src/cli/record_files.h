@@ -46,6 +46,8 @@ struct record_files {
     uint32_t searches;   /* for processes of other namespaces, that may still be made */
 };
 
+/* The number here of a recorded process that knows itself as `pid` and is the one; 0: it is not found. May take some milliseconds. */
+int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside), const void *context);
 void record_files_init(struct record_files *f, int32_t attached);
 void record_files_free(struct record_files *f);
 /* Looks at images and processes that are new in the spool. */

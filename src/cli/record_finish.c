@@ -127,11 +127,11 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
 static void put_sandbox(struct buf *b, const struct profile *p)
 {
     const struct profile_left_out out = profile_left_out(p);
-    buf_puts(b, "the program entered a sandbox (seccomp), where the CPU time that it uses is not known, and ");
+    buf_puts(b, "the program entered a sandbox (seccomp), and ");
     put_count(b, out.threads, "thread", "threads");
     buf_puts(b, " and ");
     put_count(b, out.processes, "process", "processes");
-    buf_puts(b, " were made that are not observed");
+    buf_puts(b, " were made there that are not observed");
     if (out.silenced) {
         buf_puts(b, "; ");
         put_count(b, out.silenced, "thread is", "threads are");

@@ -44,7 +44,7 @@ static void put_unexplained(struct buf *b, const struct profile *p)
     for (uint32_t i = 0; peaks && i < p->process_count; i++) {
         double more = (double)p->processes[i].heap_grown,
                live = (double)peaks[i] * period;
-        if (more - live < LEAST + SAMPLES * period || more - live < more / 4)
+        if (more - live < (double)LEAST + (double)SAMPLES * period || more - live < more / 4)
             continue;
         processes++;
         grown += more;

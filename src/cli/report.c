@@ -130,7 +130,7 @@ enum option_value {
     OPTION_FULL_NAMES, OPTION_DUMP, OPTION_TIMELINE, OPTION_TIME, OPTION_TABLE, /* + enum tool_table */
 };
 
-#define OPTION_OF_TABLE(id, name, ...) { #name, no_argument, NULL, OPTION_TABLE + TABLE_##id },
+#define OPTION_OF_TABLE(id, name, ...) { #name, no_argument, NULL, (int)OPTION_TABLE + (int)TABLE_##id },
 static const struct option options[] = {
     { "flat", no_argument, NULL, OPTION_FLAT },
     { "tree", no_argument, NULL, OPTION_TREE },

@@ -436,7 +436,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->pauses = spool_view_count(&r->view, &s->pauses);
     to->paused_ns = elapsed(r, s, &s->pause_start_ns, &s->paused_ns);
     to->phases_refused = s->phases_refused;
-    to->sandboxed = __atomic_load_n(&s->sandboxed, __ATOMIC_RELAXED);
+    to->sandboxed = spool_sandbox_hides(s);
     if (to->sandboxed) {
         to->sandbox_threads = __atomic_load_n(&s->sandbox_threads, __ATOMIC_RELAXED);
         to->sandbox_processes = __atomic_load_n(&s->sandbox_processes, __ATOMIC_RELAXED);

@@ -75,7 +75,7 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
     const struct spool_process *p = next_record(&w, &h->processes, sizeof *p);
     for (; p; p = next_record(&w, &p->next, sizeof *p)) {
         ++*processes;
-        out->sandboxed += __atomic_load_n(&p->sandboxed, __ATOMIC_RELAXED) != 0;
+        out->sandboxed += spool_sandbox_hides(p);
         add_drops(out, p->drops);
         const struct spool_shadows *shadows = next_record(&w, &p->shadows, sizeof *shadows);
         out->shadows_ns += shadows ? load(&shadows->cost_ns) : 0;

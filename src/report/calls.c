@@ -37,7 +37,7 @@ static void calls_estimate(struct calls_cost *cost, double calls)
     if (cost->samples < CALLS_CHEAP || cost->low < least)
         return;
     cost->all_low = calls;
-    cost->all_high = cost->low > LARGE ? calls : floor(calls * stands_for(cost->low) + 0.5);
+    cost->all_high = cost->low > (double)LARGE ? calls : floor(calls * stands_for(cost->low) + 0.5);
 }
 
 struct calls_cost calls_cost(const struct view *v, uint64_t total, uint64_t calls)

@@ -294,8 +294,8 @@ void header_sandboxes(FILE *out, const struct profile *p, const struct report_st
     if (!sandboxed)
         return;
     header_field(out, style, "sandbox");
-    fprintf(out, "entered by %s process%s (seccomp): threads that were there before are sampled in it, but "
-                 "their CPU time is not known\n", text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
+    fprintf(out, "entered by %s process%s (seccomp), in which not all is sampled, nor its CPU time known\n",
+            text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
     if (left.silenced)
         fprintf(out, "%-10s%s thread%s sampled only until %s entered: a sample could end or stop the program there (the filter forbids "
                      "rt_sigreturn, or it is traced)\n", "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",

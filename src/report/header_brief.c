@@ -138,9 +138,9 @@ static void write_losses(FILE *out, const struct profile *p, const struct profil
                          const struct report_style *style)
 {
     struct profile_coverage coverage;
-    if (header_dropped_percent(p, t) > DROPPED_MUCH)
+    if (header_dropped_percent(p, t) > (double)DROPPED_MUCH)
         header_dropped(out, p, t, style);
-    if (text_share(t->truncated_all, t->weight) > TRUNCATED_MUCH || text_share(t->guessed, t->taken) > GUESSED_MUCH)
+    if (text_share(t->truncated_all, t->weight) > (double)TRUNCATED_MUCH || text_share(t->guessed, t->taken) > (double)GUESSED_MUCH)
         header_truncated(out, t, style);
     if (profile_coverage(p, t, &coverage) && coverage.lacking)
         header_coverage(out, p, t, style);

@@ -161,6 +161,7 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     real_places_find();
     if (!path)
         return;
+    path = environment_path(path, &rt.avoids);
     /* valgrind's leak checker searches all that can be written: a little is enough to leave word. */
     bool is_translated = translated((const char *const *)argv);
     if (!spool_map(path, is_translated ? MAPPED_MIN : UINT64_MAX))

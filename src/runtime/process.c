@@ -15,6 +15,7 @@
 #include "runtime/phases.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
+#include "runtime/sandbox_outside.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/sync.h"
@@ -56,19 +57,39 @@ static spool_ref command_store(int argc, char **argv)
     return spool_string_as(&rt.spool, command, n);
 }
 
+static void record_ask(struct spool_process *p)
+{
+    p->pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    p->ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0);
+    p->start_ns = thread_monotonic_ns_as();
+    sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
+}
+
+/* In a fork child in a sandbox. When it began the collector will say. */
+static void record_inherit(struct spool_process *p)
+{
+    p->pid = outside_number();
+    p->ppid = rt.pid;
+    p->sandboxed = 1;
+    for (unsigned i = 0; i < sizeof p->name; i++)
+        p->name[i] = rt.process->name[i];
+}
+
 static struct spool_process *record_make(void)
 {
     struct spool_process *p = spool_alloc_as(&rt.spool, sizeof *p);
     if (!p)
         return NULL;
-    p->pid = rt.pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    p->ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0);
+    if (rt_quiet_as())
+        record_inherit(p);
+    else
+        record_ask(p);
+    rt.pid = p->pid;
+    p->cookie_at = (uint64_t)&rt.cookie;
     p->state = PROCESS_RUNNING;
-    p->start_ns = thread_monotonic_ns_as();
     p->mechanism = rt.config->mechanism;
     p->exclude_kernel = rt.config->exclude_kernel;
     p->trampoline = rt_profiled_as() ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
-    sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
     p->cookie = rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
 }
@@ -233,6 +254,22 @@ void process_fork_parent(void)
     CARRIER_TELL(fork_parent, ());
 }
 
+static void fork_child_quiet(struct rt_thread *t)
+{
+    struct spool_process *parent = rt.process;
+    if (outside_may_as(t) && process_copy_as() && outside_fork_child(t))
+        return;
+    if (rt.process != parent)
+        __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+    rt.process = parent;
+    rt.state = RT_PROFILED;
+    sandbox_left_out_as(0, 1);
+    signals_fork_child();
+    if (sandbox_lets_close())
+        trigger_abandon_all_as();
+    rt.state = RT_LEFT_OUT; /* without a trigger nothing will come */
+}
+
 void process_fork_child(void)
 {
     struct rt_thread *t = self_get();
@@ -251,11 +288,7 @@ void process_fork_child(void)
     if (!carrier_samples_as())
         return; /* the engine has seen it */
     if (rt_quiet_as()) {
-        sandbox_left_out_as(0, 1);
-        signals_fork_child();
-        if (sandbox_lets_close())
-            trigger_abandon_all_as();
-        rt.state = RT_LEFT_OUT; /* without a trigger nothing will come */
+        fork_child_quiet(t);
         return;
     }
     trigger_fork_child_as();
@@ -354,6 +387,14 @@ void process_samples_release(void)
         trigger_stop_all_as();
 }
 
+static void exec_quiet(struct rt_thread *t)
+{
+    if (t && t->outside.may)
+        outside_leave_as(t);
+    trigger_abandon_as(t);
+    __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
+}
+
 struct signals_lent process_before_exec(void)
 {
     if (!rt_profiled_as())
@@ -363,7 +404,7 @@ struct signals_lent process_before_exec(void)
         return signals_lend(true);
     }
     if (rt_quiet_as()) { /* or a sample would end the new image */
-        trigger_abandon_as(self_get());
+        exec_quiet(self_get());
         return signals_lend(true);
     }
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
@@ -386,12 +427,25 @@ struct signals_lent process_before_exec(void)
     return signals_lend(true);
 }
 
+/* In a vfork child nothing of this is about it, which its parent's state tells. */
+static void exec_quiet_failed(struct rt_thread *t)
+{
+    uint32_t execing = PROCESS_EXECING;
+    if (__atomic_compare_exchange_n(&rt.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
+        t && t->outside.may && !t->filter.silenced)
+        outside_again_as(t);
+}
+
 void process_after_failed_exec(struct signals_lent lent)
 {
     struct rt_thread *t = self_get();
     signals_return(lent);
-    if (!rt_profiled_as() || rt_quiet_as())
+    if (!rt_profiled_as())
         return;
+    if (rt_quiet_as()) {
+        exec_quiet_failed(t);
+        return;
+    }
     if (process_foreign_as()) {
         vfork_child_stays_as();
         return;

@@ -56,6 +56,7 @@ struct rt {
     uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
+    bool avoids;              /* atomic: a filter kills for perf_event_open or process_vm_readv: neither is called */
     bool attached;            /* the process ran before we came (attach.h) */
     uint32_t inside;          /* atomic (sandbox.h): entries by who has no state, or changes it */
     uint32_t retired;         /* atomic: attached, and its collector has ended */

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "runtime/carrier/carrier.h"
+#include "runtime/sandbox_outside.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
@@ -42,6 +43,11 @@ void sandbox_await_handlers(void)
     inside_await(true);
 }
 
+void sandbox_await(void)
+{
+    inside_await(false);
+}
+
 /* Nobody is inside: from now on periods are not drawn. */
 static void still(void)
 {
@@ -54,9 +60,12 @@ static void still(void)
 
 void sandbox_begins(void)
 {
+    if (__atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED) == QUIET_NOT)
+        outside_reserve();
     if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt_profiled_as())
         return;
     __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    outside_announce();
     still();
 }
 

@@ -17,8 +17,9 @@
 /* The calling thread, or one that we know, may be about to enter a sandbox. Returns when no thread of ours makes a system
  * call of its own any more; or after two seconds, as somebody may have stopped one there. */
 void sandbox_begins(void);
-/* Only waits, and only for the handlers and bursts of other threads. */
+/* Only waits, and only for the handlers and bursts of other threads; for all of their entries of ours. */
 void sandbox_await_handlers(void);
+void sandbox_await(void);
 /* As sandbox_begins, before what is like a sandbox, but may be refused. True: it is the first one, and to be told what came of it; others may
  * have begun one meanwhile, and only if none has, all is as it was (_refused: true). sandbox_granted_as makes no system calls. */
 bool sandbox_may_begin(void);

@@ -18,7 +18,7 @@ static const struct sandbox_call always[] = {
     SANDBOX_PLAIN(prlimit64), SANDBOX_PLAIN(tgkill), SANDBOX_PLAIN(getdents64),
     SANDBOX_PLAIN(getrusage), SANDBOX_PLAIN(rt_tgsigqueueinfo), SANDBOX_PLAIN(rt_sigtimedwait),
     SANDBOX_PLAIN(timer_create), SANDBOX_PLAIN(timer_settime), SANDBOX_PLAIN(timer_delete),
-    SANDBOX_REFUSABLE(perf_event_open), SANDBOX_REFUSABLE(process_vm_readv),
+    SANDBOX_AVOIDABLE(perf_event_open), SANDBOX_AVOIDABLE(process_vm_readv),
     SANDBOX_REFUSABLE(faccessat2), SANDBOX_WITH(mmap, 2, PROT_READ),
     SANDBOX_WITH(mmap, 2, PROT_READ | PROT_WRITE), SANDBOX_WITH(prctl, 0, PR_GET_NAME),
     SANDBOX_WITH(prctl, 0, PR_TASK_PERF_EVENTS_DISABLE), SANDBOX_WITH(fcntl, 1, F_DUPFD_CLOEXEC),
@@ -27,23 +27,30 @@ static const struct sandbox_call always[] = {
     SANDBOX_WITH(ioctl, 1, PERF_EVENT_IOC_ID)};
 
 static bool pass_as(const struct sock_filter *code, uint32_t count,
-                    const struct sandbox_calls *list, struct filter_state *states)
+                    const struct sandbox_calls *list, bool may_avoid, bool *avoid,
+                    struct filter_state *states)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct sandbox_call *c = &list->calls[i];
-        if (!filter_spares_as(code, count, c->number, c->known ? &c->argument : NULL,
-                              c->may_be_refused, states))
+        if (filter_spares_as(code, count, c->number, c->known ? &c->argument : NULL,
+                             c->may_be_refused, states))
+            continue;
+        if (!c->may_be_avoided || !may_avoid)
             return false;
+        *avoid = true;
     }
     return true;
 }
 
 bool sandbox_calls_pass_as(const struct sock_filter *code, uint32_t count,
-                           const struct sandbox_calls *of_carrier, struct filter_state *states)
+                           const struct sandbox_calls *of_carrier, bool *avoid,
+                           struct filter_state *states)
 {
+    bool may_avoid = *avoid;
     const struct sandbox_calls ours = {always, sizeof always / sizeof *always, of_carrier};
     const struct sandbox_calls *list = &ours;
-    while (list && pass_as(code, count, list, states))
+    *avoid = false;
+    while (list && pass_as(code, count, list, may_avoid, avoid, states))
         list = list->more;
     return !list;
 }

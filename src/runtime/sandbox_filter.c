@@ -7,10 +7,12 @@
 #include <time.h>
 
 #include "runtime/carrier/carrier.h"
+#include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_calls.h"
+#include "runtime/sandbox_outside.h"
 #include "runtime/self.h"
 #include "runtime/tasks.h"
 #include "runtime/thread.h"
@@ -30,10 +32,11 @@ static uint32_t denied;       /* atomic: rt_thread.denied of all threads, also o
 
 /* All that this file and what it calls asks the kernel for. */
 enum call { CALL_READ, CALL_PROBE, CALL_PID, CALL_TID, CALL_CONTROL, CALL_CLOSE, CALL_TIMER, CALL_WAIT, CALL_QUEUE, CALL_ACTION,
-            CALL_OPEN, CALL_READ_FILE, CALL_SLEEP, CALL_PRCTL, CALL_COUNT };
+            CALL_OPEN, CALL_READ_FILE, CALL_SLEEP, CALL_PRCTL, CALL_WAKE, CALL_STACK, CALL_COUNT,
+            CALL_DEADLY = CALL_COUNT /* not ours: any that makes samples deadly */ };
 static const uint16_t calls[CALL_COUNT] = {
     SYS_process_vm_readv, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid, SYS_ioctl, SYS_close, SYS_timer_settime,
-    SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_nanosleep, SYS_prctl};
+    SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_nanosleep, SYS_prctl, SYS_futex, SYS_sigaltstack};
 enum { DENIED_ALL = (1 << CALL_COUNT) - 1 };
 
 static uint32_t bit(enum call call)
@@ -50,7 +53,7 @@ static uint32_t denied_here(void)
 
 static bool lets(enum call call)
 {
-    return !(denied_here() & bit(call));
+    return !(denied_here() & bit(call)) && !(call == CALL_READ && rt.avoids);
 }
 
 /* Ways to end samples, the first best. By prctl: all events that the thread has made, which are all that there are where it is the only
@@ -132,12 +135,19 @@ static uint32_t filter_read(uint64_t program)
     return f.len;
 }
 
+static bool may(uint32_t count, uint32_t number)
+{
+    return filter_may_as(code, count, number, NULL, states);
+}
+
 static uint32_t denied_by(uint32_t count)
 {
     uint32_t result = 0;
     for (unsigned i = 0; i < CALL_COUNT; i++)
         if (!count || !filter_lets_as(code, count, calls[i], states))
             result |= bit(i);
+    if (count && !may(count, SYS_seccomp) && !may(count, SYS_prctl) && !may(count, SYS_ptrace))
+        result |= bit(CALL_DEADLY);
     return result;
 }
 
@@ -174,17 +184,25 @@ static bool makes_calls(void)
     return rt.process->mechanism == MECHANISM_CALLS;
 }
 
-/* Its signals that were on their way arrive in the calling thread before this returns. */
-static void silence(struct rt_thread *t, struct sandbox_filter *f)
+static void trigger_end(struct rt_thread *t)
 {
-    if (!t || t->filter.silenced || !(trigger_is_armed_as(t) || makes_calls()))
-        return;
-    t->filter.silenced = f->silenced;
     switch (way_without(denied_here())) {
     case WAY_CONTROL: trigger_silence_as(t); break;
     case WAY_CLOSE: trigger_abandon_as(t); break;
     default: sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
     }
+}
+
+/* Its signals that were on their way arrive in the calling thread before this returns. */
+static void silence(struct rt_thread *t, struct sandbox_filter *f)
+{
+    if (!t || t->filter.silenced || !(trigger_is_armed_as(t) || t->outside.may || makes_calls()))
+        return;
+    __atomic_store_n(&t->filter.silenced, f->silenced, __ATOMIC_SEQ_CST);
+    if (!t->outside.may)
+        trigger_end(t);
+    else if (!outside_leave_as(t) && lets(CALL_ACTION))
+        signals_ignore(true);
     __atomic_fetch_add(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
@@ -233,7 +251,7 @@ static void discovery_end(void)
 
 static void samples_end(struct sandbox_filter *f)
 {
-    f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_RELAXED);
+    f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST);
     discovery_end();
     silence(f->self, f);
     if (f->all)
@@ -246,12 +264,19 @@ static bool is_sampled(void)
     return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
 }
 
+/* The calling thread: to end its samples takes no system call. */
+static bool is_outside(void)
+{
+    const struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
+    return t && t->outside.may;
+}
+
 /* ---- the program's call ---- */
 
 struct sandbox_filter sandbox_thread_comes(bool no_calls)
 {
     struct sandbox_filter f = {.denies = no_calls ? DENIED_ALL : 0};
-    if (!is_sampled())
+    if (!is_sampled() && !is_outside())
         return f;
     f.looked = true;
     f.self = self_find();
@@ -261,6 +286,15 @@ struct sandbox_filter sandbox_thread_comes(bool no_calls)
     return f;
 }
 
+/* From now on nobody makes them, nor does a program that is executed. */
+static void calls_avoid(void)
+{
+    if (__atomic_exchange_n(&rt.avoids, true, __ATOMIC_SEQ_CST))
+        return;
+    environment_avoid();
+    sandbox_await();
+}
+
 bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
 {
     if (!program || rt_quiet_as() || !rt_profiled_as())
@@ -268,11 +302,14 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
     process_adopt();
     if (!is_sampled() || !lock_take())
         return false;
+    bool avoid = !rt.carrier->translates;
     uint32_t count = filter_read(program);
-    if (!count || !sandbox_calls_pass_as(code, count, rt.carrier->system_calls, states)) {
+    if (!count || !sandbox_calls_pass_as(code, count, rt.carrier->system_calls, &avoid, states)) {
         __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
         return false;
     }
+    if (avoid)
+        calls_avoid();
     *f = (struct sandbox_filter){.looked = true, .all = all, .self = self_find(), .denies = denied_by(count), .locked = true};
     return true;
 }
@@ -298,15 +335,17 @@ static void triggers_resume(const struct sandbox_filter *f)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     if (f->all)
         signals_ignore(false);
-    if (!makes_calls() && way_without(denied_here()) != WAY_CONTROL)
-        return; /* closed, or to be begun by what is denied */
+    /* Else they are closed, or to be begun by what is denied. */
+    bool can = makes_calls() || way_without(denied_here()) == WAY_CONTROL;
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (!t || t->filter.silenced != f->silenced)
+        if (!t || t->filter.silenced != f->silenced || !(can || t->outside.may))
             continue;
         t->filter.silenced = 0;
         __atomic_fetch_sub(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
-        if (!t->alternate.too_short)
+        if (t->outside.may)
+            outside_again_as(t);
+        else if (!t->alternate.too_short)
             trigger_resume_as(t);
     }
 }
@@ -348,6 +387,32 @@ bool sandbox_lets_actions(void)
 bool sandbox_lets_close(void)
 {
     return lets(CALL_CLOSE);
+}
+
+bool sandbox_lets_wake(void)
+{
+    return lets(CALL_WAKE);
+}
+
+bool sandbox_lets_sleep(void)
+{
+    return lets(CALL_SLEEP);
+}
+
+bool sandbox_lets_stack(const struct rt_thread *t)
+{
+    return !(__atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) & bit(CALL_STACK));
+}
+
+bool sandbox_ends_anyway_as(const struct rt_thread *t)
+{
+    uint32_t without = __atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED);
+    return without & bit(CALL_DEADLY) || !(without & bit(CALL_ACTION));
+}
+
+uint32_t sandbox_endings_as(void)
+{
+    return __atomic_load_n(&filters_seen, __ATOMIC_SEQ_CST);
 }
 
 void sandbox_filter_fork_child(void)

@@ -54,6 +54,14 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 bool sandbox_lets_actions(void);
 /* close may still be called. */
 bool sandbox_lets_close(void);
+/* futex, nanosleep and sigaltstack. */
+bool sandbox_lets_wake(void);
+bool sandbox_lets_sleep(void);
+bool sandbox_lets_stack(const struct rt_thread *t);
+/* Under the filters of this thread nothing may come that makes samples deadly; or our signal can be ignored then. */
+bool sandbox_ends_anyway_as(const struct rt_thread *t);
+/* How often samples have ended, of one thread or of all. */
+uint32_t sandbox_endings_as(void);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

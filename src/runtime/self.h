@@ -11,5 +11,7 @@
 bool self_init(void);
 struct rt_thread *self_get(void);
 void self_set(struct rt_thread *t);
+/* The same without a system call. */
+void self_set_quiet(struct rt_thread *t);
 
 #endif

@@ -96,7 +96,7 @@ struct rt_thread *thread_make_as(void)
         own_unmap_as((const uint8_t *)t - RT_SIGNAL_STACK, state_size(t->max_depth, t->other_room));
         t = NULL;
     }
-    if (!t)
+    if (!t && !rt_quiet_as())
         t = state_map_as(rt.config->max_depth, others);
     if (!t)
         return NULL;
@@ -107,9 +107,20 @@ struct rt_thread *thread_make_as(void)
     t->next_free = NULL;
     t->alternate = (struct rt_alternate){0};
     t->filter = (struct rt_filter){0};
+    t->outside = (struct rt_outside){0};
     t->vfork = (struct rt_vfork){0};
     t->delivery = (struct rt_delivery){0};
     return t;
+}
+
+void thread_reserve(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct rt_thread *t = state_map_as(rt.config->max_depth, spool_triggers(rt.config) - 1);
+        if (!t)
+            return;
+        thread_free_as(t);
+    }
 }
 
 /* A state is never unmapped: other threads that search the slots may be reading it. */
@@ -245,7 +256,8 @@ static bool record_first_as(struct rt_thread *t)
     t->seen[0] = t->seen[1] = 0;
     if (!record_make_as(t, __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE)))
         return false;
-    thread_name_as(t);
+    if (!rt_quiet_as())
+        thread_name_as(t);
     return true;
 }
 
@@ -296,7 +308,12 @@ void thread_ends_at(struct rt_thread *t, uint64_t ns)
 
 bool thread_begin_as(struct rt_thread *t)
 {
-    t->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    return thread_begin_numbered_as(t, (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0));
+}
+
+bool thread_begin_numbered_as(struct rt_thread *t, int32_t tid)
+{
+    t->tid = tid;
     t->busy = 0;
     t->unwind.generation = 0;
     trampoline_thread_begin_as(t);
@@ -511,16 +528,22 @@ struct rt_thread *thread_find_as(int32_t tid)
 
 bool thread_fork_child_as(struct rt_thread *keep)
 {
+    return thread_fork_child_numbered_as(keep, keep ? (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0) : 0);
+}
+
+bool thread_fork_child_numbered_as(struct rt_thread *keep, int32_t tid)
+{
     /* Only the forking thread exists here; if it interrupted a holder of the pool, the pool may be
      * half changed: start a new one. */
-    free_states = NULL;
+    if (free_lock || !rt_quiet_as())
+        free_states = NULL;
     free_lock = 0;
     for (uint32_t i = 0; i < rt.slots_used; i++)
         if (rt.slots[i] != keep)
             rt.slots[i] = NULL;
     if (!keep)
         return false;
-    keep->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
+    keep->tid = tid;
     keep->busy = keep->inside = 0;
     keep->vfork.child = keep->vfork.spare = NULL; /* their records are the parent's */
     CARRIER_TELL(thread_begin_as, (keep));

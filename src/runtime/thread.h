@@ -13,6 +13,7 @@
 #include "runtime/path/tree.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
+#include "runtime/sandbox_outside.h"
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger_thread.h"
@@ -39,6 +40,7 @@ struct rt_thread {
     uint32_t busy;      /* the handler is running in this thread */
     uint32_t inside;    /* atomic (sandbox.h) */
     struct rt_filter filter;
+    struct rt_outside outside;
 
     struct rt_clock clock; /* of the trigger `which` */
     uint32_t which;        /* the trigger that counts: 0 but in a sample of another one (trigger/turn.h) */
@@ -84,13 +86,17 @@ struct rt_thread {
     struct unwind_thread unwind;
 };
 
-/* A state from the pool or fresh memory, in no slot yet; NULL without memory. */
+/* A state from the pool or, but in a sandbox, fresh memory, in no slot yet; NULL without memory. */
 struct rt_thread *thread_make_as(void);
+/* Puts so many into the pool, for threads that are made in a sandbox. */
+void thread_reserve(uint32_t count);
 void thread_free_as(struct rt_thread *t);
 
 /* Makes t the calling thread's: slot, record in the spool, empty tree. False (t goes back to the
  * pool) if there is no slot or no spool memory. */
 bool thread_begin_as(struct rt_thread *t);
+/* The same where the kernel cannot be asked for the thread's number. */
+bool thread_begin_numbered_as(struct rt_thread *t, int32_t tid);
 /* As thread_begin_as, in the record of a thread that has ended. False: t is still the caller's. */
 bool thread_begin_again_as(struct rt_thread *t);
 /* The first record of a trigger after the first. False: the spool is full. */
@@ -132,6 +138,7 @@ struct rt_thread *thread_find_as(int32_t tid);
 
 /* In a fork child: forgets all threads but `keep` (may be NULL), which gets a new record. */
 bool thread_fork_child_as(struct rt_thread *keep);
+bool thread_fork_child_numbered_as(struct rt_thread *keep, int32_t tid);
 
 /* Makes t's record and tree those of the phase that the process is in. Without memory for them they
  * stay as they are, and what comes is counted in the phase before. */

@@ -229,6 +229,8 @@ struct spool_header {
     uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
     struct shadow_common programs[SHADOW_PROGRAMS];
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
+    uint32_t sandbox_bell;   /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process enters a sandbox, and
+                                when the state of a thread there changes (enum spool_outside) */
     struct spool_config config;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
@@ -304,7 +306,18 @@ struct spool_process {
     uint64_t paused_ns;  /* in pauses that have ended */
     uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
     uint32_t left;       /* atomic spool_ref of a struct spool_left, newest first */
+    uint32_t timed;      /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
+    uint64_t cookie_at;  /* where in its own memory the cookie is: several processes may call themselves `pid` */
 };
+
+/* It may have entered a sandbox, and not all that it did there is known. */
+static inline bool spool_sandbox_hides(const struct spool_process *p)
+{
+    if (!__atomic_load_n(&p->sandboxed, __ATOMIC_RELAXED))
+        return false;
+    return !__atomic_load_n(&p->timed, __ATOMIC_RELAXED) || __atomic_load_n(&p->sandbox_threads, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&p->sandbox_processes, __ATOMIC_RELAXED) || __atomic_load_n(&p->sandbox_silenced, __ATOMIC_RELAXED);
+}
 
 /* What a child that vfork has made used, until it executed another program: that one's clock goes on. */
 struct spool_left {
@@ -324,12 +337,26 @@ struct spool_phase {
     uint64_t start_ns;   /* CLOCK_MONOTONIC; 0: not in it now */
 };
 
+/* A thread that was made in a sandbox, where it may not make its trigger: the collector does.
+ *
+ *     NONE ──> WANTED ──> SET ──> LEAVES ──> GONE ──> WANTED ...
+ *                │ └──> REFUSED    ↑
+ *                └─────────────────┘                 and ENDED from any, with the thread
+ *
+ * The runtime writes WANTED and LEAVES, the collector the others, by compare-and-swap. With GONE, REFUSED and ENDED there is no
+ * event of the thread, and none will be made until it is wanted again. */
+enum spool_outside { OUTSIDE_NONE, OUTSIDE_WANTED, OUTSIDE_SET, OUTSIDE_LEAVES, OUTSIDE_GONE, OUTSIDE_REFUSED, OUTSIDE_ENDED };
+
 /* One for each trigger, and each phase that the thread has been sampled in by it. */
 struct spool_thread {
     spool_ref next;
     int32_t tid;
     spool_ref tree;      /* cct root, key_pseudo(KEY_ROOT) */
     uint32_t phase;      /* id of the process's phase, or 0 */
+    uint32_t slot;       /* what its signals carry, with the process's cookie; only where `outside` is wanted */
+    uint32_t outside;    /* atomic enum spool_outside */
+    uint32_t multiple;   /* of the mean period, that its event is to have; the same */
+    uint32_t reserved;
     char name[16];       /* last seen */
     uint64_t start_ns;
     uint64_t end_ns;     /* 0: still running or killed */

@@ -184,7 +184,7 @@ void runtimes_advise(const struct symbols *s, const struct profile *p, struct bu
             100 * (double)uses[k].nameless >= least * (double)uses[k].all)
             say(&uses[k], k, warnings);
         if (has_own_stacks(k) && uses[k].cut >= SAMPLES_LEAST &&
-            100 * (double)uses[k].cut >= CUT_PERCENT * (double)uses[k].weight)
+            100 * (double)uses[k].cut >= (double)CUT_PERCENT * (double)uses[k].weight)
             say_stacks(&uses[k], k, warnings);
     }
 }

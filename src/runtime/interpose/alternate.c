@@ -10,6 +10,7 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/vfork.h"
 #include "runtime/process.h"
+#include "runtime/sandbox_filter.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "sigsafe/signal_frame.h"
@@ -92,7 +93,7 @@ static bool own_set(struct rt_thread *t, const stack_t *told)
 void alternate_begin_as(struct rt_thread *t)
 {
     stack_t real;
-    t->alternate.is_ours = alternate_takes_as() && !rt_quiet_as() && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+    t->alternate.is_ours = alternate_takes_as() && (!rt_quiet_as() || sandbox_lets_stack(t)) && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
                         own_set(t, &real);
 }
 

@@ -27,7 +27,7 @@ struct rt_alternate {
     bool too_short;  /* for a signal: the trigger is paused */
 };
 
-/* The calling thread, whose state is t, gets it; gives it back. */
+/* The calling thread, whose state is t, gets it, in a sandbox if that lets it; gives it back. */
 void alternate_begin_as(struct rt_thread *t);
 void alternate_end_as(struct rt_thread *t);
 /* A child of a raw fork becomes ours: it may have set a stack meanwhile. */

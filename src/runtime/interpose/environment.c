@@ -19,19 +19,49 @@
 #define PRELOAD "LD_PRELOAD="
 enum { PATH_BYTES = 1024, SCRIPT_DEPTH = 5 };
 
-static char spool_variable[sizeof SPOOL_ENV + SPOOL_PATH_MAX];
+#define SPOOL SPOOL_ENV "="
+
+/* NAME=, a character that says what is avoided, the path; empty: there is none. */
+static char spool_variable[sizeof SPOOL + 1 + SPOOL_PATH_MAX];
+static char *const spool_avoids = spool_variable + sizeof SPOOL - 1;
+static const char *const spool_path = spool_variable + sizeof SPOOL;
 
 static bool is_variable(const char *entry, const char *name_and_equals)
 {
     return strncmp(entry, name_and_equals, strlen(name_and_equals)) == 0;
 }
 
+const char *environment_path(const char *value, bool *avoids)
+{
+    *avoids = *value == ENVIRONMENT_AVOIDS;
+    return *avoids ? value + 1 : value;
+}
+
+void environment_avoid(void)
+{
+    if (spool_variable[0])
+        __atomic_store_n(spool_avoids, ENVIRONMENT_AVOIDS, __ATOMIC_RELAXED);
+}
+
+/* What the collector has set is the path alone. */
+static void variable_keep(const char *value)
+{
+    bool avoids;
+    const char *path = environment_path(value, &avoids);
+    if (!avoids && path[0] == '/' && path[1] == '/')
+        path++;
+    strcpy(spool_variable, SPOOL "/");
+    strncpy(spool_variable + sizeof SPOOL, path, SPOOL_PATH_MAX - 1);
+    if (avoids)
+        environment_avoid();
+}
+
 void environment_take(char **envp, const char *runtime_path)
 {
     char **to = envp;
     for (char **from = envp; *from; from++) {
-        if (is_variable(*from, SPOOL_ENV "=")) {
-            strncpy(spool_variable, *from, sizeof spool_variable - 1);
+        if (is_variable(*from, SPOOL)) {
+            variable_keep(*from + strlen(SPOOL));
             continue;
         }
         if (is_variable(*from, PRELOAD) && preload_remove_as(*from + strlen(PRELOAD), runtime_path) &&
@@ -75,11 +105,10 @@ static bool is_setuid(const char *path)
  * to there), but root's. */
 static bool is_other_user(void)
 {
-    const char *path = spool_variable + sizeof SPOOL_ENV;
     struct stat st;
-    if (sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)path, W_OK, AT_EACCESS, 0, 0) == -EACCES)
+    if (sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)spool_path, W_OK, AT_EACCESS, 0, 0) == -EACCES)
         return true;
-    return geteuid() != 0 && sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) == 0 && st.st_uid != geteuid();
+    return geteuid() != 0 && sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)spool_path, (long)&st, 0, 0, 0) == 0 && st.st_uid != geteuid();
 }
 
 /* After a chroot: the loader would complain on the program's standard error, and our variables would stay in its environment. */
@@ -110,7 +139,7 @@ static enum unfollowed unfollowed_why(const char *path, struct environment_image
             return is_setuid(path)                                     ? UNFOLLOWED_SETUID
                    : is_other_user()                                   ? UNFOLLOWED_USER
                    : is_missing(rt.config->runtime_path)               ? UNFOLLOWED_AWAY
-                   : is_missing(spool_variable + sizeof SPOOL_ENV)     ? UNFOLLOWED_HIDDEN
+                   : is_missing(spool_path)                            ? UNFOLLOWED_HIDDEN
                                                                        : UNFOLLOWED_COUNT;
         }
     }
@@ -188,7 +217,7 @@ char **environment_build(void *memory, const struct environment_image *image, ch
     preload_remove_as(value, rt.config->runtime_path); /* a program may pass on what the kernel says that it was given */
     preload_add_as(value, rt.config->runtime_path, image->first);
     for (size_t i = 0; i < count; i++)
-        if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL_ENV "="))
+        if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL))
             out[n++] = envp[i];
     out[n++] = preload;
     out[n++] = spool_variable;
@@ -223,7 +252,7 @@ static bool lent_fits(char *const *envp)
     if (!lent.with || lent.their_preload != preload_value(envp))
         return false;
     for (size_t i = 0; envp && envp[i]; i++)
-        if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL_ENV "=") &&
+        if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL) &&
             lent.with[n++] != envp[i])
             return false;
     return is_variable(lent.with[n], PRELOAD) && lent.with[n + 1] == spool_variable;

@@ -17,8 +17,14 @@ struct environment_image {
     char first[ELF_PROBE_NAME_MAX]; /* what goes before our library (preload.h), or "" */
 };
 
+/* The spool's path in the variable's value, which has one character before it: a slash, or ENVIRONMENT_AVOIDS where rt.avoids. */
+#define ENVIRONMENT_AVOIDS '!'
+const char *environment_path(const char *value, bool *avoids);
+
 /* Removes our variables from envp, in place. */
 void environment_take(char **envp, const char *runtime_path);
+/* Programs that are executed from now on begin with rt.avoids. */
+void environment_avoid(void);
 
 /* True if an image executed from `file` (searched in $PATH if `search` and it has no slash) can and
  * shall be followed. *image is filled. */

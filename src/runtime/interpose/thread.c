@@ -11,6 +11,7 @@
 #include "runtime/interpose/signals_held.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
+#include "runtime/sandbox_outside.h"
 #include "runtime/self.h"
 #include "runtime/trigger/trigger.h"
 
@@ -21,10 +22,13 @@ enum { ABOVE_START = 512, STACK_MARGIN = 32768 };
 static void thread_arm(struct rt_thread *t)
 {
     uint64_t begun_cpu_ns = rt_quiet_as() ? 0 : thread_cpu_ns_as();
-    if (!rt_running_as() || rt_quiet_as()) {
-        if (rt_running_as())
-            sandbox_left_out_as(1, 0);
+    if (!rt_running_as()) {
         thread_free_as(t);
+        return;
+    }
+    if (rt_quiet_as()) {
+        if (!outside_begin(t))
+            sandbox_left_out_as(1, 0);
         return;
     }
     if (!thread_begin_as(t))
@@ -67,11 +71,10 @@ static struct rt_thread *thread_prepare(const pthread_attr_t *attributes, void *
     process_adopt();
     if (!rt_running_as() || !carrier_samples_as())
         return NULL;
-    if (rt_quiet_as()) {
+    bool quiet = rt_quiet_as();
+    struct rt_thread *t = quiet ? outside_prepare() : thread_make_as();
+    if (!t && quiet)
         sandbox_left_out_as(1, 0);
-        return NULL;
-    }
-    struct rt_thread *t = thread_make_as();
     if (!t)
         return NULL;
     t->begin.start = start;

@@ -191,13 +191,32 @@ static void others_arm(struct rt_thread *t)
     t->busy = 0;
 }
 
+static void draws_begin(struct rt_thread *t)
+{
+    t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
+    if (!t->random)
+        t->random = 1;
+}
+
+/* The collector has set the first trigger's event. The others have none there. */
+void trigger_outside_as(struct rt_thread *t, uint64_t multiple)
+{
+    draws_begin(t);
+    clock_begin(t);
+    t->clock.age = RT_OLD;
+    t->clock.multiple = multiple;
+    t->clock.period = t->clock.mean * multiple;
+    t->clock.carry = t->clock.owed = t->clock.base = 0;
+    t->clock.last_ticks = sys_ticks_as();
+    account_begin_as(t);
+    window_begin(t, 0);
+}
+
 bool trigger_arm_as(struct rt_thread *t)
 {
     if (rt_quiet_as())
         return false;
-    t->random = sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)t->tid << 32;
-    if (!t->random)
-        t->random = 1;
+    draws_begin(t);
     others_arm(t);
     bool armed = first_arm(t);
     if (armed && t->other_count)

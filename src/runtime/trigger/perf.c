@@ -42,6 +42,8 @@ static void event_attributes(struct perf_event_attr *a, bool exclude_kernel, uin
 
 static int event_open(struct perf_event_attr *a, int32_t tid)
 {
+    if (__atomic_load_n(&rt.avoids, __ATOMIC_SEQ_CST))
+        return -EPERM;
     return (int)sys_call6_as(SYS_perf_event_open, (long)a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
 }
 

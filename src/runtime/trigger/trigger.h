@@ -23,6 +23,8 @@ enum { RT_DISCOVERY_NS = 50000000 };
 
 /* Arms the trigger for the calling thread. On failure the reason is in process->arm_error. */
 bool trigger_arm_as(struct rt_thread *t);
+/* The trigger is set from outside, in a sandbox, with this multiple of the mean period: all of it that needs no system call. */
+void trigger_outside_as(struct rt_thread *t, uint64_t multiple);
 /* False: it could not be set in a thread before, nor can it be in this one. */
 bool trigger_allowed_as(void);
 /* Stops it for good and gives its descriptors back. */

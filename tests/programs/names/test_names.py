@@ -19,7 +19,7 @@ ROOT = os.geteuid() == 0
 SPIN = """\
 #include <stdio.h>
 #include <time.h>
-static inline __attribute__((always_inline)) unsigned inner(unsigned x)
+int system(const char *); static inline __attribute__((always_inline)) unsigned inner(unsigned x)
 {
     for (int i = 0; i < 1000; i++)
         x = x * 1664525 + 1013904223 + (x >> 7);

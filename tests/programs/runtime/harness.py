@@ -16,9 +16,9 @@ for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
-# Python that enters a sandbox, whose filter kills for a perf event.
+# Python that enters a sandbox, whose filter kills for rt_tgsigqueueinfo, which the runtime calls.
 ENTERS_SANDBOX = """import ctypes as c, struct
-f = b"".join(struct.pack("HBBI", *i) for i in ((0x20, 0, 0, 0), (0x15, 0, 1, 298), (6, 0, 0, 1 << 31), (6, 0, 0, 0x7fff0000)))
+f = b"".join(struct.pack("HBBI", *i) for i in ((0x20, 0, 0, 0), (0x15, 0, 1, 297), (6, 0, 0, 1 << 31), (6, 0, 0, 0x7fff0000)))
 b = c.create_string_buffer(f)
 p = c.create_string_buffer(struct.pack("HxxxxxxQ", 4, c.addressof(b)))
 l = c.CDLL(None)

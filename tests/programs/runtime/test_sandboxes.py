@@ -34,7 +34,7 @@ def all_is_sampled(r, processes, what):
 
 def privileges():
     """Who gives up new privileges forbids no system call: all that comes after that is sampled."""
-    for what in ("none", "landlock", "harmless", "flatpak"):
+    for what in ("none", "landlock", "harmless", "flatpak", "debug"):
         r = Recording([target("privileges"), what], ("-F", "1000"))
         all_is_sampled(r, 2, what)
         expect(r.total("late_worker") > 300, f"{what}: {r.total('late_worker')} samples")
@@ -42,8 +42,14 @@ def privileges():
         expect(len(r.report["threads"]) >= 4 and r.total("late_worker") > 200, f"{what}: {r.report['threads']}")
         names = {p["name"] for p in r.report["processes"]}
         expect(names == {"privileges", "shares"}, f"{what}: {names}")
-    for options in EVERY:
-        Recording([target("privileges"), "harmless", target("shares"), "100"], options)
+    for what in ("harmless", "debug"):
+        for options in EVERY:
+            Recording([target("privileges"), what, target("shares"), "100"], options)
+    # Programs in between hand on what is not to be called, and enter a filter of their own.
+    own = [target("privileges"), "debug"]
+    r = Recording([*own, "/bin/sh", "-c", 'exec env -u NONE "$@"', "sh", *own, target("shares"), "300"], ("-F", "1000"))
+    expect({p["name"] for p in r.report["processes"]} == {"privileges", "shares", "sh", "env"}, f"{r.report['processes']}")
+    expect(r.total("late_worker") > 400, f"{r.total('late_worker')} samples")
 
 
 def wrapped():
@@ -83,5 +89,46 @@ def hidden():
         expect("not recorded, of programs that were executed: 1, started where the counters are not" in notes, notes)
 
 
+def made():
+    """What is made in a sandbox cannot set its trigger: it is set from outside."""
+    for options in (("-F", "1000"), ("-F", "9973"), ("-e", "wall", "-F", "1000")):
+        r = Recording([target("sandbox_made"), "returns"], options)
+        made_is_sampled(r, 5, "threads", options)
+    r = Recording([target("sandbox_made"), "returns", "fork"], ("-F", "1000"))
+    made_is_sampled(r, 6, "fork", ())
+    expect(len(r.report["processes"]) == 2 and all(p["end"] == "exit" and p["end_ns"] > 0 for p in r.report["processes"]), f"{r.report['processes']}")
+    for options in (("-F", "1000"), ("-F", "20000"), ("-e", "wall", "-F", "20000")):
+        for _ in range(2):
+            r = Recording([target("sandbox_made"), "returns", "exec"], options)
+            expect(r.total("executes") > 5, f"exec {options}: {r.total('executes')} of {r.samples()}")
+    made_is_left_alone()
+
+
+def made_is_sampled(r, threads, what, options):
+    expect(not any("sandbox" in p for p in r.report["processes"]), f"{what}: {r.report['processes']}")
+    expect(len(r.report["threads"]) == threads, f"{what}: {r.report['threads']}")
+    expect(r.total("made_worker") > 0.5 * r.samples() > 100, f"{what}: {r.total('made_worker')} of {r.samples()}")
+    if "wall" not in options:
+        expect(80 < r.report["coverage"]["percent"] < 110, f"{what}: {r.report['coverage']}")
+        used, stands = sum(t["cpu_ns"] for t in r.report["threads"]), r.samples() * r.report["period"]
+        expect(0.8 < stands / used < 1.1, f"{what}: samples stand for {stands} ns of {used}")
+
+
+def made_is_left_alone():
+    """Where a sample could end the program, or could be made to unseen."""
+    for options in (("-F", "1000"), ("-e", "wall", "-F", "9973")):
+        r = Recording([target("sandbox_made"), "silent"], options)
+        sandbox = r.report["processes"][0]["sandbox"]
+        expect(sandbox == {"threads": 3, "processes": 0, "silenced": 1}, f"silent {options}: {sandbox}")
+        r = Recording([target("sandbox_made"), "more"], options)
+        sandbox = r.report["processes"][0]["sandbox"]
+        expect(sandbox == {"threads": 0, "processes": 0, "silenced": 4}, f"more {options}: {sandbox}")
+    expect(r.total("made_worker") > 30, f"more: {r.total('made_worker')} samples before the second filter")
+    for what in ("silent", "deadly"):
+        r = Recording([target("sandbox_made"), what, "fork"], ("-F", "5000"))
+        sandbox = r.report["processes"][0]["sandbox"]
+        expect((sandbox["threads"], sandbox["processes"]) == (0, 1), f"{what}: {r.report['processes']}")
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made)})

@@ -1,6 +1,7 @@
 /* Gives up new privileges, as xz does before it makes its threads, then works in a thread, in a child, and in what the child executes.
  * Arguments: what else comes before that (none: nothing; landlock: a ruleset that forbids to make files; harmless: a filter that
- * refuses what nobody here asks for; flatpak: perf events besides, as flatpak's does), then a program. */
+ * refuses what nobody here asks for; flatpak: perf events besides, as flatpak's does; debug: one that kills for these, and for reading
+ * memory, as systemd's ~@debug does), then a program. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -56,6 +57,21 @@ static int harmless(bool perf_events)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+static int debug(void)
+{
+    struct sock_filter code[] = {
+        LOAD(nr),
+        EQUAL(SYS_ptrace, 2, 0),
+        EQUAL(SYS_perf_event_open, 1, 0),
+        EQUAL(SYS_process_vm_readv, 0, 1),
+        RETURN(SECCOMP_RET_KILL_PROCESS),
+        RETURN(SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program); /* the second one is read, too */
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "none";
@@ -64,7 +80,7 @@ int main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return 1;
     if ((!strcmp(what, "landlock") && landlock()) || (!strcmp(what, "harmless") && harmless(true)) ||
-        (!strcmp(what, "flatpak") && harmless(false)))
+        (!strcmp(what, "flatpak") && harmless(false)) || (!strcmp(what, "debug") && debug()))
         return 2;
     if (pthread_create(&thread, NULL, late_worker, NULL) || pthread_join(thread, NULL))
         return 3;

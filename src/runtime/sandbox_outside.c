@@ -1,0 +1,196 @@
+#include "runtime/sandbox_outside.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "runtime/carrier/carrier.h"
+#include "runtime/interpose/alternate.h"
+#include "runtime/interpose/signals_mask.h"
+#include "runtime/sandbox.h"
+#include "runtime/sandbox_filter.h"
+#include "runtime/self.h"
+#include "runtime/thread.h"
+#include "runtime/trigger/trigger.h"
+#include "sigsafe/sys.h"
+
+/* FEW: where the address space is limited. Without an alternate stack of ours the kernel's frame lies on the thread's. */
+enum { THREADS = 128, FEW = 8, STACK_LEAST = 64 << 10, WAIT_MS = 2000, LOOK_NS = 100000 };
+
+/* Bursts and shadows make many system calls, and calls of the program's have no trigger. */
+static bool takes_part(void)
+{
+    return rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && rt.process->mechanism == MECHANISM_PERF;
+}
+
+void outside_reserve(void)
+{
+    struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+    if (!takes_part())
+        return;
+    sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+    thread_reserve(limit.rlim_cur == RLIM64_INFINITY ? THREADS : FEW);
+}
+
+static void wake(void)
+{
+    sys_call6_as(SYS_futex, (long)&spool_header(&rt.spool)->sandbox_bell, FUTEX_WAKE, 1, 0, 0, 0);
+}
+
+static void bell_add(void)
+{
+    __atomic_fetch_add(&spool_header(&rt.spool)->sandbox_bell, 1, __ATOMIC_RELEASE);
+}
+
+void outside_announce(void)
+{
+    if (!takes_part())
+        return;
+    bell_add();
+    wake();
+}
+
+/* The collector looks from time to time, too. */
+static void ring(void)
+{
+    bell_add();
+    if (sandbox_lets_wake())
+        wake();
+}
+
+int32_t outside_number(void)
+{
+    clockid_t clock;
+    /* The complement of the number, above three bits (thread_clock_of): calculated, not asked for. */
+    return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : ~(clock >> 3);
+}
+
+static uint32_t state_of(const struct rt_thread *t)
+{
+    const struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
+    return record ? __atomic_load_n(&record->outside, __ATOMIC_SEQ_CST) : OUTSIDE_NONE;
+}
+
+bool outside_may_as(const struct rt_thread *maker)
+{
+    return maker && sandbox_is_there_as() && takes_part() && (maker->outside.may || trigger_is_armed_as(maker)) &&
+           !maker->filter.silenced && !maker->delivery.stopped && !maker->alternate.too_short && !(signals_yield_as() && maker->mask.trap_blocked) &&
+           sandbox_ends_anyway_as(maker);
+}
+
+/* Of threads that have ended. */
+static void states_take_back(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i), *seen = t;
+        if (!t || state_of(t) != OUTSIDE_ENDED)
+            continue;
+        /* Whoever takes it out of its slot gives it back. */
+        if (__atomic_compare_exchange_n(&rt.slots[i], &seen, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            thread_free_as(t);
+    }
+}
+
+struct rt_thread *outside_prepare(void)
+{
+    const struct rt_thread *maker = self_get();
+    if (!outside_may_as(maker))
+        return NULL;
+    states_take_back();
+    struct rt_thread *t = thread_make_as();
+    if (!t)
+        return NULL;
+    t->outside.may = true;
+    t->filter.denied = __atomic_load_n(&maker->filter.denied, __ATOMIC_RELAXED);
+    t->clock.multiple = maker->clock.multiple; /* what the budget allowed there */
+    t->outside.endings = sandbox_endings_as();
+    return t;
+}
+
+/* Who silences threads has counted that, and then looks through the slots: either is seen here, or there. */
+static bool want(struct rt_thread *t)
+{
+    if (sandbox_endings_as() != t->outside.endings)
+        return false;
+    t->record->slot = t->slot;
+    t->record->multiple = (uint32_t)t->clock.multiple;
+    __atomic_store_n(&t->outside.record, t->record, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&t->record->outside, OUTSIDE_WANTED, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&t->filter.silenced, __ATOMIC_SEQ_CST))
+        outside_leave_as(t);
+    ring();
+    return true;
+}
+
+bool outside_begin(struct rt_thread *t)
+{
+    bool room = t->begin.stack_size >= STACK_LEAST || sandbox_lets_stack(t);
+    int32_t tid = t->outside.may && room ? outside_number() : 0;
+    if (!tid) {
+        thread_free_as(t);
+        return false;
+    }
+    if (!thread_begin_numbered_as(t, tid))
+        return false;
+    alternate_begin_as(t);
+    trigger_outside_as(t, t->clock.multiple);
+    if (want(t)) {
+        self_set_quiet(t);
+        return true;
+    }
+    thread_forget_as(t);
+    return false;
+}
+
+bool outside_fork_child(struct rt_thread *t)
+{
+    if (sandbox_lets_close())
+        trigger_abandon_all_as();
+    t->fd = t->switch_fd = t->stop_fd = t->timer = -1;
+    t->outside.record = NULL;
+    t->outside.may = true;
+    t->outside.endings = sandbox_endings_as();
+    if (!thread_fork_child_numbered_as(t, rt.pid))
+        return false;
+    trigger_outside_as(t, t->clock.multiple);
+    return want(t);
+}
+
+static bool is_there(uint32_t state)
+{
+    return state == OUTSIDE_WANTED || state == OUTSIDE_SET || state == OUTSIDE_LEAVES;
+}
+
+bool outside_leave_as(struct rt_thread *t)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
+    uint32_t state = record ? __atomic_load_n(&record->outside, __ATOMIC_SEQ_CST) : OUTSIDE_NONE;
+    while (is_there(state) && state != OUTSIDE_LEAVES &&
+           !__atomic_compare_exchange_n(&record->outside, &state, OUTSIDE_LEAVES, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    if (!is_there(state))
+        return true;
+    ring();
+    uint64_t begun = sys_ticks_as(), most = rt.config->tsc_hz / 1000 * WAIT_MS;
+    while (is_there(state_of(t))) {
+        if (!rt_running_as()) /* they were closed before that was said */
+            return true;
+        if (sys_ticks_as() - begun > most)
+            return false;
+        if (sandbox_lets_sleep())
+            sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
+        else
+            __builtin_ia32_pause();
+    }
+    return true;
+}
+
+void outside_again_as(struct rt_thread *t)
+{
+    uint32_t gone = OUTSIDE_GONE;
+    if (t->outside.record && __atomic_compare_exchange_n(&t->outside.record->outside, &gone, OUTSIDE_WANTED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ring();
+}

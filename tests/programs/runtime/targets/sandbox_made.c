@@ -1,0 +1,157 @@
+/* Threads and a child that are made under a filter which kills for what it does not know, and work there.
+ * Arguments: whether it knows rt_sigreturn (returns, silent), or lets another filter come (more: it comes for all threads while they work, and does
+ * not know it; deadly: nor can a signal be ignored under the first one, and none comes); and what is done: threads, fork, exec. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spin.h"
+
+enum { THREADS = 3, LONG = 160000000, SHORT = 100000, MOST = 80 };
+
+static struct sock_filter code[MOST];
+static unsigned short count;
+static volatile unsigned long results[THREADS + 1];
+static int begun; /* atomic */
+
+static void put(struct sock_filter i)
+{
+    code[count++] = i;
+}
+
+static void know(unsigned number)
+{
+    put((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
+    put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+static void filter_make(const char *what)
+{
+    static const unsigned short known[] = {
+        SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_madvise, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask,
+        SYS_futex, SYS_exit, SYS_exit_group, SYS_write, SYS_wait4, SYS_brk, SYS_getrandom};
+    put((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        know(known[i]);
+    if (strcmp(what, "silent"))
+        know(SYS_rt_sigreturn);
+    if (!strcmp(what, "more") || !strcmp(what, "deadly")) {
+        know(SYS_seccomp);
+        know(SYS_close); /* by which samples can end */
+    }
+    if (!strcmp(what, "more")) {
+        know(SYS_rt_sigaction);
+        know(SYS_sigaltstack);
+    }
+    put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+}
+
+/* All but rt_sigreturn. */
+static int second(void)
+{
+    struct sock_filter list[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof list / sizeof *list, list};
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
+__attribute__((noinline)) static void *made_worker(void *result)
+{
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
+    *(volatile unsigned long *)result = spin(LONG);
+    return NULL;
+}
+
+static int threads(const char *what)
+{
+    pthread_t t[THREADS];
+    int wrong = 0;
+    for (int i = 0; i < THREADS; i++)
+        wrong |= pthread_create(&t[i], NULL, made_worker, (void *)&results[i]);
+    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != THREADS)
+        results[THREADS] = spin(SHORT);
+    if (!strcmp(what, "more")) {
+        results[THREADS] = spin(LONG / 4);
+        wrong |= second();
+    }
+    for (int i = 0; i < THREADS; i++)
+        wrong |= pthread_join(t[i], NULL);
+    return wrong;
+}
+
+__attribute__((noinline)) static int forked(const char *what)
+{
+    int status;
+    pid_t pid = fork();
+    if (!pid) {
+        results[0] = spin(LONG);
+        _exit(7 + threads(what));
+    }
+    return waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+}
+
+/* Kills for a call that the runtime makes only: another program can begin in it. */
+static void filter_wide(void)
+{
+    put((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+    put((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_tgsigqueueinfo, 0, 1));
+    put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+/* What libc does for a process's first thread only. */
+static int first_thread(void)
+{
+    pthread_t t;
+    return pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL);
+}
+
+static void *executes(void *result)
+{
+    char *const echo[] = {(char *)"echo", (char *)"executed", NULL};
+    *(volatile unsigned long *)result = spin(LONG / 8);
+    execv("/no such", echo);
+    *(volatile unsigned long *)result = spin(LONG / 8);
+    execv("/bin/echo", echo);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "returns", *how = argc > 2 ? argv[2] : "threads";
+    struct sock_fprog program = {0, code};
+    static char buffer[BUFSIZ];
+    int wrong;
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
+    if (strcmp(how, "exec"))
+        filter_make(what);
+    else
+        filter_wide();
+    program.len = count;
+    if (first_thread() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+        return 1;
+    if (!strcmp(how, "exec")) {
+        pthread_t t;
+        wrong = pthread_create(&t, NULL, executes, (void *)&results[0]) || pthread_join(t, NULL);
+    } else {
+        wrong = !strcmp(how, "fork") ? forked(what) : threads(what);
+    }
+    puts(wrong ? "failed" : "done");
+    return wrong;
+}
