@@ -1,6 +1,7 @@
 /* A part of the time that a profile is of. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/timeline.h"
 
@@ -137,8 +138,7 @@ static bool thread_keep(struct profile_thread *t, const struct range *range)
         struct profile_node *n = &t->nodes[i];
         n->self = kept.self[i];
         n->calls = 0; /* nobody knows when those were */
-        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
-            n->more[m] = 0;
+        memset(n->more, 0, sizeof n->more);
         sum += n->self;
     }
     free(kept.self);
@@ -156,9 +156,16 @@ bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, stru
     if (!profile_timeline_width(p))
         return err_set(e, ERR_USAGE, "this profile does not tell when its samples fell: it was recorded "
                        "with --no-timeline or --exact, or by an earlier version");
-    for (uint32_t i = 0; i < p->thread_count; i++)
+    if (!profile_timeline_leads(p))
+        return err_set(e, ERR_USAGE, "this profile does not tell when samples of %s were taken: of several events only the "
+                       "first one's have times; leave out --metric", p->metrics[0].name);
+    for (uint32_t i = 0; i < p->thread_count; i++) {
         if (!thread_keep(&p->threads[i], &range))
             return err_set(e, ERR_INTERNAL, "cannot choose a time: out of memory");
+        free(p->threads[i].others);
+        p->threads[i].others = NULL;
+    }
+    profile_metrics_fini(p, 1);
     p->kernel_cpu_ns = 0; /* not known of a part of the time */
     p->kept_from_ns = from_ns;
     p->duration_ns = to_ns - from_ns;

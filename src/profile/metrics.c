@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "profile/profile.h"
+#include "profile/timeline.h"
 
 bool profile_metric_add(struct profile *p, const struct profile_metric *m)
 {
@@ -167,7 +168,8 @@ static void drops_into_thread(struct profile *p)
 
 bool profile_lead(struct profile *p, uint32_t metric)
 {
-    uint32_t trigger = profile_trigger_of(p, metric), from[METRICS_MAX] = {0}, count = 0;
+    uint32_t trigger = profile_trigger_of(p, metric), count = 0;
+    uint32_t from[METRICS_MAX] = {0}, to[METRICS_MAX] = {0};
     if (!trigger)
         return true;
     for (unsigned other = 0; other < 2; other++)
@@ -185,8 +187,11 @@ bool profile_lead(struct profile *p, uint32_t metric)
         for (uint32_t k = 0; k < t->node_count; k++)
             lead_weights(p, &t->nodes[k], from);
     }
-    for (uint32_t m = 0; m < p->metric_count; m++)
+    for (uint32_t m = 0; m < p->metric_count; m++) {
         p->metrics[m] = metrics[from[m]];
+        to[from[m]] = m;
+    }
+    profile_timelines_renumber(p, to);
     return true;
 }
 
@@ -228,4 +233,18 @@ void profile_metric_first(struct profile *p, uint32_t metric)
     for (uint32_t i = 0; i < p->thread_count; i++)
         for (uint32_t k = 0; k < p->threads[i].node_count; k++)
             exchange(&p->threads[i].nodes[k].self, &p->threads[i].nodes[k].more[metric - 1], 1);
+    uint32_t to[METRICS_MAX];
+    for (uint32_t m = 0; m < METRICS_MAX; m++)
+        to[m] = !m ? metric : m == metric ? 0 : m;
+    profile_timelines_renumber(p, to);
+}
+
+void profile_metrics_fini(struct profile *p, uint32_t kept)
+{
+    for (uint32_t i = kept; i < p->metric_count; i++) {
+        free(p->metrics[i].name);
+        free(p->metrics[i].trigger);
+        free(p->metrics[i].unit);
+    }
+    p->metric_count = kept;
 }

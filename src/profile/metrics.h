@@ -64,6 +64,8 @@ uint32_t profile_metric_find(const struct profile *p, const char *name);
 
 /* Says which metrics there are. Returns false. */
 bool profile_metric_missing(const struct profile *p, const char *name, struct err *e);
+/* Forgets all but the first few. */
+void profile_metrics_fini(struct profile *p, uint32_t kept);
 /* Makes this metric the first of all. Of the others nothing is known then but their weights: for exports. */
 void profile_metric_first(struct profile *p, uint32_t metric);
 /* The first metric of the trigger malloc; UINT32_MAX: it was not there. */

@@ -68,11 +68,7 @@ void profile_free(struct profile *p)
     free(p->processes);
     free(p->threads);
     free(p->command);
-    for (uint32_t i = 0; i < p->metric_count; i++) {
-        free(p->metrics[i].name);
-        free(p->metrics[i].trigger);
-        free(p->metrics[i].unit);
-    }
+    profile_metrics_fini(p, 0);
     free(p->kernel);
     free(p->cpu);
     free(p->notes);

@@ -156,3 +156,25 @@ uint64_t profile_timeline_width(const struct profile *p)
     }
     return widest;
 }
+
+bool profile_timeline_leads(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_timeline *t = p->threads[i].timeline;
+        for (uint32_t k = 0; t && k < t->count; k++)
+            if (t->list[k].metric)
+                return false;
+    }
+    return true;
+}
+
+void profile_timelines_renumber(struct profile *p, const uint32_t *to)
+{
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        struct profile_timeline *t = p->threads[i].timeline;
+        for (uint32_t k = 0; t && k < t->count; k++)
+            t->list[k].metric = to[t->list[k].metric];
+        if (t)
+            profile_timeline_settle(t);
+    }
+}

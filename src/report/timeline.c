@@ -13,7 +13,7 @@ bool timeline_check(const struct view *v, const struct view_options *options, st
     bool any = false;
     for (uint32_t i = 0; i < v->profile->thread_count; i++)
         any |= v->threads_chosen[i] && v->profile->threads[i].timeline;
-    if (options->image || options->through_count || options->metric)
+    if (options->image || options->through_count || options->metric || !profile_timeline_leads(v->profile))
         return err_set(e, ERR_USAGE, "--timeline shows all samples of threads; it cannot be had with --image, --through or "
                        "--metric");
     return any || err_set(e, ERR_USAGE, "nothing in this profile tells when its samples fell: it was recorded with "

@@ -15,8 +15,8 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
-/* FEW: where the address space is limited. Without an alternate stack of ours the kernel's frame lies on the thread's. */
-enum { THREADS = 128, FEW = 8, STACK_LEAST = 64 << 10, WAIT_MS = 2000, LOOK_NS = 100000 };
+/* FEW: where the address space is limited. */
+enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
 
 /* Bursts and shadows make many system calls, and calls of the program's have no trigger. */
 static bool takes_part(void)
@@ -126,8 +126,8 @@ static bool want(struct rt_thread *t)
 
 bool outside_begin(struct rt_thread *t)
 {
-    bool room = t->begin.stack_size >= STACK_LEAST || sandbox_lets_stack(t);
-    int32_t tid = t->outside.may && room ? outside_number() : 0;
+    /* Without a stack for signals a frame at the very end of the thread's own would end it. */
+    int32_t tid = t->outside.may && sandbox_lets_stack(t) ? outside_number() : 0;
     if (!tid) {
         thread_free_as(t);
         return false;

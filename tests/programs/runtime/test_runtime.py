@@ -108,7 +108,7 @@ def forks():
 def deep():
     r = Recording([target("deep"), "1000000"], report=("--depth", "50"))
     expect(r.samples() > 50, f"only {r.samples()} samples")
-    r = Recording([target("deep"), "12000"], report=("--depth", "50"))
+    r = Recording([target("deep"), "12000", "900000000"], report=("--depth", "50"))
     expect(r.complete() >= 0.97, f"12,000 frames: complete {r.complete()}")
 
 

@@ -120,6 +120,9 @@ def made_is_left_alone():
         r = Recording([target("sandbox_made"), "silent"], options)
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 3, "processes": 0, "silenced": 1}, f"silent {options}: {sandbox}")
+        r = Recording([target("sandbox_made"), "stackless"], options)
+        sandbox = r.report["processes"][0]["sandbox"]
+        expect(sandbox == {"threads": 3, "processes": 0}, f"stackless {options}: {sandbox}")
         r = Recording([target("sandbox_made"), "more"], options)
         sandbox = r.report["processes"][0]["sandbox"]
         expect(sandbox == {"threads": 0, "processes": 0, "silenced": 4}, f"more {options}: {sandbox}")

@@ -177,8 +177,9 @@ def malloc_loaded():
     15 MiB, keep 10, and free each with the allocator that gave it."""
     for how in ("deepbind", "deepbind-now", "dlmopen"):
         allocated, live = apart(how)
-        near(allocated, 15, 0.7, f"{how}: MiB allocated")
-        near(live, 10, 0.7, f"{how}: MiB live")
+        # Periods are drawn: of some 240 samples the sum is off by 0.3 MiB (one standard deviation).
+        near(allocated, 15, 1.5, f"{how}: MiB allocated")
+        near(live, 10, 1.5, f"{how}: MiB live")
 
 
 def malloc_mapped():

@@ -42,14 +42,14 @@ static void filter_make(const char *what)
         know(known[i]);
     if (strcmp(what, "silent"))
         know(SYS_rt_sigreturn);
+    if (strcmp(what, "stackless"))
+        know(SYS_sigaltstack);
     if (!strcmp(what, "more") || !strcmp(what, "deadly")) {
         know(SYS_seccomp);
         know(SYS_close); /* by which samples can end */
     }
-    if (!strcmp(what, "more")) {
+    if (!strcmp(what, "more"))
         know(SYS_rt_sigaction);
-        know(SYS_sigaltstack);
-    }
     put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 }
 

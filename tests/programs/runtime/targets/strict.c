@@ -14,6 +14,7 @@
 enum { LONG = 300000000, STATUS = 7 };
 
 static volatile unsigned long result;
+static volatile int said;
 
 __attribute__((noinline)) static void enter(const char *how)
 {
@@ -32,6 +33,7 @@ __attribute__((noinline)) static void *strict_worker(void *how)
     enter(how);
     result = spin(LONG);
     write(1, "strict\n", 7);
+    said = 1;
     syscall(SYS_exit, STATUS); /* of the thread: exit_group is not allowed */
     return NULL;
 }
@@ -53,6 +55,8 @@ int main(int argc, char **argv)
         return 1;
     pthread_join(other, NULL);
     free_worker(NULL);
+    for (int i = 0; i < 60000 && !said; i++)
+        usleep(1000);
     puts("free");
     return 0;
 }
