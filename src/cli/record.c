@@ -117,6 +117,7 @@ static void settle_config(struct recording *r)
     r->config.carrier = o->engine.carrier;
     r->config.trampoline = o->trampoline && !r->config.outside && r->config.mechanism != MECHANISM_CALLS &&
                            !r->config.more_triggers && r->config.carrier == CARRIER_HANDLER;
+    r->config.arm_sandboxes = o->arm_sandboxes;
     r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
     r->config.tool = o->engine.tool;
     r->config.length = o->engine.length;
@@ -236,7 +237,7 @@ static bool start(struct recording *r, struct err *e)
         !r->options.quiet)
         fprintf(stderr, "penumbra: %s; unwinding will be slower\n", warning.message);
     warning = (struct err){0};
-    if (!r->options.pid && r->config.carrier != CARRIER_EXACT && !record_sandbox_start(&r->sandbox, &r->spool.spool, &warning))
+    if (r->config.arm_sandboxes && !r->options.pid && r->config.carrier != CARRIER_EXACT && !record_sandbox_start(&r->sandbox, &r->spool.spool, &warning))
         fprintf(stderr, "penumbra: %s; threads that are made in sandboxes are not seen\n", warning.message);
     warning = (struct err){0};
     if (r->config.outside && !outside_start(&r->outside, &r->spool, &warning))

@@ -15,7 +15,7 @@ enum { OPT_BUDGET = 256, OPT_DURATION, OPT_NO_FOLLOW, OPT_NO_RANDOMIZE, OPT_MAX_
        OPT_WAIT_ALL, OPT_EXACT, OPT_CARRIER, OPT_TOOL, OPT_LENGTH, OPT_BASELINE,
        OPT_SKIP, OPT_NO_TRAMPOLINE, OPT_MODULE, OPT_EVERY, OPT_SUMMARY, OPT_BY_SITE, OPT_REDACT,
        OPT_SAMPLE_SIZE, OPT_LOAD, OPT_SKIP_SHARED, OPT_CODE_CACHE, OPT_LOG_INPUT, OPT_THREADS,
-       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES, OPT_VERIFY_COST,
+       OPT_BARRIER, OPT_SEED, OPT_HELP_ALL, OPT_NO_NAMES, OPT_ARM_SANDBOXES, OPT_VERIFY_COST,
        OPT_NO_TIMELINE };
 
 static const struct row {
@@ -60,6 +60,8 @@ static const struct row {
     {OPT_VERIFY_COST, "verify-cost", NULL,
      "run two unrecorded copies of PROGRAM beside it, without output, and\n"
      "say what the recording costs", NULL},
+    {OPT_ARM_SANDBOXES, "arm-sandboxes", NULL, "on trial: sample threads and children that are made in a seccomp\n"
+                                               "sandbox, by events that are set from outside", NULL},
     {OPT_NO_NAMES, "no-names", NULL, "keep no names of functions and lines in the profile", NULL},
     {OPT_NO_TIMELINE, "no-timeline", NULL, "do not keep when samples fell: up to 64 kB less a thread", NULL},
     {OPT_SPOOL, "spool", "DIR", "put the temporary counters into DIR (default /dev/shm, else beside\n"
@@ -296,6 +298,7 @@ static bool take_option(struct record_options *o, int option, struct err *e)
     case OPT_NO_TRAMPOLINE: o->trampoline = false; return true;
     case OPT_NO_TIMELINE: o->timeline = false; return true;
     case OPT_NO_NAMES: o->names = false; return true;
+    case OPT_ARM_SANDBOXES: o->arm_sandboxes = true; return true;
     case OPT_VERIFY_COST: o->verify_cost = true; return true;
     case OPT_WAIT_ALL: o->wait_all = true; return true;
     case OPT_EXACT: o->engine.carrier = CARRIER_EXACT; return true;

@@ -25,6 +25,7 @@ struct record_options {
     bool follow;
     bool randomize;
     bool names;          /* keep them in the profile */
+    bool arm_sandboxes;  /* set the triggers of threads made in sandboxes */
     bool trampoline;
     bool timeline;       /* keep when samples fell */
     bool wait_all;

@@ -196,7 +196,7 @@ static void trigger_end(struct rt_thread *t)
 /* Its signals that were on their way arrive in the calling thread before this returns. */
 static void silence(struct rt_thread *t, struct sandbox_filter *f)
 {
-    if (!t || t->filter.silenced || !(trigger_is_armed_as(t) || t->outside.may || makes_calls()))
+    if (!t || t->filter.silenced || !(trigger_any_armed_as(t) || t->outside.may || makes_calls()))
         return;
     __atomic_store_n(&t->filter.silenced, f->silenced, __ATOMIC_SEQ_CST);
     if (!t->outside.may)

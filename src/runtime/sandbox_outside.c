@@ -18,10 +18,11 @@
 /* FEW: where the address space is limited. */
 enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
 
-/* Bursts and shadows make many system calls, and calls of the program's have no trigger. */
+/* Bursts and shadows make many system calls, and calls of the program's have no trigger. Of several triggers only the
+ * first one could be set. */
 static bool takes_part(void)
 {
-    return rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && rt.process->mechanism == MECHANISM_PERF;
+    return rt.config->arm_sandboxes && !rt.config->more_triggers && rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && rt.process->mechanism == MECHANISM_PERF;
 }
 
 void outside_reserve(void)

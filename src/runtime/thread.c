@@ -546,6 +546,7 @@ bool thread_fork_child_numbered_as(struct rt_thread *keep, int32_t tid)
     keep->tid = tid;
     keep->busy = keep->inside = 0;
     keep->vfork.child = keep->vfork.spare = NULL; /* their records are the parent's */
+    turn_to_as(keep, 0);
     CARRIER_TELL(thread_begin_as, (keep));
     if (record_first_as(keep))
         return true;

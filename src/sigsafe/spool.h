@@ -155,6 +155,7 @@ struct spool_config {
     uint64_t start_ticks;   /* time stamp counter at the header's start_monotonic_ns */
     uint64_t tick_fraction; /* nanoseconds of a tick, times 2^32 */
     uint32_t timeline;      /* 1: threads keep when their samples fell */
+    uint32_t arm_sandboxes; /* 1: the collector sets the triggers of threads that are made in sandboxes */
     uint32_t more_triggers; /* beside the one above, CARRIER_HANDLER only; events and synchronous ones */
     struct spool_trigger more[TRIGGERS_MAX - 1];
 };

@@ -226,7 +226,7 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
     } else if (!t) {
         __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
     } else if (t->busy) {
-        t->record->drops[DROP_NESTED]++;
+        turn_record_as(t, 0)->drops[DROP_NESTED]++;
     } else {
         return sample(t, u, ticks, late, overrun);
     }

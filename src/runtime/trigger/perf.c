@@ -388,6 +388,14 @@ bool trigger_is_armed_as(const struct rt_thread *t)
     return t->which ? t->others[t->which - 1].fd >= 0 : t->fd >= 0 || t->timer >= 0;
 }
 
+bool trigger_any_armed_as(const struct rt_thread *t)
+{
+    bool armed = t->fd >= 0 || t->timer >= 0;
+    for (uint32_t i = 0; i < t->other_count; i++)
+        armed |= t->others[i].fd >= 0;
+    return armed;
+}
+
 void trigger_silence_as(const struct rt_thread *t)
 {
     trigger_pause_as(t);

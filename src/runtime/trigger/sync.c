@@ -115,13 +115,14 @@ uint64_t sync_enter(struct sync_hold *hold, enum trigger_kind trigger)
     }
     if (!t || (!rt_quiet_as() && t->tid != (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0)))
         return stranger(way, which);
+    struct spool_thread *record = turn_record_as(t, which);
+    if (!record) /* nor has its clock begun */
+        return stranger(way, which);
     uint64_t weight = periods_passed(t, turn_clock_as(t, which), way);
     if (t->filter.silenced) /* it may not even read the time stamp counter */
         return 0;
-    struct spool_thread *record = turn_record_as(t, which);
-    if (t->busy || !record) {
-        if (record)
-            record->drops[DROP_NESTED] += weight;
+    if (t->busy) {
+        record->drops[DROP_NESTED] += weight;
         return 0;
     }
     hold->ticks = sys_ticks_as();

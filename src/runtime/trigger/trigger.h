@@ -35,6 +35,8 @@ void trigger_abandon_as(struct rt_thread *t);
 /* Its descriptors and its timer are those of a process that is gone. */
 void trigger_forget_as(struct rt_thread *t);
 bool trigger_is_armed_as(const struct rt_thread *t);
+/* The same of any of its triggers: of a thread that may be any, in a sample or not. */
+bool trigger_any_armed_as(const struct rt_thread *t);
 /* Stops and restarts it: around exec. */
 void trigger_pause_as(const struct rt_thread *t);
 void trigger_resume_as(const struct rt_thread *t);

@@ -47,6 +47,7 @@ static int sandbox(void)
         ALLOW(SYS_rt_sigaction),
         ALLOW(SYS_rt_sigprocmask),
         ALLOW(SYS_rt_sigreturn),
+        ALLOW(SYS_sigaltstack),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
