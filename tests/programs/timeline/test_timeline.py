@@ -142,6 +142,16 @@ def phases():
         expect(abs(halves[0] - halves[1]) < 20, f"{phase}: {halves}")
 
 
+def after():
+    """The record of what is in no phase is made before the first sample, and used after the phase."""
+    for options in (("-F", "997"), ("-e", "wall", "-F", "199")):
+        r = record("after", options=options)
+        expect(not any("damage" in note for note in r.report["notes"]), f"{options}: {r.report['notes']}")
+        check_sums(r.report)
+        for name in ("alpha", "beta", "gamma_"):
+            expect(sum(function(r.report, name)) > 30, f"{options}: {name}")
+
+
 def killed():
     """The program, or the collector: what there is is in order, and at most the last sample has no time."""
     for victim in ("program", "collector"):
@@ -218,4 +228,4 @@ def text():
         expect(centre["alpha"] < centre["beta"] < centre["gamma_"], f"{centre}")
 
 
-main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, killed, off, exported, text)})
+main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off, exported, text)})
