@@ -447,7 +447,7 @@ void thread_note_others_as(const struct rt_thread *self)
             cpu_note_of_as(t);
             continue;
         }
-        tree_add_unattributed_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
+        tree_add_unattributed_now_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
 }
