@@ -198,12 +198,12 @@ int command_export(int argc, char **argv)
     if (!output_is_apart(output_path(&a), a.input, &e))
         return command_fail("export", &e);
     struct profile *p = open_profile_by(a.input, &a.metric, &e);
-    if (p && a.metric)
-        profile_metric_first(p, profile_metric_find(p, a.metric));
-    if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) || !time_range_keep(p, a.time, &e))) {
+    if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) || !time_range_keep(p, a.time, a.metric, &e))) {
         profile_free(p);
         p = NULL;
     }
+    if (p && a.metric)
+        profile_metric_first(p, profile_metric_find(p, a.metric));
     const struct symbols_options names = {.detail = a.quick ? SYMBOLS_QUICK : SYMBOLS_LINES};
     bool ok = p && blocks_from_edges(p, &names, &e) && profile_blocks_as_samples(p, &e);
     struct symbols *s = ok ? symbols_load_with(p, &names, &e) : NULL;

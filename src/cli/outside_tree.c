@@ -60,12 +60,21 @@ static struct spool_thread *record_make(const struct outside_tools *tools, const
     return record;
 }
 
+/* A record that was made before there was a timeline gets it when it is used again. */
+static struct spool_thread *record_again(const struct outside_tools *tools, const struct outside_thread *t,
+                                         struct spool_thread *record)
+{
+    if (!record->timeline && t->timeline.record)
+        __atomic_store_n(&record->timeline, spool_ref_of(tools->spool, t->timeline.record), __ATOMIC_RELEASE);
+    return record;
+}
+
 struct spool_thread *outside_record(struct outside_tools *tools, const struct outside_process *p,
                                     struct outside_thread *t, uint32_t phase)
 {
     for (unsigned i = 0; i < t->phase_count; i++)
         if (t->phases[i].phase == phase)
-            return t->phases[i].record;
+            return record_again(tools, t, t->phases[i].record);
     struct outside_phase *more = realloc(t->phases, (t->phase_count + 1) * sizeof *more);
     if (!more)
         return NULL;

@@ -306,7 +306,7 @@ static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
                                      "another command");
     if (a->symbols.detail == SYMBOLS_QUICK && a->view.lines)
         return err_set(e, ERR_USAGE, "--quick reads no source lines, so --lines cannot show any");
-    if (a->symbols.detail == SYMBOLS_FUNCTIONS && 
+    if (a->symbols.detail == SYMBOLS_FUNCTIONS &&
         (a->view.lines || a->show & SHOW_TABLES))
         a->symbols.detail = SYMBOLS_LINES;
     a->view.through = a->through;
@@ -675,8 +675,8 @@ static bool side_open(struct side *s, const struct arguments *a, const char *pha
     /* Tables say where things are by the line. */
     if (s->profile && a->html && has_table(s->profile->counts) && names.detail == SYMBOLS_FUNCTIONS)
         names.detail = SYMBOLS_LINES;
-    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) && time_range_keep(s->profile, a->time, e) &&
-        blocks_from_edges(s->profile, &names, e))
+    if (s->profile && (!phase || profile_keep_phase(s->profile, phase, e)) &&
+        time_range_keep(s->profile, a->time, chosen.metric, e) && blocks_from_edges(s->profile, &names, e))
         s->symbols = symbols_load_with(s->profile, &names, e);
     if (s->symbols)
         s->view = view_build(s->profile, s->symbols, &chosen, e);

@@ -23,10 +23,13 @@ static bool parse_end(const char *text, uint64_t duration_ns, uint64_t missing, 
     return true;
 }
 
-bool time_range_keep(struct profile *p, const char *text, struct err *e)
+bool time_range_keep(struct profile *p, const char *text, const char *metric, struct err *e)
 {
     if (!text)
         return true;
+    if (metric)
+        return err_set(e, ERR_USAGE, "--time does not go with --metric %s: it is known when memory was allocated, but "
+                       "not when it was live", metric);
     const char *dots = strstr(text, "..");
     char *first = dots ? strndup(text, (size_t)(dots - text)) : NULL;
     uint64_t from, to;
@@ -38,5 +41,7 @@ bool time_range_keep(struct profile *p, const char *text, struct err *e)
     if (ok && (from >= to || (p->duration_ns && from >= p->duration_ns)))
         ok = err_set(e, ERR_USAGE, "--time %s: nothing lies there; the recording lasted %.6g s", text,
                      (double)p->duration_ns / 1e9);
+    if (ok && p->duration_ns && to > p->duration_ns)
+        to = p->duration_ns;
     return ok && profile_keep_time(p, from, to, e);
 }

@@ -153,6 +153,8 @@ static bool thread_keep(struct profile_thread *t, const struct range *range)
 bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, struct err *e)
 {
     const struct range range = {from_ns, to_ns, p->duration_ns};
+    if (p->counts || p->values)
+        return err_set(e, ERR_USAGE, "--time goes with samples: what ran under the engine has no times");
     if (!profile_timeline_width(p))
         return err_set(e, ERR_USAGE, "this profile does not tell when its samples fell: it was recorded "
                        "with --no-timeline or --exact, or by an earlier version");

@@ -183,6 +183,20 @@ static bool get_exact_metric(struct profile_metric *m, const struct spool_config
     return replace(&m->trigger, name) && replace(&m->name, name) && replace(&m->unit, "events");
 }
 
+/* A trigger has a name that no earlier one has, and metrics that there is room for: profiles tell triggers apart
+ * by their names. */
+static bool trigger_fits(const struct reader *r, const struct spool_config *c, uint32_t which)
+{
+    struct spool_trigger trigger = spool_trigger_at(c, which);
+    uint32_t metrics = trigger.trigger == TRIGGER_MALLOC ? HEAP_METRICS : 1;
+    char name[64];
+    trigger_name(trigger, false, name, sizeof name);
+    for (uint32_t m = 0; m < r->p->metric_count; m++)
+        if (!strcmp(r->p->metrics[m].trigger, name))
+            return false;
+    return r->p->metric_count + metrics <= METRICS_MAX;
+}
+
 static bool get_metrics(struct reader *r, const struct spool_config *c)
 {
     const struct profile_metric none = {
@@ -192,6 +206,11 @@ static bool get_metrics(struct reader *r, const struct spool_config *c)
     if (c->carrier == CARRIER_EXACT)
         return get_exact_metric(&p->metrics[0], c);
     for (uint32_t which = 0; which < r->triggers; which++) {
+        if (which && !trigger_fits(r, c, which)) {
+            r->view.damage++;
+            r->triggers = which;
+            break;
+        }
         if (which && !profile_metric_add(p, &none))
             return false;
         r->metric_of[which] = p->metric_count - 1;

@@ -64,8 +64,9 @@ static void write_engine(FILE *out, const struct profile *p)
         fprintf(out, ": %s instructions", text_count(a, c->instructions));
 }
 
-static void write_samples(FILE *out, const struct profile *p, const struct profile_totals *t)
+static void write_samples(FILE *out, const struct view *v, const struct profile_totals *t)
 {
+    const struct profile *p = v->profile;
     char number[TEXT_NUMBER_SIZE];
     double amount = (double)t->weight * (double)p->metrics[0].period;
     fprintf(out, "; %s sample%s of ", text_count(number, t->taken), t->taken == 1 ? "" : "s");
@@ -78,7 +79,7 @@ static void write_samples(FILE *out, const struct profile *p, const struct profi
         fprintf(out, ", every %s", text_count(number, p->metrics[0].period));
     if (header_in_time(p))
         fprintf(out, ": %s", text_duration(number, amount));
-    else if (header_in_bytes(p) && strcmp(p->metrics[0].trigger, "malloc") != 0)
+    else if (header_in_bytes(p) && !view_has_heap(v))
         fprintf(out, ": %s", text_bytes(number, amount));
 }
 
@@ -108,7 +109,7 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     if (p->counts || p->shadows)
         write_engine(out, p);
     if (!p->counts || (t->taken && !p->counts->block_count && !profile_is_exact(p)))
-        write_samples(out, p, t);
+        write_samples(out, v, t);
     if (view_has_heap(v))
         write_heap(out, v);
     if (!profile_is_exact(p) && cost_percent(t) > 0)

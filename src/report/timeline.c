@@ -90,9 +90,18 @@ static uint32_t row_of(const struct lookup *l, const struct profile_thread *t, u
 
 /* ---- columns ---- */
 
+/* Where a column begins. What a damaged profile says may be more than a number can hold. */
+static uint64_t column_ns(const struct timeline_view *t, uint64_t column)
+{
+    uint64_t ns;
+    if (__builtin_mul_overflow(column, t->width_ns, &ns) || __builtin_add_overflow(t->from_ns, ns, &ns))
+        return UINT64_MAX;
+    return ns;
+}
+
 static void spread(const struct timeline_view *t, double *columns, struct profile_stretch s, double weight)
 {
-    uint64_t end = t->from_ns + t->columns * t->width_ns;
+    uint64_t end = column_ns(t, t->columns);
     double density = weight / (double)(s.to_ns - s.from_ns);
     uint64_t at = s.from_ns > t->from_ns ? s.from_ns : t->from_ns, to = s.to_ns < end ? s.to_ns : end;
     /* What lies outside, as bins are wider than the time, is the first column's or the last one's. */
@@ -103,7 +112,7 @@ static void spread(const struct timeline_view *t, double *columns, struct profil
     columns[0] += density * (double)(at - s.from_ns);
     columns[t->columns - 1] += density * (double)(s.to_ns - to);
     while (at < to) {
-        uint64_t column = (at - t->from_ns) / t->width_ns, next = t->from_ns + (column + 1) * t->width_ns;
+        uint64_t column = (at - t->from_ns) / t->width_ns, next = column_ns(t, column + 1);
         next = next < to ? next : to;
         columns[column] += density * (double)(next - at);
         at = next;
@@ -203,7 +212,9 @@ static void functions_choose(struct timeline_view *t, struct lookup *l, const ui
 
 static void columns_make(struct timeline_view *t, const struct profile *p, uint32_t columns)
 {
-    uint64_t end = p->kept_from_ns + p->duration_ns, last = 0;
+    uint64_t end, last = 0;
+    if (__builtin_add_overflow(p->kept_from_ns, p->duration_ns, &end))
+        end = UINT64_MAX;
     t->from_ns = p->kept_from_ns;
     t->bin_ns = profile_timeline_width(p);
     for (uint32_t i = 0; i < p->thread_count; i++) {
@@ -217,8 +228,8 @@ static void columns_make(struct timeline_view *t, const struct profile *p, uint3
     if (end < last && !p->kept_from_ns)
         end = last;
     uint64_t length = end > t->from_ns ? end - t->from_ns : 1;
-    t->width_ns = (length + columns - 1) / columns;
-    t->columns = (uint32_t)((length + t->width_ns - 1) / t->width_ns);
+    t->width_ns = (length - 1) / columns + 1;
+    t->columns = (uint32_t)((length - 1) / t->width_ns + 1);
 }
 
 static bool rows_make(struct timeline_view *t, const struct view *v, uint32_t *row_of_thread, uint32_t functions)
@@ -339,8 +350,8 @@ bool timeline_json(struct json *j, const struct view *v, struct err *e)
 {
     struct timeline_view t;
     uint64_t bin = profile_timeline_width(v->profile);
-    uint64_t bins = bin ? v->profile->duration_ns / bin + 1 : 1;
-    if (!timeline_make(&t, v, bins < JSON_COLUMNS ? (uint32_t)bins : JSON_COLUMNS, JSON_FUNCTIONS, e))
+    uint64_t more = bin ? v->profile->duration_ns / bin : 0;
+    if (!timeline_make(&t, v, more < JSON_COLUMNS ? (uint32_t)more + 1 : JSON_COLUMNS, JSON_FUNCTIONS, e))
         return false;
     json_key(j, "timeline");
     json_open(j, '{');

@@ -348,7 +348,9 @@ struct view *view_build(const struct profile *p, const struct symbols *s,
 
 bool view_has_heap(const struct view *v)
 {
-    return !strcmp(v->profile->metrics[0].trigger, "malloc");
+    const struct profile *p = v->profile;
+    return p->metric_count >= HEAP_METRICS && !strcmp(p->metrics[0].trigger, "malloc") &&
+           !strcmp(p->metrics[HEAP_METRICS - 1].trigger, "malloc");
 }
 
 bool view_is_of_calls(const struct view *v)

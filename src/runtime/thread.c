@@ -163,7 +163,8 @@ void thread_name_as(struct rt_thread *t)
     sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
 }
 
-/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. */
+/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. It may
+ * have been made before there was a timeline. */
 static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint32_t phase)
 {
     if (t->record) {
@@ -172,6 +173,8 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
         t->clock.window_delivered_ns += record->delivered_ns - t->record->delivered_ns;
         t->clock.window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
+    if (!record->which && !record->timeline && t->timeline.record)
+        __atomic_store_n(&record->timeline, spool_ref_of(&rt.spool, t->timeline.record), __ATOMIC_RELEASE);
     t->record = record;
     t->phase = phase;
     t->memo[0].key = key_pseudo(KEY_ROOT);
@@ -444,7 +447,7 @@ void thread_note_others_as(const struct rt_thread *self)
             cpu_note_of_as(t);
             continue;
         }
-        tree_add_unattributed_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
+        tree_add_unattributed_now_as(t, trigger_rest_of_as(t, cpu_note_of_as(t)));
         __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
     }
 }

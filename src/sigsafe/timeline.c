@@ -26,6 +26,9 @@ static void recent_forget(struct timeline *t)
 static void next_find(struct timeline *t)
 {
     uint32_t chunk = timeline_chunk(t->used), at = timeline_chunk_at(t->used);
+    t->next = t->end = NULL;
+    if (t->used >= TIMELINE_SLOTS)
+        return;
     t->next = &t->chunks[t->side][chunk][at];
     t->end = t->next + timeline_chunk_slots(chunk) - at;
 }
@@ -52,6 +55,7 @@ static bool make_as(struct timeline *t, const struct spool *spool, uint32_t *lin
     t->published = &record->sides[0].used;
     t->bin = 0;
     t->shift = TIMELINE_SHIFT;
+    t->full = 0;
     t->chunks[0][0] = (uint64_t *)(record + 1);
     side_begin(t, 0);
     recent_forget(t);
@@ -288,6 +292,17 @@ static void fold(struct timeline *t)
     t->used -= to.left;
 }
 
+/* Weights that are spread over bins are not folded. In bin 0 nothing is spread. */
+static void spans_join(struct timeline *t)
+{
+    while (t->used > TIMELINE_KEPT && t->bin) {
+        uint32_t wider = wider_for(t, t->bins > 1 ? t->bins / 2 : 1);
+        pass(t, t->side, t->side, wider ? wider : 1);
+    }
+    if (t->used > TIMELINE_KEPT)
+        fold(t);
+}
+
 static uint32_t bins_wanted(const struct timeline *t)
 {
     return t->bins > 2 * TIMELINE_BINS ? t->bins / 2 : TIMELINE_BINS;
@@ -306,8 +321,8 @@ static bool compact_as(struct timeline *t, const struct spool *spool, uint32_t l
         pass(t, other, other, wider_for(t, bins_wanted(t)));
     if (t->used > TIMELINE_KEPT)
         fold(t);
-    while (t->used > TIMELINE_KEPT && t->bins > 1) /* weights that are spread over bins */
-        pass(t, other, other, wider_for(t, t->bins / 2));
+    spans_join(t);
+    t->full = t->used > TIMELINE_KEPT;
     recent_forget(t);
     t->bin_at = t->used;
     next_find(t);
@@ -325,7 +340,9 @@ static bool compact_as(struct timeline *t, const struct spool *spool, uint32_t l
 /* For MOST slots more: the next chunk, or half-empty ones. */
 static bool room_as(struct timeline *t, const struct spool *spool)
 {
-    if (t->used + MOST > TIMELINE_SLOTS && !compact_as(t, spool, 0))
+    if (t->used + MOST > TIMELINE_SLOTS && (t->full || !compact_as(t, spool, 0)))
+        return false;
+    if (t->used + MOST > TIMELINE_SLOTS)
         return false;
     return chunk_make_as(t, spool, t->side, timeline_chunk(t->used + MOST - 1));
 }
@@ -356,10 +373,12 @@ bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *li
             if (!compact_as(t, spool, 1))
                 return false;
         uint32_t bin = (uint32_t)(m->ns >> t->shift);
-        if (t->used && bin < t->bin) /* another processor's counter is behind */
+        bool behind = t->used && bin < t->bin; /* another processor's counter is */
+        if (behind)
             bin = t->bin;
         uint64_t part = weight < TIMELINE_WEIGHT_MAX ? weight : TIMELINE_WEIGHT_MAX;
-        put(t, bin, m->span_ns ? span_of(t, m, bin) : 0, timeline_weighted(m->node, m->metric, part));
+        put(t, bin, m->span_ns && !behind ? span_of(t, m, bin) : 0,
+            timeline_weighted(m->node, m->metric, part));
         weight -= part;
         publish(t);
     }

@@ -115,6 +115,7 @@ struct timeline {
     uint32_t shift;
     uint32_t bin;    /* the last one */
     uint32_t bin_at; /* the slot after its BIN */
+    uint32_t full;   /* a compaction has left more than TIMELINE_KEPT slots: another one is of no use */
     uint64_t *next, *end; /* slots to be filled, of one chunk */
     uint32_t *published;  /* spool_timeline_side.used */
     uint64_t *chunks[2][TIMELINE_CHUNKS];

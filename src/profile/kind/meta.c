@@ -37,7 +37,8 @@ static void get(struct decoder *d, struct cursor *c)
 }
 
 /* Recordings that ran side by side, as those of ranks do, become one stretch of time, in which
- * each keeps its place. Of others the durations are added up. */
+ * each keeps its place. Of others the durations are added up, and the later one begins where the
+ * earlier one ends: the time between them is nobody's. */
 static void merge_times(struct merger *m)
 {
     struct profile *into = m->into;
@@ -47,8 +48,10 @@ static void merge_times(struct merger *m)
     uint64_t second = a < b ? m->from->duration_ns : into->duration_ns;
     into->start_realtime_ns = start;
     into->duration_ns = first + second;
-    if (after >= first)
+    if (after >= first) {
+        *(a < b ? &m->from_later : &m->into_later) = first;
         return;
+    }
     into->duration_ns = after + second > first ? after + second : first;
     m->into_later = a - start;
     m->from_later = b - start;

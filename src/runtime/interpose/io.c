@@ -321,7 +321,7 @@ static void direction_end(struct rt_thread *t, struct direction *d)
     if (!counted || !rt_running_as() || __atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE))
         return;
     if (turn_to_as(t, which)) {
-        tree_add_unattributed_as(t, unseen / t->clock.mean);
+        tree_add_unattributed_now_as(t, unseen / t->clock.mean);
         d->start_bytes += unseen / t->clock.mean * t->clock.mean;
         turn_to_as(t, before);
     }

@@ -3,6 +3,7 @@
 #include "runtime/thread.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/sample_path.h"
+#include "sigsafe/sys.h"
 
 static struct cct_node *node_at(spool_ref ref)
 {
@@ -133,4 +134,14 @@ void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight)
     } else {
         t->record->drops[DROP_SPOOL_FULL] += weight;
     }
+}
+
+void tree_add_unattributed_now_as(struct rt_thread *t, uint64_t weight)
+{
+    uint64_t last = t->clock.last_ticks;
+    if (!weight)
+        return;
+    t->clock.last_ticks = sys_ticks_as();
+    tree_add_unattributed_as(t, weight);
+    t->clock.last_ticks = last; /* a handler may have read its ticks before these */
 }

@@ -43,5 +43,7 @@ void tree_count_as(struct rt_thread *t, uint32_t path, uint64_t weight);
 
 /* Charges `weight` samples to no context: to [unattributed], or to the drops if the spool is full. */
 void tree_add_unattributed_as(struct rt_thread *t, uint64_t weight);
+/* The same outside a handler: it was until now. */
+void tree_add_unattributed_now_as(struct rt_thread *t, uint64_t weight);
 
 #endif

@@ -142,6 +142,16 @@ def phases():
         expect(abs(halves[0] - halves[1]) < 20, f"{phase}: {halves}")
 
 
+def after():
+    """The record of what is in no phase is made before the first sample, and used after the phase."""
+    for options in (("-F", "997"), ("-e", "wall", "-F", "199")):
+        r = record("after", options=options)
+        expect(not any("damage" in note for note in r.report["notes"]), f"{options}: {r.report['notes']}")
+        check_sums(r.report)
+        for name in ("alpha", "beta", "gamma_"):
+            expect(sum(function(r.report, name)) > 30, f"{options}: {name}")
+
+
 def killed():
     """The program, or the collector: what there is is in order, and at most the last sample has no time."""
     for victim in ("program", "collector"):
@@ -187,6 +197,24 @@ def off():
     expect(result.returncode == 2 and b"--image" in result.stderr, result.stderr.decode())
 
 
+def refused():
+    """What has no times; and an end behind the recording's is the recording's."""
+    exact = Recording([target("turns"), "order", "1"], ["--exact", "--tool", "calls"])
+    result = run([PENUMBRA, "report", "--time", "0..50%", exact.file])
+    expect(result.returncode == 2 and b"engine" in result.stderr, f"whole runs: {result.stderr}")
+    r = Recording([sys.executable, "-c", "x = [bytes(200000) for i in range(1000)]"], ["-e", "malloc"])
+    result = run([PENUMBRA, "report", r.file])
+    expect(b"live" in result.stdout, f"all of it: {result.stdout}")
+    result = run([PENUMBRA, "report", "--time", "0..1000", r.file])
+    expect(result.returncode == 0 and b"live" not in result.stdout, f"of a part: {result.stdout}")
+    part = r.json(["--time", "0..1000"])
+    expect(part["duration_ns"] == r.report["duration_ns"], f"{part['duration_ns']} of {r.report['duration_ns']}")
+    expect(b'"heap"' in run([PENUMBRA, "report", "--json", r.file]).stdout and '"heap"' not in json.dumps(part), "heap")
+    for command in (["report"], ["export", "-f", "folded"]):
+        result = run([PENUMBRA, *command, "--metric", "live", "--time", "0..1000", r.file])
+        expect(result.returncode == 2 and b"--metric live" in result.stderr, f"{command}: {result.stderr}")
+
+
 def exported():
     r = record("order")
     t = r.report["timeline"]
@@ -218,4 +246,4 @@ def text():
         expect(centre["alpha"] < centre["beta"] < centre["gamma_"], f"{centre}")
 
 
-main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, killed, off, exported, text)})
+main({f.__name__: f for f in (order, parts, waits, thread, fork, phases, after, killed, off, refused, exported, text)})

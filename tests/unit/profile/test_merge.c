@@ -302,7 +302,8 @@ static void test_times(void **state)
     check_times(1050, 100, 1000, 150, (const uint64_t[]){10, 60}); /* overlapping */
     check_times(1050, 10, 1000, 100, (const uint64_t[]){10, 60});  /* inside */
     check_times(950, 100, 950, 150, (const uint64_t[]){60, 10});   /* begun earlier */
-    check_times(5000, 7, 1000, 107, (const uint64_t[]){10, 10});   /* another time */
+    check_times(5000, 7, 1000, 107, (const uint64_t[]){10, 110});  /* after it */
+    check_times(500, 7, 500, 107, (const uint64_t[]){17, 10});     /* before it */
 }
 
 int main(void)

@@ -367,6 +367,46 @@ static void test_several_triggers(void **state)
     sample_spool_free(&s);
 }
 
+/* Triggers that have an earlier one's name, or more metrics than there may be, are damage. */
+static void test_triggers_that_do_not_fit(void **state)
+{
+    (void)state;
+    enum { MORE = TRIGGERS_MAX - 1 };
+    static const struct {
+        uint32_t kinds[MORE], metrics;
+    } cases[] = {
+        {{TRIGGER_CPU, TRIGGER_CPU, TRIGGER_CPU, TRIGGER_CPU, TRIGGER_CPU}, 1},
+        {{TRIGGER_WALL, TRIGGER_WALL, TRIGGER_WALL, TRIGGER_WALL, TRIGGER_WALL}, 2},
+        {{TRIGGER_WALL, TRIGGER_CPU, TRIGGER_WALL, TRIGGER_CPU, TRIGGER_WALL}, 2},
+        {{TRIGGER_MALLOC, TRIGGER_MALLOC, TRIGGER_MALLOC, TRIGGER_WALL, TRIGGER_READ}, 4},
+        {{TRIGGER_WALL, TRIGGER_READ, TRIGGER_WRITE, TRIGGER_LOCK_WAIT, TRIGGER_MALLOC}, 8},
+        {{TRIGGER_WALL, TRIGGER_WRITE, TRIGGER_READ, TRIGGER_MALLOC, TRIGGER_WRITE}, 7},
+    };
+    uint64_t damage, stack[] = {key_make(1, 0x100)};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spool s = sample_spool_new(4 * MIB);
+        struct spool_config *c = &spool_header(&s)->config;
+        c->more_triggers = MORE;
+        for (unsigned k = 0; k < MORE; k++)
+            c->more[k] = (struct spool_trigger){.trigger = cases[i].kinds[k], .period = 16};
+        sample_image(&s, 1, "/bin/a");
+        struct spool_process *process = sample_process(&s, 42);
+        struct spool_thread *first = sample_thread(&s, process, 43);
+        first->life = spool_ref_of(&s, first);
+        assert_true(sample_insert(&s, first, stack, 1));
+        for (uint32_t which = 1; which <= MORE; which++) {
+            process->foreign[which - 1] = which;
+            assert_true(sample_insert(&s, other_thread(&s, process, first, which), stack, 1));
+        }
+        struct profile *p = read_spool(&s, &damage);
+        assert_int_equal(damage > 0, cases[i].metrics < 8);
+        assert_int_equal(p->metric_count, cases[i].metrics);
+        assert_round_trip(p);
+        profile_free(p);
+        sample_spool_free(&s);
+    }
+}
+
 /* Whatever is scribbled over a spool, the result is a profile that can be written and read. */
 static void test_scribbles(void **state)
 {
@@ -457,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_bad_headers),
         cmocka_unit_test(test_several_triggers),
+        cmocka_unit_test(test_triggers_that_do_not_fit),
         cmocka_unit_test(test_scribbles),
         cmocka_unit_test(test_snapshot_while_written),
     };

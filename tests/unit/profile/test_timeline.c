@@ -299,6 +299,58 @@ static void merged(void **state)
     }
 }
 
+/* A profile of three seconds, one thread and 3000 samples, that began so much later. */
+static struct profile *three_seconds(uint64_t later_ns)
+{
+    uint64_t damage;
+    struct spool s = sample_spool_new(MIB);
+    struct timeline line = {0};
+    sample_image(&s, 1, "/bin/prog");
+    struct spool_thread *t = sample_thread(&s, sample_process(&s, 42), 43);
+    for (uint64_t i = 0; i < 3000; i++)
+        assert_true(insert(&s, t, &line, i / 1000, i * MS));
+    struct profile *p = read_spool(&s, &damage);
+    sample_spool_free(&s);
+    p->start_realtime_ns = UINT64_C(1700000000000000000) + later_ns;
+    p->duration_ns = 3000 * MS;
+    return p;
+}
+
+/* Recordings that did not overlap follow each other, in the order in which they were made. */
+static void merged_one_after_the_other(void **state)
+{
+    (void)state;
+    for (unsigned swapped = 0; swapped < 2; swapped++) {
+        struct err e = {0};
+        struct profile *a = three_seconds(swapped ? 100000 * MS : 0), *b = three_seconds(swapped ? 0 : 100000 * MS);
+        assert_true(profile_merge(a, b, &e));
+        profile_free(b);
+        assert_int_equal(a->duration_ns, 6000 * MS);
+        assert_int_equal(a->threads[swapped].timeline->start_ns, 0);
+        assert_int_equal(a->threads[!swapped].timeline->start_ns, 3000 * MS);
+        assert_int_equal(a->processes[!swapped].start_ns, a->processes[swapped].start_ns + 3000 * MS);
+        assert_laws(a, 0);
+        assert_true(profile_keep_time(a, 4000 * MS, 5000 * MS, &e));
+        assert_int_equal(a->threads[swapped].weight, 0);
+        assert_in_range(a->threads[!swapped].weight, 990, 1010);
+        profile_free(a);
+    }
+}
+
+/* Only samples have times. */
+static void engine_has_no_times(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *p = three_seconds(0);
+    p->counts = profile_counts_new("burst", "blocks");
+    assert_non_null(p->counts);
+    assert_false(profile_keep_time(p, 0, MS, &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_non_null(strstr(e.message, "engine"));
+    profile_free(p);
+}
+
 static uint64_t weights(const struct profile *p)
 {
     uint64_t sum = 0;
@@ -354,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(from_spool), cmocka_unit_test(phases),
                                        cmocka_unit_test(hostile),    cmocka_unit_test(bounded),
                                        cmocka_unit_test(concurrently), cmocka_unit_test(merged),
-                                       cmocka_unit_test(parts)};
+                                       cmocka_unit_test(parts),      cmocka_unit_test(merged_one_after_the_other),
+                                       cmocka_unit_test(engine_has_no_times)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

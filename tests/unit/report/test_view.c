@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "make_profile.h"
+#include "profile/timeline.h"
 #include "report/expand.h"
+#include "report/timeline.h"
 #include "report/totals.h"
 #include "report/view.h"
 
@@ -341,6 +343,38 @@ static void a_million_levels(void **state)
     close_all(&f);
 }
 
+/* A profile says anything: columns are at most so many, and have the weight. */
+static void timelines_of_any_duration(void **state)
+{
+    (void)state;
+    static const uint64_t durations[] = {0, 1, 71, 72, 73, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
+    for (unsigned i = 0; i < sizeof durations / sizeof *durations * 2; i++) {
+        struct err e = { 0 };
+        struct timeline_view t;
+        struct profile *p = make_profile();
+        make_thread(p, 101, "main", "ab 3");
+        struct profile_moment m = {.bin = 5, .span = 2, .node = PROFILE_REST, .weight = 3};
+        assert_true(profile_timeline_add(&p->threads[0].timeline, &m));
+        p->duration_ns = durations[i / 2];
+        p->kept_from_ns = i % 2 ? 9 : 0;
+        struct fixture f = open_with(p, &(struct view_options){ 0 });
+        assert_true(timeline_make(&t, f.view, 72, 5, &e));
+        assert_in_range(t.columns, 1, 72);
+        double sum = 0;
+        for (uint32_t k = 0; k < t.columns; k++)
+            sum += t.all.columns[k];
+        assert_true(sum > 2.999 && sum < 3.001);
+        timeline_free(&t);
+        struct buf text = { 0 };
+        struct json j = { .out = &text };
+        json_open(&j, '{');
+        assert_true(timeline_json(&j, f.view, &e));
+        json_close(&j, '}');
+        buf_free(&text);
+        close_all(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +392,7 @@ int main(void)
         cmocka_unit_test(blocks_beside_unattributed),
         cmocka_unit_test(images_add_up),
         cmocka_unit_test(a_million_levels),
+        cmocka_unit_test(timelines_of_any_duration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,6 +252,47 @@ static void extremes(void **state)
     assert_false(add(MS, 5, UINT64_C(1) << 40, 0));
 }
 
+/* A counter that is behind, as when it was set back: weights of several periods have no span then. */
+static void behind(void **state)
+{
+    (void)state;
+    begin();
+    assert_true(add(UINT64_C(1000) << TIMELINE_SHIFT, 0, 1, 0));
+    for (unsigned i = 0; i < 10000; i++)
+        assert_true(add(0, i % 700, 2 + i % 5, 5 * MS));
+    const struct found *f = assert_sums();
+    assert_int_equal(f->longest, 0);
+    assert_int_equal(f->bins, 1);
+    assert_true(taken_bytes() <= (64 << 10) + 256);
+}
+
+/* A side full of spans that all end in one bin is folded in the end. */
+static void one_bin_of_spans(void **state)
+{
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < 30000; i++)
+        assert_true(add(UINT64_C(1000) << TIMELINE_SHIFT, i, 2, 5 * MS));
+    const struct found *f = assert_sums();
+    assert_true(f->slots <= TIMELINE_SLOTS);
+    assert_true(taken_bytes() <= (64 << 10) + 256);
+}
+
+/* What cannot be compacted: the rest of the weights has no time, and nothing is compacted again. */
+static void weights_without_room(void **state)
+{
+    (void)state;
+    uint64_t kept = 0;
+    begin();
+    for (unsigned i = 0; i < 10000; i++)
+        kept += add(MS, 1, TIMELINE_WEIGHT_MAX, 0) ? TIMELINE_WEIGHT_MAX : 0;
+    assert_true(kept < at.all);
+    assert_int_equal(read_line()->all, kept);
+    assert_true(read_line()->slots <= TIMELINE_SLOTS);
+    const struct spool_timeline *t = spool_at(&at.spool, at.link, sizeof *t);
+    assert_in_range(t->active, 1, 4);
+}
+
 /* Without storage, samples have no time, and what is there stays. */
 static void no_storage(void **state)
 {
@@ -382,6 +423,8 @@ int main(void)
                                        cmocka_unit_test(an_hour),        cmocka_unit_test(an_hour_of_many),
                                        cmocka_unit_test(in_time),        cmocka_unit_test(waits),
                                        cmocka_unit_test(extremes),       cmocka_unit_test(no_storage),
+                                       cmocka_unit_test(behind),         cmocka_unit_test(one_bin_of_spans),
+                                       cmocka_unit_test(weights_without_room),
                                        cmocka_unit_test(between_stores), cmocka_unit_test(cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
  * the other.
  *
  * argv[1]: "order": that. "wait": alpha, a long sleep, beta. "thread": alpha here, then beta in a thread. "fork": alpha here,
- * then beta in a child. "phases": alpha, beta and gamma in phases that the program names. argv[2]: milliseconds of each. */
+ * then beta in a child. "phases": alpha, beta and gamma in phases that the program names. "after": alpha in a phase, then beta and gamma in none.
+ * argv[2]: milliseconds of each. */
 #include <penumbra/penumbra.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -77,8 +78,11 @@ int main(int argc, char **argv)
         in_phase("c", gamma_);
         return 0;
     }
-    alpha();
-    if (!strcmp(what, "order")) {
+    if (!strcmp(what, "after"))
+        in_phase("a", alpha);
+    else
+        alpha();
+    if (!strcmp(what, "order") || !strcmp(what, "after")) {
         beta();
         gamma_();
     } else if (!strcmp(what, "wait")) {
