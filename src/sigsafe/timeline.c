@@ -93,9 +93,12 @@ static inline bool add_to(const struct timeline *t, uint32_t at, uint64_t slot)
     return true;
 }
 
+/* There is a chunk (chunk_next): if there were none, a slot would be lost rather than a program. */
 SAMPLE_PATH
 static inline void append(struct timeline *t, uint64_t slot)
 {
+    if (!t->next)
+        return;
     *t->next++ = slot;
     t->used++;
 }
