@@ -28,14 +28,24 @@ def sanitized():
         return b"__asan_init" in f.read()
 
 
-def at_a_rate(args):
-    """Samples are counted on: what they cost on this machine must not make them fewer."""
-    options = []
+FLAGS = {"-q", "--quiet", "--wait-all", "--no-follow", "--no-trampoline", "--no-randomize", "--no-names", "--verify-cost",
+         "--no-timeline", "--arm-sandboxes"}
+
+
+def options_of(args):
+    """What stands before the program."""
+    options, complete = [], True
     for arg in args:
-        if not arg.startswith("-") and (not options or not options[-1].startswith("-")):
+        if complete and not arg.startswith("-"):
             break
         options.append(arg)
-    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool", "-e", "-p", "--help"} & set(options)
+        complete = not complete or arg in FLAGS
+    return options
+
+
+def at_a_rate(args):
+    """Samples are counted on: what they cost on this machine must not make them fewer."""
+    given = {"-F", "-c", "--budget", "--exact", "--carrier", "--tool", "-e", "-p", "--help"} & set(options_of(args))
     return () if given or not args else ("-F", "997")
 
 
