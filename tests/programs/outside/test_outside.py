@@ -75,8 +75,8 @@ def children():
     """Waits that never end, in a child too, of a program that is killed."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.pnb")
-        p = subprocess.Popen([NOPERF, PENUMBRA, "record", "-q", "-e", "wall", "-F", "99", "-o", out, "--duration", "1.5", "--",
-                              target("outside-endless")], stdout=subprocess.PIPE, start_new_session=True)
+        p = subprocess.Popen([NOPERF, PENUMBRA, "record", "-q", "-e", "wall", "-F", "99", "-o", out, "--spool", folder, "--duration",
+                              "1.5", "--", target("outside-endless")], stdout=subprocess.PIPE, start_new_session=True)
         expect(p.stdout.readline() == b"ready\n", "it does not begin")
         deadline = time.monotonic() + 60
         while not os.path.exists(out) or b"for_ever" not in run([PENUMBRA, "report", "--quick", out]).stdout:
