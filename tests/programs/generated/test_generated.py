@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_generated.py NAME: stacks of generated code, of programs that know who calls whom: each must
 be exactly that chain, and nearly all must be complete."""
+import contextlib
 import json
 import os
 import re
@@ -20,10 +21,14 @@ STACKS_LEAST = 300
 def stacks(folder, command, environment=None):
     """(frames, samples) of each stack, the root first."""
     out = os.path.join(folder, "out.pnb")
-    run([PENUMBRA, "record", "-q", "-o", out, "--", *command], cwd=folder,
+    run([PENUMBRA, "record", "-q", "-F", "997", "-o", out, "--", *command], cwd=folder,
         env={**os.environ, **(environment or {})})
     report = run([PENUMBRA, "report", "--json=flat", "--min", "0", "--no-fold", out], cwd=folder)
-    nodes = json.loads(report.stdout)["nodes"]
+    report = json.loads(report.stdout)
+    for process in report["processes"]: # where runtimes leave names
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"/tmp/perf-{process['pid']}.map")
+    nodes = report["nodes"]
     paths = []
     for node in nodes:
         up = node["parent"]
@@ -33,7 +38,7 @@ def stacks(folder, command, environment=None):
 
 
 JAVA_CHAIN = ["main", "f0", "f1", "f2", "f3", "f4", "go", "f6", "f7", "f8", "f9"]
-JAVA_NAMES = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit",
+JAVA_NAMES = ["-XX:-UsePerfData", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit",
               "-XX:CompileCommand=dontinline,Chain*.*"]
 NODE_CHAIN = ["", "f0", "f1", "f2", "", "f3", "f4", "f5", "f6", "f7"]
 NODE_NAMES = ["--perf-basic-prof", "--no-short-builtin-calls", "--no-turbo-inlining",
