@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/suggest.h"
 #include "cli/open_profile.h"
 #include "cli/style.h"
-#include "cli/suggest.h"
 #include "report/annotate.h"
 #include "report/from_edges.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
-#include "cli/suggest.h"
 #include "modules/hierarchy.h"
 
 static const char help[] =

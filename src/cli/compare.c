@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/open_profile.h"
-#include "cli/suggest.h"
 #include "profile/paths.h"
 #include "report/compare.h"
 #include "report/from_edges.h"

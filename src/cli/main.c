@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 static const struct command commands[] = {
     {"record", command_record, "run a program and record where its time goes"},

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/open_profile.h"
-#include "cli/suggest.h"
 
 static const char help[] =
     "Usage: penumbra merge -o OUT FILE|DIR...\n\n"

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/describe.h"
-#include "cli/record_names.h"
-#include "cli/record_spool.h"
+#include "collector/describe.h"
+#include "collector/record_names.h"
+#include "collector/record_spool.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
 

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "cli/describe.h"
-#include "cli/events.h"
 #include "cli/live_line.h"
-#include "cli/record_heap.h"
-#include "cli/record_signals.h"
+#include "collector/describe.h"
+#include "collector/events.h"
+#include "collector/record_heap.h"
+#include "collector/record_signals.h"
 #include "profile/coverage.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"

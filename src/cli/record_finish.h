@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "cli/record_names.h"
-#include "cli/record_spool.h"
+#include "collector/record_names.h"
+#include "collector/record_spool.h"
 
 struct record_result {
     char **argv;        /* of the program */

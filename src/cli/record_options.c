@@ -3,8 +3,8 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "cli/numbers.h"
-#include "cli/suggest.h"
+#include "base/numbers.h"
+#include "base/suggest.h"
 #include "sigsafe/tools.h"
 
 enum { BUDGET_FORKS_PPM = 10000 };

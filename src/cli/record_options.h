@@ -10,9 +10,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cli/record_engine.h"
-#include "cli/record_events.h"
-#include "cli/record_values.h"
+#include "collector/record_engine.h"
+#include "collector/record_events.h"
+#include "collector/record_values.h"
 
 struct record_options {
     const char *output;   /* NULL: not given */

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/numbers.h"
+#include "base/numbers.h"
+#include "base/suggest.h"
 #include "cli/open_profile.h"
 #include "cli/report_annotated.h"
 #include "cli/style.h"
-#include "cli/suggest.h"
 #include "cli/time_range.h"
 #include "profile/file.h"
 #include "profile/phases.h"
@@ -18,14 +18,14 @@
 #include "report/compare_phases.h"
 #include "report/counted.h"
 #include "report/dump.h"
-#include "report/loads.h"
-#include "report/timeline.h"
 #include "report/expand.h"
 #include "report/from_edges.h"
 #include "report/html.h"
+#include "report/loads.h"
 #include "report/ranks.h"
 #include "report/report.h"
 #include "report/table/view.h"
+#include "report/timeline.h"
 #include "report/values.h"
 #include "sigsafe/tools.h"
 

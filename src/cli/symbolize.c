@@ -1,10 +1,10 @@
 #include <getopt.h>
 #include <stdio.h>
 
+#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
 #include "cli/open_profile.h"
-#include "cli/suggest.h"
 #include "symbols/symbols.h"
 
 #define DEFAULT_FILE "penumbra.pnb"

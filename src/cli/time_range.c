@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/numbers.h"
+#include "base/numbers.h"
 #include "profile/timeline.h"
 
 #define YEAR_NS (366 * 86400e9)

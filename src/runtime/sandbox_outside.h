@@ -4,7 +4,7 @@
  *     pthread_create, fork    outside_may_as: who makes it is sampled, and so its filters let rt_sigreturn pass, and the new
  *                             one's, which are the same
  *     the new thread          slot and record, in memory that is there; its number from libc; `outside` in the record: WANTED
- *     the collector           looks for it (cli/record_sandbox.h), opens the event: SET. Reads its CPU time
+ *     the collector           looks for it (collector/record_sandbox.h), opens the event: SET. Reads its CPU time
  *     before another filter, exec, and what else makes samples deadly: LEAVES, and it waits for GONE
  *
  * A collector that has been killed has no events any more; one that is stopped has. So that this cannot be deadly, nothing

@@ -14,7 +14,7 @@
  *
  * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
- * which every thread has inherited (the collector finds threads from then on: cli/record_discover.h). */
+ * which every thread has inherited (the collector finds threads from then on: collector/record_discover.h). */
 #include <sys/resource.h>
 
 #include "runtime/carrier/carrier.h"

@@ -1,5 +1,5 @@
 /* What is left of memory, read from files as the kernel writes them, in a folder that stands for the root. */
-#include "cli/memory_left.h"
+#include "collector/memory_left.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What a copy of a page costs is measured at first and then once a second; the price is the median of the last ones. */
-#include "cli/record_copies.h"
+#include "collector/record_copies.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

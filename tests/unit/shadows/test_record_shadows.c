@@ -1,5 +1,5 @@
 /* The collector's half of shadows, with seats as a program leaves them that is killed at any moment of a fork. */
-#include "cli/record_shadows.h"
+#include "collector/record_shadows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/jitdump.h"
+#include "collector/jitdump.h"
 
 bool jit_add(struct jit_symbols *m, uint64_t address, uint64_t size, const char *name)
 {

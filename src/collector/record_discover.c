@@ -1,0 +1,176 @@
+#include "collector/record_discover.h"
+
+#include <dirent.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 50000000, TICK_NS = 50000000, SLOT_DISCOVERY = -1 };
+
+/* Thread numbers, sorted once all are there. */
+struct numbers {
+    int32_t *list;
+    uint32_t count, capacity;
+};
+
+static bool grow(void **list, uint32_t count, uint32_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    uint32_t more = *capacity ? *capacity * 2 : 64;
+    void *larger = reallocarray(*list, more, size);
+    if (!larger)
+        return false;
+    *list = larger;
+    *capacity = more;
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void numbers_sort(struct numbers *n)
+{
+    if (n->count)
+        qsort(n->list, n->count, sizeof *n->list, by_number);
+}
+
+static bool is_among(const struct numbers *n, int32_t tid)
+{
+    return n->count && bsearch(&tid, n->list, n->count, sizeof tid, by_number);
+}
+
+static void number_add(struct numbers *n, int32_t tid)
+{
+    void *list = n->list;
+    if (!grow(&list, n->count, &n->capacity, sizeof tid))
+        return;
+    n->list = list;
+    n->list[n->count++] = tid;
+}
+
+/* The threads that have a record which has not ended. */
+static struct numbers known_threads(const struct spool *s, const struct spool_process *p)
+{
+    struct numbers known = {0};
+    spool_ref ref = __atomic_load_n(&p->threads, __ATOMIC_ACQUIRE);
+    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_thread); n++) {
+        const struct spool_thread *t = spool_at(s, ref, sizeof *t);
+        if (!t)
+            break;
+        if (!__atomic_load_n(&t->end_ns, __ATOMIC_RELAXED))
+            number_add(&known, t->tid);
+        ref = t->next;
+    }
+    numbers_sort(&known);
+    return known;
+}
+
+/* Without a sample in system calls where the process's other events have none. */
+static int event_open(const struct spool_process *p, int32_t tid)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = TICK_NS,
+        .exclude_hv = 1,
+        .exclude_kernel = __atomic_load_n(&p->exclude_kernel, __ATOMIC_RELAXED) != 0,
+        .sigtrap = 1,
+        .remove_on_exec = 1,
+        .sig_data = (uint64_t)p->cookie << 32 | (uint32_t)SLOT_DISCOVERY,
+    };
+    return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool is_watched(const struct record_discover *d, int32_t pid, int32_t tid)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->watched[i].pid == pid && d->watched[i].tid == tid)
+            return true;
+    return false;
+}
+
+static void watch(struct record_discover *d, const struct spool_process *p, int32_t tid)
+{
+    void *list = d->watched;
+    if (is_watched(d, p->pid, tid) || !grow(&list, d->count, &d->capacity, sizeof *d->watched))
+        return;
+    d->watched = list;
+    d->watched[d->count++] = (struct record_watched){p->pid, tid, event_open(p, tid)};
+}
+
+/* Of the process: threads that are known, or have ended. */
+static void forget(struct record_discover *d, int32_t pid, const struct numbers *known, const struct numbers *there)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < d->count; i++) {
+        struct record_watched w = d->watched[i];
+        if (w.pid != pid || (is_among(there, w.tid) && !is_among(known, w.tid)))
+            d->watched[kept++] = w;
+        else if (w.fd >= 0)
+            close(w.fd);
+    }
+    d->count = kept;
+}
+
+static struct numbers threads_there(int32_t pid)
+{
+    struct numbers there = {0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL) {
+        int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0)
+            number_add(&there, tid);
+    }
+    if (folder)
+        closedir(folder);
+    numbers_sort(&there);
+    return there;
+}
+
+static void look(struct record_discover *d, const struct spool *s, const struct spool_process *p)
+{
+    struct numbers there = threads_there(p->pid), known = known_threads(s, p);
+    forget(d, p->pid, &known, &there);
+    for (uint32_t i = 0; i < there.count; i++)
+        if (!is_among(&known, there.list[i]))
+            watch(d, p, there.list[i]);
+    free(there.list);
+    free(known.list);
+}
+
+void record_discover_poll(struct record_discover *d, const struct spool *s, uint64_t now_ns)
+{
+    if (now_ns < d->next_ns)
+        return;
+    d->next_ns = now_ns + LOOK_NS;
+    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
+    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
+        const struct spool_process *p = spool_at(s, ref, sizeof *p);
+        if (!p)
+            return;
+        if (__atomic_load_n(&p->undiscovered, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&p->state, __ATOMIC_RELAXED) == PROCESS_RUNNING)
+            look(d, s, p);
+        ref = p->next;
+    }
+}
+
+void record_discover_end(struct record_discover *d)
+{
+    for (uint32_t i = 0; i < d->count; i++)
+        if (d->watched[i].fd >= 0)
+            close(d->watched[i].fd);
+    free(d->watched);
+    *d = (struct record_discover){0};
+}

@@ -1,0 +1,305 @@
+#include "collector/record_engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "base/suggest.h"
+#include "profile/counts.h"
+#include "sigsafe/tools.h"
+
+enum {
+    LENGTH_DEFAULT = 1000,
+    SAMPLE_DEFAULT = 10000000,
+    LOAD_BUDGET = 1000,
+    LOAD_MOST = 8,
+    BARRIER_DEFAULT = 20000
+};
+#define SHADOW_MEMORY (UINT64_C(512) << 20)
+enum { CONTEXTS_DEFAULT = 1 << 20, CONTEXTS_LEAST = 100, CONTEXTS_MOST = 1 << 30 };
+enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
+#define LENGTH_MAX 1e12
+
+/* The number of `name` among the names; "..., or ..." in the message. */
+static bool find(const char *what, const char *name, const char *const *names, unsigned count,
+                 uint32_t *value, struct err *e)
+{
+    struct suggest s = {0};
+    char list[512];
+    size_t used = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *value = i;
+            return true;
+        }
+        suggest_offer(&s, name, names[i]);
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
+    }
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
+    return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
+}
+
+bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
+{
+    const char *names[CARRIER_KIND_COUNT];
+    for (unsigned i = 0; i < CARRIER_KIND_COUNT; i++)
+        names[i] = profile_carrier_name(i);
+    return find("carrier (--carrier)", name, names, CARRIER_KIND_COUNT, &r->carrier, e);
+}
+
+bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)
+{
+    const char *names[TOOL_KIND_COUNT];
+    unsigned count = 0;
+    r->tool_given = true;
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
+        const struct tool_about *tool = tool_about(i);
+        r->tool = i;
+        if (strcmp(tool->name, name) == 0)
+            return true;
+        if (!tool->measuring)
+            names[count++] = tool->name;
+    }
+    return find("tool (--tool)", name, names, count, &r->tool, e);
+}
+
+bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
+{
+    static const char what[] = "the length of bursts (--length)";
+    const char *most = strstr(text, "..");
+    char least[32] = "";
+    double value, from = 0;
+    if (most && (size_t)(most - text) < sizeof least) {
+        memcpy(least, text, (size_t)(most - text));
+        if (!number_parse(least, number_counts, 1, LENGTH_MAX, what, &from, e))
+            return false;
+        text = most + 2;
+    }
+    if (!number_parse(text, number_counts, from > 1 ? from : 1, LENGTH_MAX, what, &value, e))
+        return false;
+    r->length_least = (uint64_t)from;
+    r->length = (uint64_t)value;
+    return true;
+}
+
+bool record_engine_skip(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0, SKIP_MAX,
+                      "the instructions before observing begins (--skip)", &value, e))
+        return false;
+    r->skip = (uint32_t)value;
+    r->skip_given = true;
+    return true;
+}
+
+bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 1000, LENGTH_MAX,
+                      "the instructions of a shadow (--sample-size)", &value, e))
+        return false;
+    r->sample_size = (uint64_t)value;
+    return true;
+}
+
+bool record_engine_load(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0.001, LOAD_MOST, "the active shadows (--load)", &value,
+                      e))
+        return false;
+    r->load_milli = (uint32_t)(value * 1000 + 0.5);
+    return true;
+}
+
+bool record_engine_threads(struct record_engine *r, const char *text, struct err *e)
+{
+    static const char *const names[] = {"auto", "one", "all"};
+    static const uint32_t flags[] = {SHADOW_THREADS_AUTO, 0, SHADOW_THREADS};
+    uint32_t which = 0;
+    if (!find("choice of threads (--threads)", text, names, sizeof names / sizeof *names, &which, e))
+        return false;
+    r->threads_given = true;
+    r->shadow_flags = (r->shadow_flags & ~(uint32_t)(SHADOW_THREADS | SHADOW_THREADS_AUTO)) | flags[which];
+    return true;
+}
+
+bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_durations, 1e5, 1e9,
+                      "the time for all threads to stop, 100us to 1s (--barrier-timeout)", &value, e))
+        return false;
+    r->barrier_us = (uint32_t)(value / 1000 + 0.5);
+    return true;
+}
+
+bool record_engine_seed(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 0, 1e15, "the seed (--seed)", &value, e))
+        return false;
+    r->seed = (uint64_t)value;
+    r->seed_given = true;
+    return true;
+}
+
+bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, CONTEXTS_LEAST, CONTEXTS_MOST, "the nodes of a thread's tree (--max-contexts)",
+                      &value, e))
+        return false;
+    r->contexts = (uint32_t)value;
+    return true;
+}
+
+bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_durations, 1, 1e18, "the native CPU time (--baseline)", &value,
+                      e))
+        return false;
+    r->native_ns = (uint64_t)value;
+    return true;
+}
+
+/* Under which the tool must run. */
+static uint32_t carriers_needed(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_AUTO ? 1u << CARRIER_BURST | 1u << CARRIER_SHADOW
+                                      : 1u << r->carrier;
+}
+
+static bool tool_fits(const struct record_engine *r, bool attached, struct err *e)
+{
+    const struct tool_about *tool = tool_about(r->tool);
+    uint32_t carriers = tool->carriers, needed = carriers_needed(r);
+    const char *name = tool->name;
+    if ((carriers & needed) == needed)
+        return true;
+    if (tool->instead)
+        return err_set(e, ERR_USAGE, "the tool %s (%s) runs under the carrier handler only; %s",
+                       name, tool->sentence, tool->instead);
+    if (r->carrier == CARRIER_HANDLER && attached && carriers >> CARRIER_SHADOW & 1)
+        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
+                       "add --carrier shadow", name);
+    if (r->carrier == CARRIER_HANDLER && !attached)
+        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
+                       "add --exact for the whole run%s", name,
+                       carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
+    const char *use = attached ? "start the program with penumbra record" : "use";
+    if (r->carrier == CARRIER_HANDLER)
+        return err_set(e, ERR_USAGE, "the tool %s needs the whole run: %s --exact --tool %s", name, use, name);
+    return err_set(e, ERR_USAGE, "the tool %s needs the whole run: what it counts begins before a %s; "
+                   "%s --exact --tool %s", name,
+                   r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier), use, name);
+}
+
+/* Or may be. */
+static bool in_bursts(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_BURST || r->carrier == CARRIER_AUTO;
+}
+
+static bool in_shadows(const struct record_engine *r)
+{
+    return r->carrier == CARRIER_SHADOW || r->carrier == CARRIER_AUTO;
+}
+
+/* The first option given that is about shadows, or NULL. */
+static const char *shadow_option(const struct record_engine *r)
+{
+    return r->sample_size                         ? "--sample-size"
+           : r->load_milli                        ? "--load"
+           : r->threads_given                     ? "--threads"
+           : r->barrier_us                        ? "--barrier-timeout"
+           : r->seed_given                        ? "--seed"
+           : r->shadow_flags & SHADOW_COLD        ? "--code-cache"
+           : r->shadow_flags & SHADOW_LOG_INPUT   ? "--log-input"
+           : r->shadow_flags & SHADOW_SKIP_SHARED ? "--skip-shared-writes"
+                                                  : NULL;
+}
+
+/* A process that runs already is observed in shadows only: the rest stands in front of the program's calls, or is
+ * about a run that has begun. */
+static bool attached_fits(const struct record_engine *r, struct err *e)
+{
+    const char *shadows =
+        tool_about(r->tool)->carriers >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
+    if (r->carrier == CARRIER_EXACT)
+        return err_set(e, ERR_USAGE, "--exact observes the whole run, and that of a process that -p names has begun; "
+                       "start the program with penumbra record --exact%s", shadows);
+    if (in_bursts(r))
+        return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
+                       "it with penumbra record%s", shadows);
+    return true;
+}
+
+static bool skip_settle(struct record_engine *r, struct err *e)
+{
+    bool fits = in_bursts(r) && tool_about(r->tool)->module;
+    if (r->skip_given && !fits)
+        return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
+    if (!r->skip_given && fits)
+        r->skip = SKIP_DEFAULT;
+    return true;
+}
+
+/* What is about shadows. */
+static bool shadows_settle(struct record_engine *r, struct err *e)
+{
+    const char *option = shadow_option(r);
+    if (option && !in_shadows(r))
+        return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
+    if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
+        return err_set(e, ERR_USAGE, "--log-input is about shadows that have one thread: leave --threads all out");
+    if (!r->threads_given && in_shadows(r))
+        r->shadow_flags |= SHADOW_THREADS_AUTO;
+    if (r->shadow_flags & SHADOW_LOG_INPUT)
+        r->shadow_flags &= ~(uint32_t)SHADOW_THREADS_AUTO;
+    if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO)))
+        return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: %s",
+                       r->seed_given ? "--seed" : "--barrier-timeout",
+                       r->threads_given ? "leave --threads one out" : "leave --log-input out");
+    if (!in_shadows(r))
+        return true;
+    r->burst_length = r->carrier == CARRIER_AUTO ? r->length : 0;
+    if (r->budgeted && !r->sample_size && !r->load_milli)
+        r->shadow_flags |= SHADOW_GOES_ON;
+    r->length = r->sample_size ? r->sample_size
+                : r->budgeted  ? tool_sample(tool_about(r->tool))
+                               : SAMPLE_DEFAULT;
+    r->load_milli = r->load_milli ? r->load_milli : LOAD_BUDGET;
+    r->shadow_memory = SHADOW_MEMORY;
+    r->barrier_us = r->barrier_us ? r->barrier_us : BARRIER_DEFAULT;
+    return true;
+}
+
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
+{
+    bool exact = r->carrier == CARRIER_EXACT;
+    if (!r->tool_given)
+        r->tool = tool_default(carriers_needed(r));
+    if (!tool_fits(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
+        return false;
+    if (r->length && !in_bursts(r))
+        return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
+    if ((r->contexts || r->fold_recursion) && !tool_about(r->tool)->contexts)
+        return err_set(e, ERR_USAGE, "%s is about the tree of exact calls: add --exact --tool calls",
+                       r->contexts ? "--max-contexts" : "--fold-recursion");
+    r->contexts = r->contexts ? r->contexts : CONTEXTS_DEFAULT;
+    if (r->native_ns && !exact)
+        return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
+                       "their profile as what they cost");
+    if (exact && sampled)
+        return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
+                       "whole run; leave one of them out", sampled);
+    if (in_bursts(r) && !r->length && !tool_about(r->tool)->module)
+        r->length = LENGTH_DEFAULT;
+    return shadows_settle(r, e);
+}

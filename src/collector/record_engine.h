@@ -1,0 +1,52 @@
+/* The options of `penumbra record` that choose a carrier and a tool: where the observed code runs, and
+ * what is observed there.
+ *
+ * Context: the main thread.
+ * Ownership: nothing is kept. */
+#ifndef PENUMBRA_COLLECTOR_RECORD_ENGINE_H
+#define PENUMBRA_COLLECTOR_RECORD_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sigsafe/spool.h"
+
+struct record_engine {
+    uint32_t carrier, tool; /* enum carrier_kind, tool_kind; of the tool once settled */
+    bool tool_given;
+    uint64_t length;    /* most instructions of a burst; 0: not given */
+    uint64_t length_least; /* 0: all bursts are of `length` */
+    uint64_t native_ns; /* --baseline; 0: not given */
+    uint32_t skip;      /* most instructions that a burst skips first */
+    bool skip_given;
+    uint32_t load_milli; /* shadows active on average, in thousandths; 0: not given */
+    uint32_t shadow_flags;
+    uint64_t sample_size; /* instructions of a shadow; 0: not given */
+    uint64_t shadow_memory;
+    uint64_t burst_length; /* carrier auto, once settled: as `length`, which is of a shadow then */
+    uint32_t barrier_us; /* --barrier-timeout; 0: not given */
+    uint64_t seed;
+    bool seed_given, threads_given;
+    uint32_t contexts;   /* --max-contexts; 0: not given */
+    bool fold_recursion;
+    bool budgeted; /* --budget was given */
+};
+
+bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e);
+bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
+bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_skip(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_load(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_threads(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_seed(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e);
+bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
+
+/* Fills in what was not given, and refuses what does not go together. sampled: the first option that
+ * was given and needs samples ("-F"), or NULL; attached: the process runs already. */
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e);
+
+#endif

@@ -1,0 +1,184 @@
+#include "collector/record_probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/outside/outside.h"
+
+/* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards, SIGRTMAX
+ * (64) downwards: the middle is where programs seldom are. */
+enum { TIMER_SIGNAL = 41 };
+
+/* 0, or the errno of perf_event_open. */
+static int try_event(uint32_t type, uint64_t config, uint64_t period, bool exclude_kernel)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = type,
+        .config = config,
+        .sample_period = period,
+        .disabled = 1,
+        .exclude_hv = 1,
+        .exclude_kernel = exclude_kernel,
+        .sigtrap = 1,
+        .remove_on_exec = 1,
+        .sig_data = 1,
+    };
+    int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static int paranoid_level(void)
+{
+    int level = -2;
+    FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+    if (!f)
+        return level;
+    if (fscanf(f, "%d", &level) != 1)
+        level = -2;
+    fclose(f);
+    return level;
+}
+
+static bool refused(int error)
+{
+    return error == EACCES || error == EPERM;
+}
+
+static bool no_hardware(const struct event *event, int error, struct err *e)
+{
+    if (refused(error))
+        return err_set(e, ERR_NO_TRIGGER,
+                       "the event %s may not be used here: perf_event_open says \"%s\" "
+                       "(perf_event_paranoid is %d; a container may forbid the call altogether). "
+                       "Try -e cpu, or ask for sysctl kernel.perf_event_paranoid=2", event->name,
+                       strerror(error), paranoid_level());
+    return err_set(e, ERR_NO_TRIGGER,
+                   "this machine does not have the event %s: perf_event_open says \"%s\" (virtual "
+                   "machines often have no hardware counters, and not every processor has every "
+                   "event). Try -e cpu", event->name, strerror(error));
+}
+
+/* Root is refused by a container only, and there paranoid_level() has no say. */
+static bool no_switches(const struct event *event, int error, struct err *e)
+{
+    if (geteuid() == 0)
+        return err_set(e, ERR_NO_TRIGGER,
+                       "-e %s needs events inside the kernel, which are refused even to root here: perf_event_open says "
+                       "\"%s\" (a container forbids the call: docker run --cap-add PERFMON, or a seccomp profile that "
+                       "allows it). Try -e cpu", event->name, strerror(error));
+    return err_set(e, ERR_NO_TRIGGER,
+                   "-e %s needs events inside the kernel, which are not allowed here: "
+                   "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
+                   "sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
+                   strerror(error), paranoid_level());
+}
+
+/* Without sigtrap (before Linux 5.13), or where perf events are refused altogether. */
+static void use_timer(struct spool_config *config, int error, struct buf *notes)
+{
+    config->mechanism = MECHANISM_TIMER;
+    config->signal = TIMER_SIGNAL;
+    config->exclude_kernel = 0;
+    buf_printf(notes, "perf events cannot be used here (%s), so CPU timers are: samples come at "
+                      "kernel ticks only (at most about 250 a second), those from inside system "
+                      "calls at their return\n", strerror(error));
+}
+
+/* Threads that run are sampled by their CPU timers, those that wait by looking at them. */
+static bool use_outside(const struct event *event, uint32_t carrier, int error,
+                        struct spool_config *config, struct buf *notes, struct err *e)
+{
+    if (!outside_is_possible() || carrier != CARRIER_HANDLER)
+        return no_switches(event, error, e);
+    config->trigger = TRIGGER_CPU;
+    config->outside = 1;
+    config->mechanism = MECHANISM_TIMER;
+    config->signal = TIMER_SIGNAL;
+    buf_printf(notes, "perf events that see into the kernel cannot be used here (%s), so threads that wait are looked at from "
+                      "outside, and those that run have CPU timers (at most about 250 samples a second)\n", strerror(error));
+    return true;
+}
+
+/* Of the first event; the others go on from what it has found. */
+static bool probe_first(const struct record_event *first, uint32_t carrier,
+                        struct spool_config *config, struct buf *notes, struct err *e)
+{
+    const struct event *event = first->event;
+    uint64_t period = first->period;
+    config->trigger = event->trigger;
+    config->perf_type = event->perf_type;
+    config->perf_config = event->perf_config;
+    config->period = period;
+    config->mechanism = MECHANISM_PERF;
+    config->signal = SIGTRAP;
+    config->exclude_kernel = 0;
+    if (event_is_synchronous(event)) {
+        config->mechanism = MECHANISM_CALLS;
+        return true;
+    }
+    int error = try_event(event->perf_type, event->perf_config, period, false);
+    if (event->trigger == TRIGGER_WALL && !error)
+        error = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, false);
+    if (!error)
+        return true;
+    if (event->trigger == TRIGGER_WALL)
+        return use_outside(event, carrier, error, config, notes, e);
+    if (event->trigger == TRIGGER_CONTEXT_SWITCHES)
+        return no_switches(event, error, e);
+    if (refused(error)) {
+        int second = try_event(event->perf_type, event->perf_config, period, true);
+        if (!second) {
+            config->exclude_kernel = 1;
+            buf_printf(notes, "%s inside the kernel is not sampled, only in user mode "
+                              "(perf_event_paranoid is %d; it would have to be 1)\n",
+                       event->trigger == TRIGGER_CPU ? "time" : event->name, paranoid_level());
+            return true;
+        }
+        error = second;
+    }
+    if (event->trigger != TRIGGER_CPU)
+        return no_hardware(event, error, e);
+    use_timer(config, error, notes);
+    return true;
+}
+
+static bool probe_other(const struct record_event *one, const struct spool_config *config, struct err *e)
+{
+    const struct event *event = one->event;
+    if (event_is_synchronous(event))
+        return true;
+    bool switches = event->trigger == TRIGGER_CONTEXT_SWITCHES;
+    int error = try_event(event->perf_type, event->perf_config, one->period,
+                          config->exclude_kernel && !switches);
+    if (!error)
+        return true;
+    return switches ? no_switches(event, error, e) : no_hardware(event, error, e);
+}
+
+bool record_probe_trigger(const struct record_events *events, uint32_t carrier,
+                          struct spool_config *config, struct buf *notes, struct err *e)
+{
+    if (!probe_first(&events->list[0], carrier, config, notes, e))
+        return false;
+    config->more_triggers = events->count - 1;
+    for (unsigned i = 1; i < events->count; i++) {
+        const struct record_event *one = &events->list[i];
+        if (!probe_other(one, config, e))
+            return false;
+        config->more[i - 1] = (struct spool_trigger){.trigger = one->event->trigger,
+                                                     .perf_type = one->event->perf_type,
+                                                     .perf_config = one->event->perf_config,
+                                                     .period = one->period};
+    }
+    return true;
+}

@@ -1,0 +1,229 @@
+#include "collector/record_sandbox_thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/measure.h"
+
+/* ---- its number here ---- */
+
+/* What the thread calls itself: the last number of its line "NSpid:". */
+static int32_t number_inside(pid_t pid, pid_t tid)
+{
+    char path[64], line[256];
+    int32_t number = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
+    FILE *f = fopen(path, "re");
+    while (f && !number && fgets(line, sizeof line, f))
+        if (!strncmp(line, "NSpid:", 6)) {
+            const char *last = strrchr(line, '\t');
+            number = last ? atoi(last + 1) : 0;
+        }
+    if (f)
+        fclose(f);
+    return number;
+}
+
+/* 0: it is not there. */
+static pid_t number_outside(pid_t pid, int32_t inside)
+{
+    char path[64];
+    pid_t found = 0;
+    if (number_inside(pid, inside) == inside)
+        return inside;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && number_inside(pid, tid) == inside)
+            found = tid;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+static int file_open(pid_t pid, pid_t tid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, pid_t pid)
+{
+    pid_t tid = number_outside(pid, record->tid);
+    *t = (struct sandbox_thread){.record = record, .known_ns = known_ns, .fd = -1, .switches = -1, .account = -1};
+    if (tid)
+        t->account = file_open(pid, tid, "schedstat");
+    return t->account >= 0;
+}
+
+/* ---- its events ---- */
+
+static bool state_change(struct sandbox_thread *t, enum spool_outside from, enum spool_outside to)
+{
+    uint32_t expected = from;
+    return __atomic_compare_exchange_n(&t->record->outside, &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* As runtime/trigger/perf.c makes it. */
+static int event_open(const struct sandbox_thread *t, const struct spool_process *p, pid_t tid, uint32_t type, uint64_t config,
+                      uint64_t period)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = type,
+        .config = config,
+        .sample_period = period,
+        .disabled = 1,
+        .exclude_hv = 1,
+        .exclude_kernel = p->exclude_kernel != 0,
+        .sigtrap = 1,
+        .remove_on_exec = 1,
+        .sig_data = (uint64_t)p->cookie << 32 | t->record->slot,
+    };
+    return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void events_close(struct sandbox_thread *t)
+{
+    close_one(&t->fd);
+    close_one(&t->switches);
+    t->counted_ns = 0;
+}
+
+static void name_read(const struct sandbox_thread *t, pid_t pid, pid_t tid)
+{
+    char name[sizeof t->record->name] = "";
+    int fd = file_open(pid, tid, "comm");
+    ssize_t n = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    if (n > 0 && name[n - 1] == '\n')
+        name[n - 1] = '\0';
+    memcpy(t->record->name, name, sizeof name);
+}
+
+static bool events_open(struct sandbox_thread *t, const struct spool_config *c, const struct spool_process *p, pid_t tid)
+{
+    uint64_t multiple = t->record->multiple ? t->record->multiple : 1;
+    t->fd = event_open(t, p, tid, c->perf_type, c->perf_config, c->period * multiple);
+    if (t->fd >= 0 && c->trigger == TRIGGER_WALL)
+        t->switches = event_open(t, p, tid, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1);
+    if (t->fd >= 0 && (c->trigger != TRIGGER_WALL || t->switches >= 0))
+        return true;
+    int error = errno;
+    events_close(t);
+    errno = error;
+    return false;
+}
+
+static void left_out(struct spool_process *p)
+{
+    __atomic_fetch_add(&p->sandbox_threads, 1, __ATOMIC_RELAXED);
+}
+
+/* One that has ended is found by its account. */
+static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, pid_t pid)
+{
+    pid_t tid = number_outside(pid, t->record->tid);
+    if (!tid)
+        return;
+    if (!t->record->start_ns)
+        t->record->start_ns = monotonic_ns();
+    name_read(t, pid, tid);
+    if (!events_open(t, c, p, tid)) {
+        if (errno == ESRCH || !state_change(t, OUTSIDE_WANTED, OUTSIDE_REFUSED))
+            return;
+        left_out(p);
+        if (!p->arm_error)
+            p->arm_error = (uint32_t)errno;
+        return;
+    }
+    if (!state_change(t, OUTSIDE_WANTED, OUTSIDE_SET)) { /* it wants it no more */
+        events_close(t);
+        return;
+    }
+    ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0);
+    if (t->switches >= 0)
+        ioctl(t->switches, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, pid_t pid)
+{
+    uint32_t state = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
+    if (state == OUTSIDE_WANTED && t->fd < 0)
+        arm(t, c, p, pid);
+    state = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
+    if (state != OUTSIDE_LEAVES)
+        return;
+    sandbox_thread_look(t, c);
+    events_close(t);
+    state_change(t, OUTSIDE_LEAVES, OUTSIDE_GONE);
+}
+
+/* ---- its account ---- */
+
+static void known_add(struct sandbox_thread *t, uint64_t ns)
+{
+    __atomic_fetch_add(&t->record->cpu_ns, ns, __ATOMIC_RELAXED);
+    t->known_ns += ns;
+}
+
+/* What the event has counted since the last look, which it still knows when the thread has ended. */
+static uint64_t event_count(struct sandbox_thread *t, const struct spool_config *c)
+{
+    uint64_t count = 0, before = t->counted_ns;
+    if (t->fd < 0 || c->perf_type != PERF_TYPE_SOFTWARE || c->perf_config != PERF_COUNT_SW_TASK_CLOCK ||
+        read(t->fd, &count, sizeof count) != sizeof count || count < before)
+        return 0;
+    t->counted_ns = count;
+    return count - before;
+}
+
+bool sandbox_thread_look(struct sandbox_thread *t, const struct spool_config *c)
+{
+    char text[128];
+    ssize_t n = t->account >= 0 ? pread(t->account, text, sizeof text - 1, 0) : -1;
+    uint64_t counted = event_count(t, c);
+    if (n <= 0) {
+        known_add(t, counted);
+        return false;
+    }
+    text[n] = '\0';
+    uint64_t ran_ns = strtoull(text, NULL, 10);
+    if (ran_ns > t->known_ns)
+        known_add(t, ran_ns - t->known_ns);
+    return true;
+}
+
+void sandbox_thread_close(struct sandbox_thread *t, struct spool_process *p, enum spool_outside state)
+{
+    uint32_t before = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
+    events_close(t);
+    close_one(&t->account);
+    if (state == OUTSIDE_ENDED && !t->record->end_ns)
+        t->record->end_ns = monotonic_ns();
+    if (before == OUTSIDE_NONE)
+        return;
+    before = __atomic_exchange_n(&t->record->outside, state, __ATOMIC_SEQ_CST);
+    if (before == OUTSIDE_WANTED)
+        left_out(p);
+}

@@ -1,0 +1,97 @@
+#include "collector/record_values.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/numbers.h"
+#include "modules/builtin.h"
+#include "sigsafe/tools.h"
+#include "sigsafe/tuples.h"
+
+/* The paper's: four instructions at every second trigger. */
+enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
+
+/* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no --every was given. What is left
+ * of a point is for the beginning (docs/values.md, "How often"). */
+enum { SHARE_PPM = 7000 };
+
+bool record_values_summary(struct record_values *v, const char *name, struct err *e)
+{
+    v->summary_given = true;
+    v->summary = strcmp(name, "tnv") == 0 ? HOTLIST_TNV : HOTLIST_CONCISE;
+    return strcmp(name, "tnv") == 0 || strcmp(name, "concise") == 0 ||
+           err_set(e, ERR_USAGE, "there is no summary of values (--summary) \"%s\"; it is concise or tnv",
+                   name);
+}
+
+bool record_values_every(struct record_values *v, const char *text, struct err *e)
+{
+    double value;
+    if (!number_parse(text, number_counts, 1, 1e9, "the share of triggers (--every)", &value, e))
+        return false;
+    v->every = (uint32_t)value;
+    return true;
+}
+
+bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e)
+{
+    const struct tool_about *tool = engine->tool_given ? tool_about(engine->tool) : NULL;
+    v->name = tool && tool->module ? tool->name : NULL;
+    v->hierarchy = tool && tool->hierarchy;
+    bool chosen = v->name || v->file;
+    if (v->file && engine->tool_given)
+        return err_set(e, ERR_USAGE, "--module %s and --tool are two choices of what is observed; give one",
+                       v->file);
+    if (!chosen && (v->redact || v->summary_given || v->every || v->by_site))
+        return err_set(e, ERR_USAGE, "--%s is about sampled values: add --tool values, or --module",
+                       v->redact ? "redact" : v->summary_given ? "summary" : v->every ? "every" : "by-site");
+    if (!chosen)
+        return true;
+    if (v->file)
+        engine->tool = tool_of_modules();
+    engine->tool_given = true;
+    if (engine->carrier == CARRIER_HANDLER)
+        engine->carrier = CARRIER_BURST;
+    if (engine->carrier != CARRIER_EXACT && engine->length > TUPLE_LENGTH_MAX)
+        return err_set(e, ERR_USAGE, "at most %d instructions are observed one after the other (--length)",
+                       TUPLE_LENGTH_MAX);
+    return true;
+}
+
+bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e)
+{
+    bool measured;
+    if (!v->hierarchy)
+        return true;
+    const struct hierarchy *h = module_hierarchy(&measured, e);
+    if (h && measured && !quiet)
+        fprintf(stderr, "penumbra: measured this machine's memory hierarchy first, because it was not known "
+                        "yet; penumbra calibrate --show\n");
+    return h;
+}
+
+bool record_values_start(const struct record_values *v, struct record_host *host,
+                         const struct record_engine *engine, struct record_spool *spool,
+                         struct spool_config *config, struct err *e)
+{
+    struct host_options options = {.summary = v->summary, .redact = v->redact, .by_site = v->by_site};
+    if (!v->name && !v->file)
+        return true;
+    if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)
+        return err_set(e, ERR_INTERNAL, "there are no random numbers to be had");
+    if (v->by_site)
+        config->value_context |= PENUMBRA_RETURN_ADDRESS;
+    if (!record_host_start(host, v->file, v->name, &options, spool, config, e))
+        return false;
+    const struct spool_values *wants = host->values;
+    uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;
+    config->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
+    config->burst_ppm = v->every ? 0 : SHARE_PPM;
+    length = length ? length : LENGTH_DEFAULT;
+    if (config->carrier == CARRIER_AUTO)
+        config->burst_length = engine->burst_length ? engine->burst_length : length;
+    else if (config->carrier != CARRIER_EXACT && !engine->length)
+        config->length = length;
+    return true;
+}

@@ -1,0 +1,41 @@
+/* The options of `penumbra record` that are about sampled values: which module, how its values are kept.
+ *
+ * Context: the main thread.
+ * Ownership: strings point into argv or are constants. */
+#ifndef PENUMBRA_COLLECTOR_RECORD_VALUES_H
+#define PENUMBRA_COLLECTOR_RECORD_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "collector/record_engine.h"
+#include "collector/record_host.h"
+
+struct record_values {
+    const char *file;   /* --module; NULL: not given */
+    const char *name;   /* once settled; NULL: no values are sampled, or by `file` */
+    bool hierarchy;     /* once settled: it needs the machine's */
+    uint32_t every;     /* 0: not given */
+    bool redact;
+    bool by_site;
+    bool summary_given;
+    enum hotlist_kind summary;
+};
+
+bool record_values_summary(struct record_values *v, const char *name, struct err *e);
+bool record_values_every(struct record_values *v, const char *text, struct err *e);
+
+/* Before the carrier is settled: a module observes instructions, so it needs a carrier that runs them. */
+bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e);
+
+/* What loads are judged by, if they are: measured here, before anything runs that would disturb it, where
+ * nothing is remembered. */
+bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e);
+
+/* Starts the module's process, and sets what it wants and the user did not say. */
+bool record_values_start(const struct record_values *v, struct record_host *host,
+                         const struct record_engine *engine, struct record_spool *spool,
+                         struct spool_config *config, struct err *e);
+
+#endif
