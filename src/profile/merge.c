@@ -31,6 +31,7 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
         return false;
     m.image_of = calloc((size_t)from->image_count + 1, sizeof *m.image_of);
     bool ok = m.image_of && merge_sections(&m) && profile_unknown_merge(into, from);
+    recordings_merge_fini(&m.recordings);
     free(m.image_of);
     return ok || err_set(e, ERR_INTERNAL, "out of memory while profiles were merged");
 }

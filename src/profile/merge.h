@@ -11,7 +11,7 @@
 /* Adds the processes, threads, images and counts of `from` to `into`. Both must have the same
  * trigger, unit and period, or their counts would not mean the same: else ERR_USAGE, and `into` is
  * as before. Images are the same if their build-ids are, or, without, if path, size and time are.
- * Recordings that overlap in time are put on one time axis. */
+ * Recordings are put on one time axis (recordings.h). */
 bool profile_merge(struct profile *into, const struct profile *from, struct err *e);
 
 /* Replaces all threads by one that holds the sum of their trees and counters, in the first thread's

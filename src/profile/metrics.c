@@ -138,7 +138,7 @@ static void lead_counters(struct profile_thread *t, uint32_t trigger)
     }
 }
 
-static void lead_weights(const struct profile *p, struct profile_node *n, const uint32_t *from)
+static void reorder_weights(const struct profile *p, struct profile_node *n, const uint32_t *from)
 {
     uint64_t weights[METRICS_MAX];
     weights[0] = n->self;
@@ -146,6 +146,22 @@ static void lead_weights(const struct profile *p, struct profile_node *n, const 
     n->self = weights[from[0]];
     for (uint32_t m = 1; m < p->metric_count; m++)
         n->more[m - 1] = weights[from[m]];
+}
+
+/* Metric from[i] becomes metric i: of the profile, of its nodes and of their moments. */
+static void reorder(struct profile *p, const uint32_t *from)
+{
+    struct profile_metric metrics[METRICS_MAX];
+    uint32_t to[METRICS_MAX] = {0};
+    memcpy(metrics, p->metrics, sizeof metrics);
+    for (uint32_t m = 0; m < p->metric_count; m++) {
+        p->metrics[m] = metrics[from[m]];
+        to[from[m]] = m;
+    }
+    for (uint32_t i = 0; i < p->thread_count; i++)
+        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+            reorder_weights(p, &p->threads[i].nodes[k], from);
+    profile_timelines_renumber(p, to);
 }
 
 static void move_drops(uint64_t *from, uint64_t *to)
@@ -168,30 +184,21 @@ static void drops_into_thread(struct profile *p)
 
 bool profile_lead(struct profile *p, uint32_t metric)
 {
-    uint32_t trigger = profile_trigger_of(p, metric), count = 0;
-    uint32_t from[METRICS_MAX] = {0}, to[METRICS_MAX] = {0};
+    uint32_t trigger = profile_trigger_of(p, metric), count = 0, from[METRICS_MAX] = {0};
     if (!trigger)
         return true;
     for (unsigned other = 0; other < 2; other++)
         for (uint32_t m = 0; m < p->metric_count; m++)
             if ((profile_trigger_of(p, m) != trigger) == other)
                 from[count++] = m;
-    struct profile_metric metrics[METRICS_MAX];
-    memcpy(metrics, p->metrics, sizeof metrics);
     drops_into_thread(p);
     for (uint32_t i = 0; i < p->thread_count; i++) {
         struct profile_thread *t = &p->threads[i];
         if (!t->others && !(t->others = profile_sampled_new(p)))
             return false;
         lead_counters(t, trigger);
-        for (uint32_t k = 0; k < t->node_count; k++)
-            lead_weights(p, &t->nodes[k], from);
     }
-    for (uint32_t m = 0; m < p->metric_count; m++) {
-        p->metrics[m] = metrics[from[m]];
-        to[from[m]] = m;
-    }
-    profile_timelines_renumber(p, to);
+    reorder(p, from);
     return true;
 }
 
@@ -225,18 +232,11 @@ bool profile_metric_missing(const struct profile *p, const char *name, struct er
 
 void profile_metric_first(struct profile *p, uint32_t metric)
 {
-    if (!metric)
-        return;
-    struct profile_metric was = p->metrics[0];
-    p->metrics[0] = p->metrics[metric];
-    p->metrics[metric] = was;
-    for (uint32_t i = 0; i < p->thread_count; i++)
-        for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-            exchange(&p->threads[i].nodes[k].self, &p->threads[i].nodes[k].more[metric - 1], 1);
-    uint32_t to[METRICS_MAX];
+    uint32_t from[METRICS_MAX];
     for (uint32_t m = 0; m < METRICS_MAX; m++)
-        to[m] = !m ? metric : m == metric ? 0 : m;
-    profile_timelines_renumber(p, to);
+        from[m] = !m ? metric : m == metric ? 0 : m;
+    if (metric)
+        reorder(p, from);
 }
 
 void profile_metrics_fini(struct profile *p, uint32_t kept)

@@ -64,6 +64,7 @@ void profile_free(struct profile *p)
     for (uint32_t i = 0; i < p->unknown_count; i++)
         free(p->unknown[i].data);
     free(p->unknown);
+    free(p->recordings);
     free(p->images);
     free(p->processes);
     free(p->threads);

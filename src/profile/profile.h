@@ -16,6 +16,7 @@
 #include "profile/figures.h"
 #include "profile/metrics.h"
 #include "profile/names.h"
+#include "profile/recordings.h"
 #include "profile/values.h"
 #include "profile/shadows.h"
 #include "sigsafe/key.h"
@@ -78,6 +79,7 @@ struct profile_process {
     bool sandboxed;             /* it may have entered a sandbox: its CPU time is not known from then on */
     uint64_t sandbox_threads, sandbox_processes; /* made in it, and not observed */
     uint64_t sandbox_silenced;  /* threads that are not sampled from when they entered it on */
+    uint32_t recording;         /* index into profile.recordings, if there are any */
     uint64_t early_cpu_ns;      /* CPU time before its trigger was set */
 };
 
@@ -152,6 +154,9 @@ struct profile {
     char *notes;        /* what the user should know (fallbacks taken), lines; may be empty */
     uint64_t drops[DROP_COUNT]; /* that belong to no thread and no process */
 
+    struct profile_recording *recordings; /* of merged profiles, by their starts; else there is one, start and duration as
+                                           * above */
+    uint32_t recording_count;             /* 0, or 2 at least */
     struct profile_image *images;
     uint32_t image_count;
     struct profile_process *processes;

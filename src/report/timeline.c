@@ -6,7 +6,7 @@
 
 #include "profile/timeline.h"
 
-enum { JSON_COLUMNS = 2048, JSON_FUNCTIONS = 50 };
+static const struct timeline_size json_size = {.columns = 2048, .threads = 200, .functions = 50};
 
 bool timeline_check(const struct view *v, const struct view_options *options, struct err *e)
 {
@@ -145,6 +145,14 @@ static bool thread_spread(const struct timeline_view *t, const struct lookup *l,
 }
 _Static_assert(VIEW_NONE + 2 == 1, "no row");
 
+static double thread_sum(const struct profile_thread *thread)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < thread->timeline->count; i++)
+        sum += thread->timeline->list[i].metric ? 0 : (double)thread->timeline->list[i].weight;
+    return sum;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct timeline_row *x = a, *y = b;
@@ -187,6 +195,31 @@ static uint32_t thread_rows(const struct view *v, uint32_t *row_of_thread, bool 
     }
     free(order);
     return rows;
+}
+
+/* Of threads' rows: which ones are kept, those with the most weight; the others become the row behind them. Returns how
+ * many are kept; false in *ok without memory. */
+static uint32_t thread_rows_choose(const struct profile *p, uint32_t *row_of_thread, uint32_t rows, uint32_t most, bool *ok)
+{
+    struct timeline_row *sums = calloc((size_t)rows + 1, sizeof *sums);
+    uint32_t *kept = calloc((size_t)rows + 1, sizeof *kept);
+    *ok &= sums && kept;
+    if (sums && kept && rows > most) {
+        for (uint32_t i = 0; i < rows; i++)
+            sums[i].index = i;
+        for (uint32_t i = 0; i < p->thread_count; i++)
+            if (row_of_thread[i] != VIEW_NONE)
+                sums[row_of_thread[i]].sum += thread_sum(&p->threads[i]);
+        qsort(sums, rows, sizeof *sums, compare_rows);
+        for (uint32_t i = 0; i < rows; i++)
+            kept[sums[i].index] = i < most ? i : most;
+        for (uint32_t i = 0; i < p->thread_count; i++)
+            if (row_of_thread[i] != VIEW_NONE)
+                row_of_thread[i] = kept[row_of_thread[i]];
+    }
+    free(sums);
+    free(kept);
+    return rows < most ? rows : most;
 }
 
 static void functions_choose(struct timeline_view *t, struct lookup *l, const uint32_t *order, uint32_t count,
@@ -232,11 +265,13 @@ static void columns_make(struct timeline_view *t, const struct profile *p, uint3
     t->columns = (uint32_t)((length - 1) / t->width_ns + 1);
 }
 
-static bool rows_make(struct timeline_view *t, const struct view *v, uint32_t *row_of_thread, uint32_t functions)
+static bool rows_make(struct timeline_view *t, const struct view *v, uint32_t *row_of_thread,
+                      const struct timeline_size *most)
 {
     bool ok;
-    uint32_t threads = thread_rows(v, row_of_thread, &ok);
-    size_t rows = 1 + (size_t)threads + functions;
+    uint32_t all = thread_rows(v, row_of_thread, &ok), functions = most->functions;
+    uint32_t threads = thread_rows_choose(v->profile, row_of_thread, all, most->threads, &ok);
+    size_t rows = 2 + (size_t)threads + functions;
     t->threads = calloc((size_t)threads + 1, sizeof *t->threads);
     t->functions = calloc((size_t)functions + 1, sizeof *t->functions);
     t->cells = calloc(rows * t->columns, sizeof *t->cells);
@@ -247,8 +282,17 @@ static bool rows_make(struct timeline_view *t, const struct view *v, uint32_t *r
         t->threads[i] = (struct timeline_row){VIEW_NONE, 0, t->cells + (1 + (size_t)i) * t->columns};
     for (uint32_t i = 0; i < functions; i++)
         t->functions[i].columns = t->cells + (1 + (size_t)threads + i) * t->columns;
+    t->others = (struct timeline_row){VIEW_NONE, 0, t->cells + (rows - 1) * t->columns};
+    t->other_count = all - threads;
     t->thread_count = threads;
     return true;
+}
+
+static void row_add(struct timeline_view *t, const struct timeline_row *row)
+{
+    t->all.sum += row->sum;
+    for (uint32_t k = 0; k < t->columns; k++)
+        t->all.columns[k] += row->columns[k];
 }
 
 static bool rows_fill(struct timeline_view *t, const struct lookup *l, const uint32_t *row_of_thread)
@@ -257,33 +301,31 @@ static bool rows_fill(struct timeline_view *t, const struct lookup *l, const uin
     for (uint32_t i = 0; i < p->thread_count; i++) {
         if (row_of_thread[i] == VIEW_NONE)
             continue;
-        struct timeline_row *row = &t->threads[row_of_thread[i]];
+        struct timeline_row *row =
+            row_of_thread[i] < t->thread_count ? &t->threads[row_of_thread[i]] : &t->others;
         row->index = row->index == VIEW_NONE ? i : row->index;
         if (!thread_spread(t, l, row, &p->threads[i]))
             return false;
     }
-    for (uint32_t i = 0; i < t->thread_count; i++) {
-        t->all.sum += t->threads[i].sum;
-        for (uint32_t k = 0; k < t->columns; k++)
-            t->all.columns[k] += t->threads[i].columns[k];
-    }
+    row_add(t, &t->others);
+    for (uint32_t i = 0; i < t->thread_count; i++)
+        row_add(t, &t->threads[i]);
     qsort(t->threads, t->thread_count, sizeof *t->threads, compare_rows);
     qsort(t->functions, t->function_count, sizeof *t->functions, compare_rows);
     return true;
 }
 
-bool timeline_make(struct timeline_view *t, const struct view *v, uint32_t columns, uint32_t functions,
-                   struct err *e)
+bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most, struct err *e)
 {
     uint32_t count;
     struct lookup l = {0};
     *t = (struct timeline_view){.view = v};
-    columns_make(t, v->profile, columns);
+    columns_make(t, v->profile, most->columns);
     uint32_t *order = view_order(v, &count, e);
     uint32_t *row_of_thread = calloc((size_t)v->profile->thread_count + 1, sizeof *row_of_thread);
-    bool ok = order && row_of_thread && lookup_make(&l, v) && rows_make(t, v, row_of_thread, functions);
+    bool ok = order && row_of_thread && lookup_make(&l, v) && rows_make(t, v, row_of_thread, most);
     if (ok) {
-        functions_choose(t, &l, order, count, functions);
+        functions_choose(t, &l, order, count, most->functions);
         ok = rows_fill(t, &l, row_of_thread);
     }
     lookup_free(&l);
@@ -332,6 +374,13 @@ static void write_rows(struct json *j, const struct timeline_view *t)
         json_close(j, '}');
     }
     json_close(j, ']');
+    if (t->other_count) {
+        json_key(j, "other_threads");
+        json_open(j, '{');
+        json_key_u64(j, "count", t->other_count);
+        write_columns(j, t, &t->others);
+        json_close(j, '}');
+    }
     json_key(j, "functions");
     json_open(j, '[');
     for (uint32_t i = 0; i < t->function_count; i++) {
@@ -349,9 +398,12 @@ static void write_rows(struct json *j, const struct timeline_view *t)
 bool timeline_json(struct json *j, const struct view *v, struct err *e)
 {
     struct timeline_view t;
+    struct timeline_size size = json_size;
     uint64_t bin = profile_timeline_width(v->profile);
     uint64_t more = bin ? v->profile->duration_ns / bin : 0;
-    if (!timeline_make(&t, v, more < JSON_COLUMNS ? (uint32_t)more + 1 : JSON_COLUMNS, JSON_FUNCTIONS, e))
+    if (more < size.columns)
+        size.columns = (uint32_t)more + 1;
+    if (!timeline_make(&t, v, &size, e))
         return false;
     json_key(j, "timeline");
     json_open(j, '{');

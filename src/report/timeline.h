@@ -28,14 +28,18 @@ struct timeline_view {
     struct timeline_row all;
     struct timeline_row *threads, *functions; /* by sum, greatest first */
     uint32_t thread_count, function_count;
+    struct timeline_row others;               /* of threads that have no row of their own, together */
+    uint32_t other_count;
     double *cells;
 };
 
 /* Whether this view can have one: the chosen threads' samples have times, and all of them are shown. */
 bool timeline_check(const struct view *v, const struct view_options *options, struct err *e);
-/* So many columns at most, and functions: those with the most samples of their own. */
-bool timeline_make(struct timeline_view *t, const struct view *v, uint32_t columns, uint32_t functions,
-                   struct err *e);
+/* So many columns at most, threads, and functions: those with the most samples of their own. */
+struct timeline_size {
+    uint32_t columns, threads, functions;
+};
+bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most, struct err *e);
 void timeline_free(struct timeline_view *t);
 
 /* "timeline" of docs/json.md. */

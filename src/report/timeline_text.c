@@ -74,8 +74,7 @@ static void write_title(FILE *out, const struct timeline_view *t, const struct r
 static void write_threads(FILE *out, const struct timeline_view *t, const struct report_style *style)
 {
     const struct profile *p = t->view->profile;
-    uint32_t most = style->limit && style->limit < THREADS ? style->limit : THREADS;
-    for (uint32_t i = 0; i < t->thread_count && i < most; i++) {
+    for (uint32_t i = 0; i < t->thread_count; i++) {
         const struct profile_thread *thread = &p->threads[t->threads[i].index];
         char number[TEXT_NUMBER_SIZE];
         int digits = snprintf(number, sizeof number, "%d ", thread->tid);
@@ -84,8 +83,8 @@ static void write_threads(FILE *out, const struct timeline_view *t, const struct
         write_padded(out, (size_t)digits + text_name(out, thread->name, NAME - (size_t)digits));
         write_cells(out, t, t->threads[i].columns, full_of(t), style);
     }
-    if (t->thread_count > most)
-        fprintf(out, "%10s%u more threads are not shown\n", "", t->thread_count - most);
+    if (t->other_count)
+        fprintf(out, "%10s%u more threads are not shown\n", "", t->other_count);
 }
 
 static void write_functions(FILE *out, const struct timeline_view *t, const struct report_style *style)
@@ -109,11 +108,17 @@ bool report_timeline(FILE *out, const struct view *v, const struct report_style 
     int width = style->width ? style->width : WIDTH;
     cut.full_names = false;
     cut.width = width;
-    if (!timeline_make(&t, v, width > MARGIN + 2 + LEAST ? (uint32_t)(width - MARGIN - 2) : LEAST,
-                       style->limit && style->limit < FUNCTIONS ? style->limit : FUNCTIONS, e))
+    struct timeline_size size = {LEAST, THREADS, FUNCTIONS};
+    if (width > MARGIN + 2 + LEAST)
+        size.columns = (uint32_t)(width - MARGIN - 2);
+    if (style->limit && style->limit < THREADS)
+        size.threads = style->limit;
+    if (style->limit && style->limit < FUNCTIONS)
+        size.functions = style->limit;
+    if (!timeline_make(&t, v, &size, e))
         return false;
     write_title(out, &t, style);
-    if (t.thread_count > 1) {
+    if (t.thread_count + t.other_count > 1) {
         row_begin(out, &t, &t.all);
         write_padded(out, (size_t)fprintf(out, "all threads"));
         write_cells(out, &t, t.all.columns, greatest(&t), style);

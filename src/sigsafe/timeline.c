@@ -27,7 +27,7 @@ static void next_find(struct timeline *t)
 {
     uint32_t chunk = timeline_chunk(t->used), at = timeline_chunk_at(t->used);
     t->next = t->end = NULL;
-    if (t->used >= TIMELINE_SLOTS)
+    if (t->used >= TIMELINE_SLOTS || !t->chunks[t->side][chunk])
         return;
     t->next = &t->chunks[t->side][chunk][at];
     t->end = t->next + timeline_chunk_slots(chunk) - at;
@@ -93,23 +93,26 @@ static inline bool add_to(const struct timeline *t, uint32_t at, uint64_t slot)
     return true;
 }
 
-/* There is a chunk (chunk_next): if there were none, a slot would be lost rather than a program. */
+/* There is a chunk (chunk_next): if there were none, false, and a slot would be lost rather than a program. */
 SAMPLE_PATH
-static inline void append(struct timeline *t, uint64_t slot)
+static inline bool append(struct timeline *t, uint64_t slot)
 {
-    if (!t->next)
-        return;
+    if (t->next == t->end)
+        return false;
     *t->next++ = slot;
     t->used++;
+    return true;
 }
 
 SAMPLE_PATH
-static inline void put_bin(struct timeline *t, uint32_t bin)
+static inline bool put_bin(struct timeline *t, uint32_t bin)
 {
-    append(t, timeline_slot(TIMELINE_BIN, bin));
+    if (!append(t, timeline_slot(TIMELINE_BIN, bin)))
+        return false;
     t->bins++;
     t->bin = bin;
     t->bin_at = t->used;
+    return true;
 }
 
 static void chunk_next(struct timeline *t)
@@ -122,17 +125,17 @@ static void chunk_next(struct timeline *t)
 static void put(struct timeline *t, uint32_t bin, uint32_t span, uint64_t slot)
 {
     chunk_next(t);
-    if (!t->used || bin != t->bin)
-        put_bin(t, bin);
-    if (span) {
-        chunk_next(t);
-        append(t, timeline_slot(TIMELINE_SPAN, span));
-    } else {
+    if ((!t->used || bin != t->bin) && !put_bin(t, bin))
+        return;
+    if (!span) {
         uint16_t *recent = recent_of(t, slot);
         if (add_to(t, *recent, slot))
             return;
         *recent = (uint16_t)t->used;
     }
+    chunk_next(t);
+    if (span && !append(t, timeline_slot(TIMELINE_SPAN, span)))
+        return;
     chunk_next(t);
     append(t, slot);
 }
@@ -400,8 +403,8 @@ bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node)
             return true;
     } else if (bin <= t->bin || bin > UINT32_MAX) {
         return false;
-    } else {
-        put_bin(t, (uint32_t)bin);
+    } else if (!put_bin(t, (uint32_t)bin)) {
+        return false;
     }
     *recent = (uint16_t)t->used;
     append(t, slot);

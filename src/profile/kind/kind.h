@@ -24,7 +24,7 @@ struct merger {
     const struct profile *from;
     uint32_t *image_of;                   /* where image i of `from` is in `into` */
     uint32_t first_process, first_thread; /* where those of `from` begin in `into` */
-    uint64_t into_later, from_later;      /* nanoseconds from the merged start to theirs */
+    struct recordings_merge recordings;   /* when its times are moved: to where */
 };
 
 struct section_kind {
@@ -50,7 +50,7 @@ struct section_kind {
 
 /* In the order in which they are written and read. */
 #define SECTION_KINDS(X)                                                                           \
-    X(reasons) X(meta) X(metrics) X(images) X(processes) X(frames) X(threads) X(trees) X(weights)  \
+    X(reasons) X(meta) X(metrics) X(images) X(processes) X(recordings) X(frames) X(threads) X(trees) X(weights)  \
     X(sampled) X(ranks) X(phases) X(heap) X(sandboxes) X(cpu_time) X(delivered) X(timeline)        \
     X(counts) X(blocks) X(edges) X(values) X(hotlists) X(texts) X(names) X(figures)
 

@@ -1,4 +1,6 @@
 /* What was recorded, and how. */
+#include <stdlib.h>
+
 #include "profile/kind/kind.h"
 #include "profile/notes.h"
 
@@ -36,25 +38,19 @@ static void get(struct decoder *d, struct cursor *c)
     read_counts(c, &d->drops, p->drops);
 }
 
-/* Recordings that ran side by side, as those of ranks do, become one stretch of time, in which
- * each keeps its place. Of others the durations are added up, and the later one begins where the
- * earlier one ends: the time between them is nobody's. */
-static void merge_times(struct merger *m)
+/* All that follows is moved to the common axis (profile/recordings.h). */
+static bool merge_times(struct merger *m)
 {
     struct profile *into = m->into;
-    uint64_t a = into->start_realtime_ns, b = m->from->start_realtime_ns;
-    uint64_t start = a < b ? a : b, after = (a < b ? b : a) - start;
-    uint64_t first = a < b ? into->duration_ns : m->from->duration_ns;
-    uint64_t second = a < b ? m->from->duration_ns : into->duration_ns;
-    into->start_realtime_ns = start;
-    into->duration_ns = first + second;
-    if (after >= first) {
-        *(a < b ? &m->from_later : &m->into_later) = first;
-        return;
-    }
-    into->duration_ns = after + second > first ? after + second : first;
-    m->into_later = a - start;
-    m->from_later = b - start;
+    if (!recordings_merge(into, m->from, &m->recordings))
+        return false;
+    free(into->recordings);
+    into->recordings = m->recordings.list;
+    into->recording_count = m->recordings.count;
+    m->recordings.list = NULL;
+    into->start_realtime_ns = into->recordings[0].start_realtime_ns;
+    into->duration_ns = m->recordings.axis.duration_ns;
+    return true;
 }
 
 static bool merge(struct merger *m)
@@ -62,8 +58,7 @@ static bool merge(struct merger *m)
     for (unsigned i = 0; i < DROP_COUNT; i++)
         m->into->drops[i] += m->from->drops[i];
     m->into->recovered |= m->from->recovered;
-    merge_times(m);
-    return profile_note(m->into, m->from->notes);
+    return merge_times(m) && profile_note(m->into, m->from->notes);
 }
 
 const struct section_kind kind_meta = {

@@ -165,9 +165,11 @@ static bool merge(struct merger *m)
         if (!copy_process(&processes[into->process_count++], &from->processes[i], m->image_of))
             return false;
     for (uint32_t i = 0; i < into->process_count; i++) {
-        uint64_t later = i < m->first_process ? m->into_later : m->from_later;
+        uint64_t later = m->recordings.later_ns[i];
+        processes[i].recording = m->recordings.number[i];
         processes[i].start_ns += later;
         processes[i].end_ns += processes[i].end_ns ? later : 0;
+        processes[i].heap_peak_ns += processes[i].heap_peak_ns ? later : 0;
     }
     return true;
 }

@@ -68,14 +68,20 @@ static void get(struct decoder *d, struct cursor *c)
     }
 }
 
+static void move(struct profile_thread *t, const struct merger *m)
+{
+    uint64_t later = m->recordings.later_ns[t->process];
+    t->start_ns += later;
+    t->end_ns += t->end_ns ? later : 0;
+}
+
 /* With all that other sections say of a thread, except its tree. */
 static bool copy_thread(struct profile_thread *t, const struct profile_thread *s,
                         const struct merger *m)
 {
     *t = *s;
     t->process += m->first_process;
-    t->start_ns += m->from_later;
-    t->end_ns += t->end_ns ? m->from_later : 0;
+    move(t, m);
     t->name = strdup(s->name);
     t->nodes = NULL;
     t->node_count = 0;
@@ -95,10 +101,8 @@ static bool merge(struct merger *m)
     if (!threads)
         return false;
     into->threads = threads;
-    for (uint32_t i = 0; i < m->first_thread; i++) {
-        threads[i].start_ns += m->into_later;
-        threads[i].end_ns += threads[i].end_ns ? m->into_later : 0;
-    }
+    for (uint32_t i = 0; i < m->first_thread; i++)
+        move(&threads[i], m);
     for (uint32_t i = 0; i < from->thread_count; i++)
         if (!copy_thread(&threads[into->thread_count++], &from->threads[i], m))
             return false;

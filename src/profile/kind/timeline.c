@@ -127,11 +127,11 @@ static bool merge(struct merger *m)
     struct profile_thread *threads = m->into->threads;
     for (uint32_t i = 0; i < m->first_thread; i++)
         if (threads[i].timeline)
-            threads[i].timeline->start_ns += m->into_later;
+            threads[i].timeline->start_ns += m->recordings.later_ns[threads[i].process];
     for (uint32_t i = 0; i < m->from->thread_count; i++) {
         const struct profile_timeline *t = m->from->threads[i].timeline;
         struct profile_thread *to = &threads[m->first_thread + i];
-        to->timeline = t ? profile_timeline_copy(t, m->from_later) : NULL;
+        to->timeline = t ? profile_timeline_copy(t, m->recordings.later_ns[to->process]) : NULL;
         if (t && !to->timeline)
             return false;
     }

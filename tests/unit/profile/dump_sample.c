@@ -251,6 +251,37 @@ static void print_names(const struct profile_names *n)
     }
 }
 
+static void heap_make(struct profile *p)
+{
+    char **trigger = &p->metrics[p->metric_count - 1].trigger;
+    free(*trigger);
+    *trigger = strdup("malloc");
+    profile_metrics_of_heap(p);
+    p->processes[1].heap_peak_ns = 123456789;
+}
+
+/* As of two recordings, the second of which began when half of the first was over. */
+static void recordings_make(struct profile *p)
+{
+    p->recording_count = 2;
+    p->recordings = calloc(2, sizeof *p->recordings);
+    uint64_t third = p->duration_ns / 3;
+    for (uint32_t i = 0; i < 2; i++)
+        p->recordings[i] = (struct profile_recording){p->start_realtime_ns + i * third, p->duration_ns - third};
+    for (uint32_t i = 0; i < p->process_count; i++)
+        p->processes[i].recording = i % 2;
+}
+
+static void print_recordings(const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->recording_count; i++)
+        printf("recording\t%" PRIu64 "\t%" PRIu64 "\n", p->recordings[i].start_realtime_ns, p->recordings[i].duration_ns);
+    printf("recorded in");
+    for (uint32_t i = 0; i < p->process_count; i++)
+        printf("\t%u", p->processes[i].recording);
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     struct err e = {0};
@@ -259,13 +290,9 @@ int main(int argc, char **argv)
         return 2;
     bool small = strcmp(argv[2], "small") == 0;
     struct profile *p = small ? sample_profile(2, 20, 4) : sample_profile(5, 700, 4);
-    if (small) { /* for the corpus */
-        char **trigger = &p->metrics[p->metric_count - 1].trigger;
-        free(*trigger);
-        *trigger = strdup("malloc");
-        profile_metrics_of_heap(p);
-        p->processes[1].heap_peak_ns = 123456789;
-    }
+    if (small) /* for the corpus */
+        heap_make(p);
+    recordings_make(p);
     uint8_t *data = profile_encode_with(p, strcmp(argv[2], "compressed") == 0, &size, &e);
     FILE *f = fopen(argv[1], "wb");
     if (!data || !f || fwrite(data, 1, size, f) != size || fclose(f) != 0) {
@@ -289,6 +316,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < p->process_count; i++)
         printf("\t%u", p->processes[i].rank);
     printf("\n");
+    print_recordings(p);
     for (uint32_t i = 0; i < p->metric_count; i++)
         printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
                p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);

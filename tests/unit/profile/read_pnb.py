@@ -16,6 +16,7 @@ NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "
 HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
 SAMPLED = 12  # only of several triggers
+RECORDINGS = 23  # only in merged files
 MASK = (1 << 64) - 1
 
 
@@ -37,7 +38,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -162,6 +163,15 @@ def read_processes(c, drops):
 
 def read_ranks(c):
     show("ranks", *c.us(c.u()))
+    c.end()
+
+
+def read_recordings(c, processes):
+    start = 0
+    for _ in range(c.u()):
+        start += c.u()
+        show("recording", start, c.u())
+    show("recorded in", *c.us(processes))
     c.end()
 
 
@@ -427,6 +437,8 @@ def main():
     read_sandboxes(sections[19], processes)
     read_cpu_time(sections[20], processes)
     read_ranks(sections[18])
+    if RECORDINGS in sections:
+        read_recordings(sections[RECORDINGS], processes)
     metrics, triggers = read_metrics(sections[9])
     threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_weights(sections[10], metrics - 1, nodes)

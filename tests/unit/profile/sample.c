@@ -426,6 +426,7 @@ static const char *process_difference(const struct profile_process *a,
     SAME(sandbox_silenced);
     SAME(sandbox_processes);
     SAME(early_cpu_ns);
+    SAME(recording);
     SAME(map_count);
     SAME(jit_count);
     SAME_ARRAY(drops);
@@ -539,6 +540,11 @@ static const char *head_difference(const struct profile *a, const struct profile
     SAME(exit_status);
     SAME_STRING(notes);
     SAME_ARRAY(drops);
+    SAME(recording_count);
+    for (uint32_t i = 0; i < a->recording_count; i++) {
+        SAME(recordings[i].start_realtime_ns);
+        SAME(recordings[i].duration_ns);
+    }
     SAME(image_count);
     SAME(process_count);
     SAME(thread_count);

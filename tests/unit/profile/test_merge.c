@@ -306,12 +306,44 @@ static void test_times(void **state)
     check_times(500, 7, 500, 107, (const uint64_t[]){17, 10});     /* before it */
 }
 
+/* Of three that were apart each has its place, whichever are merged first; one that ran in the gap comes between. */
+static void test_times_of_four(void **state)
+{
+    (void)state;
+    static const uint64_t starts[] = {1000, 2000, 3000, 2090}, begins[] = {0, 100, 290, 190};
+    for (unsigned order = 0; order < 24; order++) {
+        unsigned left[] = {0, 1, 2, 3}, at[4], count = 4, n = order;
+        struct profile *all = NULL;
+        for (unsigned i = 0; i < 4; i++, n /= count--) {
+            struct err e = {0};
+            unsigned which = n % count;
+            at[i] = left[which];
+            left[which] = left[count - 1];
+            struct profile *p = one_thread(starts[at[i]], 100);
+            assert_true(!all || profile_merge(all, p, &e));
+            if (all)
+                profile_free(p);
+            all = all ? all : p;
+        }
+        assert_int_equal(all->recording_count, 4);
+        assert_int_equal(all->duration_ns, 390);
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(all->processes[3 * i].start_ns, begins[at[i]] + 10);
+            assert_int_equal(all->threads[i].end_ns, begins[at[i]] + 12);
+            assert_int_equal(all->recordings[all->processes[3 * i].recording].start_realtime_ns, starts[at[i]]);
+        }
+        assert_well_formed(all);
+        profile_free(all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_names_stay),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times_of_four),
         cmocka_unit_test(test_refuses_other_triggers),
         cmocka_unit_test(test_lead),
         cmocka_unit_test(test_refuses_what_differs),

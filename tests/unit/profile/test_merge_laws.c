@@ -12,6 +12,7 @@
 
 #include "profile/merge.h"
 #include "profile/notes.h"
+#include "profile/timeline.h"
 #include "profile/unknown.h"
 #include "sample.h"
 
@@ -140,8 +141,23 @@ static uint64_t notes_digest(const char *notes)
     return sum;
 }
 
+/* When all was, on the axis. */
+static uint64_t times_digest(const struct profile *p)
+{
+    uint64_t sum = mix(p->start_realtime_ns, p->duration_ns);
+    for (uint32_t i = 0; i < p->process_count; i++)
+        sum += mix(mix(mix(process_key(p, i), p->processes[i].start_ns), p->processes[i].end_ns), p->processes[i].recording);
+    for (uint32_t i = 0; i < p->thread_count; i++) {
+        const struct profile_thread *t = &p->threads[i];
+        sum += mix(mix(mix(process_key(p, t->process), t->start_ns), t->end_ns), t->timeline ? t->timeline->start_ns : 0);
+    }
+    for (uint32_t i = 0; i < p->recording_count; i++)
+        sum += mix(mix(p->recordings[i].start_realtime_ns, p->recordings[i].duration_ns), i);
+    return sum;
+}
+
 struct digest {
-    uint64_t trees, processes, phases, counts, values, figures, notes, drops, cpu;
+    uint64_t trees, processes, phases, counts, values, figures, notes, drops, cpu, times;
 };
 
 static struct digest digest(const struct profile *p)
@@ -151,7 +167,8 @@ static struct digest digest(const struct profile *p)
                        .figures = figures_digest(p),
                        .notes = notes_digest(p->notes),
                        .drops = hash(7, p->drops, sizeof p->drops),
-                       .cpu = p->kernel_cpu_ns};
+                       .cpu = p->kernel_cpu_ns,
+                       .times = times_digest(p)};
     for (uint32_t i = 0; i < p->thread_count; i++)
         d.trees += tree_digest(p, &p->threads[i]);
     for (uint32_t i = 0; i < p->process_count; i++)
@@ -166,6 +183,9 @@ static struct profile *part(unsigned number, uint64_t seed)
 {
     struct profile *p = sample_profile(2 + number, 40 + 30 * number, seed * 3 + number);
     uint8_t later[] = {1, (uint8_t)(number / 2)};
+    /* They overlap, one is within another, or they are apart. */
+    p->start_realtime_ns += (seed + 1) * number * number * UINT64_C(3000000001);
+    p->duration_ns /= 1 + (seed + number) % 4;
     memset(p->images[1].build_id, 0x11, p->images[1].build_id_size);
     p->values->module_end = number;
     assert_true(profile_note(p, number ? "of two" : "of one"));

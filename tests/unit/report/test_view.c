@@ -358,7 +358,7 @@ static void timelines_of_any_duration(void **state)
         p->duration_ns = durations[i / 2];
         p->kept_from_ns = i % 2 ? 9 : 0;
         struct fixture f = open_with(p, &(struct view_options){ 0 });
-        assert_true(timeline_make(&t, f.view, 72, 5, &e));
+        assert_true(timeline_make(&t, f.view, &(struct timeline_size){72, 20, 5}, &e));
         assert_in_range(t.columns, 1, 72);
         double sum = 0;
         for (uint32_t k = 0; k < t.columns; k++)
@@ -373,6 +373,45 @@ static void timelines_of_any_duration(void **state)
         buf_free(&text);
         close_all(&f);
     }
+}
+
+/* Of many threads those with the most weight have rows of their own, the others one together. */
+static void timelines_of_many_threads(void **state)
+{
+    (void)state;
+    enum { THREADS = 300 };
+    struct err e = { 0 };
+    struct timeline_view t;
+    struct profile *p = make_profile();
+    struct profile_moment m = {.bin = 5, .node = PROFILE_REST};
+    p->duration_ns = 1000;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        make_thread(p, 101 + (int)i, "worker", "ab 300");
+        m.weight = 1 + i * 7 % THREADS;
+        assert_true(profile_timeline_add(&p->threads[i].timeline, &m));
+    }
+    struct fixture f = open_with(p, &(struct view_options){ 0 });
+    assert_true(timeline_make(&t, f.view, &(struct timeline_size){72, 20, 5}, &e));
+    assert_int_equal(t.thread_count, 20);
+    assert_int_equal(t.other_count, THREADS - 20);
+    for (uint32_t i = 0; i < 20; i++)
+        assert_true(t.threads[i].sum == THREADS - i);
+    assert_true(t.others.sum == (THREADS - 20) * (THREADS - 19) / 2);
+    assert_true(t.all.sum == THREADS * (THREADS + 1) / 2);
+    timeline_free(&t);
+    struct buf text = { 0 };
+    struct json j = { .out = &text };
+    json_open(&j, '{');
+    assert_true(timeline_json(&j, f.view, &e));
+    json_close(&j, '}');
+    buf_put_u8(&text, 0);
+    unsigned rows = 0;
+    for (const char *at = (const char *)text.data; (at = strstr(at, "\"tid\"")); at++)
+        rows++;
+    assert_int_equal(rows, 200);
+    assert_non_null(strstr((const char *)text.data, "other_threads"));
+    buf_free(&text);
+    close_all(&f);
 }
 
 int main(void)
@@ -393,6 +432,7 @@ int main(void)
         cmocka_unit_test(images_add_up),
         cmocka_unit_test(a_million_levels),
         cmocka_unit_test(timelines_of_any_duration),
+        cmocka_unit_test(timelines_of_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
