@@ -14,7 +14,7 @@
 
 #include "handler_stack.h"
 #include "runtime/trampoline/forbidden.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
@@ -55,20 +55,20 @@ static uint64_t tsc_hz(void)
 /* What the collector does: tables for all images. */
 static void tables_compile(void)
 {
-    spool_ref ref = spool_header(&rt.spool)->images;
+    spool_ref ref = spool_header(&guest.spool)->images;
     struct spool_image *image;
-    for (; (image = spool_at(&rt.spool, ref, sizeof *image)); ref = image->next) {
-        const struct spool_string *path = spool_at(&rt.spool, image->path, sizeof *path);
+    for (; (image = spool_at(&guest.spool, ref, sizeof *image)); ref = image->next) {
+        const struct spool_string *path = spool_at(&guest.spool, image->path, sizeof *path);
         char name[SPOOL_PATH_MAX];
         void *table = NULL;
         size_t size = 0;
         snprintf(name, sizeof name, "%.*s", path ? (int)path->length : 0, path ? path->bytes : "");
         if (!unwind_compile_file(name, NULL, 0, &table, &size, NULL))
             continue;
-        void *shared = spool_alloc_as(&rt.spool, size);
+        void *shared = spool_alloc_as(&guest.spool, size);
         if (shared) {
             memcpy(shared, table, size);
-            image->table = spool_ref_of(&rt.spool, shared);
+            image->table = spool_ref_of(&guest.spool, shared);
         }
         free(table);
     }
@@ -79,8 +79,8 @@ static struct rt_thread *runtime_begin(const void *stack_top)
     uint8_t *base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
-    rt.spool = (struct spool){base, SPOOL_SIZE, 0};
-    struct spool_header *h = spool_header(&rt.spool);
+    guest.spool = (struct spool){base, SPOOL_SIZE, 0};
+    struct spool_header *h = spool_header(&guest.spool);
     h->size = h->limit = SPOOL_SIZE;
     h->next = SPOOL_HEADER_SIZE;
     h->config.trigger = TRIGGER_CPU;
@@ -94,7 +94,7 @@ static struct rt_thread *runtime_begin(const void *stack_top)
     if (!process_begin(1, argv))
         return NULL;
     forbidden_init();
-    if (!images_init() || !self_init())
+    if (!process_images_begin() || !self_init())
         return NULL;
     struct rt_thread *t = thread_make_as();
     if (!t || !thread_begin_as(t))
@@ -106,8 +106,8 @@ static struct rt_thread *runtime_begin(const void *stack_top)
         index->image[i].hidden = false;
     thread_stack_as(t, stack_top, STACK_SIZE);
     self_set(t);
-    t->multiple = 1;
-    t->period = h->config.period;
+    t->clock.multiple = 1;
+    t->clock.period = h->config.period;
     return t;
 }
 
@@ -119,8 +119,8 @@ static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
     unsigned calls = depth < 1000 || trampoline ? CALLS : CALLS / 100;
     struct stack_work work = {handler_as, &info.info, spent, calls};
     uint64_t taken = t->record->taken, incomplete = 0;
-    rt.process->trampoline = trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
-    t->group_left = CALLS * 2;
+    guest.process->trampoline = trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
+    t->clock.group_left = CALLS * 2;
     t->memo_depth = 1;
     stack_descend(&work, depth > 4 ? depth - 4 : 0);
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
@@ -141,7 +141,7 @@ enum timing { TIMING_NONE, TIMING_SAME, TIMING_NEW };
 static void timing_set(enum timing timing)
 {
     static const char *const names[] = {"no time", "the same bin", "a bin of its own"};
-    struct spool_config *c = &spool_header(&rt.spool)->config;
+    struct spool_config *c = &spool_header(&guest.spool)->config;
     c->timeline = timing != TIMING_NONE;
     c->start_ticks = timing == TIMING_SAME ? UINT64_MAX : sys_ticks_as();
     c->tick_fraction = UINT64_C(4000) << 32;

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/redirect.h"
 #include "runtime/interpose/signals.h"
@@ -82,11 +82,11 @@ static bool registered(void)
  * lead nowhere: zeroes of the process's own lie where the records were. */
 static void spool_release(void)
 {
-    uint64_t used = __atomic_load_n(&spool_header(&rt.spool)->next, __ATOMIC_RELAXED) + AHEAD;
-    used = used < rt.spool.mapped ? (used + PAGE - 1) / PAGE * PAGE : rt.spool.mapped;
-    uint8_t *base = rt.spool.base;
-    if (used < rt.spool.mapped)
-        own_unmap_as(base + used, rt.spool.mapped - used);
+    uint64_t used = __atomic_load_n(&spool_header(&guest.spool)->next, __ATOMIC_RELAXED) + AHEAD;
+    used = used < guest.spool.mapped ? (used + PAGE - 1) / PAGE * PAGE : guest.spool.mapped;
+    uint8_t *base = guest.spool.base;
+    if (used < guest.spool.mapped)
+        own_unmap_as(base + used, guest.spool.mapped - used);
     sys_call6_as(SYS_mmap, (long)base, (long)used, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     remains.base = base;
@@ -121,12 +121,12 @@ static int give_up(int result)
 {
     trigger_close_all_as();
     if (rt_profiled_as()) {
-        __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+        __atomic_store_n(&guest.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
         rt.state = RT_UNOBSERVED;
     }
-    if (rt.spool.base)
+    if (guest.spool.base)
         spool_release();
-    rt.spool = (struct spool){0};
+    guest.spool = (struct spool){0};
     lifeline_close();
     return result;
 }
@@ -135,16 +135,14 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
 {
     if (request->version != SPOOL_VERSION)
         return ATTACH_VERSION;
-    if (rt_profiled_as() || rt.spool.base)
+    if (rt_profiled_as() || guest.spool.base)
         return rt_running_as() ? ATTACH_BUSY : ATTACH_STALE;
     remains_release();
-    if (!runtime_map_spool(request->spool_fd, UINT64_MAX))
+    if (!guest_map(request->spool_fd, UINT64_MAX) || !runtime_config_take())
         return ATTACH_MEMORY;
-    rt.config = &spool_header(&rt.spool)->config;
-    rt.carrier = carrier_of(rt.config->carrier);
     rt.attached = true;
     rt.retired = 0;
-    rt.spool.quiet = 0;
+    guest.spool.quiet = 0;
     CARRIER_TELL(forget, ());
     rt.generation++;
     rt.lifeline = trigger_raise_fd_as((int)sys_call3_as(SYS_fcntl, request->lifeline_fd,
@@ -152,8 +150,8 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
     if (!process_join() || !registered())
         return give_up(ATTACH_MEMORY);
     /* What leaves frames otherwise than by returning, and was loaded before us, does not pass through us. */
-    rt.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ATTACHED : TRAMPOLINE_NOT_ASKED;
-    if (!images_init())
+    guest.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ATTACHED : TRAMPOLINE_NOT_ASKED;
+    if (!process_images_begin())
         return give_up(ATTACH_MEMORY);
     if (!signals_join())
         return give_up(ATTACH_SIGNAL);
@@ -182,10 +180,10 @@ EXPORT int penumbra_rt_detach(int step)
     threads_end();
     redirect_end();
     signals_leave();
-    rt.process->end_ns = thread_monotonic_ns_as();
+    guest.process->end_ns = thread_monotonic_ns_as();
     rt.state = RT_UNOBSERVED;
     spool_release();
-    rt.spool = (struct spool){0};
+    guest.spool = (struct spool){0};
     lifeline_close();
     return ATTACH_DONE;
 }

@@ -10,7 +10,6 @@
 
 #include "runtime/carrier/carrier.h"
 #include "runtime/trampoline/forbidden.h"
-#include "runtime/images.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
@@ -24,7 +23,7 @@
 
 struct rt rt = {.carrier = &carrier_handler, .lifeline = -1};
 
-enum { STACK_MAX = 1 << 30, MAPPED_MIN = 1 << 22 };
+enum { STACK_MAX = 1 << 30 };
 
 static const char *variable(char **envp, const char *name)
 {
@@ -35,54 +34,16 @@ static const char *variable(char **envp, const char *name)
     return NULL;
 }
 
-static bool header_good(const struct spool_header *h, off_t file_size)
+bool runtime_config_take(void)
 {
-    return h->magic == SPOOL_MAGIC && h->version == SPOOL_VERSION &&
-           h->size <= (uint64_t)file_size && h->size >= MAPPED_MIN && h->config.period &&
-           h->config.max_depth >= SPOOL_DEPTH_LEAST;
-}
-
-/* Where the address space is limited, nearly all of it is for the program. */
-static uint64_t address_space_share(void)
-{
-    enum { SHARE = 16 };
-    struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-    sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
-    return limit.rlim_cur == RLIM64_INFINITY ? UINT64_MAX : limit.rlim_cur / SHARE;
-}
-
-/* Maps as much of the spool as the address space limit lets us: references are offsets. */
-bool runtime_map_spool(int fd, uint64_t at_most)
-{
-    long end = sys_call3_as(SYS_lseek, fd, 0, SEEK_END);
-    long at = sys_call6_as(SYS_mmap, 0, SPOOL_HEADER_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-    if (end >= MAPPED_MIN && (at > 0 || at < -4095)) {
-        const struct spool_header *h = (const struct spool_header *)at;
-        uint64_t size = header_good(h, end) ? h->size : 0, share = address_space_share();
-        size = size < at_most ? size : at_most;
-        sys_call3_as(SYS_munmap, at, SPOOL_HEADER_SIZE, 0);
-        while (size / 2 >= MAPPED_MIN && size > share)
-            size /= 2;
-        for (; size >= MAPPED_MIN && !rt.spool.base; size /= 2) {
-            at = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
-            if (at < 0 && at > -4096)
-                continue;
-            rt.spool.base = (uint8_t *)at;
-            rt.spool.mapped = size;
-            sys_call3_as(SYS_madvise, at, (long)size, MADV_DONTDUMP);
-        }
-    }
-    return rt.spool.base != NULL;
-}
-
-static bool spool_map(const char *path, uint64_t at_most)
-{
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
+    const struct spool_config *config = &spool_header(&guest.spool)->config;
+    if (!config->period || config->max_depth < SPOOL_DEPTH_LEAST) {
+        guest_close();
         return false;
-    bool mapped = runtime_map_spool(fd, at_most);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    return mapped;
+    }
+    rt.config = config;
+    rt.carrier = carrier_of(config->carrier);
+    return true;
 }
 
 /* How far the main thread's stack may grow from `top` down. The limit is counted from the stack's beginning, at
@@ -142,10 +103,10 @@ static bool begin(int argc, char **argv, bool is_translated)
     own_memory_note_as((uint64_t)&__ehdr_start, (uint64_t)&_end);
     forbidden_init();
     if (rt.config->mechanism != MECHANISM_CALLS && traced_as())
-        rt.process->arm_error = ARM_ERROR_TRACED;
+        guest.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
-        rt.process->arm_error = ARM_ERROR_TRANSLATED;
-    else if (images_init() && (!carrier_samples_as() || signals_install()) && self_init() &&
+        guest.process->arm_error = ARM_ERROR_TRANSLATED;
+    else if (process_images_begin() && (!carrier_samples_as() || signals_install()) && self_init() &&
         pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
         return true;
     rt.state = RT_UNOBSERVED;
@@ -164,12 +125,10 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     path = environment_path(path, &rt.avoids);
     /* valgrind's leak checker searches all that can be written: a little is enough to leave word. */
     bool is_translated = translated((const char *const *)argv);
-    if (!spool_map(path, is_translated ? MAPPED_MIN : UINT64_MAX))
+    if (!guest_open(path, is_translated ? GUEST_MAPPED_MIN : UINT64_MAX) || !runtime_config_take())
         return;
-    rt.config = &spool_header(&rt.spool)->config;
-    rt.carrier = carrier_of(rt.config->carrier);
     environment_take(envp, rt.config->runtime_path);
-    if (spool_header(&rt.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
+    if (spool_header(&guest.spool)->state != SPOOL_RUNNING || !begin(argc, argv, is_translated))
         return;
     CARRIER_TELL(files_keep_as, ());
     if (rt.carrier->begin)

@@ -1,18 +1,20 @@
 #include "runtime/process.h"
 
-#include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 
+#include "guest/image_symbols.h"
+#include "guest/images.h"
 #include "runtime/carrier/carrier.h"
+#include "runtime/interpose/real.h"
+#include "runtime/trampoline/forbidden.h"
 #include "runtime/trampoline/trampoline.h"
-#include "runtime/images.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/environment.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/vfork.h"
-#include "runtime/phases.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
 #include "runtime/sandbox_outside.h"
@@ -23,7 +25,7 @@
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
-enum { COMMAND_BYTES = 2048, SYS_PRCTL_GET_NAME = 16, PAGE = 4096 };
+enum { PAGE = 4096 };
 
 /* 1 in the process that has put it there, 0 in every copy of its memory: the kernel clears the page. NULL: it cannot. */
 static uint32_t *ours;
@@ -31,7 +33,7 @@ static uint32_t *ours;
 static void ours_make(void)
 {
     long at = own_map_as(0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (at < 0 && at > -PAGE)
+    if (sys_failed(at))
         return;
     if (sys_call3_as(SYS_madvise, at, PAGE, MADV_WIPEONFORK) != 0) {
         own_unmap_as((const void *)at, PAGE);
@@ -43,88 +45,24 @@ static void ours_make(void)
 
 static uint32_t held; /* atomic: process_samples_hold */
 
-/* argv as one string with a NUL after each argument. */
-static spool_ref command_store(int argc, char **argv)
-{
-    char command[COMMAND_BYTES];
-    uint64_t n = 0;
-    for (int i = 0; i < argc && argv[i]; i++)
-        for (const char *c = argv[i]; n < sizeof command; c++) {
-            command[n++] = *c;
-            if (!*c)
-                break;
-        }
-    return spool_string_as(&rt.spool, command, n);
-}
-
-static void record_ask(struct spool_process *p)
-{
-    p->pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    p->ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0);
-    p->start_ns = thread_monotonic_ns_as();
-    sys_call3_as(SYS_prctl, SYS_PRCTL_GET_NAME, (long)p->name, 0);
-}
-
-/* In a fork child in a sandbox. When it began the collector will say. */
-static void record_inherit(struct spool_process *p)
-{
-    p->pid = outside_number();
-    p->ppid = rt.pid;
-    p->sandboxed = 1;
-    for (unsigned i = 0; i < sizeof p->name; i++)
-        p->name[i] = rt.process->name[i];
-}
-
+/* What the runtime's part of a record says at the beginning. */
 static struct spool_process *record_make(void)
 {
-    struct spool_process *p = spool_alloc_as(&rt.spool, sizeof *p);
+    struct spool_process *p = guest_process_make_as(rt_quiet_as() ? outside_number() : 0);
     if (!p)
         return NULL;
-    if (rt_quiet_as())
-        record_inherit(p);
-    else
-        record_ask(p);
-    rt.pid = p->pid;
     p->cookie_at = (uint64_t)&rt.cookie;
-    p->state = PROCESS_RUNNING;
     p->mechanism = rt.config->mechanism;
     p->exclude_kernel = rt.config->exclude_kernel;
-    p->trampoline = rt_profiled_as() ? rt.process->trampoline : TRAMPOLINE_NOT_ASKED;
+    p->trampoline = rt_profiled_as() ? guest.process->trampoline : TRAMPOLINE_NOT_ASKED;
     p->cookie = rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *name = path;
-    for (const char *c = path; *c; c++)
-        if (*c == '/')
-            name = c + 1;
-    return name;
-}
-
-void process_rename_as(const char *from, const char *to)
-{
-    struct spool_process *p = rt.process;
-    const uint64_t most = sizeof p->name - 1;
-    from = base_name(from);
-    to = base_name(to);
-    for (uint64_t i = 0; i < most && (from[i] || p->name[i]); i++)
-        if (from[i] != p->name[i])
-            return; /* it has given itself a name */
-    bool ended = false;
-    for (uint64_t i = 0; i < most; i++) {
-        ended |= !to[i];
-        p->name[i] = ended ? 0 : to[i];
-    }
-}
-
 static void record_publish(struct spool_process *p)
 {
-    rt.process = p;
+    guest_process_publish_as(p);
     rt.state = RT_PROFILED;
-    spool_push_as(&rt.spool, &spool_header(&rt.spool)->processes, p);
-    spool_ring_as(&rt.spool);
 }
 
 bool process_begin(int argc, char **argv)
@@ -132,39 +70,45 @@ bool process_begin(int argc, char **argv)
     struct spool_process *p = record_make();
     if (!p)
         return false;
-    p->command = command_store(argc, argv);
+    p->command = guest_command(argc, argv);
     record_publish(p);
     ours_make();
     return true;
 }
 
-static uint64_t file_read(const char *path, char *text, uint64_t size)
-{
-    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (fd < 0)
-        return 0;
-    long n = sys_call3_as(SYS_read, fd, (long)text, (long)size);
-    sys_call3_as(SYS_close, fd, 0, 0);
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 bool process_join(void)
 {
-    char text[COMMAND_BYTES];
     struct spool_process *p = record_make();
     if (!p)
         return false;
-    p->command = spool_string_as(&rt.spool, text, file_read("/proc/thread-self/cmdline", text, sizeof text));
-    uint64_t n = file_read("/proc/self/comm", text, sizeof p->name);
-    for (uint64_t i = 0; i < sizeof p->name; i++)
-        p->name[i] = i + 1 < n ? text[i] : 0;
+    p->command = guest_command_of_kernel();
+    guest_name_of_kernel(p);
     record_publish(p);
     return true;
 }
 
-bool process_foreign_as(void)
+/* Where the image has what HotSpot exports for its debugger, or 0. */
+static uint64_t vm_structs_as(const struct image_source *source)
 {
-    return sys_call3_as(SYS_getpid, 0, 0, 0) != rt.pid;
+    struct image_symbols s;
+    const Elf64_Sym *found =
+        image_symbols_open_as(source, &s) ? image_symbols_find_as(&s, "gHotSpotVMStructs") : NULL;
+    return found ? source->bias + found->st_value : 0;
+}
+
+static void image_look_as(const struct image_source *source, struct unwind_image *image)
+{
+    image->vm_structs = vm_structs_as(source);
+    forbidden_note_as(source, image);
+}
+
+/* Async-signal-safe and lock-free by its documentation. */
+typedef int find_object(void *, struct dl_find_object *);
+static struct real_place loader_find REAL_PLACE = {"_dl_find_object", NULL}; /* from glibc 2.35 on */
+
+bool process_images_begin(void)
+{
+    return images_begin((struct images_ways){(find_object *)loader_find.found, image_look_as});
 }
 
 void process_end_as(void)
@@ -172,10 +116,10 @@ void process_end_as(void)
     if (!rt_profiled_as())
         return;
     if (rt_quiet_as()) {
-        __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+        guest_end_as();
         return;
     }
-    if (process_foreign_as()) {
+    if (guest_is_foreign_as()) {
         vfork_child_leaves_as(false);
         return;
     }
@@ -189,17 +133,16 @@ void process_end_as(void)
     thread_note_others_as(t);
     if (t)
         trigger_took_as(t, thread_cpu_ns_as() - begun_cpu_ns);
-    rt.process->end_ns = thread_monotonic_ns_as();
-    __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+    guest_end_as();
 }
 
 /* Opening the event of discovery takes longer than all that is left to do once the trigger is set, and so comes before it. */
 static bool arm_as(struct rt_thread *t)
 {
-    if (rt.process->mechanism == MECHANISM_PERF)
+    if (guest.process->mechanism == MECHANISM_PERF)
         trigger_discover_as();
     bool armed = trigger_arm_as(t);
-    if (!armed || rt.process->mechanism != MECHANISM_PERF)
+    if (!armed || guest.process->mechanism != MECHANISM_PERF)
         trigger_abandon_as(NULL);
     return armed;
 }
@@ -220,13 +163,13 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
     }
     self_set(t);
     sync_families_begin();
-    rt.process->armed_cpu_ns = thread_cpu_ns_as();
-    trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
+    guest.process->armed_cpu_ns = thread_cpu_ns_as();
+    trigger_took_as(t, guest.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 bool process_copy_as(void)
 {
-    const struct spool_process *parent = rt.process;
+    const struct spool_process *parent = guest.process;
     struct spool_process *p = rt_running_as() && rt.config->follow ? record_make() : NULL;
     if (!p) {
         rt.state = RT_LEFT_OUT;
@@ -234,8 +177,7 @@ bool process_copy_as(void)
     }
     p->command = parent->command;
     record_publish(p);
-    phases_fork_child();
-    images_fork_child_as();
+    guest_fork_child_copy_as();
     sync_families_fork_child();
     CARRIER_TELL(files_keep_as, ());
     return true;
@@ -256,12 +198,12 @@ void process_fork_parent(void)
 
 static void fork_child_quiet(struct rt_thread *t)
 {
-    struct spool_process *parent = rt.process;
+    struct spool_process *parent = guest.process;
     if (outside_may_as(t) && process_copy_as() && outside_fork_child(t))
         return;
-    if (rt.process != parent)
-        __atomic_store_n(&rt.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
-    rt.process = parent;
+    if (guest.process != parent)
+        __atomic_store_n(&guest.process->state, PROCESS_EXITED, __ATOMIC_RELEASE);
+    guest.process = parent;
     rt.state = RT_PROFILED;
     sandbox_left_out_as(0, 1);
     signals_fork_child();
@@ -312,8 +254,8 @@ void process_fork_child(void)
     }
     if (t->alternate.too_short || (signals_yield_as() && t->mask.trap_blocked))
         trigger_pause_as(t);
-    rt.process->armed_cpu_ns = thread_cpu_ns_as();
-    trigger_took_as(t, rt.process->armed_cpu_ns - begun_cpu_ns);
+    guest.process->armed_cpu_ns = thread_cpu_ns_as();
+    trigger_took_as(t, guest.process->armed_cpu_ns - begun_cpu_ns);
 }
 
 /* It comes to every thread: also to one whose alternate stack is too small for a signal. */
@@ -363,7 +305,7 @@ void process_events_resume(struct rt_thread *t)
 
 bool process_samples_hold(void)
 {
-    if (!rt_running_as() || !carrier_samples_as() || rt_quiet_as() || process_foreign_as())
+    if (!rt_running_as() || !carrier_samples_as() || rt_quiet_as() || guest_is_foreign_as())
         return false;
     __atomic_fetch_add(&held, 1, __ATOMIC_SEQ_CST);
     trigger_stop_all_as();
@@ -392,14 +334,14 @@ static void exec_quiet(struct rt_thread *t)
     if (t && t->outside.may)
         outside_leave_as(t);
     trigger_abandon_as(t);
-    __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
+    guest_exec_as();
 }
 
 struct signals_lent process_before_exec(void)
 {
     if (!rt_profiled_as())
         return signals_lend(true);
-    if (process_foreign_as()) {
+    if (guest_is_foreign_as()) {
         vfork_child_leaves_as(true);
         return signals_lend(true);
     }
@@ -419,11 +361,10 @@ struct signals_lent process_before_exec(void)
     thread_note_others_as(t);
     trigger_pause_discovery_as();
     CARRIER_TELL(program_ends_as, ());
-    rt.process->end_ns = thread_monotonic_ns_as();
-    rt.process->exec_cpu_ns = thread_cpu_ns_as();
+    guest.process->exec_cpu_ns = thread_cpu_ns_as();
     if (t)
-        trigger_took_as(t, rt.process->exec_cpu_ns - begun_cpu_ns);
-    __atomic_store_n(&rt.process->state, PROCESS_EXECING, __ATOMIC_RELEASE);
+        trigger_took_as(t, guest.process->exec_cpu_ns - begun_cpu_ns);
+    guest_exec_as();
     return signals_lend(true);
 }
 
@@ -431,7 +372,7 @@ struct signals_lent process_before_exec(void)
 static void exec_quiet_failed(struct rt_thread *t)
 {
     uint32_t execing = PROCESS_EXECING;
-    if (__atomic_compare_exchange_n(&rt.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
+    if (__atomic_compare_exchange_n(&guest.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
         t && t->outside.may && !t->filter.silenced)
         outside_again_as(t);
 }
@@ -446,13 +387,12 @@ void process_after_failed_exec(struct signals_lent lent)
         exec_quiet_failed(t);
         return;
     }
-    if (process_foreign_as()) {
+    if (guest_is_foreign_as()) {
         vfork_child_stays_as();
         return;
     }
     CARRIER_TELL(program_goes_on_as, ());
-    __atomic_store_n(&rt.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
-    rt.process->end_ns = 0;
+    guest_exec_failed_as();
     if (t)
         thread_ends_at(t, 0);
     process_events_resume(t);

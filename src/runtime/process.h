@@ -1,6 +1,6 @@
 /* The process as a whole: its record, fork, exit.
  *
- * Context: process_end_as, process_foreign_as: any. The rest: ordinary code. */
+ * Context: process_end_as: any. The rest: ordinary code. */
 #ifndef PENUMBRA_RUNTIME_PROCESS_H
 #define PENUMBRA_RUNTIME_PROCESS_H
 
@@ -11,13 +11,10 @@
 bool process_begin(int argc, char **argv);
 /* The same for a process that has been running (attach.h). */
 bool process_join(void);
-/* The process is called after the file that was executed; it is another one's, a loader's program. */
-void process_rename_as(const char *from, const char *to);
+/* All images that are mapped now (guest/images.h), as the runtime looks at them. False: no memory. */
+bool process_images_begin(void);
 /* Says goodbye: whatever has no end time was killed. */
 void process_end_as(void);
-/* True in a child that shares or copied our memory without telling us (vfork, raw clone): then
- * nothing here is about it. */
-bool process_foreign_as(void);
 /* Arms the calling thread as the first of this process, which had used so much CPU time when all this began. */
 void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns);
 /* In a fork child that is the only thread: a record of its own. False: it is not followed. */

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "guest/guest.h"
 #include "sigsafe/spool.h"
 
 enum {
@@ -28,7 +29,6 @@ enum {
     RT_WHICH_SHIFT = 24, RT_WHICH_MASK = 7 << RT_WHICH_SHIFT, /* of a trigger after the first */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
     RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
-    RT_PHASES = 256,          /* of one process, "no phase" included */
     RT_SIGNAL_STACK = 64 << 10, /* of each thread, right below its struct rt_thread (interpose/alternate.h) */
 };
 
@@ -45,15 +45,10 @@ enum rt_state {
 };
 
 struct rt {
-    struct spool spool;
     enum rt_state state;           /* every entry point looks at this first */
-    struct spool_process *process; /* its record; where it is not RT_PROFILED: the last one's, if there was any */
     const struct spool_config *config;
     const struct carrier *carrier; /* never NULL (carrier/carrier.h) */
-    int32_t pid;
     uint64_t seen[2];         /* atomic: rt_thread.seen of threads that have ended */
-    uint32_t phase;           /* atomic: what the process is in now */
-    uint32_t paused;          /* atomic: pauses that have not been resumed */
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
     bool avoids;              /* atomic: a filter kills for perf_event_open or process_vm_readv: neither is called */
@@ -67,14 +62,14 @@ struct rt {
 
 extern struct rt rt;
 
-/* Maps the spool behind fd, at most so many bytes of it, into rt.spool. */
-bool runtime_map_spool(int fd, uint64_t at_most);
+/* Of guest.spool, which has been mapped: what is to be done here, and by which carrier. False: it does not say. */
+bool runtime_config_take(void);
 
 /* True if the program may be in a seccomp sandbox: then our handlers make no system calls and no new
  * thread is armed. */
 static inline bool rt_quiet_as(void)
 {
-    return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED);
+    return guest_quiet_as();
 }
 
 static inline bool rt_profiled_as(void)
@@ -86,7 +81,7 @@ static inline bool rt_profiled_as(void)
 static inline bool rt_running_as(void)
 {
     return rt_profiled_as() && !__atomic_load_n(&rt.retired, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING;
+           __atomic_load_n(&spool_header(&guest.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include "sigsafe/sys.h"
 
 enum { LOOKS = 2000, LOOK_NS = 1000000 };
-enum { QUIET_NOT, QUIET_MAYBE, QUIET }; /* rt.spool.quiet */
+enum { QUIET_NOT, QUIET_MAYBE, QUIET }; /* guest.spool.quiet */
 
 static bool is_inside(const struct rt_thread *t)
 {
@@ -60,11 +60,11 @@ static void still(void)
 
 void sandbox_begins(void)
 {
-    if (__atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED) == QUIET_NOT)
+    if (__atomic_load_n(&guest.spool.quiet, __ATOMIC_RELAXED) == QUIET_NOT)
         outside_reserve();
-    if (__atomic_exchange_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt_profiled_as())
+    if (__atomic_exchange_n(&guest.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt_profiled_as())
         return;
-    __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
     outside_announce();
     still();
 }
@@ -72,7 +72,7 @@ void sandbox_begins(void)
 bool sandbox_may_begin(void)
 {
     uint32_t not = QUIET_NOT;
-    if (!__atomic_compare_exchange_n(&rt.spool.quiet, &not, QUIET_MAYBE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    if (!__atomic_compare_exchange_n(&guest.spool.quiet, &not, QUIET_MAYBE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
         sandbox_begins();
         return false;
     }
@@ -82,29 +82,29 @@ bool sandbox_may_begin(void)
 
 void sandbox_granted_as(void)
 {
-    __atomic_store_n(&rt.spool.quiet, QUIET, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&guest.spool.quiet, QUIET, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
 }
 
 /* Threads and processes that were made meanwhile are not observed: their line in the report needs the word. */
 bool sandbox_refused(void)
 {
     uint32_t maybe = QUIET_MAYBE;
-    if (__atomic_load_n(&rt.process->sandbox_threads, __ATOMIC_RELAXED) ||
-        __atomic_load_n(&rt.process->sandbox_processes, __ATOMIC_RELAXED))
-        __atomic_store_n(&rt.process->sandboxed, 1, __ATOMIC_RELAXED);
-    return __atomic_compare_exchange_n(&rt.spool.quiet, &maybe, QUIET_NOT, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&guest.process->sandbox_threads, __ATOMIC_RELAXED) ||
+        __atomic_load_n(&guest.process->sandbox_processes, __ATOMIC_RELAXED))
+        __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&guest.spool.quiet, &maybe, QUIET_NOT, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool sandbox_is_there_as(void)
 {
-    return __atomic_load_n(&rt.spool.quiet, __ATOMIC_RELAXED) == QUIET;
+    return __atomic_load_n(&guest.spool.quiet, __ATOMIC_RELAXED) == QUIET;
 }
 
 void sandbox_left_out_as(uint32_t threads, uint32_t processes)
 {
     if (!rt_profiled_as())
         return;
-    __atomic_fetch_add(&rt.process->sandbox_threads, threads, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&rt.process->sandbox_processes, processes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->sandbox_threads, threads, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->sandbox_processes, processes, __ATOMIC_RELAXED);
 }

@@ -62,13 +62,13 @@ enum way { WAY_CONTROL, WAY_CLOSE, WAY_PRCTL, WAY_NONE };
 static enum way way_without(uint32_t without)
 {
     const struct rt_thread *self = self_get();
-    if (rt.process->mechanism == MECHANISM_TIMER)
+    if (guest.process->mechanism == MECHANISM_TIMER)
         return without & bit(CALL_TIMER) ? WAY_NONE : WAY_CONTROL;
     if (!(without & bit(CALL_CONTROL)))
         return WAY_CONTROL;
     if (!(without & bit(CALL_CLOSE)))
         return WAY_CLOSE;
-    return without & bit(CALL_PRCTL) || !self || self->tid != rt.pid || thread_others_as() ? WAY_NONE : WAY_PRCTL;
+    return without & bit(CALL_PRCTL) || !self || self->tid != guest.pid || thread_others_as() ? WAY_NONE : WAY_PRCTL;
 }
 
 /* Whether a filter can be read and samples be ended where these are denied. */
@@ -116,7 +116,7 @@ static bool memory_read(void *to, uint64_t from, uint64_t size)
     enum { PAGE = 4096 };
     struct iovec local = {to, size}, remote = {(void *)from, size};
     if (lets(CALL_READ))
-        return sys_call6_as(SYS_process_vm_readv, rt.pid, (long)&local, 1, (long)&remote, 1, 0) == (long)size;
+        return sys_call6_as(SYS_process_vm_readv, guest.pid, (long)&local, 1, (long)&remote, 1, 0) == (long)size;
     for (uint64_t page = from / PAGE * PAGE; page < from + size; page += PAGE)
         if (!page_is_there(page))
             return false;
@@ -172,7 +172,7 @@ static void pending_drop(void)
     while (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0, 0) > 0) {
         if (handler_is_ours(&info))
             continue;
-        sys_call6_as(SYS_rt_tgsigqueueinfo, rt.pid, sys_call3_as(SYS_gettid, 0, 0, 0), info.si_signo,
+        sys_call6_as(SYS_rt_tgsigqueueinfo, guest.pid, sys_call3_as(SYS_gettid, 0, 0, 0), info.si_signo,
                      (long)&info, 0, 0);
         return;
     }
@@ -181,7 +181,7 @@ static void pending_drop(void)
 /* Samples are calls of the program's, which no filter has anything against: they make no system calls there, and no signals. */
 static bool makes_calls(void)
 {
-    return rt.process->mechanism == MECHANISM_CALLS;
+    return guest.process->mechanism == MECHANISM_CALLS;
 }
 
 static void trigger_end(struct rt_thread *t)
@@ -203,7 +203,7 @@ static void silence(struct rt_thread *t, struct sandbox_filter *f)
         trigger_end(t);
     else if (!outside_leave_as(t) && lets(CALL_ACTION))
         signals_ignore(true);
-    __atomic_fetch_add(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
 /* From the kernel's beginning of our handler to its end all signals are blocked, libc's own too, which hardly anybody else
@@ -261,7 +261,7 @@ static void samples_end(struct sandbox_filter *f)
 
 static bool is_sampled(void)
 {
-    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && process_foreign_as());
+    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && guest_is_foreign_as());
 }
 
 /* The calling thread: to end its samples takes no system call. */
@@ -342,7 +342,7 @@ static void triggers_resume(const struct sandbox_filter *f)
         if (!t || t->filter.silenced != f->silenced || !(can || t->outside.may))
             continue;
         t->filter.silenced = 0;
-        __atomic_fetch_sub(&rt.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
         if (t->outside.may)
             outside_again_as(t);
         else if (!t->alternate.too_short)

@@ -22,7 +22,7 @@ enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
  * first one could be set. */
 static bool takes_part(void)
 {
-    return rt.config->arm_sandboxes && !rt.config->more_triggers && rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && rt.process->mechanism == MECHANISM_PERF;
+    return rt.config->arm_sandboxes && !rt.config->more_triggers && rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && guest.process->mechanism == MECHANISM_PERF;
 }
 
 void outside_reserve(void)
@@ -36,12 +36,12 @@ void outside_reserve(void)
 
 static void wake(void)
 {
-    sys_call6_as(SYS_futex, (long)&spool_header(&rt.spool)->sandbox_bell, FUTEX_WAKE, 1, 0, 0, 0);
+    sys_call6_as(SYS_futex, (long)&spool_header(&guest.spool)->sandbox_bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
 static void bell_add(void)
 {
-    __atomic_fetch_add(&spool_header(&rt.spool)->sandbox_bell, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&spool_header(&guest.spool)->sandbox_bell, 1, __ATOMIC_RELEASE);
 }
 
 void outside_announce(void)
@@ -153,7 +153,7 @@ bool outside_fork_child(struct rt_thread *t)
     t->outside.record = NULL;
     t->outside.may = true;
     t->outside.endings = sandbox_endings_as();
-    if (!thread_fork_child_numbered_as(t, rt.pid))
+    if (!thread_fork_child_numbered_as(t, guest.pid))
         return false;
     trigger_outside_as(t, t->clock.multiple);
     return want(t);

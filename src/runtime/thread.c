@@ -1,7 +1,6 @@
 #include "runtime/thread.h"
 
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "runtime/carrier/carrier.h"
@@ -17,21 +16,14 @@
 static struct rt_thread *free_states; /* atomic stack head; see thread_make_as on ABA */
 static uint32_t free_lock;            /* taken by try only */
 
-static uint64_t clock_ns_as(long clock)
-{
-    struct timespec now = {0, 0};
-    sys_call3_as(SYS_clock_gettime, clock, (long)&now, 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t thread_cpu_ns_as(void)
 {
-    return clock_ns_as(CLOCK_THREAD_CPUTIME_ID);
+    return sys_clock_ns_as(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t thread_monotonic_ns_as(void)
 {
-    return clock_ns_as(CLOCK_MONOTONIC);
+    return sys_clock_ns_as(CLOCK_MONOTONIC);
 }
 
 /* A state with memory for `others` triggers after the first:
@@ -59,7 +51,7 @@ static void pool_release_as(void)
 static struct rt_thread *state_map_as(uint32_t depth, uint32_t others)
 {
     long address = own_map_as(0, state_size(depth, others), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (address < 0 && address > -4096)
+    if (sys_failed(address))
         return NULL;
     struct rt_thread *t = (struct rt_thread *)(address + RT_SIGNAL_STACK);
     t->frames = (struct unwind_frame *)(t + 1);
@@ -160,7 +152,7 @@ static bool slot_take_as(struct rt_thread *t)
 
 void thread_name_as(struct rt_thread *t)
 {
-    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->record->name, 0);
+    guest_thread_name_as(t->record);
 }
 
 /* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. It may
@@ -174,7 +166,7 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
         t->clock.window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
     if (!record->which && !record->timeline && t->timeline.record)
-        __atomic_store_n(&record->timeline, spool_ref_of(&rt.spool, t->timeline.record), __ATOMIC_RELEASE);
+        __atomic_store_n(&record->timeline, spool_ref_of(&guest.spool, t->timeline.record), __ATOMIC_RELEASE);
     t->record = record;
     t->phase = phase;
     t->memo[0].key = key_pseudo(KEY_ROOT);
@@ -186,27 +178,18 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
 /* A fresh record and an empty tree for the calling thread in this phase, by this trigger. */
 static struct spool_thread *record_new_as(struct rt_thread *t, uint32_t phase, uint32_t which)
 {
-    struct spool_thread *record = spool_alloc_as(&rt.spool, sizeof *record);
-    struct cct_node *root = spool_alloc_as(&rt.spool, sizeof *root);
-    if (!record || !root) {
-        __atomic_fetch_add(&rt.process->drops[DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
+    struct spool_thread *record = guest_thread_make_as(t->tid, phase);
+    if (!record)
         return NULL;
-    }
-    root->key = key_pseudo(KEY_ROOT);
-    record->tid = t->tid;
-    record->tree = spool_ref_of(&rt.spool, root);
-    record->phase = phase;
     record->which = which;
     if (!which && t->timeline.record)
-        record->timeline = spool_ref_of(&rt.spool, t->timeline.record);
+        record->timeline = spool_ref_of(&guest.spool, t->timeline.record);
     if (rt_quiet_as())
         record->start_ns = t->record ? t->record->start_ns : 0;
-    else
-        record->start_ns = thread_monotonic_ns_as();
     for (unsigned i = 0; t->record && i < sizeof record->name; i++)
         record->name[i] = t->record->name[i];
     if (!t->life)
-        t->life = spool_ref_of(&rt.spool, record);
+        t->life = spool_ref_of(&guest.spool, record);
     record->life = t->other_count && !rt.config->outside ? t->life : 0;
     return record;
 }
@@ -218,14 +201,14 @@ static bool record_make_as(struct rt_thread *t, uint32_t phase)
         return false;
     t->records[phase] = record;
     record_use_as(t, record, phase);
-    spool_push_as(&rt.spool, &rt.process->threads, record);
+    guest_thread_publish_as(record);
     return true;
 }
 
 bool thread_other_record_as(struct rt_thread *t, uint32_t which)
 {
     struct rt_other *o = &t->others[which - 1];
-    uint32_t phase = __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE);
+    uint32_t phase = __atomic_load_n(&guest.phase, __ATOMIC_ACQUIRE);
     struct spool_thread *record = record_new_as(t, phase, which);
     if (!record)
         return false;
@@ -234,7 +217,7 @@ bool thread_other_record_as(struct rt_thread *t, uint32_t which)
     o->memo[0].key = key_pseudo(KEY_ROOT);
     o->memo[0].node = o->counted = record->tree;
     o->memo_depth = 1;
-    spool_push_as(&rt.spool, &rt.process->threads, record);
+    guest_thread_publish_as(record);
     return true;
 }
 
@@ -242,13 +225,13 @@ bool thread_other_record_as(struct rt_thread *t, uint32_t which)
 static bool record_first_as(struct rt_thread *t)
 {
     t->records = t->first_records;
-    for (unsigned i = 0; i < RT_PHASES; i++)
+    for (unsigned i = 0; i < GUEST_PHASES; i++)
         t->records[i] = NULL;
     for (uint32_t k = 0; k < t->other_count; k++) {
         struct rt_other *o = &t->others[k];
         o->record = NULL;
         o->records = o->own_records;
-        for (unsigned i = 0; i < RT_PHASES; i++)
+        for (unsigned i = 0; i < GUEST_PHASES; i++)
             o->records[i] = NULL;
     }
     t->record = NULL;
@@ -257,7 +240,7 @@ static bool record_first_as(struct rt_thread *t)
     t->block = t->block_end = NULL;
     t->cpu_seen = 0;
     t->seen[0] = t->seen[1] = 0;
-    if (!record_make_as(t, __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE)))
+    if (!record_make_as(t, __atomic_load_n(&guest.phase, __ATOMIC_ACQUIRE)))
         return false;
     if (!rt_quiet_as())
         thread_name_as(t);
@@ -267,7 +250,7 @@ static bool record_first_as(struct rt_thread *t)
 SAMPLE_PATH
 void thread_follow_phase_as(struct rt_thread *t)
 {
-    uint32_t phase = __atomic_load_n(&rt.phase, __ATOMIC_ACQUIRE);
+    uint32_t phase = __atomic_load_n(&guest.phase, __ATOMIC_ACQUIRE);
     if (phase == t->phase)
         return;
     if (!rt_quiet_as())
@@ -295,7 +278,7 @@ static struct spool_thread *record_next(struct rt_thread *t, struct record_place
 {
     for (; at->other <= t->other_count; at->other++, at->phase = 0) {
         struct spool_thread **records = at->other ? t->others[at->other - 1].records : t->records;
-        while (records && at->phase < RT_PHASES)
+        while (records && at->phase < GUEST_PHASES)
             if (records[at->phase++])
                 return records[at->phase - 1];
     }
@@ -321,7 +304,7 @@ bool thread_begin_numbered_as(struct rt_thread *t, int32_t tid)
     t->unwind.generation = 0;
     trampoline_thread_begin_as(t);
     if (!slot_take_as(t)) {
-        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
         thread_free_as(t);
         return false;
     }
@@ -402,7 +385,7 @@ bool thread_others_as(void)
 void thread_unarmed_as(void)
 {
     if (!rt_quiet_as()) /* a sandbox counts its own */
-        __atomic_fetch_add(&rt.process->unarmed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->unarmed, 1, __ATOMIC_RELAXED);
 }
 
 /* The clock of another thread's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED and
@@ -415,7 +398,7 @@ long thread_clock_of(int32_t tid)
 /* As thread_cpu_note_as, for any thread. */
 static uint64_t cpu_note_of_as(struct rt_thread *t)
 {
-    uint64_t cpu = clock_ns_as(thread_clock_of(t->tid));
+    uint64_t cpu = sys_clock_ns_as(thread_clock_of(t->tid));
     if (cpu > t->cpu_seen) {
         t->record->cpu_ns += cpu - t->cpu_seen;
         t->cpu_seen = cpu;
@@ -474,7 +457,7 @@ void thread_reap_as(void)
     uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < LOOKS && i < used; i++) {
         struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
-        if (!t || t->busy || t->vfork.is_child || sys_call3_as(SYS_tgkill, rt.pid, t->tid, 0) != -3)
+        if (!t || t->busy || t->vfork.is_child || sys_call3_as(SYS_tgkill, guest.pid, t->tid, 0) != -3)
             continue;
         /* Whoever takes it out of its slot gives it back. */
         if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,

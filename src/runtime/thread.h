@@ -72,7 +72,7 @@ struct rt_thread {
     uint32_t phase;
     uint64_t cpu_seen; /* CPU time that is in the cpu_ns of some record */
     struct spool_thread **records; /* of the trigger `which`, by phase; NULL: not sampled in it */
-    struct spool_thread *first_records[RT_PHASES];
+    struct spool_thread *first_records[GUEST_PHASES];
     struct timeline timeline;                /* of the first trigger, in all phases */
 
     struct carrier_thread carrier;

@@ -1,12 +1,14 @@
 /* Raw Linux system calls: no errno, no cancellation point, no libc.
  *
  * Context: any, signal handlers included.
- * Each returns the kernel's value: negative errno on failure. */
+ * Each call returns the kernel's value: negative errno on failure (sys_failed). */
 #ifndef PENUMBRA_SIGSAFE_SYS_H
 #define PENUMBRA_SIGSAFE_SYS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #ifdef __clang_analyzer__
 /* To the static analyzer, system calls are unknown functions that may write through any argument:
@@ -38,6 +40,20 @@ static inline long sys_call3_as(long number, long a, long b, long c)
 }
 
 #endif
+
+/* Whether a call has failed. An address may be negative, too: errno is at most 4095. */
+static inline bool sys_failed(long result)
+{
+    return result < 0 && result > -4096;
+}
+
+/* Nanoseconds of a clock; 0: the kernel does not have it. */
+static inline uint64_t sys_clock_ns_as(long clock)
+{
+    struct timespec now = {0, 0};
+    sys_call3_as(SYS_clock_gettime, clock, (long)&now, 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static inline uint64_t sys_ticks_as(void)
 {

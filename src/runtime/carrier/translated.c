@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 #include "engine/hook.h"
-#include "runtime/images.h"
-#include "runtime/phases.h"
+#include "guest/images.h"
+#include "guest/phases.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
 #include "sigsafe/key.h"
@@ -29,9 +29,9 @@ uint64_t translated_key_as(void *carrier, uint64_t address)
 
 struct spool_counts *translated_counts_as(void)
 {
-    spool_ref ref = __atomic_load_n(&rt.process->counts, __ATOMIC_ACQUIRE);
-    struct spool_counts *there = spool_at(&rt.spool, ref, sizeof *there);
-    return there ? there : counts_begin_as(&rt.spool, rt.process);
+    spool_ref ref = __atomic_load_n(&guest.process->counts, __ATOMIC_ACQUIRE);
+    struct spool_counts *there = spool_at(&guest.spool, ref, sizeof *there);
+    return there ? there : counts_begin_as(&guest.spool, guest.process);
 }
 
 void translated_figures_as(struct spool_counts *counts, struct engine_thread *t)

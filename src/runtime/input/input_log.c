@@ -67,7 +67,7 @@ static void move(uint64_t at, const struct input_call *call, uint64_t size, bool
 bool input_log_wanted_as(void)
 {
     return log && rt_running_as() && !rt_quiet_as() && rt.config->shadow_flags & SHADOW_LOG_INPUT &&
-           __atomic_load_n(&spool_header(&rt.spool)->shadows_active, __ATOMIC_RELAXED) != 0;
+           __atomic_load_n(&spool_header(&guest.spool)->shadows_active, __ATOMIC_RELAXED) != 0;
 }
 
 /* Shadows read files for themselves. */

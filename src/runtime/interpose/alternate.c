@@ -54,7 +54,7 @@ static bool is_own(const struct rt_thread *t, const stack_t *stack)
 bool alternate_takes_as(void)
 {
     return rt_profiled_as() && !rt.attached && carrier_samples_as() &&
-           rt.process->mechanism != MECHANISM_CALLS;
+           guest.process->mechanism != MECHANISM_CALLS;
 }
 
 /* Of a stack that the kernel has told, what does not depend on who asks. */
@@ -239,7 +239,7 @@ uint64_t alternate_wrap(int signal, struct sigaction *action)
         action->sa_sigaction == alternate_entered_as)
         return before;
     /* A vfork child's actions are its own, the table is its parent's. */
-    if (!rt_quiet_as() && process_foreign_as()) {
+    if (!rt_quiet_as() && guest_is_foreign_as()) {
         program_stack_give();
         return before;
     }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/image_symbols.h"
+#include "guest/image_symbols.h"
 
 struct entries_image {
     struct image_source source;

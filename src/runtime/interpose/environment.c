@@ -154,7 +154,7 @@ static bool takes_preload(const char *path, struct environment_image *image)
     enum unfollowed why = unfollowed_why(path, image);
     if (why == UNFOLLOWED_COUNT)
         return true;
-    __atomic_fetch_add(&spool_header(&rt.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&spool_header(&guest.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
     return why == UNFOLLOWED_SETUID || why == UNFOLLOWED_STATIC;
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "sigsafe/memory_used.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/heap_count.h"
 #include "runtime/interpose/heap_loaded.h"
 #include "runtime/interpose/real.h"
@@ -256,8 +256,8 @@ static void begin(void)
 {
     heap_table_begin();
     void *theirs = dlsym(RTLD_DEFAULT, "malloc");
-    if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") && !rt.process->arm_error)
-        rt.process->arm_error = ARM_ERROR_OWN_ALLOCATOR;
+    if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") && !guest.process->arm_error)
+        guest.process->arm_error = ARM_ERROR_OWN_ALLOCATOR;
     heap_loaded_begin();
     private_start = private_bytes();
 }
@@ -275,7 +275,7 @@ static void end(struct rt_thread *t)
     uint64_t now = private_start == UINT64_MAX ? UINT64_MAX : private_bytes();
     (void)t;
     if (now != UINT64_MAX && now > private_start)
-        rt.process->heap.grown = now - private_start;
+        guest.process->heap.grown = now - private_start;
 }
 
 static void moved(const void *from, const void *to)

@@ -5,7 +5,7 @@
 #include <link.h>
 #include <string.h>
 
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/entries.h"
 #include "runtime/interpose/heap_count.h"
 #include "runtime/interpose/pointers.h"
@@ -290,7 +290,7 @@ static int lists_look(struct dl_phdr_info *info, size_t size, void *begin)
 static void look(bool begin)
 {
     if (!loader || !rt_running_as() || !sync_wants(TRIGGER_MALLOC) ||
-        rt_quiet_as() || process_foreign_as())
+        rt_quiet_as() || guest_is_foreign_as())
         return;
     REAL(dl_iterate_phdr)(lists_look, &begin);
 }

@@ -12,8 +12,8 @@ static inline void *mapped(void *at, size_t size, const void *caller)
 {
     if (heap_is_allocator(caller))
         return at;
-    __atomic_fetch_add(&rt.process->heap.mapped, size, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&rt.process->heap.mappings, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->heap.mapped, size, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&guest.process->heap.mappings, 1, __ATOMIC_RELAXED);
     return heap_gave(at, size);
 }
 

@@ -27,7 +27,7 @@ static bool lock_take(void)
         if (rt_quiet_as() || tries % SPINS != SPINS - 1)
             continue;
         /* A child that was forked while another thread held it, and that we do not know of. */
-        if (process_foreign_as())
+        if (guest_is_foreign_as())
             return false;
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
     }
@@ -66,8 +66,8 @@ static uint32_t find(uint64_t address)
 
 static void cell_change(spool_ref ref, uint64_t change)
 {
-    struct spool_heap_cell *cell = spool_at(&rt.spool, ref, sizeof *cell);
-    struct spool_heap *heap = &rt.process->heap;
+    struct spool_heap_cell *cell = spool_at(&guest.spool, ref, sizeof *cell);
+    struct spool_heap *heap = &guest.process->heap;
     if (!cell)
         return;
     if (cell->stamp != heap->peak_id) {
@@ -121,9 +121,9 @@ static void take_out(uint32_t hole)
 static spool_ref cell_of(struct cct_node *node)
 {
     if (!node->cell) {
-        struct spool_heap_cell *cell = spool_alloc_as(&rt.spool, sizeof *cell);
+        struct spool_heap_cell *cell = spool_alloc_as(&guest.spool, sizeof *cell);
         if (cell)
-            __atomic_store_n(&node->cell, spool_ref_of(&rt.spool, cell), __ATOMIC_RELEASE);
+            __atomic_store_n(&node->cell, spool_ref_of(&guest.spool, cell), __ATOMIC_RELEASE);
     }
     return node->cell;
 }
@@ -133,7 +133,7 @@ void heap_table_add(const void *address, struct cct_node *node, uint64_t weight)
     struct heap_sampled sampled = {cell_of(node),
                                    weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX};
     if (!heap_filter || !sampled.cell || used >= FULL) {
-        __atomic_fetch_add(&rt.process->heap.missed, weight, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->heap.missed, weight, __ATOMIC_RELAXED);
         return;
     }
     if (!lock_take())

@@ -25,15 +25,15 @@
 static void spool_shrink(uint64_t keep)
 {
     enum { AHEAD = 4 << 20, PAGE = 4096 };
-    if (!rt_profiled_as() || rt_quiet_as() || process_foreign_as())
+    if (!rt_profiled_as() || rt_quiet_as() || guest_is_foreign_as())
         return;
-    uint64_t used = __atomic_load_n(&spool_header(&rt.spool)->next, __ATOMIC_RELAXED) + AHEAD;
-    uint64_t mapped = rt.spool.mapped;
+    uint64_t used = __atomic_load_n(&spool_header(&guest.spool)->next, __ATOMIC_RELAXED) + AHEAD;
+    uint64_t mapped = guest.spool.mapped;
     keep = (used > keep ? used : keep) / PAGE * PAGE;
     if (keep >= mapped)
         return;
-    __atomic_store_n(&rt.spool.mapped, keep, __ATOMIC_SEQ_CST);
-    own_unmap_as(rt.spool.base + keep, mapped - keep);
+    __atomic_store_n(&guest.spool.mapped, keep, __ATOMIC_SEQ_CST);
+    own_unmap_as(guest.spool.base + keep, mapped - keep);
 }
 
 /* Before the program limits its address space. */
@@ -64,7 +64,7 @@ int setrlimit_plain(__rlimit_resource_t resource, const struct rlimit64 *limit)
 EXPORT int prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit,
                      struct rlimit64 *old)
 {
-    if (resource == RLIMIT_AS && (pid == 0 || pid == rt.pid))
+    if (resource == RLIMIT_AS && (pid == 0 || pid == guest.pid))
         room_make(limit);
     return REAL(prlimit64)(pid, resource, limit, old);
 }
@@ -156,7 +156,7 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
     struct rt_thread *t = self_get();
     if (!t || !carrier_samples_as())
         return REAL(sigaltstack)(stack, old);
-    if (stack && rt_profiled_as() && !rt_quiet_as() && process_foreign_as())
+    if (stack && rt_profiled_as() && !rt_quiet_as() && guest_is_foreign_as())
         return alternate_change_child(t, stack, old);
     if (t->alternate.is_ours || alternate_takes_as())
         return alternate_change(t, stack, old);

@@ -7,7 +7,7 @@
 #include <link.h>
 #include <stddef.h>
 
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/carrier/carrier.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/syscall_layout.h"
 #include "runtime/kept_files.h"
@@ -55,7 +55,7 @@ static bool sandbox_expect(bool only_asks)
     if (sandbox_is_there_as()) /* a second filter: under the first one that would be deadly to look at */
         return false;
     process_adopt();
-    if (process_foreign_as())
+    if (guest_is_foreign_as())
         return false;
     if (!only_asks)
         sandbox_begins();
@@ -162,7 +162,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 /* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
 static bool proc_hold(void)
 {
-    return rt_profiled_as() && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
+    return rt_profiled_as() && !rt_quiet_as() && !guest_is_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
            rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
 }
 
@@ -183,14 +183,14 @@ static bool hidden(int fd)
 /* The program takes a number for itself: it is the program's. */
 EXPORT int dup2(int from, int to)
 {
-    if (hidden(to) && !process_foreign_as())
+    if (hidden(to) && !guest_is_foreign_as())
         trigger_yield_fd_as(to);
     return REAL(dup2)(from, to);
 }
 
 EXPORT int dup3(int from, int to, int flags)
 {
-    if (hidden(to) && !process_foreign_as())
+    if (hidden(to) && !guest_is_foreign_as())
         trigger_yield_fd_as(to);
     return REAL(dup3)(from, to, flags);
 }
@@ -205,7 +205,7 @@ EXPORT int close(int fd)
 static int range_close(unsigned first, unsigned last, int flags)
 {
     unsigned lowest = (unsigned)trigger_lowest_fd_as();
-    if (!rt_profiled_as() || process_foreign_as() || last < lowest || first > last)
+    if (!rt_profiled_as() || guest_is_foreign_as() || last < lowest || first > last)
         return REAL(close_range)(first, last, flags);
     int result = 0;
     unsigned from = first;

@@ -8,7 +8,7 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/trigger/interrupted.h"
 #include "runtime/interpose/faults.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/pointers.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
@@ -269,7 +269,7 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
 {
     struct sigaction without;
     /* A vfork child's actions are its own; the table is its parent's. */
-    bool own = !rt_quiet_as() && process_foreign_as();
+    bool own = !rt_quiet_as() && guest_is_foreign_as();
     uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
     if (wanted) {
         answer_write(&without, wanted);
@@ -304,7 +304,7 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
 static int action_of_fault(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction before = faults_program(signal), ours;
-    bool foreign = process_foreign_as();
+    bool foreign = guest_is_foreign_as();
     if (wanted && !foreign) {
         struct sigaction kept = as_kept(wanted);
         ours = faults_installed(signal, wanted);
@@ -333,7 +333,7 @@ sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
     struct sigaction answer = {.sa_handler = was};
     if (was == SIG_ERR || !signals_active_as() || number < 1 || number >= SIGNALS)
         return was;
-    if (set && (rt_quiet_as() || !process_foreign_as()))
+    if (set && (rt_quiet_as() || !guest_is_foreign_as()))
         masks_ours[number] = 0;
     alternate_answer(&answer, alternate_wrapped(number));
     return answer.sa_handler;
@@ -352,7 +352,7 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     if (signal != signals_number_as())
         return faults_ours(signal) ? action_of_fault(signal, wanted, old)
                                    : action_set(signal, wanted, old);
-    if (process_foreign_as())
+    if (guest_is_foreign_as())
         return action_of_child(wanted, old);
     struct sigaction before = program_action;
     if (wanted) {

@@ -46,7 +46,7 @@ static uint64_t bit_as(void)
 static bool *believed_as(void)
 {
     int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
-    if (pid == rt.pid)
+    if (pid == guest.pid)
         return &belief.blocked;
     if (belief.child != pid) {
         belief.child = pid;
@@ -120,7 +120,7 @@ static void other_wake_as(int signal)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     long pid = sys_call3_as(SYS_getpid, 0, 0, 0), self = sys_call3_as(SYS_gettid, 0, 0, 0);
     siginfo_t info = {.si_signo = signal, .si_code = SI_QUEUE};
-    if (pid != rt.pid)
+    if (pid != guest.pid)
         return;
     info.si_value.sival_ptr = (void *)((uint64_t)rt.cookie << 32 | SLOT_WAKE);
     for (uint32_t i = 0; i < used; i++) {

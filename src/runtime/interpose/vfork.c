@@ -122,12 +122,12 @@ void vfork_spawned(pid_t child, uint64_t begun)
         return;
     uint64_t cpu = cpu_of(child), most = thread_monotonic_ns_as() - begun,
              ns = cpu < most ? cpu : most;
-    struct spool_left *left = ns ? spool_alloc_as(&rt.spool, sizeof *left) : NULL;
+    struct spool_left *left = ns ? spool_alloc_as(&guest.spool, sizeof *left) : NULL;
     if (!left)
         return;
     left->pid = child;
     left->cpu_ns = ns;
-    spool_push_as(&rt.spool, &rt.process->left, left);
+    spool_push_as(&guest.spool, &guest.process->left, left);
     spawned_charge(t, ns);
 }
 
@@ -163,12 +163,12 @@ void vfork_child_leaves_as(bool by_exec)
     trigger_pause_as(t);
     thread_settle_as(t);
     t->vfork.has_left = true;
-    t->vfork.left = by_exec ? spool_alloc_as(&rt.spool, sizeof *t->vfork.left) : NULL;
+    t->vfork.left = by_exec ? spool_alloc_as(&guest.spool, sizeof *t->vfork.left) : NULL;
     if (!t->vfork.left)
         return;
     t->vfork.left->pid = t->tid;
     t->vfork.left->cpu_ns = t->cpu_seen;
-    spool_push_as(&rt.spool, &rt.process->left, t->vfork.left);
+    spool_push_as(&guest.spool, &guest.process->left, t->vfork.left);
 }
 
 void vfork_child_unsample_as(void)

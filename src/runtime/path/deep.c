@@ -4,7 +4,7 @@
 
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/path/tree.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/thread.h"
 #include "sigsafe/key.h"
 #include "sigsafe/own_memory.h"

@@ -3,8 +3,8 @@
 #include "runtime/path/deep.h"
 #include "runtime/trampoline/trampoline.h"
 #include "runtime/path/tree.h"
-#include "runtime/images.h"
-#include "runtime/phases.h"
+#include "guest/images.h"
+#include "guest/phases.h"
 #include "runtime/thread.h"
 #include "sigsafe/sample_path.h"
 

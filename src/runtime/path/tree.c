@@ -7,7 +7,7 @@
 
 static struct cct_node *node_at(spool_ref ref)
 {
-    return cct_node_at(&rt.spool, ref);
+    return cct_node_at(&guest.spool, ref);
 }
 
 /* What stands for several periods of time was used, or waited for, until then. */
@@ -17,7 +17,7 @@ static void time_spread_as(struct rt_thread *t, spool_ref node, uint64_t weight,
     uint32_t trigger = rt.config->trigger;
     if (weight > 1 && (trigger_is_time(trigger) || trigger == TRIGGER_LOCK_WAIT))
         m.span_ns = weight < UINT64_MAX / rt.config->period ? weight * rt.config->period : UINT64_MAX;
-    timeline_add_as(&t->timeline, &rt.spool, &t->record->timeline, &m);
+    timeline_add_as(&t->timeline, &guest.spool, &t->record->timeline, &m);
 }
 
 /* When it was: at the handler's entry. Only the first trigger's samples are kept. */
@@ -33,7 +33,7 @@ static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
 
 static spool_ref child_find_as(struct rt_thread *t, spool_ref parent, uint64_t key)
 {
-    struct cct_store store = { &rt.spool, t->block, t->block_end, &t->record->nodes, NULL };
+    struct cct_store store = { &guest.spool, t->block, t->block_end, &t->record->nodes, NULL };
     spool_ref child = cct_child_as(&store, parent, key);
     t->block = store.block;
     t->block_end = store.block_end;

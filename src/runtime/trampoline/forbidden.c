@@ -1,7 +1,7 @@
 #include "runtime/trampoline/forbidden.h"
 
 #include "runtime/trampoline/trampoline.h"
-#include "runtime/image_symbols.h"
+#include "guest/image_symbols.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
@@ -255,7 +255,7 @@ bool forbidden_shadow_stack_as(void)
 
 void forbidden_init(void)
 {
-    rt.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
+    guest.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ON : TRAMPOLINE_NOT_ASKED;
     if (forbidden_shadow_stack_as())
         trampoline_disable_as(TRAMPOLINE_SHADOW_STACK);
 }

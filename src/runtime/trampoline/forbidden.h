@@ -10,7 +10,7 @@
 #ifndef PENUMBRA_RUNTIME_TRAMPOLINE_FORBIDDEN_H
 #define PENUMBRA_RUNTIME_TRAMPOLINE_FORBIDDEN_H
 
-#include "runtime/images_internal.h"
+#include "guest/image.h"
 #include "runtime/runtime.h"
 #include "unwind/unwind.h"
 

@@ -4,7 +4,7 @@
 #include "runtime/trampoline/forbidden.h"
 #include "runtime/trampoline/own_address.h"
 #include "runtime/trampoline/trampoline_layout.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
@@ -76,7 +76,7 @@ void trampoline_disable_as(enum trampoline_state why)
 {
     uint32_t on = TRAMPOLINE_ON;
     if (rt_profiled_as())
-        __atomic_compare_exchange_n(&rt.process->trampoline, &on, why, false, __ATOMIC_RELAXED,
+        __atomic_compare_exchange_n(&guest.process->trampoline, &on, why, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
 }
 
@@ -84,7 +84,7 @@ SAMPLE_PATH
 static bool enabled(void)
 {
     return rt_running_as() &&
-           __atomic_load_n(&rt.process->trampoline, __ATOMIC_RELAXED) == TRAMPOLINE_ON;
+           __atomic_load_n(&guest.process->trampoline, __ATOMIC_RELAXED) == TRAMPOLINE_ON;
 }
 
 static bool leaves_as(uint64_t key)
@@ -251,7 +251,7 @@ static bool markable(uint64_t key, uint64_t cfa, uint64_t ra, uint64_t caller)
 static void calls_count(const struct rt_memo *m)
 {
     struct cct_node *node =
-        (struct cct_node *)(void *)(rt.spool.base + (uint64_t)m->node * SPOOL_UNIT);
+        (struct cct_node *)(void *)(guest.spool.base + (uint64_t)m->node * SPOOL_UNIT);
     if (node->calls != UINT32_MAX)
         node->calls++;
 }

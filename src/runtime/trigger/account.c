@@ -83,7 +83,7 @@ static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
 
 uint64_t account_price_as(const struct rt_thread *t)
 {
-    uint64_t price = t->timer >= 0 && !t->which && rt.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
+    uint64_t price = t->timer >= 0 && !t->which && guest.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
     return scaled(price, t->account.latency_ns);
 }
 

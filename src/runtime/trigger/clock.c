@@ -1,5 +1,5 @@
 #include "runtime/carrier/carrier.h"
-#include "runtime/phases.h"
+#include "guest/phases.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/sync.h"
@@ -154,13 +154,13 @@ static bool first_arm(struct rt_thread *t)
         sync_arm_as(t);
         return true;
     }
-    if (rt.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
+    if (guest.process->mechanism == MECHANISM_PERF && perf_arm_as(t)) {
         ticks_arm_as(t);
         return true;
     }
     if (t->clock.trigger != TRIGGER_CPU)
         return false;
-    rt.process->mechanism = MECHANISM_TIMER;
+    guest.process->mechanism = MECHANISM_TIMER;
     return timer_arm_as(t);
 }
 
@@ -187,7 +187,7 @@ static void others_arm(struct rt_thread *t)
     t->busy = 1;
     for (uint32_t which = 1; which <= t->other_count; which++)
         if (!other_arm(t, which))
-            __atomic_fetch_add(&rt.process->unarmed_others, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&guest.process->unarmed_others, 1, __ATOMIC_RELAXED);
     t->busy = 0;
 }
 
@@ -271,7 +271,7 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     account_enter_as(t);
     if (t->account.set_ticks)
         account_latency_as(t, t->clock.base, ticks_at_entry);
-    if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 || rt.process->exclude_kernel)
+    if (ticks_to_ns(passed_ticks) < t->clock.period + t->clock.period / 2 || guest.process->exclude_kernel)
         return charge;
     uint64_t now = clock_now_as(t);
     uint64_t mean = t->clock.mean * t->clock.multiple; /* not the period, which may be very short */
@@ -302,7 +302,7 @@ static struct trigger_charge charge_events(struct rt_thread *t)
 /* Where only user mode is seen, nothing has expired in the kernel since the period was renewed last. */
 static uint64_t rest_at(struct rt_thread *t, uint64_t now)
 {
-    bool unseen = rt.process->exclude_kernel;
+    bool unseen = guest.process->exclude_kernel;
     if (at_ticks(t)) {
         t->clock.owed += charge_passed(t, now) * t->clock.mean;
         return owed_take(t);
@@ -324,7 +324,7 @@ uint64_t trigger_rest_as(struct rt_thread *t)
 
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
 {
-    if (t->clock.trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !rt.process->exclude_kernel)))
+    if (t->clock.trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !guest.process->exclude_kernel)))
         return 0;
     return rest_at(t, cpu_ns);
 }

@@ -75,7 +75,7 @@ static void thread_discover(ucontext_t *u)
     if (was_there)
         t->cpu_seen = t->clock.window_cpu_ns; /* what it used before is not ours to report */
     if (was_there && rt.config->trigger == TRIGGER_WALL)
-        t->clock.base = rt.process->start_ns; /* it has waited since we came: its next sample says where */
+        t->clock.base = guest.process->start_ns; /* it has waited since we came: its next sample says where */
 }
 
 /* True if the signal is one of ours: then *value names the thread. */
@@ -167,10 +167,10 @@ static void samples_end(struct rt_thread *t)
 {
     trigger_silence_as(t);
     if (!t->delivery.stopped)
-        __atomic_fetch_add(&rt.process->unarmed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->unarmed, 1, __ATOMIC_RELAXED);
     t->delivery.stopped = true;
-    if (!rt.process->arm_error)
-        rt.process->arm_error = ARM_ERROR_STOPS;
+    if (!guest.process->arm_error)
+        guest.process->arm_error = ARM_ERROR_STOPS;
 }
 
 /* True if the carrier is to take it. */
@@ -219,12 +219,12 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
             trigger_pause_discovery_as();
         }
     } else if (stack_left(t, u) < STACK_LEAST) {
-        __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &rt.process->drops[DROP_NO_STACK],
+        __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &guest.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {
         thread_discover(u);
     } else if (!t) {
-        __atomic_fetch_add(&rt.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
     } else if (t->busy) {
         turn_record_as(t, 0)->drops[DROP_NESTED]++;
     } else {

@@ -131,7 +131,7 @@ int trigger_raise_fd_as(int fd)
 
 static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
 {
-    event_attributes(a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
+    event_attributes(a, guest.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
     a->type = PERF_TYPE_SOFTWARE;
     a->config = PERF_COUNT_SW_TASK_CLOCK;
     a->sample_period = period;
@@ -143,10 +143,10 @@ static void discovery_attributes(struct perf_event_attr *a, uint64_t period)
  * part is still to be had. Of time that is waited, and of switches, that would be nothing. */
 static bool goes_without_kernel(int fd, uint32_t trigger)
 {
-    if (fd != -EACCES || rt.process->exclude_kernel || trigger == TRIGGER_WALL ||
+    if (fd != -EACCES || guest.process->exclude_kernel || trigger == TRIGGER_WALL ||
         trigger == TRIGGER_CONTEXT_SWITCHES)
         return false;
-    rt.process->exclude_kernel = 1;
+    guest.process->exclude_kernel = 1;
     return true;
 }
 
@@ -160,7 +160,7 @@ int perf_seek_open(int32_t tid, uint64_t period)
         fd = open_patiently(&a, tid);
     }
     if (fd < 0 && fd != -3) /* the thread is gone */
-        rt.process->arm_error = (uint32_t)-fd;
+        guest.process->arm_error = (uint32_t)-fd;
     return fd;
 }
 
@@ -168,7 +168,7 @@ int perf_seek_open(int32_t tid, uint64_t period)
 static void stop_arm_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
-    event_attributes(&a, rt.process->exclude_kernel, t->slot | STOP_SLOT, 0);
+    event_attributes(&a, guest.process->exclude_kernel, t->slot | STOP_SLOT, 0);
     a.type = PERF_TYPE_SOFTWARE;
     a.config = PERF_COUNT_SW_TASK_CLOCK;
     a.sample_period = 10000; /* the kernel's least */
@@ -194,7 +194,7 @@ bool perf_open_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
     int32_t *fd = event_of(t);
-    event_attributes(&a, rt.process->exclude_kernel, signal_slot(t), t->which);
+    event_attributes(&a, guest.process->exclude_kernel, signal_slot(t), t->which);
     a.sample_period = t->clock.period;
     *fd = event_open_patiently(&a);
     if (goes_without_kernel(*fd, t->clock.trigger)) {
@@ -203,7 +203,7 @@ bool perf_open_as(struct rt_thread *t)
     }
     if (*fd >= 0)
         return true;
-    rt.process->arm_error = (uint32_t)-*fd;
+    guest.process->arm_error = (uint32_t)-*fd;
     *fd = -1;
     return false;
 }
@@ -211,10 +211,10 @@ bool perf_open_as(struct rt_thread *t)
 /* Why it failed is not why the thread is not sampled. */
 bool perf_arm_other_as(struct rt_thread *t)
 {
-    uint32_t error = rt.process->arm_error;
+    uint32_t error = guest.process->arm_error;
     clock_draw_as(t);
     if (!perf_open_as(t)) {
-        rt.process->arm_error = error;
+        guest.process->arm_error = error;
         return false;
     }
     clock_start_as(t);
@@ -258,9 +258,9 @@ bool perf_arm_as(struct rt_thread *t)
 bool trigger_allowed_as(void)
 {
     struct perf_event_attr a;
-    if (!rt.process->unarmed || rt.process->mechanism != MECHANISM_PERF)
+    if (!guest.process->unarmed || guest.process->mechanism != MECHANISM_PERF)
         return true;
-    event_attributes(&a, rt.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
+    event_attributes(&a, guest.process->exclude_kernel, RT_SLOT_DISCOVERY, 0);
     a.sample_period = 1;
     int fd = event_open_patiently(&a);
     if (fd >= 0)
@@ -317,7 +317,7 @@ void perf_close_as(struct rt_thread *t)
 
 void perf_discovery_close_as(void)
 {
-    if (__atomic_exchange_n(&rt.process->undiscovered, 1, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&guest.process->undiscovered, 1, __ATOMIC_RELAXED))
         return;
     seek_yield_as();
     event_close(&discovery_fd);

@@ -88,7 +88,7 @@ static void given_look(void)
 {
     for (unsigned i = 0; i < GIVEN_MOST; i++) {
         struct given *g = &scan.given[i];
-        if (g->tid && (sys_call3_as(SYS_tgkill, rt.pid, g->tid, 0) == -ESRCH_NUMBER || thread_find_as(g->tid)))
+        if (g->tid && (sys_call3_as(SYS_tgkill, guest.pid, g->tid, 0) == -ESRCH_NUMBER || thread_find_as(g->tid)))
             given_take_back(g);
     }
 }

@@ -60,14 +60,14 @@ bool trigger_seek(int32_t tid)
     if (seekers.count == seekers.capacity && !list_grow())
         return false;
     if (!seekers.count) {
-        seekers.timers = rt.process->mechanism == MECHANISM_TIMER;
+        seekers.timers = guest.process->mechanism == MECHANISM_TIMER;
         if (seekers.timers)
             scan_begin_as(); /* for those that begin later */
     }
     int fd = seekers.timers ? timer_seek_open(tid, FIRST_TICK_NS) : perf_seek_open(tid, FIRST_TICK_NS);
     if (fd < 0) {
         if (seekers.timers)
-            rt.process->arm_error = (uint32_t)-fd;
+            guest.process->arm_error = (uint32_t)-fd;
         return false;
     }
     seekers.list[seekers.count++] = (struct seeker){tid, fd, false};

@@ -92,7 +92,7 @@ void sync_unmask(struct sync_hold *hold)
 static uint64_t stranger(struct sync_way *way, uint32_t which)
 {
     int64_t period = (int64_t)spool_trigger_at(rt.config, which).period;
-    uint64_t *foreign = which ? &rt.process->foreign[which - 1] : &rt.process->drops[DROP_FOREIGN];
+    uint64_t *foreign = which ? &guest.process->foreign[which - 1] : &guest.process->drops[DROP_FOREIGN];
     if (!way->met) /* its first event: it began with nothing used up */
         way->left += period;
     way->met = true;
@@ -169,7 +169,7 @@ struct cct_node *sync_sample(struct sync_hold *hold, uint64_t weight)
     sample_take_as(t, &regs, (struct trigger_charge){weight, 0});
     if (t->record == record && t->record->taken == taken)
         return NULL;
-    return spool_at(&rt.spool, t->counted, sizeof(struct cct_node));
+    return spool_at(&guest.spool, t->counted, sizeof(struct cct_node));
 }
 
 /* As the sampling clock does (clock.c): the thresholds double while the samples cost more than the limit

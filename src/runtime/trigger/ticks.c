@@ -66,7 +66,7 @@ static void ticks_begin(struct rt_thread *t)
     timer_set_period_as(t, t->clock.period);
     perf_discovery_close_as();
     if (!t->patience)
-        __atomic_fetch_add(&rt.process->ticking, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&guest.process->ticking, 1, __ATOMIC_RELAXED);
     t->calm = 0;
     t->patience = t->patience ? t->patience * 2 : 1;
     if (t->patience > PATIENCE_MOST)
@@ -108,7 +108,7 @@ static bool is_due(struct rt_thread *t, uint64_t passed_ns)
 
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
 {
-    if (t->clock.trigger != TRIGGER_CPU || rt.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
+    if (t->clock.trigger != TRIGGER_CPU || guest.process->mechanism != MECHANISM_PERF || rt.carrier->translates ||
         !is_due(t, passed_ns))
         return;
     struct rt_switches now = switches_now();

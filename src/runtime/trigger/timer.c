@@ -43,7 +43,7 @@ bool timer_open_as(struct rt_thread *t)
 {
     int timer = timer_make(t->tid, t->slot);
     if (timer < 0)
-        rt.process->arm_error = (uint32_t)-timer;
+        guest.process->arm_error = (uint32_t)-timer;
     else
         t->timer = timer;
     return timer >= 0;

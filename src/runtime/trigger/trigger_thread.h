@@ -55,7 +55,7 @@ struct rt_clock {
 /* What a trigger has of a thread while another one counts (trigger/turn.h). */
 struct rt_other {
     struct rt_clock clock;
-    struct spool_thread *record, **records, *own_records[RT_PHASES];
+    struct spool_thread *record, **records, *own_records[GUEST_PHASES];
     struct rt_memo *memo;
     uint32_t phase, memo_depth;
     spool_ref counted;

@@ -12,7 +12,7 @@
 #include "runtime/path/sample.h"
 #include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/translated.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/interpose/faults.h"
 #include "runtime/kept_files.h"
 #include "runtime/thread.h"
@@ -175,7 +175,7 @@ static uint64_t *mask_of(ucontext_t *u)
 static bool may_step_as(struct engine_thread *e, enum stop_reason why)
 {
     const struct rt_thread *t = e->carrier;
-    return rt.process->mechanism == MECHANISM_PERF && !rt_quiet_as() &&
+    return guest.process->mechanism == MECHANISM_PERF && !rt_quiet_as() &&
            !(t->carrier.burst.mask & TRAP_BIT) && burst_native_may_as(e, why);
 }
 
@@ -305,7 +305,7 @@ static void engine_make_once_as(void)
     const struct tool *tool = tool_of_kind(rt.config->tool);
     const struct engine_config config = {.carrier = &carrier,
                                          .tool = tool,
-                                         .spool = &rt.spool,
+                                         .spool = &guest.spool,
                                          .counts = burst.counts,
                                          .budget = true,
                                          .late = tool && tool->burst_begin};

@@ -2,7 +2,7 @@
 
 #include "engine/mappings.h"
 #include "runtime/carrier/translated.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/runtime.h"
 
 enum { KEPT = 128 };

@@ -44,7 +44,7 @@ static void unlock_as(void)
 
 static struct perf_event_mmap_page *ring_of(const struct rt_thread *t)
 {
-    return __atomic_load_n(&t->carrier.watch.pid, __ATOMIC_ACQUIRE) == rt.pid ? t->carrier.watch.ring : NULL;
+    return __atomic_load_n(&t->carrier.watch.pid, __ATOMIC_ACQUIRE) == guest.pid ? t->carrier.watch.ring : NULL;
 }
 
 static long event_open_as(void)
@@ -65,7 +65,7 @@ void burst_watch_thread_as(struct rt_thread *t)
 {
     if (ring_of(t) && t->carrier.watch.tid == t->tid)
         return;
-    bool again = __atomic_exchange_n(&t->carrier.watch.pid, 0, __ATOMIC_ACQ_REL) == rt.pid;
+    bool again = __atomic_exchange_n(&t->carrier.watch.pid, 0, __ATOMIC_ACQ_REL) == guest.pid;
     long fd = event_open_as();
     if (fd < 0)
         return;
@@ -77,7 +77,7 @@ void burst_watch_thread_as(struct rt_thread *t)
         return;
     t->carrier.watch.ring = (struct perf_event_mmap_page *)at;
     t->carrier.watch.tid = t->tid;
-    __atomic_store_n(&t->carrier.watch.pid, rt.pid, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->carrier.watch.pid, guest.pid, __ATOMIC_RELEASE);
 }
 
 bool burst_watch_whole_as(void)

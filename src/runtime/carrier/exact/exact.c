@@ -61,7 +61,7 @@ static bool exact_fork_child(struct engine_thread *t)
     counts = NULL;
     engine_room_wait_as(t->engine);
     if (process_copy_as() && parent)
-        counts = counts_fork_child_as(&rt.spool, parent, rt.process);
+        counts = counts_fork_child_as(&guest.spool, parent, guest.process);
     bool recorded = rt_profiled_as() && thread_fork_child_as(state_of(t));
     t->record = recorded ? state_of(t)->record : NULL;
     return engine_fork_child_as(t->engine, t, counts, tid) && counts && recorded;
@@ -116,10 +116,10 @@ static const struct whole_events events = {
 static bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
-    counts = counts_begin_as(&rt.spool, rt.process);
+    counts = counts_begin_as(&guest.spool, guest.process);
     const struct engine_config config = {.carrier = &engine_carrier,
                                          .tool = tool_of_kind(rt.config->tool),
-                                         .spool = &rt.spool,
+                                         .spool = &guest.spool,
                                          .counts = counts};
     bool may = counts && !forbidden_shadow_stack_as();
     if (counts && !may)

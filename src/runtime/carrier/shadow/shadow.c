@@ -12,7 +12,7 @@
 #include "runtime/carrier/shadow/shadow_kept.h"
 #include "runtime/carrier/shadow/shadow_monitor.h"
 #include "runtime/carrier/translated.h"
-#include "runtime/images.h"
+#include "guest/images.h"
 #include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
@@ -23,9 +23,9 @@ static bool records_need_as(void)
 {
     struct shadow_monitor *m = &shadow_monitor;
     if (!m->record) {
-        m->record = spool_alloc_as(&rt.spool, sizeof *m->record);
+        m->record = spool_alloc_as(&guest.spool, sizeof *m->record);
         if (m->record)
-            __atomic_store_n(&rt.process->shadows, spool_ref_of(&rt.spool, m->record),
+            __atomic_store_n(&guest.process->shadows, spool_ref_of(&guest.spool, m->record),
                              __ATOMIC_RELEASE);
     }
     if (!m->counts)
@@ -38,7 +38,7 @@ static bool records_need_as(void)
 /* A killed collector leaves the program as it is, which is to be left alone from then on. */
 static bool collector_lives_as(void)
 {
-    int32_t collector = spool_header(&rt.spool)->collector_pid;
+    int32_t collector = spool_header(&guest.spool)->collector_pid;
     return sys_call3_as(SYS_kill, collector, 0, 0) != -ESRCH;
 }
 
@@ -50,9 +50,9 @@ static enum shadow_decline looked_refusal_as(struct shadow_usage *now)
         return DECLINE_BUDGET;
     shadow_costs_look_as(now);
     shadow_costs_huge_as(now);
-    if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&spool_header(&guest.spool)->memory_scarce, __ATOMIC_RELAXED))
         return DECLINE_SCARCE;
-    if (!shadow_load_allows_as(spool_header(&rt.spool), thread_monotonic_ns_as()))
+    if (!shadow_load_allows_as(spool_header(&guest.spool), thread_monotonic_ns_as()))
         return DECLINE_LOAD;
     if (!shadow_budget_has_room_as(now))
         return DECLINE_BUDGET;

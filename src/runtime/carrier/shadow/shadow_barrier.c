@@ -184,7 +184,7 @@ static void signal_queue_as(const struct rt_thread *t)
     siginfo_t info = {0};
     info.si_code = SI_QUEUE;
     info.si_value.sival_ptr = (void *)(uintptr_t)((uint64_t)rt.cookie << 32 | t->slot | STOP_SLOT);
-    sys_call6_as(SYS_rt_tgsigqueueinfo, rt.pid, t->tid, rt.config->signal, (long)&info, 0, 0);
+    sys_call6_as(SYS_rt_tgsigqueueinfo, guest.pid, t->tid, rt.config->signal, (long)&info, 0, 0);
 }
 
 /* Those in futex(wait) without a time limit: what wakes them is in the copy too. How many. */

@@ -85,7 +85,7 @@ static void account_share_as(const struct shadow_usage *now)
 {
     uint64_t ppm = rt.config->budget_ppm, program = ppm && !costs.sought ? program_as() : 0;
     if (program)
-        costs.common = shadow_common_find(spool_header(&rt.spool)->programs, program);
+        costs.common = shadow_common_find(spool_header(&guest.spool)->programs, program);
     costs.sought = true;
     if (costs.common)
         shadow_budget_share(&account.budget, &costs.common->left_ns, ppm, now->cpu_ns);

@@ -59,13 +59,13 @@ static void threads_go_on_as(const struct rt_thread *t, struct spool_seat *seat,
 void shadow_fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
                     const struct shadow_usage *now)
 {
-    struct spool_header *h = spool_header(&rt.spool);
+    struct spool_header *h = spool_header(&guest.spool);
     struct shadow_start start = {.context = u,
                                  .counts = shadow_monitor.counts,
                                  .record = shadow_monitor.record,
                                  .seat = seat,
                                  .watched = burst_watch_whole_as(),
-                                 .pid = rt.pid,
+                                 .pid = guest.pid,
                                  .tid = t->tid,
                                  .ppid = (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0)};
     bool direct = start.ppid == h->collector_pid;

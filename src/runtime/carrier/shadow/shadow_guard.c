@@ -45,7 +45,7 @@ static bool program_lives_as(void)
 
 static _Noreturn void leave_as(enum shadow_end how)
 {
-    if (shadow_leave_as(spool_header(&rt.spool), guard.seat, thread_monotonic_ns_as()))
+    if (shadow_leave_as(spool_header(&guest.spool), guard.seat, thread_monotonic_ns_as()))
         __atomic_fetch_add(&guard.record->ended[how], 1, __ATOMIC_RELAXED);
     for (;;)
         sys_call3_as(SYS_exit_group, 0, 0, 0);
@@ -104,10 +104,10 @@ void shadow_guard_relieve_as(void)
     enum { FRAMES = 64 << 10 };
     const uint64_t page = 4096, top = (UINT64_C(1) << 47) - page;
     uint64_t stack = (uint64_t)(uintptr_t)__builtin_frame_address(0) & ~(page - 1);
-    uint64_t spool = (uint64_t)(uintptr_t)rt.spool.base, from = 0;
+    uint64_t spool = (uint64_t)(uintptr_t)guest.spool.base, from = 0;
     struct kept kept[] = {
         {(uint64_t)(uintptr_t)__ehdr_start, (uint64_t)(uintptr_t)_end},
-        {spool, spool + rt.spool.mapped},
+        {spool, spool + guest.spool.mapped},
         {stack - FRAMES, stack + FRAMES},
         {top, top},
     };

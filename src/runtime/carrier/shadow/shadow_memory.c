@@ -33,7 +33,7 @@ static bool range_add(uint64_t lo, uint64_t hi)
 /* The spool, and the code that shadows share: this is what they are for. */
 static bool is_ours(uint64_t address)
 {
-    return address - (uint64_t)rt.spool.base < rt.spool.mapped ||
+    return address - (uint64_t)guest.spool.base < guest.spool.mapped ||
            engine_holds_as(shadow_self.engine, address) ||
            (shadow_self.passing && engine_holds_as(shadow_self.passing, address));
 }

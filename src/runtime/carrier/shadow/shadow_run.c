@@ -122,7 +122,7 @@ _Noreturn void shadow_end_early_as(enum shadow_end why, uint64_t not_run)
         figures_add(not_run);
     time_tell();
     __atomic_fetch_add(&r->faults, page_faults_as(), __ATOMIC_RELAXED);
-    if (shadow_leave_as(spool_header(&rt.spool), self->seat, thread_monotonic_ns_as()))
+    if (shadow_leave_as(spool_header(&guest.spool), self->seat, thread_monotonic_ns_as()))
         __atomic_fetch_add(&r->ended[why], 1, __ATOMIC_RELAXED);
     shadow_guard_relieve_as();
     for (;;)
@@ -156,7 +156,7 @@ static struct trust_range trust_as(void *carrier, uint64_t address)
 
 static bool program_lives_as(void)
 {
-    return __atomic_load_n(&spool_header(&rt.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING &&
+    return __atomic_load_n(&spool_header(&guest.spool)->state, __ATOMIC_RELAXED) == SPOOL_RUNNING &&
            sys_call3_as(SYS_kill, shadow_self.pid, 0, 0) != -ESRCH;
 }
 
@@ -187,7 +187,7 @@ void shadow_look_about_as(void)
         shadow_end_as(END_PROGRAM);
     if (is_too_large_as())
         shadow_end_as(END_MEMORY);
-    if (__atomic_load_n(&spool_header(&rt.spool)->memory_scarce, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&spool_header(&guest.spool)->memory_scarce, __ATOMIC_RELAXED))
         shadow_end_as(END_SCARCE);
     if (__atomic_load_n(&shadow_self.seat->dismissed, __ATOMIC_RELAXED))
         shadow_end_as(END_BUDGET);
@@ -206,7 +206,7 @@ static void slice_ended_as(void)
 static bool goes_on(void)
 {
     struct shadow_self *self = &shadow_self;
-    struct spool_header *h = spool_header(&rt.spool);
+    struct spool_header *h = spool_header(&guest.spool);
     if (self->observed < rt.config->length)
         return true;
     if (!(rt.config->shadow_flags & SHADOW_GOES_ON))
@@ -323,7 +323,7 @@ void shadow_engine_config(struct engine_config *config, struct spool_counts *cou
     const struct tool *tool = tool_of_kind(rt.config->tool);
     *config = (struct engine_config){.carrier = &carrier,
                                      .tool = tool,
-                                     .spool = &rt.spool,
+                                     .spool = &guest.spool,
                                      .counts = counts,
                                      .budget = true,
                                      .loose = tool->flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
@@ -458,12 +458,12 @@ static bool area_make_as(const struct shadow_start *start)
     struct spool_window *window = NULL;
     int32_t tid = start->seat->pid;
     if (start->seat->window)
-        window = spool_at(&rt.spool, start->seat->window, sizeof *window);
+        window = spool_at(&guest.spool, start->seat->window, sizeof *window);
     self->thread = self->observer = engine_thread_share_as(self->engine, tid, window);
     if (!self->thread)
         return false;
     if (!window && self->thread->window.record)
-        start->seat->window = spool_ref_of(&rt.spool, self->thread->window.record);
+        start->seat->window = spool_ref_of(&guest.spool, self->thread->window.record);
     self->thread->carrier = self;
     return true;
 }
@@ -512,7 +512,7 @@ void shadow_begin_as(const struct shadow_start *start)
     shadow_apart_as(pagemap);
     self->left = shadow_stretch();
     slice_begin(self->thread);
-    self->made = __atomic_add_fetch(&spool_header(&rt.spool)->shadows_made, 1, __ATOMIC_RELAXED);
+    self->made = __atomic_add_fetch(&spool_header(&guest.spool)->shadows_made, 1, __ATOMIC_RELAXED);
     self->program_ns = program_cpu_ns_as();
     self->begun_ns = cpu_ns_as();
     engine_redirect_as(self->thread, start->context->uc_mcontext.gregs);

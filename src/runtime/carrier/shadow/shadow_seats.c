@@ -22,7 +22,7 @@ struct spool_seat *shadow_seat_take_as(void)
         if (!__atomic_compare_exchange_n(&seat->state, &nobody, SEAT_TAKEN, false,
                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
-        __atomic_fetch_add(&spool_header(&rt.spool)->shadows_active, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&spool_header(&guest.spool)->shadows_active, 1, __ATOMIC_RELAXED);
         return seat;
     }
     return NULL;
@@ -57,7 +57,7 @@ void shadow_guards_look_as(bool all)
         long found = sys_call6_as(SYS_wait4, guard, 0, (long)__WCLONE | (all ? 0 : WNOHANG), 0, 0, 0);
         if (found == 0)
             continue;
-        if (shadow_leave_as(spool_header(&rt.spool), seat, thread_monotonic_ns_as()))
+        if (shadow_leave_as(spool_header(&guest.spool), seat, thread_monotonic_ns_as()))
             __atomic_fetch_add(&shadow_monitor.record->ended[all ? END_PROGRAM : END_KILLED], 1,
                                __ATOMIC_RELAXED);
         __atomic_store_n(&seat->guard, 0, __ATOMIC_RELAXED);
@@ -67,7 +67,7 @@ void shadow_guards_look_as(bool all)
 
 void shadow_seat_give_back_as(struct spool_seat *seat, enum shadow_decline why)
 {
-    shadow_leave_as(spool_header(&rt.spool), seat, thread_monotonic_ns_as());
+    shadow_leave_as(spool_header(&guest.spool), seat, thread_monotonic_ns_as());
     __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
     __atomic_fetch_add(&shadow_monitor.record->declined[why], 1, __ATOMIC_RELAXED);
 }

@@ -1,4 +1,4 @@
-#include "unwind/unwind.h"
+#include "sigsafe/unwind_index.h"
 
 #include "sigsafe/sample_path.h"
 

@@ -1,19 +1,14 @@
-#include "runtime/images.h"
+#include "guest/images.h"
 
 #include <link.h>
 #include <sys/mman.h>
 
-#include "runtime/images_internal.h"
-#include "runtime/interpose/real.h"
+#include "guest/image.h"
 #include "sigsafe/sample_path.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 
 enum { IMAGES_RING = 8, IMAGES_FIRST = 128 };
-
-/* glibc 2.35 and later; async-signal-safe and lock-free by its documentation. */
-typedef int find_object(void *, struct dl_find_object *);
-static struct real_place loader_find REAL_PLACE = {"_dl_find_object", NULL}; /* from glibc 2.35 on */
 
 static struct {
     struct unwind_index *current;           /* atomic */
@@ -24,7 +19,7 @@ static struct {
     uint32_t lock;     /* handlers only try */
     bool open;         /* changed under the lock */
     uint64_t unloaded; /* images, ever, when those that are left were looked at last; atomic */
-    find_object *find;
+    struct images_ways ways;
 } images;
 
 /* Images being collected, in buffers of the ring. */
@@ -44,7 +39,7 @@ static struct unwind_index *index_map_as(uint32_t capacity)
 {
     uint64_t size = sizeof(struct unwind_index) + capacity * sizeof(struct unwind_image);
     long address = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    return address < 0 && address > -4096 ? NULL : (struct unwind_index *)address;
+    return sys_failed(address) ? NULL : (struct unwind_index *)address;
 }
 
 /* The next buffer of the ring, empty, with room for `needed` images; never the current one. An
@@ -94,12 +89,12 @@ static const struct unwind_image *index_same(const struct unwind_index *index,
 
 static spool_ref image_record_ref(const struct unwind_image *image)
 {
-    return spool_ref_of(&rt.spool, image_record(image));
+    return spool_ref_of(&guest.spool, image_record(image));
 }
 
 static void map_add_as(const struct unwind_image *image, uint32_t epoch)
 {
-    struct spool_map *map = spool_alloc_as(&rt.spool, sizeof *map);
+    struct spool_map *map = spool_alloc_as(&guest.spool, sizeof *map);
     if (!map)
         return;
     map->image = image_record_ref(image);
@@ -107,14 +102,14 @@ static void map_add_as(const struct unwind_image *image, uint32_t epoch)
     map->lo = image->lo;
     map->hi = image->hi;
     map->epoch_first = epoch;
-    spool_push_as(&rt.spool, &rt.process->maps, map);
+    spool_push_as(&guest.spool, &guest.process->maps, map);
 }
 
 static void map_end_as(const struct unwind_image *image, uint32_t epoch)
 {
-    spool_ref ref = rt.process->maps;
+    spool_ref ref = guest.process->maps;
     struct spool_map *map;
-    while ((map = spool_at(&rt.spool, ref, sizeof *map))) {
+    while ((map = spool_at(&guest.spool, ref, sizeof *map))) {
         if (map->lo == image->lo && map->image == image_record_ref(image) && !map->epoch_last) {
             __atomic_store_n(&map->epoch_last, epoch, __ATOMIC_RELEASE);
             return;
@@ -127,7 +122,7 @@ static void map_end_as(const struct unwind_image *image, uint32_t epoch)
 static void builder_publish_as(struct builder *b)
 {
     const struct unwind_index *old = images.current;
-    uint32_t epoch = rt.process->epoch + 1;
+    uint32_t epoch = guest.process->epoch + 1;
     bool news = false;
     for (uint32_t i = 0; i < b->index->count; i++)
         if (!index_same(old, &b->index->image[i])) {
@@ -143,8 +138,18 @@ static void builder_publish_as(struct builder *b)
         return;
     b->index->generation = ++images.generation;
     __atomic_store_n(&images.current, b->index, __ATOMIC_RELEASE);
-    __atomic_store_n(&rt.process->epoch, epoch, __ATOMIC_RELEASE);
-    spool_ring_as(&rt.spool);
+    __atomic_store_n(&guest.process->epoch, epoch, __ATOMIC_RELEASE);
+    spool_ring_as(&guest.spool);
+}
+
+/* Describes an image that the process has not had. */
+static bool image_new_as(const struct image_source *source, struct unwind_image *image)
+{
+    if (!image_describe_as(source, image))
+        return false;
+    if (images.ways.look_as)
+        images.ways.look_as(source, image);
+    return true;
 }
 
 static int image_collect(struct dl_phdr_info *info, size_t size, void *builder)
@@ -155,7 +160,7 @@ static int image_collect(struct dl_phdr_info *info, size_t size, void *builder)
     struct image_source source = {info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum,
                                   info->dlpi_name ? info->dlpi_name : ""};
     b->unloaded = info->dlpi_subs;
-    if (image_known(&source, images.current, &image) || image_describe_as(&source, &image))
+    if (image_known(&source, images.current, &image) || image_new_as(&source, &image))
         builder_insert_as(b, &image);
     return 0;
 }
@@ -184,10 +189,10 @@ void images_refresh(void)
     __atomic_store_n(&images.lock, 0, __ATOMIC_RELEASE);
 }
 
-bool images_init(void)
+bool images_begin(struct images_ways ways)
 {
     images.unloaded = UINT64_MAX;
-    images.find = (find_object *)loader_find.found;
+    images.ways = ways;
     images.open = true;
     images_refresh();
     return images.current != NULL;
@@ -197,7 +202,7 @@ bool images_init(void)
 static bool image_find_as(uint64_t pc, struct unwind_image *image)
 {
     struct dl_find_object found;
-    if (!images.find || images.find((void *)pc, &found) != 0 || !found.dlfo_link_map)
+    if (!images.ways.find || images.ways.find((void *)pc, &found) != 0 || !found.dlfo_link_map)
         return false;
     const Elf64_Ehdr *elf = found.dlfo_map_start;
     const uint8_t *magic = elf->e_ident;
@@ -208,7 +213,7 @@ static bool image_find_as(uint64_t pc, struct unwind_image *image)
     struct image_source source = {
         map->l_addr, (const Elf64_Phdr *)(const void *)((const uint8_t *)elf + elf->e_phoff),
         elf->e_phnum, map->l_name ? map->l_name : ""};
-    return image_describe_as(&source, image);
+    return image_new_as(&source, image);
 }
 
 bool images_add_as(uint64_t pc)
@@ -248,7 +253,7 @@ bool images_forget(void)
 void images_fork_child_as(void)
 {
     images.lock = 0;
-    uint32_t epoch = ++rt.process->epoch;
+    uint32_t epoch = ++guest.process->epoch;
     for (uint32_t i = 0; i < images.current->count; i++)
         map_add_as(&images.current->image[i], epoch);
 }

@@ -1,13 +1,8 @@
-/* Each phase is an epoch of the process: rt.phase says which, and a thread's next sample finds out that
- * it has changed, and goes on in another tree (thread_follow_phase_as). */
-#include "runtime/phases.h"
+/* Each phase is an epoch of the process: guest.phase says which. A guest finds out at its thread's
+ * next record that it has changed, and goes on in another tree. */
+#include "guest/phases.h"
 
-#include "runtime/process.h"
-#include "runtime/thread.h"
-#include "runtime/trigger/sync.h"
 #include "sigsafe/sys.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 enum { DEPTH = 64, SPINS = 1000 };
 
@@ -16,39 +11,32 @@ static struct {
     uint32_t count;                       /* of phases; ids are 1 .. count */
     uint32_t depth;                       /* of `open` */
     uint32_t too_deep;                    /* begun beyond that, and not ended */
-    uint32_t open[DEPTH];                 /* ids, outermost first; a refused phase has its outer's */
+    uint32_t open[DEPTH]; /* ids, outermost first; a refused phase has its outer's */
     bool refused[DEPTH];
-    struct spool_phase *known[RT_PHASES]; /* by id */
+    struct spool_phase *known[GUEST_PHASES]; /* by id */
 } phases;
 
 static uint64_t now_ns(void)
 {
-    return rt_quiet_as() ? 0 : thread_monotonic_ns_as();
+    return guest_quiet_as() ? 0 : sys_clock_ns_as(CLOCK_MONOTONIC);
 }
 
-/* Held for a moment with all signals blocked, so that a handler may call us too. False: this is a process
- * that we do not know of. */
-static bool lock_take(struct sync_hold *hold)
+/* Held for a moment. False: this is a process that we do not know of. */
+static bool lock_take(void)
 {
-    if (!rt_running_as())
-        return false;
-    sync_mask(hold);
     for (unsigned tries = 1; __atomic_exchange_n(&phases.lock, 1, __ATOMIC_ACQUIRE); tries++) {
-        if (rt_quiet_as() || tries % SPINS)
+        if (guest_quiet_as() || tries % SPINS)
             continue;
-        if (process_foreign_as()) {
-            sync_unmask(hold);
+        if (guest_is_foreign_as())
             return false;
-        }
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
     }
     return true;
 }
 
-static void lock_release(struct sync_hold *hold)
+static void lock_release(void)
 {
     __atomic_store_n(&phases.lock, 0, __ATOMIC_RELEASE);
-    sync_unmask(hold);
 }
 
 static uint64_t length_of(const char *name)
@@ -62,7 +50,7 @@ static uint64_t length_of(const char *name)
 
 static bool named(const struct spool_phase *phase, const char *name, uint64_t length)
 {
-    const struct spool_string *s = spool_at(&rt.spool, phase->name, sizeof *s);
+    const struct spool_string *s = spool_at(&guest.spool, phase->name, sizeof *s);
     if (!s || s->length != length)
         return false;
     for (uint64_t i = 0; i < length; i++)
@@ -73,7 +61,7 @@ static bool named(const struct spool_phase *phase, const char *name, uint64_t le
 
 static uint32_t phase_add(spool_ref name, uint32_t outer)
 {
-    struct spool_phase *phase = name ? spool_alloc_as(&rt.spool, sizeof *phase) : NULL;
+    struct spool_phase *phase = name ? spool_alloc_as(&guest.spool, sizeof *phase) : NULL;
     if (!phase)
         return 0;
     phase->id = phases.count + 1;
@@ -81,7 +69,7 @@ static uint32_t phase_add(spool_ref name, uint32_t outer)
     phase->name = name;
     phases.known[phase->id] = phase;
     phases.count++;
-    spool_push_as(&rt.spool, &rt.process->phases, phase);
+    spool_push_as(&guest.spool, &guest.process->phases, phase);
     return phase->id;
 }
 
@@ -92,9 +80,9 @@ static uint32_t phase_find(const char *name, uint32_t outer)
     for (uint32_t id = 1; id <= phases.count; id++)
         if (phases.known[id]->outer == outer && named(phases.known[id], name, length))
             return id;
-    if (phases.count + 1 == RT_PHASES)
+    if (phases.count + 1 == GUEST_PHASES)
         return 0;
-    return phase_add(spool_string_as(&rt.spool, name, length), outer);
+    return phase_add(spool_string_as(&guest.spool, name, length), outer);
 }
 
 static uint32_t current(void)
@@ -106,19 +94,19 @@ static void begin(const char *name)
 {
     if (phases.depth == DEPTH) {
         phases.too_deep++;
-        rt.process->phases_refused++;
+        guest.process->phases_refused++;
         return;
     }
     uint32_t outer = current(), id = phase_find(name, outer);
     phases.refused[phases.depth] = !id;
     phases.open[phases.depth++] = id ? id : outer;
     if (!id) {
-        rt.process->phases_refused++;
+        guest.process->phases_refused++;
         return;
     }
     phases.known[id]->begun++;
     phases.known[id]->start_ns = now_ns();
-    __atomic_store_n(&rt.phase, id, __ATOMIC_RELEASE);
+    __atomic_store_n(&guest.phase, id, __ATOMIC_RELEASE);
 }
 
 static void end(void)
@@ -137,74 +125,66 @@ static void end(void)
     if (now && phase->start_ns)
         phase->elapsed_ns += now - phase->start_ns;
     phase->start_ns = 0;
-    __atomic_store_n(&rt.phase, current(), __ATOMIC_RELEASE);
+    __atomic_store_n(&guest.phase, current(), __ATOMIC_RELEASE);
 }
 
-EXPORT void penumbra_rt_phase_begin(const char *name);
-void penumbra_rt_phase_begin(const char *name)
+void phases_begin(const char *name)
 {
-    struct sync_hold hold;
-    if (!lock_take(&hold))
+    if (!lock_take())
         return;
-    begin(name ? name : "");
-    lock_release(&hold);
+    begin(name);
+    lock_release();
 }
 
-EXPORT void penumbra_rt_phase_end(void);
-void penumbra_rt_phase_end(void)
+void phases_end(void)
 {
-    struct sync_hold hold;
-    if (!lock_take(&hold))
+    if (!lock_take())
         return;
     end();
-    lock_release(&hold);
+    lock_release();
 }
 
-EXPORT void penumbra_rt_pause(void);
-void penumbra_rt_pause(void)
+void phases_pause(void)
 {
-    struct sync_hold hold;
-    if (!lock_take(&hold))
+    if (!lock_take())
         return;
-    if (!rt.paused) {
-        rt.process->pauses++;
-        __atomic_store_n(&rt.process->pause_start_ns, now_ns(), __ATOMIC_RELAXED);
+    if (!guest.paused) {
+        guest.process->pauses++;
+        __atomic_store_n(&guest.process->pause_start_ns, now_ns(), __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&rt.paused, rt.paused + 1, __ATOMIC_RELEASE);
-    lock_release(&hold);
+    __atomic_store_n(&guest.paused, guest.paused + 1, __ATOMIC_RELEASE);
+    lock_release();
 }
 
-EXPORT void penumbra_rt_resume(void);
-void penumbra_rt_resume(void)
+void phases_resume(void)
 {
-    struct sync_hold hold;
-    if (!lock_take(&hold))
+    if (!lock_take())
         return;
-    if (rt.paused) {
-        uint64_t start = rt.process->pause_start_ns, now = now_ns();
-        __atomic_store_n(&rt.paused, rt.paused - 1, __ATOMIC_RELEASE);
-        if (!rt.paused) {
+    if (guest.paused) {
+        uint64_t start = guest.process->pause_start_ns, now = now_ns();
+        __atomic_store_n(&guest.paused, guest.paused - 1, __ATOMIC_RELEASE);
+        if (!guest.paused) {
             if (start && now)
-                __atomic_store_n(&rt.process->paused_ns, rt.process->paused_ns + now - start,
+                __atomic_store_n(&guest.process->paused_ns, guest.process->paused_ns + now - start,
                                  __ATOMIC_RELAXED);
-            __atomic_store_n(&rt.process->pause_start_ns, 0, __ATOMIC_RELAXED);
+            __atomic_store_n(&guest.process->pause_start_ns, 0, __ATOMIC_RELAXED);
         }
     }
-    lock_release(&hold);
+    lock_release();
 }
 
 /* A pause that ends between the two loads is counted twice for a moment. */
 uint64_t phases_paused_ns_as(uint64_t now)
 {
-    uint64_t start = __atomic_load_n(&rt.process->pause_start_ns, __ATOMIC_RELAXED);
-    uint64_t ended = __atomic_load_n(&rt.process->paused_ns, __ATOMIC_RELAXED);
+    uint64_t start = __atomic_load_n(&guest.process->pause_start_ns, __ATOMIC_RELAXED);
+    uint64_t ended = __atomic_load_n(&guest.process->paused_ns, __ATOMIC_RELAXED);
     return ended + (start && now > start ? now - start : 0);
 }
 
 void phases_fork_child(void)
 {
     uint32_t depth = phases.depth, outer = 0, innermost = 0;
-    const struct spool_phase *parents[RT_PHASES];
+    const struct spool_phase *parents[GUEST_PHASES];
     uint64_t now = now_ns();
     phases.lock = 0;
     for (uint32_t id = 1; id <= phases.count; id++)
@@ -220,7 +200,7 @@ void phases_fork_child(void)
         phases.known[id]->start_ns = now;
         outer = innermost = id;
     }
-    __atomic_store_n(&rt.phase, innermost, __ATOMIC_RELEASE);
-    rt.process->pauses = rt.paused != 0;
-    rt.process->pause_start_ns = rt.paused ? now : 0;
+    __atomic_store_n(&guest.phase, innermost, __ATOMIC_RELEASE);
+    guest.process->pauses = guest.paused != 0;
+    guest.process->pause_start_ns = guest.paused ? now : 0;
 }

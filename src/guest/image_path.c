@@ -1,6 +1,6 @@
 #include <fcntl.h>
 
-#include "runtime/images_internal.h"
+#include "guest/image.h"
 #include "sigsafe/sys.h"
 
 enum { CHUNK = 512 };
@@ -92,10 +92,11 @@ static bool find_as(int fd, uint64_t address, char *path, uint64_t size)
 
 bool image_path_as(uint64_t address, char *path, uint64_t size)
 {
-    if (rt_quiet_as())
+    if (guest_quiet_as())
         return false;
     /* Not /proc/self: that is the first thread's, which may have ended. */
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps",
+                           O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return false;
     bool found = find_as((int)fd, address, path, size);

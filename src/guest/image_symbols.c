@@ -1,4 +1,4 @@
-#include "runtime/image_symbols.h"
+#include "guest/image_symbols.h"
 
 #include <stddef.h>
 

@@ -2,13 +2,13 @@
  *
  * Context: any, signal handlers included: memory of the image is read, nothing else.
  * Ownership: borrows the image, which must stay mapped. */
-#ifndef PENUMBRA_RUNTIME_IMAGE_SYMBOLS_H
-#define PENUMBRA_RUNTIME_IMAGE_SYMBOLS_H
+#ifndef PENUMBRA_GUEST_IMAGE_SYMBOLS_H
+#define PENUMBRA_GUEST_IMAGE_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/images_internal.h"
+#include "guest/image.h"
 
 struct image_symbols {
     const Elf64_Sym *symbols;

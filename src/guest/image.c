@@ -1,11 +1,9 @@
+#include "guest/image.h"
+
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "runtime/trampoline/forbidden.h"
-#include "runtime/image_symbols.h"
-#include "runtime/images_internal.h"
-#include "runtime/process.h"
 #include "sigsafe/sys.h"
 
 enum { PATH_BYTES = 1024 };
@@ -68,7 +66,8 @@ static void build_id_read(const uint8_t *notes, uint64_t size, struct spool_imag
 
 static bool same_build(const struct spool_image *a, const struct spool_image *b)
 {
-    if (a->build_id_size != b->build_id_size || a->first_vaddr != b->first_vaddr || a->last_vaddr != b->last_vaddr)
+    if (a->build_id_size != b->build_id_size || a->first_vaddr != b->first_vaddr ||
+        a->last_vaddr != b->last_vaddr)
         return false;
     for (uint32_t i = 0; i < a->build_id_size; i++)
         if (a->build_id[i] != b->build_id[i])
@@ -78,19 +77,19 @@ static bool same_build(const struct spool_image *a, const struct spool_image *b)
 
 static bool same_image(const struct spool_image *a, const struct spool_image *b)
 {
-    return a->dev == b->dev && a->ino == b->ino && a->file_size == b->file_size && a->mtime_ns == b->mtime_ns &&
-           same_build(a, b);
+    return a->dev == b->dev && a->ino == b->ino && a->file_size == b->file_size &&
+           a->mtime_ns == b->mtime_ns && same_build(a, b);
 }
 
 /* The session's record of this image: images are shared by all processes, so look for it first.
  * Two processes may both add one at the same time: readers merge equal images. */
 static struct spool_image *record_find_or_add(const struct spool_image *wanted, const char *path)
 {
-    struct spool_header *h = spool_header(&rt.spool);
+    struct spool_header *h = spool_header(&guest.spool);
     spool_ref ref = __atomic_load_n(&h->images, __ATOMIC_ACQUIRE);
     struct spool_image *record;
     for (uint32_t n = 0; n <= KEY_IMAGE_MAX; n++) {
-        record = spool_at(&rt.spool, ref, sizeof *record);
+        record = spool_at(&guest.spool, ref, sizeof *record);
         if (!record)
             break;
         if (same_image(record, wanted))
@@ -99,13 +98,13 @@ static struct spool_image *record_find_or_add(const struct spool_image *wanted, 
     }
     if (__atomic_load_n(&h->image_count, __ATOMIC_RELAXED) >= KEY_IMAGE_MAX)
         return NULL;
-    record = spool_alloc_as(&rt.spool, sizeof *record);
+    record = spool_alloc_as(&guest.spool, sizeof *record);
     if (!record)
         return NULL;
     *record = *wanted;
-    record->path = spool_string_as(&rt.spool, path, string_length(path));
+    record->path = spool_string_as(&guest.spool, path, string_length(path));
     record->number = __atomic_add_fetch(&h->image_count, 1, __ATOMIC_RELAXED);
-    spool_push_as(&rt.spool, &h->images, record);
+    spool_push_as(&guest.spool, &h->images, record);
     return record;
 }
 
@@ -150,7 +149,8 @@ static bool contains(const struct unwind_image *image, const void *address)
     return (uint64_t)address >= image->lo && (uint64_t)address < image->hi;
 }
 
-bool image_known(const struct image_source *source, const struct unwind_index *index, struct unwind_image *image)
+bool image_known(const struct image_source *source, const struct unwind_index *index,
+                 struct unwind_image *image)
 {
     struct spool_image record = {0};
     *image = (struct unwind_image){0};
@@ -176,24 +176,16 @@ static bool same_string(const char *a, const char *b)
 static void main_path_as(uint64_t lo, char path[PATH_BYTES])
 {
     char executed[PATH_BYTES];
-    long n = sys_call3_as(SYS_readlink, (long)"/proc/thread-self/exe", (long)executed, PATH_BYTES - 1);
+    long n =
+        sys_call3_as(SYS_readlink, (long)"/proc/thread-self/exe", (long)executed, PATH_BYTES - 1);
     executed[n > 0 ? n : 0] = 0;
     image_path_undelete_as(executed);
     if (image_path_as(lo, path, PATH_BYTES) && !same_string(path, executed)) {
-        process_rename_as(executed, path);
+        guest_process_rename_as(executed, path);
         return;
     }
     for (long i = 0; i <= (n > 0 ? n : 0); i++)
         path[i] = executed[i];
-}
-
-/* Where the image has what HotSpot exports for its debugger, or 0. */
-static uint64_t vm_structs_as(const struct image_source *source)
-{
-    struct image_symbols s;
-    const Elf64_Sym *found =
-        image_symbols_open_as(source, &s) ? image_symbols_find_as(&s, "gHotSpotVMStructs") : NULL;
-    return found ? source->bias + found->st_value : 0;
 }
 
 bool image_describe_as(const struct image_source *source, struct unwind_image *image)
@@ -216,7 +208,9 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
     /* Relative to a folder that may not be the current one any more. */
     if (*path != '/' && *path != '[' && image_path_as(image->lo, self, sizeof self))
         path = self;
-    image->hidden = contains(image, &rt) || contains(image, (const void *)image_describe_as);
+    /* A guest that is linked into the program is a part of it. */
+    image->hidden =
+        !(record.flags & IMAGE_MAIN) && contains(image, (const void *)image_describe_as);
     if (image->hidden)
         record.flags |= IMAGE_RUNTIME;
     file_look(path, &id);
@@ -229,9 +223,7 @@ bool image_describe_as(const struct image_source *source, struct unwind_image *i
         return false;
     image->number = shared->number;
     image->table_ref = &shared->table;
-    image->table_base = rt.spool.base;
-    image->table_limit = rt.spool.mapped;
-    image->vm_structs = vm_structs_as(source);
-    forbidden_note_as(source, image);
+    image->table_base = guest.spool.base;
+    image->table_limit = guest.spool.mapped;
     return true;
 }

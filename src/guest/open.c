@@ -1,0 +1,76 @@
+#include "guest/guest.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "sigsafe/own_memory.h"
+#include "sigsafe/sys.h"
+
+struct guest guest;
+
+enum { MAPPED_MIN = GUEST_MAPPED_MIN };
+
+static bool header_good(const struct spool_header *h, long file_size)
+{
+    return h->magic == SPOOL_MAGIC && h->version == SPOOL_VERSION &&
+           h->size <= (uint64_t)file_size && h->size >= MAPPED_MIN;
+}
+
+/* Where the address space is limited, nearly all of it is for the program. */
+static uint64_t address_space_share(void)
+{
+    enum { SHARE = 16 };
+    struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+    sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+    return limit.rlim_cur == RLIM64_INFINITY ? UINT64_MAX : limit.rlim_cur / SHARE;
+}
+
+static uint64_t size_of(int fd)
+{
+    long end = sys_call3_as(SYS_lseek, fd, 0, SEEK_END);
+    if (end < MAPPED_MIN)
+        return 0;
+    long at = sys_call6_as(SYS_mmap, 0, SPOOL_HEADER_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+    if (sys_failed(at))
+        return 0;
+    const struct spool_header *h = (const struct spool_header *)at;
+    uint64_t size = header_good(h, end) ? h->size : 0;
+    sys_call3_as(SYS_munmap, at, SPOOL_HEADER_SIZE, 0);
+    return size;
+}
+
+/* References are offsets: a part of the spool will do. */
+bool guest_map(int fd, uint64_t at_most)
+{
+    uint64_t size = size_of(fd), share = address_space_share();
+    size = size < at_most ? size : at_most;
+    while (size / 2 >= MAPPED_MIN && size > share)
+        size /= 2;
+    for (; size >= MAPPED_MIN && !guest.spool.base; size /= 2) {
+        long at = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd);
+        if (sys_failed(at))
+            continue;
+        guest.spool.base = (uint8_t *)at;
+        guest.spool.mapped = size;
+        sys_call3_as(SYS_madvise, at, (long)size, MADV_DONTDUMP);
+    }
+    return guest.spool.base != NULL;
+}
+
+bool guest_open(const char *path, uint64_t at_most)
+{
+    int fd = (int)sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    bool mapped = guest_map(fd, at_most);
+    sys_call3_as(SYS_close, fd, 0, 0);
+    return mapped;
+}
+
+void guest_close(void)
+{
+    own_unmap_as(guest.spool.base, guest.spool.mapped);
+    guest.spool = (struct spool){0};
+}
