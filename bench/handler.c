@@ -8,32 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <ucontext.h>
 
+#include "alone.h"
 #include "handler_stack.h"
-#include "runtime/trampoline/forbidden.h"
 #include "guest/images.h"
-#include "runtime/process.h"
-#include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 #include "unwind/compile.h"
 
-enum { CALLS = 20000, ROUNDS = 3, FRAMES = 30, SPOOL_SIZE = 256 << 20, CODE_TRAP_PERF = 6 };
+enum { CALLS = 20000, ROUNDS = 3, FRAMES = 30 };
 enum { DEPTH_MOST = 100000, STACK_SIZE = 64 << 20 };
-
-/* siginfo of a perf event's signal, as in trigger/delivery.c. */
-union perf_info {
-    siginfo_t info;
-    struct {
-        int32_t signo, error, code, padding;
-        uint64_t address, data;
-    } perf;
-};
 
 static uint64_t spent[CALLS];
 
@@ -41,15 +27,6 @@ static int compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
-}
-
-static uint64_t tsc_hz(void)
-{
-    struct timespec pause = {0, 50000000};
-    uint64_t before_ns = thread_monotonic_ns_as(), before = sys_ticks_as();
-    nanosleep(&pause, NULL);
-    uint64_t after = sys_ticks_as(), after_ns = thread_monotonic_ns_as();
-    return (after - before) * 1000000000u / (after_ns - before_ns);
 }
 
 /* What the collector does: tables for all images. */
@@ -76,46 +53,21 @@ static void tables_compile(void)
 
 static struct rt_thread *runtime_begin(const void *stack_top)
 {
-    uint8_t *base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED)
-        return NULL;
-    guest.spool = (struct spool){base, SPOOL_SIZE, 0};
-    struct spool_header *h = spool_header(&guest.spool);
-    h->size = h->limit = SPOOL_SIZE;
-    h->next = SPOOL_HEADER_SIZE;
-    h->config.trigger = TRIGGER_CPU;
-    h->config.mechanism = MECHANISM_PERF;
-    h->config.period = 1000000000;
-    h->config.max_depth = DEPTH_MOST + 1000;
-    h->config.trampoline = 1;
-    h->config.tsc_hz = tsc_hz();
-    rt.config = &h->config;
-    char *argv[] = {(char *)(uintptr_t)"handler", NULL};
-    if (!process_begin(1, argv))
-        return NULL;
-    forbidden_init();
-    if (!process_images_begin() || !self_init())
-        return NULL;
-    struct rt_thread *t = thread_make_as();
-    if (!t || !thread_begin_as(t))
+    struct rt_thread *t = alone_begin(DEPTH_MOST + 1000, 0, stack_top, STACK_SIZE);
+    if (!t)
         return NULL;
     tables_compile();
     /* The runtime is part of this program, whose frames are to be seen. */
     struct unwind_index *index = (struct unwind_index *)(uintptr_t)images_current_as();
     for (uint32_t i = 0; i < index->count; i++)
         index->image[i].hidden = false;
-    thread_stack_as(t, stack_top, STACK_SIZE);
-    self_set(t);
-    t->clock.multiple = 1;
-    t->clock.period = h->config.period;
     return t;
 }
 
 /* Samples `depth` frames below, and prints what one cost. */
 static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
 {
-    union perf_info info = {.perf = {SIGTRAP, 0, CODE_TRAP_PERF, 0, 0,
-                                     (uint64_t)rt.cookie << 32 | t->slot}};
+    union alone_info info = alone_signal(t, 0);
     unsigned calls = depth < 1000 || trampoline ? CALLS : CALLS / 100;
     struct stack_work work = {handler_as, &info.info, spent, calls};
     uint64_t taken = t->record->taken, incomplete = 0;

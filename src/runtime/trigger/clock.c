@@ -64,12 +64,16 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 }
 
 /* Anywhere within a period. A period of time that is much shorter than what an expiration takes (some 30 us on virtual machines) would
- * expire again and again before its first signal has come, and nothing else would go on: it ends a little later then, which
- * what lives longer than that does not see. */
+ * expire again and again before its first signal has come, and nothing else would go on: an event of CPU time expires once
+ * then. Elapsed time ends a little later, which what lives longer than that does not see. */
 static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 {
-    enum { LEAST_NS = 100000 };
+    enum { LEAST_NS = 100000, EVENT_LEAST_NS = 10000 /* the kernel's */ };
     uint64_t drawn = 1 + clock_random_as(t) % mean, least = mean < LEAST_NS ? mean : LEAST_NS;
+    t->clock.drawn = drawn;
+    t->clock.once = t->clock.trigger == TRIGGER_CPU && guest.process->mechanism == MECHANISM_PERF && drawn < LEAST_NS;
+    if (t->clock.once)
+        return drawn < EVENT_LEAST_NS ? EVENT_LEAST_NS : drawn;
     return counts_time(t) && drawn < least ? least : drawn;
 }
 
@@ -84,7 +88,8 @@ uint64_t clock_draw_as(struct rt_thread *t)
     if (!t->clock.group) {
         t->clock.group = t->clock.group_left = 1;
         t->clock.age = RT_NEW;
-        t->clock.period = mean;
+        t->clock.period = t->clock.drawn = mean;
+        t->clock.once = false;
         if (rt.config->randomize && mean >= 8)
             t->clock.period = first_draw(t, mean);
         return t->clock.period;
@@ -144,7 +149,7 @@ static void clock_begin(struct rt_thread *t)
     t->clock.bound_ppm = trigger.bound_ppm;
     t->clock.multiple = 1;
     t->clock.group = 0;
-    t->clock.mirror = false;
+    t->clock.mirror = t->clock.once = t->clock.spent = false;
 }
 
 static bool first_arm(struct rt_thread *t)
@@ -267,6 +272,11 @@ static struct trigger_charge charge_wall(struct rt_thread *t, uint64_t passed_ti
 static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_ticks, uint64_t ticks_at_entry)
 {
     struct trigger_charge charge = {t->clock.multiple, owed_take(t)};
+    if (t->clock.spent) {
+        t->clock.spent = false;
+        t->clock.premature = true;
+        return (struct trigger_charge){0, charge.unattributed};
+    }
     t->clock.base += t->clock.period;
     account_enter_as(t);
     if (t->account.set_ticks)
@@ -308,6 +318,12 @@ static uint64_t rest_at(struct rt_thread *t, uint64_t now)
         return owed_take(t);
     }
     uint64_t last = unseen ? t->clock.mean * t->clock.multiple : 0;
+    if (t->clock.trigger == TRIGGER_CPU && t->clock.age == RT_NEW && !unseen && now >= t->clock.base + t->clock.drawn) {
+        t->clock.owed += t->clock.mean * t->clock.multiple; /* it ended before its signal came */
+        t->clock.base = now;
+        t->clock.age = RT_OLD;
+        t->clock.spent = true;
+    }
     if ((t->clock.multiple > 1 || unseen) && now > t->clock.base + last) {
         t->clock.owed += now - t->clock.base - last;
         t->clock.base = now;
@@ -319,19 +335,40 @@ uint64_t trigger_rest_as(struct rt_thread *t)
 {
     if (!trigger_is_armed_as(t) || t->clock.trigger == TRIGGER_WALL || rt_quiet_as())
         return 0;
-    return rest_at(t, clock_now_as(t));
+    uint64_t now = clock_now_as(t);
+    if (t->clock.trigger == TRIGGER_CPU)
+        ticks_lived_as(t, now);
+    return rest_at(t, now);
 }
 
 uint64_t trigger_rest_of_as(struct rt_thread *t, uint64_t cpu_ns)
 {
-    if (t->clock.trigger != TRIGGER_CPU || (t->timer < 0 && (t->fd < 0 || !guest.process->exclude_kernel)))
+    if (t->clock.trigger != TRIGGER_CPU || (t->timer < 0 && t->fd < 0))
         return 0;
     return rest_at(t, cpu_ns);
 }
 
+/* Of the thread's CPU time since the last sample's period expired. Of other triggers, and in a sandbox, it is not known. */
+static uint64_t cpu_since(const struct rt_thread *t)
+{
+    if (t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
+        return UINT64_MAX;
+    uint64_t now = thread_cpu_ns_as();
+    return now > t->clock.base ? now - t->clock.base : 0;
+}
+
+/* Where much time has passed the thread may have been preempted: then its CPU clock tells. A period that the program has
+ * blocked has passed on it. */
 bool trigger_was_just_now_as(const struct rt_thread *t, uint64_t ticks)
 {
-    return ticks_to_ns(ticks - t->clock.last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US;
+    return ticks_to_ns(ticks - t->clock.last_ticks - t->account.last_cost) < 1000 * PREEMPTED_US ||
+           cpu_since(t) < t->clock.period + ticks_to_ns(t->account.last_cost);
+}
+
+bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
+{
+    return t->clock.trigger == TRIGGER_CPU &&
+           (ticks_to_ns(ticks - t->clock.last_ticks) < t->clock.period / 2 || cpu_since(t) < t->clock.period / 2);
 }
 
 bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
@@ -342,11 +379,6 @@ bool trigger_is_again_as(struct rt_thread *t, uint64_t ticks)
         t->clock.last_ticks = ticks;
     }
     return t->clock.premature;
-}
-
-bool trigger_was_short_as(const struct rt_thread *t, uint64_t ticks)
-{
-    return t->clock.trigger == TRIGGER_CPU && ticks_to_ns(ticks - t->clock.last_ticks) < t->clock.period / 2;
 }
 
 SAMPLE_PATH
@@ -419,9 +451,13 @@ static void period_set_as(struct rt_thread *t, uint64_t period)
 static void period_draw(struct rt_thread *t, uint64_t old)
 {
     uint64_t period = clock_draw_as(t);
-    if (period == old)
+    bool stopped = t->clock.once;
+    t->clock.once = false;
+    if (period == old && !stopped)
         return;
     period_set_as(t, period);
+    if (stopped && !at_ticks(t))
+        trigger_resume_as(t);
     if (t->clock.trigger == TRIGGER_WALL || at_ticks(t))
         return;
     uint64_t now = clock_now_as(t);
@@ -456,6 +492,14 @@ void trigger_hurry_as(struct rt_thread *t, uint32_t times)
     period_draw(t, t->clock.period);
 }
 
+bool trigger_again_as(const struct rt_thread *t)
+{
+    bool again = t->clock.once && !rt_quiet_as();
+    if (again)
+        trigger_resume_as(t);
+    return again;
+}
+
 void trigger_fix_as(struct rt_thread *t)
 {
     perf_fix_others_as(t);
@@ -465,6 +509,9 @@ void trigger_fix_as(struct rt_thread *t)
     t->clock.age = RT_OLD;
     t->clock.period = mean;
     period_set_as(t, mean);
+    if (t->clock.once && !at_ticks(t))
+        perf_go_on_as(t);
+    t->clock.once = false;
 }
 
 SAMPLE_PATH

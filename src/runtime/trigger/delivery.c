@@ -173,17 +173,15 @@ static void samples_end(struct rt_thread *t)
         guest.process->arm_error = ARM_ERROR_STOPS;
 }
 
-/* True if the carrier is to take it. */
+/* The thread is busy meanwhile. True if the carrier is to take it. */
 static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, const ucontext_t *u, uint64_t ticks, bool late,
                    uint64_t overrun)
 {
     struct unwind_regs regs;
-    t->busy = 1;
     t->record->deliveries++;
     registers_read(&regs, u);
     if (late && same_place(t, &regs) && trigger_is_again_as(t, ticks)) {
         trigger_finish_as(t, ticks);
-        t->busy = 0;
         return false;
     }
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
@@ -201,15 +199,26 @@ static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, co
     trigger_finish_as(t, ticks);
     if (stopping)
         samples_end(t);
-    t->busy = 0;
     return taken;
 }
 
-/* True if the carrier is to take the interrupted context. Part of delivery_take: with one trigger there is no
- * further call. */
-static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
-                        bool late, uint64_t overrun)
+/* False: it is busy already, in this very thread, or another one has it for a moment as the process ends. */
+static inline __attribute__((always_inline)) bool busy_begin(struct rt_thread *t)
 {
+    return !__atomic_exchange_n(&t->busy, 1, __ATOMIC_ACQUIRE);
+}
+
+static inline __attribute__((always_inline)) void busy_end(struct rt_thread *t)
+{
+    __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* True if the carrier is to take the interrupted context. `held`: the caller has made the thread busy. Part of
+ * delivery_take: with one trigger there is no further call. */
+static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *t, uint32_t slot, ucontext_t *u, uint64_t ticks,
+                        bool late, uint64_t overrun, bool held)
+{
+    bool taken = false;
     if (!rt_running_as()) {
         if (t) {
             t->record->drops[DROP_STOPPED]++; /* a trampoline goes when it is returned through */
@@ -219,18 +228,23 @@ static inline __attribute__((always_inline)) bool signal_take(struct rt_thread *
             trigger_pause_discovery_as();
         }
     } else if (stack_left(t, u) < STACK_LEAST) {
+        if (t)
+            trigger_again_as(t);
         __atomic_fetch_add(t ? &t->record->drops[DROP_NO_STACK] : &guest.process->drops[DROP_NO_STACK],
                            1, __ATOMIC_RELAXED);
     } else if (slot == RT_SLOT_DISCOVERY) {
         thread_discover(u);
     } else if (!t) {
         __atomic_fetch_add(&guest.process->drops[DROP_FOREIGN], 1, __ATOMIC_RELAXED);
-    } else if (t->busy) {
-        turn_record_as(t, 0)->drops[DROP_NESTED]++;
+    } else if (!held && !busy_begin(t)) {
+        if (!trigger_again_as(t))
+            turn_record_as(t, 0)->drops[DROP_NESTED]++;
     } else {
-        return sample(t, u, ticks, late, overrun);
+        taken = sample(t, u, ticks, late, overrun);
+        if (!held)
+            busy_end(t);
     }
-    return false;
+    return taken;
 }
 
 /* The carrier stops this thread. The one that it saw in futex(wait) may have been in another call when the
@@ -255,25 +269,24 @@ struct delivery {
     bool late;
 };
 
-/* The signal of a trigger after the first, which counts until its sample is over. */
+/* The signal of a trigger after the first, which counts until its sample is over: the thread is busy all that time, or another
+ * thread that notes what this one has used would find the wrong clock and record. */
 static __attribute__((noinline)) void other_signal(struct rt_thread *t, const struct delivery *d)
 {
     uint32_t which = (d->slot & RT_WHICH_MASK) >> RT_WHICH_SHIFT;
     struct spool_thread *record = t && which <= t->other_count ? turn_record_as(t, which) : NULL;
-    if (t && t->busy && record)
-        record->drops[DROP_NESTED]++;
-    if (t && (t->busy || !record))
+    if (t && !record)
         return;
-    if (t) {
-        t->busy = 1;
-        turn_to_as(t, which); /* there is a record */
-        t->busy = 0;
+    if (t && !busy_begin(t)) {
+        record->drops[DROP_NESTED]++;
+        return;
     }
-    signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun);
+    if (t)
+        turn_to_as(t, which); /* there is a record */
+    signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun, true);
     if (t) {
-        t->busy = 1;
         turn_to_as(t, 0);
-        t->busy = 0;
+        busy_end(t);
     }
     if (!rt_quiet_as())
         interrupted_repair_as(d->context);
@@ -293,7 +306,7 @@ static void delivery_take(void *argument)
         sandbox_out_as(t, inside);
         return;
     }
-    bool due = signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun);
+    bool due = signal_take(t, d->slot, d->context, d->ticks, d->late, d->overrun, false);
     if (!rt_quiet_as())
         interrupted_repair_as(d->context);
     if (due)

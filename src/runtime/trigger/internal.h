@@ -18,6 +18,8 @@ bool timer_open_as(struct rt_thread *t);
 void timer_delete_as(struct rt_thread *t);
 /* The process's discovery event, with all that have inherited it. */
 void perf_discovery_close_as(void);
+/* An event that was to expire once goes on, whether it has expired or not. */
+void perf_go_on_as(const struct rt_thread *t);
 /* Makes `period` the length of all coming periods. */
 void perf_set_period_as(struct rt_thread *t, uint64_t period);
 void timer_set_period_as(const struct rt_thread *t, uint64_t period); /* 0: it stops */
@@ -63,6 +65,10 @@ uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */
 void ticks_arm_as(struct rt_thread *t);
 void ticks_look_as(struct rt_thread *t, uint64_t passed_ns);
+/* Threads that end soon (ticks.c): a thread whose first period is drawn begins with a timer, and needs no event; it has lived so long
+ * when it ends. */
+bool ticks_begin_with_as(struct rt_thread *t);
+void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns);
 uint64_t clock_draw_as(struct rt_thread *t);
 uint64_t clock_random_as(struct rt_thread *t);
 

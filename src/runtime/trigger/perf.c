@@ -238,6 +238,8 @@ void perf_fix_others_as(struct rt_thread *t)
 bool perf_arm_as(struct rt_thread *t)
 {
     clock_draw_as(t);
+    if (ticks_begin_with_as(t))
+        return true;
     if (!perf_open_as(t))
         return false;
     if (t->clock.trigger == TRIGGER_WALL) {
@@ -358,9 +360,9 @@ void trigger_forget_as(struct rt_thread *t)
     t->timer = -1;
 }
 
-static void event_control(const struct rt_thread *t, unsigned long request)
+static void event_control(const struct rt_thread *t, unsigned long request, bool first)
 {
-    if (t->fd >= 0)
+    if (first && t->fd >= 0)
         sys_call3_as(SYS_ioctl, t->fd, (long)request, 0);
     if (t->switch_fd >= 0)
         sys_call3_as(SYS_ioctl, t->switch_fd, (long)request, 0);
@@ -371,14 +373,23 @@ static void event_control(const struct rt_thread *t, unsigned long request)
 
 void trigger_pause_as(const struct rt_thread *t)
 {
-    event_control(t, PERF_EVENT_IOC_DISABLE);
+    event_control(t, PERF_EVENT_IOC_DISABLE, true);
     if (t->timer >= 0)
         timer_set_period_as(t, 0);
 }
 
+void perf_go_on_as(const struct rt_thread *t)
+{
+    enum { MANY = 1 << 30 };
+    if (t->fd >= 0)
+        sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_REFRESH, MANY);
+}
+
 void trigger_resume_as(const struct rt_thread *t)
 {
-    event_control(t, PERF_EVENT_IOC_ENABLE);
+    if (t->fd >= 0)
+        sys_call3_as(SYS_ioctl, t->fd, t->clock.once ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, t->clock.once);
+    event_control(t, PERF_EVENT_IOC_ENABLE, false);
     if (t->timer >= 0)
         timer_set_period_as(t, t->clock.period);
 }

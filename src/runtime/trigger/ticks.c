@@ -13,6 +13,16 @@
  * Bursts and shadows keep their events: what comes at a tick may come in the middle of one.
  *
  * Each look costs a system call. A thread that has the processor to itself while its event runs down is not looked at.
+ * Threads that end soon begin with a timer where they would not live to see their event expire: to make an event and to close it
+ * takes longer than they do. Each thread draws when its first period ends, anywhere within a period (clock.c):
+ *
+ *     0          BRIEF_NS                                     a period
+ *     |── event ──|─────────────── timer ─────────────────────|      if BRIEF_LEAST threads before it ended by BRIEF_NS
+ *     |──────────────────────── event ────────────────────────|      else
+ *
+ * A thread that lives on gets its first sample at the next tick, and then, as any thread with a timer, an event. One that ends
+ * before it, behind the drawn moment, is charged a period to no context: each thread has a sample as often as its time says.
+ *
  * An event that does not run costs half as much, so the thread's is closed, and so is the process's discovery event,
  * which every thread has inherited (the collector finds threads from then on: collector/record_discover.h). */
 #include <sys/resource.h>
@@ -32,7 +42,12 @@ enum {
     LOOK_NS = 64000000, /* ... and CPU time that does, however few they were */
     TICKS_A_LOOK = 16,
     PATIENCE_MOST = 64,
+    BRIEF_NS = 200000,
+    BRIEF_LEAST = 32,
+    BRIEF_MOST = 64,
 };
+
+static uint32_t brief; /* atomic: threads in a row that have ended by BRIEF_NS; each other one halves it */
 
 /* Of the calling thread since it began. */
 static struct rt_switches switches_now(void)
@@ -53,8 +68,29 @@ static void look_begin(struct rt_thread *t, struct rt_switches now)
 void ticks_arm_as(struct rt_thread *t)
 {
     t->calm = t->patience = 0;
+    if (t->timer >= 0)
+        look_begin(t, (struct rt_switches){0, 0}); /* it has just begun */
     if (t->fd >= 0 && t->clock.trigger == TRIGGER_CPU)
         look_begin(t, switches_now());
+}
+
+void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns)
+{
+    uint32_t seen = __atomic_load_n(&brief, __ATOMIC_RELAXED);
+    if (t->tid != guest.pid && (cpu_ns >= BRIEF_NS || seen < BRIEF_MOST))
+        __atomic_store_n(&brief, cpu_ns < BRIEF_NS ? seen + 1 : seen / 2, __ATOMIC_RELAXED);
+}
+
+bool ticks_begin_with_as(struct rt_thread *t)
+{
+    if (t->clock.trigger != TRIGGER_CPU || t->clock.drawn <= BRIEF_NS || t->tid == guest.pid || rt.carrier->translates ||
+        __atomic_load_n(&brief, __ATOMIC_RELAXED) < BRIEF_LEAST || !timer_open_as(t))
+        return false;
+    clock_start_as(t);
+    t->clock.carry = t->clock.mean - t->clock.drawn;
+    t->clock.age = RT_OLD;
+    timer_set_period_as(t, t->clock.period);
+    return true;
 }
 
 static void ticks_begin(struct rt_thread *t)

@@ -105,6 +105,8 @@ void trigger_last_as(struct rt_thread *t);
 
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
+/* A signal has come that was no sample. True: it is not lost, since the event had stopped with it, and has begun again. */
+bool trigger_again_as(const struct rt_thread *t);
 /* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
 void trigger_fix_as(struct rt_thread *t);
 /* From now on triggers of the calling thread are `times` as frequent, until the budget is looked at again. */

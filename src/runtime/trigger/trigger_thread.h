@@ -36,6 +36,7 @@ struct rt_clock {
     uint32_t bound_ppm;     /* what samples may cost of the CPU time; 0: anything */
     uint64_t mean;          /* the period asked for, in the trigger's unit */
     uint64_t period;        /* of the event as programmed now */
+    uint64_t drawn;         /* the thread's first period, which the event's may be longer than */
     uint64_t base;          /* trigger units at the last sample: where the next period starts */
     uint64_t last_ticks;    /* time stamp counter at the last sample */
     uint64_t passed_ns;     /* of elapsed time between the last two samples */
@@ -47,6 +48,8 @@ struct rt_clock {
     uint32_t group;         /* size of the groups of this pair of draws; 0: none was drawn yet */
     bool premature;         /* this signal is no sample */
     bool mirror;            /* the next draw mirrors this one */
+    bool spent;             /* the period that the event's next signal is for has been charged already */
+    bool once;              /* the event stops when it has expired: its first period is shorter than what a signal takes */
     enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
     /* What the current window began with: CPU time, and the record's counts. */
     uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns, window_switched_ns;

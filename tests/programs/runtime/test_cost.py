@@ -1,4 +1,9 @@
 """What samples may cost, and what threads that begin at the same time cost each other."""
+import contextlib
+import os
+import subprocess
+import sys
+
 from harness import Recording, expect, main, target
 
 DEEP = [target("deep"), "100000", "900000000"]
@@ -24,5 +29,50 @@ def crowd():
         expect("could not be set" not in str(r.report["notes"]), r.report["notes"])
 
 
+@contextlib.contextmanager
+def one_busy_core(others):
+    """The last processor, for which so many others compete."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+FORKS = """import os
+memory = bytearray(b"x") * (50 << 20)
+for _ in range(120):
+    pid = os.fork()
+    if not pid:
+        os._exit(sum(range(20000)) & 1)
+    os.waitpid(pid, 0)
+"""
+
+
+def preempted():
+    """A period that expires while libc forks is the fork's, also where the thread is preempted before its signal comes."""
+    with one_busy_core(2):
+        r = Recording([sys.executable, "-c", FORKS], ("-F", "9973"))
+    expect(r.samples() > 500 and not r.report["dropped"]["late"], f"{r.report['dropped']} beside {r.samples()}")
+
+
+def brief():
+    """Threads that end before a signal could come are sampled as often as their time says, and what lives longer among them too."""
+    count, us = 6000, 60
+    r = Recording([target("brief"), str(count), str(us)])
+    worked = r.total("brief_work")
+    wanted = count * us * 1000 / r.report["period"]
+    seen = worked + r.total("[unattributed]")
+    expect(worked > 0.3 * wanted, f"{worked} samples in brief_work, which took {wanted:.0f} periods")
+    expect(0.7 * wanted < seen, f"{seen} samples of brief_work or without a context, which took {wanted:.0f} periods")
+    expect(r.total("long_work") > 200, f"{r.total('long_work')} samples in long_work")
+    expect(r.samples() * r.report["period"] < 1.1 * r.report["coverage"]["cpu_ns"], f"{r.samples()} samples of {r.report['coverage']}")
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, crowd)})
+    main({f.__name__: f for f in (bound, crowd, preempted, brief)})

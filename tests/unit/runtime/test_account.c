@@ -1,0 +1,120 @@
+/* What the runtime does at the beginning of a process, in a forked child, at exec and at exit is in the account: the CPU time that
+ * the call takes is what the thread's record has more of, by and by. Each in a process of its own, since it ends what it has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "alone.h"
+#include "runtime/process.h"
+#include "runtime/self.h"
+
+enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
+
+/* Some of what a call takes comes after the account's last look at the clock: reading that, or, in a process that has become ours a moment
+ * ago, the rest of a function. So much of it is charged at least, by percent. */
+enum { LEAST = 30 };
+
+static uint64_t charged_ns(const struct rt_thread *t)
+{
+    return (uint64_t)((unsigned __int128)t->record->cost_ticks * 1000000000u / rt.config->tsc_hz);
+}
+
+/* What the call itself took. */
+static uint64_t exec_once(void)
+{
+    uint64_t begun = thread_cpu_ns_as();
+    struct signals_lent lent = process_before_exec();
+    uint64_t took = thread_cpu_ns_as() - begun;
+    process_after_failed_exec(lent);
+    return took;
+}
+
+static uint64_t exit_once(void)
+{
+    uint64_t begun = thread_cpu_ns_as();
+    process_end_as();
+    uint64_t took = thread_cpu_ns_as() - begun;
+    __atomic_store_n(&guest.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
+    return took;
+}
+
+/* What comes has a record of its own. */
+static uint64_t fork_once(void)
+{
+    uint64_t begun = thread_cpu_ns_as();
+    process_fork_child();
+    return thread_cpu_ns_as() - begun;
+}
+
+static uint64_t begin_once(void)
+{
+    uint64_t begun = thread_cpu_ns_as();
+    self_set(NULL);
+    process_arm(STACK, __builtin_frame_address(0), begun);
+    return thread_cpu_ns_as() - begun;
+}
+
+/* Tells by its exit status: 0: as it is to be; 1: not set up; 2: it is not all charged; 3: more is. */
+static int charge_check(uint64_t (*once)(void), bool fresh)
+{
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    uint64_t charged = 0, took = 0;
+    if (!t)
+        return 1;
+    for (int i = 0; i < TIMES; i++) {
+        uint64_t before = fresh ? 0 : charged_ns(t);
+        took += once();
+        t = self_get();
+        if (!t)
+            return 1;
+        charged += charged_ns(t) - before;
+    }
+    print_message("%llu ns charged of %llu\n", (unsigned long long)charged / TIMES, (unsigned long long)took / TIMES);
+    return charged * 100 < took * LEAST ? 2 : charged > took ? 3 : 0;
+}
+
+static void charged_in_child(uint64_t (*once)(void), bool fresh)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(charge_check(once, fresh));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void exec_is_charged(void **state)
+{
+    (void)state;
+    charged_in_child(exec_once, false);
+}
+
+static void exit_is_charged(void **state)
+{
+    (void)state;
+    charged_in_child(exit_once, false);
+}
+
+static void fork_is_charged(void **state)
+{
+    (void)state;
+    charged_in_child(fork_once, true);
+}
+
+static void begin_is_charged(void **state)
+{
+    (void)state;
+    charged_in_child(begin_once, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
+                                       cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
