@@ -30,12 +30,19 @@ static void verdict_put(uint64_t key, bool read)
     __atomic_store_n(verdict_of(key), key | (uint64_t)read << 63, __ATOMIC_RELAXED);
 }
 
+/* NULL too if it is loaded twice (dlmopen): a key does not say where the frame is, and the other copy may have been unmapped a
+ * moment ago, in the dlclose that is on the stack. */
 static const struct unwind_image *image_of(const struct unwind_index *index, uint64_t key)
 {
-    for (uint32_t i = 0; i < index->count; i++)
-        if (index->image[i].number == key_image(key))
-            return &index->image[i];
-    return NULL;
+    const struct unwind_image *found = NULL;
+    for (uint32_t i = 0; i < index->count; i++) {
+        if (index->image[i].number != key_image(key))
+            continue;
+        if (found)
+            return NULL;
+        found = &index->image[i];
+    }
+    return found;
 }
 
 static const struct unwind_table *table_of(const struct unwind_image *image, uint64_t *size)

@@ -150,6 +150,11 @@ def test_own_address():
     Recording([target("own_address")], FAST)
 
 
+def test_twice():
+    """Code that is mapped twice is not looked at where it has been unmapped."""
+    Recording([target("twice")], FAST)
+
+
 def test_hosts():
     hosts = {"JNI_CreateJavaVM": "Java", "node_module_register": "V8", "coreclr_initialize": ".NET",
              "caml_startup": "OCaml", "hs_free_stable_ptr": "GHC", "GHCRTS": "GHC", "scm_boot_guile": "Guile",
