@@ -29,6 +29,7 @@ class Program:
     command: list           # what runs it; empty: it does not compile here
     folder: str = ""        # where it runs; "": in a scratch folder of its own
     passes: tuple = (0,)    # exit statuses of a program that has passed; (): any, where nothing but the output counts
+    ignored: bytes = b""    # parts of lines that it prints and that say nothing: a regular expression
 
 
 @dataclass
@@ -237,7 +238,8 @@ def glibc_support(suite, source):
     for file in sorted(glob.glob(os.path.join(source, "support", "*.c"))):
         name = os.path.basename(file)[:-len(".c")]
         if not re.match("tst-|true-|echo-|shell-|test-|links-", name):
-            subprocess.run([*CC, *GLIBC_PATHS, "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-I.", "-Isupport", "-c", file, "-o", os.path.join(objects, name + ".o")],
+            subprocess.run([*CC, *GLIBC_PATHS, "-fPIC", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", "-I.", "-Isupport", "-c", file, "-o",
+                            os.path.join(objects, name + ".o")],
                            cwd=source, stderr=subprocess.DEVNULL, check=False)
     said("ar", "rcs", library, *sorted(glob.glob(objects + "/*.o")))
     shutil.rmtree(objects)
@@ -249,17 +251,3 @@ def find_glibc(suite, source):
     files = [f for part in ("nptl", "sysdeps/pthread", "setjmp", "signal")
              for f in glob.glob(os.path.join(source, part, "*tst-*.c")) if not re.search("mod[0-9]*[.]c$", f)]
     return c_programs(suite, files, source, ["-D_GNU_SOURCE", "-DTIMEOUTFACTOR=1", f"-I{source}", f"-I{source}/nptl"])
-
-
-SUITES = [
-    Suite("gcc", "gcc-12", "gcc's torture suite (gcc.c-torture/execute)", ["*/gcc/testsuite/gcc.c-torture/execute"],
-          find_torture, inner="*/gcc-12*.tar.*"),
-    Suite("valgrind", "valgrind", "valgrind's instruction tests (none/tests/amd64)",
-          ["*/none/tests/amd64", "*/include", "*/tests/*.h", "*/VEX/pub"], find_valgrind),
-    Suite("libffi", "libffi", "libffi's calls (testsuite/libffi.call)", ["*/testsuite/libffi.call", "*/include"],
-          find_libffi, flags=["-lffi"]),
-    Suite("lua", "lua5.1", "Lua's test/", ["*/test", "*/src"], find_lua),
-    Suite("perl", "perl", "Perl's t/", ["*/t", "*/lib"], find_perl),
-    Suite("glibc", "glibc", "glibc's tests of threads, jumps and signals (nptl, sysdeps/pthread, setjmp, signal)",
-          ["*/nptl", "*/setjmp", "*/signal", "*/support", "*/sysdeps/pthread", "*/test-skeleton.c"], find_glibc),
-]
