@@ -36,6 +36,7 @@
 #include "collector/record_launch.h"
 #include "collector/record_live.h"
 #include "collector/record_probe.h"
+#include "collector/record_processes.h"
 #include "collector/record_rank.h"
 #include "collector/record_sandbox.h"
 #include "collector/record_shadows.h"
@@ -71,6 +72,7 @@ struct recording {
     struct record_files files;
     struct outside outside;
     struct record_sandbox sandbox;
+    struct record_processes processes;
     struct record_host host;     /* of the module, if values are sampled */
     bool left;                   /* -p: nothing of ours is armed in the process any more */
     char **arguments;            /* of the program; -p: of the process */
@@ -394,6 +396,7 @@ static void verify_end(struct recording *r, uint64_t elapsed)
     if (!r->options.verify_cost)
         return;
     spool_totals(&r->spool.spool, &t, &processes, &threads);
+    t.begun_ns = r->processes.ns;
     double spent = profile_spent_ns(&t), native = (double)r->child.cpu_ns - spent;
     size_t from = --r->notes.size; /* its NUL */
     record_verify_end(&r->verify, &r->child, elapsed, native > 0 ? 100 * spent / native : 0,
@@ -419,6 +422,8 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
     record_discover_end(&r->discover);
     e = (struct err){0};
     record_host_finish(&r->host);
+    if (r->child.ended && !r->options.pid && !record_signals_stop())
+        r->processes = record_processes_cost(&r->spool.spool, &r->config, r->options.spool_dir, r->output);
     verify_end(r, elapsed);
     struct record_result result = {.argv = r->arguments,
                                    .output = r->output,
@@ -430,6 +435,7 @@ static bool stop_and_write(struct recording *r, uint64_t elapsed)
                                    .left_behind = r->child.ended && !r->options.pid &&
                                                   descendants_run(&r->spool.spool),
                                    .wait_all = r->options.wait_all,
+                                   .processes = r->processes,
                                    .quiet = r->options.quiet,
                                    .with_names = r->options.names,
                                    .names = {.files = &r->files, .serve = serve_on, .context = r,

@@ -535,6 +535,8 @@ static bool describe(const struct record_result *r, const struct record_spool *s
     p->exit_status = r->exit_status;
     p->duration_ns = r->duration_ns;
     p->kernel_cpu_ns = r->cpu_ns;
+    if (r->processes.ns)
+        p->begun = (struct profile_begun){r->processes.executed, r->processes.forked, r->processes.ns};
     describe_jit(p, r->names.files);
     return ok;
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "collector/record_names.h"
+#include "collector/record_processes.h"
 #include "collector/record_spool.h"
 
 struct record_result {
@@ -22,6 +23,7 @@ struct record_result {
     uint64_t cpu_ns;    /* as in struct record_child; 0: not known */
     bool left_behind;   /* the program has ended, and not all processes that it made */
     bool wait_all;      /* they were to be waited for */
+    struct record_processes processes;
     bool quiet;
     bool with_names;    /* names of code go into the profile */
     struct record_names names;

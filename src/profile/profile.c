@@ -102,7 +102,7 @@ static void add_drops(struct profile_totals *out, const uint64_t drops[DROP_COUN
 double profile_spent_ns(const struct profile_totals *t)
 {
     return (double)t->cost_ns + (double)t->delivered_ns + (double)t->switched_ns +
-           (double)t->shadows_ns;
+           (double)t->shadows_ns + (double)t->begun_ns;
 }
 
 uint32_t profile_sandboxed(const struct profile *p)
@@ -127,6 +127,7 @@ struct profile_left_out profile_left_out(const struct profile *p)
 void profile_totals(const struct profile *p, struct profile_totals *out)
 {
     *out = (struct profile_totals){.sandboxed = profile_sandboxed(p),
+                                   .begun_ns = p->begun.ns,
                                    .shadows_ns = p->shadows ? p->shadows->cost_ns : 0};
     add_drops(out, p->drops);
     for (uint32_t i = 0; i < p->process_count; i++)

@@ -137,6 +137,12 @@ struct profile_unknown {
     size_t size;
 };
 
+/* Where the recording has seen many processes begin (collector/record_processes.h). */
+struct profile_begun {
+    uint64_t executed, forked; /* programs, and processes */
+    uint64_t ns; /* what they have cost besides what threads' own records say */
+};
+
 struct profile {
     /* What was recorded, and how. */
     char *command;
@@ -173,6 +179,7 @@ struct profile {
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
     uint32_t figure_count, unknown_count;
     uint64_t kept_from_ns; /* of a part of the time (profile/timeline.h): where it begins; not in files */
+    struct profile_begun begun;
 };
 
 /* All was counted, under the engine: there is no error of sampling, and there are counts. */
@@ -208,13 +215,13 @@ struct profile_totals {
     uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, shadows_ns, nodes;
+    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, shadows_ns, begun_ns, nodes;
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Whether any trigger has taken any; t: of p. */
 bool profile_has_samples(const struct profile *p, const struct profile_totals *t);
-/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows. What of the latter are
+/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows, beginnings of processes. What of the latter are
  * triggers is in it twice. */
 double profile_spent_ns(const struct profile_totals *t);
 /* How many processes may have entered a sandbox. */

@@ -216,6 +216,9 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     if (t->switches)
         fprintf(out, ", %s at %s switch%s of threads", text_duration(a, (double)t->switched_ns),
                 text_count(b, t->switches), t->switches == 1 ? "" : "es");
+    if (t->begun_ns)
+        fprintf(out, ", %s at the beginning and the end of %s processes", text_duration(a, (double)t->begun_ns),
+                text_count(b, p->begun.executed + p->begun.forked));
     if (p->shadows)
         fprintf(out, ", %s for shadows", text_duration(a, (double)p->shadows->cost_ns));
     if (p->budget_ppm)

@@ -138,6 +138,8 @@ static void write_losses(struct json *j, const struct view *v)
     json_key_u64(j, "delivery_ns", t.deliveries ? t.delivered_ns / t.deliveries : 0);
     json_key_u64(j, "switches", t.switches);
     json_key_u64(j, "switched_ns", t.switched_ns);
+    json_key_u64(j, "processes", p->begun.executed + p->begun.forked);
+    json_key_u64(j, "processes_ns", t.begun_ns);
     double spent = profile_spent_ns(&t);
     json_key(j, "percent_of_cpu");
     json_double(j, t.cpu_ns && !t.sandboxed ? 100 * spent / (double)t.cpu_ns : NAN);

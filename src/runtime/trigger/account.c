@@ -12,7 +12,10 @@
  * several times as long. What comes after the handler grows more, since the program must fill its caches again; COLD is
  * set so that the account of plain sampling meets what is measured (bench/run.py account):
  *
- *     delivery = D * latency / L * COLD / 100 */
+ *     delivery = D * latency / L * COLD / 100
+ *
+ * A period that expires in the kernel, where that is not seen, or while a signal is pending, interrupts the thread too. It
+ * costs a delivery less a signal, whose price the collector has measured as well. */
 #include "runtime/thread.h"
 #include "runtime/trigger/internal.h"
 #include "runtime/trigger/trigger.h"
@@ -85,6 +88,14 @@ uint64_t account_price_as(const struct rt_thread *t)
 {
     uint64_t price = t->timer >= 0 && !t->which && guest.process->mechanism == MECHANISM_PERF ? rt.config->tick_ns : rt.config->delivery_ns;
     return scaled(price, t->account.latency_ns);
+}
+
+/* Of one whose signal costs what one at a kernel tick does: the rest is the timer's. */
+void account_unseen_as(struct rt_thread *t, uint64_t expirations)
+{
+    uint64_t price = scaled(rt.config->delivery_ns, t->account.latency_ns), signal = rt.config->tick_ns;
+    if (expirations && price > signal)
+        t->record->delivered_ns += expirations * (price - signal);
 }
 
 uint64_t trigger_price_as(void)

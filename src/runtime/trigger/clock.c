@@ -287,6 +287,7 @@ static struct trigger_charge charge_cpu(struct rt_thread *t, uint64_t passed_tic
     uint64_t mean = t->clock.mean * t->clock.multiple; /* not the period, which may be very short */
     uint64_t merged = now > t->clock.base ? (now - t->clock.base) / mean : 0;
     t->clock.base += merged * mean;
+    account_unseen_as(t, merged);
     charge.weight += merged * t->clock.multiple;
     return charge;
 }
@@ -473,7 +474,8 @@ static void period_renew(struct rt_thread *t)
     uint64_t old = t->clock.period;
     if (t->clock.trigger == TRIGGER_CPU && t->timer < 0) {
         uint64_t now = clock_now_as(t);
-        uint64_t missed = now > t->clock.base ? (now - t->clock.base) / old * old : 0;
+        uint64_t unseen = now > t->clock.base ? (now - t->clock.base) / old : 0, missed = unseen * old;
+        account_unseen_as(t, unseen);
         uint64_t ours = account_so_far_as(t, t->clock.last_ticks);
         t->clock.owed += missed > ours ? missed - ours : 0;
         t->clock.base += missed;

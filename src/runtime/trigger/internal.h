@@ -60,6 +60,8 @@ uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* The thread has used so much CPU time since its window began: samples cannot have cost more. Returns what they cost. */
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns);
 void account_switches_as(struct rt_thread *t, uint64_t switches);
+/* So many periods have expired that no signal has come of. */
+void account_unseen_as(struct rt_thread *t, uint64_t expirations);
 /* Nanoseconds that the next delivery costs. */
 uint64_t account_price_as(const struct rt_thread *t);
 /* Threads that switch often (ticks.c): at arming; at each sample, so long after the one before. */

@@ -1,10 +1,11 @@
 """What samples may cost, and what threads that begin at the same time cost each other."""
 import contextlib
 import os
+import re
 import subprocess
 import sys
 
-from harness import Recording, expect, main, target
+from harness import PENUMBRA, Recording, expect, main, run, target
 
 DEEP = [target("deep"), "100000", "900000000"]
 SLOW = ("--no-trampoline",)  # each sample walks 100,000 frames
@@ -74,5 +75,20 @@ def brief():
     expect(r.samples() * r.report["period"] < 1.1 * r.report["coverage"]["cpu_ns"], f"{r.samples()} samples of {r.report['coverage']}")
 
 
+def processes():
+    """What many processes cost besides what their runtimes see is measured, once for a program that is executed and once for a fork."""
+    few = Recording(["sh", "-c", "(:); (:); /bin/true; :"]).report["overhead"]
+    expect(few["processes_ns"] == 0, f"few processes: {few}")
+    for script, executed, forked in (("/bin/true; " * 50, 51, 0), ("(:); " * 50, 1, 50)):
+        r = Recording(["sh", "-c", script + ":"])
+        overhead = r.report["overhead"]
+        expect(overhead["processes"] == len(r.report["processes"]) == executed + forked, f"{overhead}")
+        each = overhead["processes_ns"] / (executed + forked)
+        expect(5e3 < each < 5e6, f"{each} ns each: {overhead}")
+        figures = run([PENUMBRA, "report", "--dump", r.file]).stdout.decode()
+        found = [int(n) for n in re.findall(r'"processes\.(?:executed|forked)"\n.*\n.*\n.*a figure: (\d+)', figures)]
+        expect(found == ([executed, forked] if forked else [executed]), f"{found} of {executed} and {forked}")
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (bound, crowd, preempted, brief)})
+    main({f.__name__: f for f in (bound, crowd, preempted, brief, processes)})

@@ -7,11 +7,13 @@
 #include <cmocka.h>
 
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "alone.h"
 #include "runtime/process.h"
 #include "runtime/self.h"
+#include "runtime/trigger/delivery.h"
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
@@ -112,9 +114,50 @@ static void begin_is_charged(void **state)
     charged_in_child(begin_once, true);
 }
 
+/* Periods that expired where no signal came of them: in the kernel, which is not seen, ... or as one
+ * signal. */
+static int unseen_check(bool excludes)
+{
+    enum { PERIODS = 10, DELIVERY_NS = 20000, SIGNAL_NS = 3000, PRICE_NS = DELIVERY_NS * 12 / 10 - SIGNAL_NS };
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    struct spool_config *c = t ? &spool_header(&guest.spool)->config : NULL;
+    if (!t)
+        return 1;
+    c->delivery_ns = DELIVERY_NS;
+    c->tick_ns = SIGNAL_NS;
+    guest.process->exclude_kernel = excludes;
+    while (thread_cpu_ns_as() < 2 * PERIODS * UINT64_C(1000000))
+        continue;
+    t->clock.mean = t->clock.period = 1000000;
+    t->clock.group = t->clock.group_left = 1;
+    t->clock.base = thread_cpu_ns_as() - (PERIODS + 1) * t->clock.period;
+    t->clock.last_ticks = 0;
+    union alone_info info = alone_signal(t, 0);
+    ucontext_t here;
+    getcontext(&here);
+    handler_as(SIGTRAP, &info.info, &here);
+    uint64_t own = DELIVERY_NS * 12 / 10, least = own + PERIODS * PRICE_NS;
+    print_message("%llu ns, %llu at least\n", (unsigned long long)t->record->delivered_ns, (unsigned long long)least);
+    return t->record->delivered_ns < least ? 2 : t->record->delivered_ns > least + 2 * PRICE_NS ? 3 : 0;
+}
+
+static void unseen_is_charged(void **state)
+{
+    (void)state;
+    for (int excludes = 0; excludes < 2; excludes++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(unseen_check(excludes));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
-                                       cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged)};
+                                       cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged),
+                                       cmocka_unit_test(unseen_is_charged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

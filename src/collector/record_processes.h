@@ -1,0 +1,25 @@
+/* What the processes of a program cost beside what their runtimes see of it: the loader maps and relocates the runtime's library,
+ * the kernel copies its mappings at each fork, and takes them and the events down at the end. Where a program makes many, that is
+ * measured once it has ended, in a recording of its own:
+ *
+ *     /bin/sh -c :              recorded - not recorded - its account   = a program that is executed
+ *     /bin/sh -c '(:); (:) ...' the same, without the above, for each   = a process that is forked
+ *
+ * Context: the main thread, after the program has ended.
+ * Ownership: nothing outlives the call. */
+#ifndef PENUMBRA_COLLECTOR_RECORD_PROCESSES_H
+#define PENUMBRA_COLLECTOR_RECORD_PROCESSES_H
+
+#include "collector/record_spool.h"
+
+struct record_processes {
+    uint64_t executed, forked; /* programs and processes that the recording has seen begin */
+    uint64_t ns;               /* all of them together; 0: they are few, or it could not be measured */
+};
+
+/* config: as the collector has made it, not the one in s, which the program can write to. directory, output: as
+ * record_spool_create takes them, for the spool of what is measured. */
+struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config,
+                                              const char *directory, const char *output);
+
+#endif
