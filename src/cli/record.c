@@ -121,7 +121,7 @@ static void settle_config(struct recording *r)
                            !r->config.more_triggers && r->config.carrier == CARRIER_HANDLER;
     r->config.arm_sandboxes = o->arm_sandboxes;
     r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
-    r->config.tool = o->engine.tool;
+    r->config.tools = o->engine.tools;
     r->config.length = o->engine.length;
     r->config.burst_length = o->engine.burst_length;
     r->config.length_least = o->engine.length_least;
@@ -174,7 +174,7 @@ static bool prepare(struct recording *r, struct err *e)
     if (!buf_ok(&r->notes))
         return err_set(e, ERR_INTERNAL, "out of memory");
     settle_config(r);
-    bool counts = r->config.carrier != CARRIER_EXACT || !tool_about(r->config.tool)->silent;
+    bool counts = r->config.carrier != CARRIER_EXACT || !tools_about(r->config.tools).silent;
     if (!record_spool_create(&r->spool, r->options.spool_dir, r->output,
                              counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
         return false;

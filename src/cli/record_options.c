@@ -73,8 +73,8 @@ static const struct row {
                                     "exact; auto: shadows, or bursts where forks cost too much",
      "where observed code runs: handler (default), burst, shadow,\nexact, or auto"},
     {OPT_TOOL, "tool", "TOOL", "what is observed: see below (default stacks; blocks under the\n"
-     "engine)",
-     "what is observed: see below (default stacks; blocks under the\nengine)"},
+     "engine); several, with commas between, observe in one run",
+     "what is observed: see below (default stacks; blocks under the\nengine); several, with commas between, observe in one run"},
     {OPT_LENGTH, "length", "N", "instructions of a burst (default 1000; with --tool values 4);\n"
                           "LEAST..MOST: a number between the two, drawn for each burst", NULL},
     {OPT_SKIP, "skip", "S", "with --tool values: skip up to S instructions, drawn at random,\n"

@@ -50,20 +50,40 @@ bool record_engine_carrier(struct record_engine *r, const char *name, struct err
     return find("carrier (--carrier)", name, names, CARRIER_KIND_COUNT, &r->carrier, e);
 }
 
-bool record_engine_tool(struct record_engine *r, const char *name, struct err *e)
+/* One tool more. */
+static bool tool_add(struct record_engine *r, const char *name, struct err *e)
 {
     const char *names[TOOL_KIND_COUNT];
     unsigned count = 0;
-    r->tool_given = true;
+    uint32_t place;
     for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
         const struct tool_about *tool = tool_about(i);
-        r->tool = i;
-        if (strcmp(tool->name, name) == 0)
+        if (strcmp(tool->name, name) == 0) {
+            r->tools |= tools_one(i);
             return true;
+        }
         if (!tool->measuring)
             names[count++] = tool->name;
     }
-    return find("tool (--tool)", name, names, count, &r->tool, e);
+    return find("tool (--tool)", name, names, count, &place, e);
+}
+
+bool record_engine_tool(struct record_engine *r, const char *text, struct err *e)
+{
+    enum { NAME_MAX_LENGTH = 64 };
+    char name[NAME_MAX_LENGTH];
+    bool ok = true;
+    r->tools = 0;
+    for (const char *at = text; ok && at; text = at) {
+        const char *comma = strchr(at, ',');
+        size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        length = length < sizeof name ? length : sizeof name - 1;
+        memcpy(name, at, length);
+        name[length] = '\0';
+        ok = tool_add(r, name, e);
+        at = comma ? comma + 1 : NULL;
+    }
+    return ok;
 }
 
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e)
@@ -175,9 +195,9 @@ static uint32_t carriers_needed(const struct record_engine *r)
                                       : 1u << r->carrier;
 }
 
-static bool tool_fits(const struct record_engine *r, bool attached, struct err *e)
+static bool tool_fits(const struct record_engine *r, uint32_t kind, bool attached, struct err *e)
 {
-    const struct tool_about *tool = tool_about(r->tool);
+    const struct tool_about *tool = tool_about(kind);
     uint32_t carriers = tool->carriers, needed = carriers_needed(r);
     const char *name = tool->name;
     if ((carriers & needed) == needed)
@@ -211,6 +231,53 @@ static bool in_shadows(const struct record_engine *r)
     return r->carrier == CARRIER_SHADOW || r->carrier == CARRIER_AUTO;
 }
 
+/* The next two of the set that `alike` is true of. False: there are no two. */
+static bool two_find(uint64_t tools, bool (*alike)(const struct tool_about *), const char *names[2])
+{
+    unsigned found = 0;
+    for (uint32_t i = tools_next(tools, 0); i < TOOL_KIND_COUNT && found < 2; i = tools_next(tools, i + 1))
+        if (alike(tool_about(i)))
+            names[found++] = tool_about(i)->name;
+    return found == 2;
+}
+
+static bool is_module(const struct tool_about *t)
+{
+    return t->module;
+}
+
+static bool has_values(const struct tool_about *t)
+{
+    return t->module || t->hotlists;
+}
+
+/* What cannot be done in one pass. */
+static bool set_fits(const struct record_engine *r, struct err *e)
+{
+    const char *two[2] = {NULL};
+    if (two_find(r->tools, is_module, two))
+        return err_set(e, ERR_USAGE, "the tools %s and %s are two modules, and a recording has one: "
+                       "record them one after the other", two[0], two[1]);
+    if (two_find(r->tools, has_values, two))
+        return err_set(e, ERR_USAGE, "the tools %s and %s both make hotlists of values, and a recording has "
+                       "one list: record them one after the other", two[0], two[1]);
+    if (!in_bursts(r) || !tools_about(r->tools).module || !tools_several(r->tools))
+        return true;
+    for (uint32_t i = tools_next(r->tools, 0); i < TOOL_KIND_COUNT; i = tools_next(r->tools, i + 1))
+        two[tool_about(i)->module] = tool_about(i)->name;
+    return err_set(e, ERR_USAGE, "in bursts the tool %s observes a few instructions behind many that are skipped, "
+                   "and %s whole blocks: add --exact or --carrier shadow, or leave one of them out",
+                   two[1], two[0]);
+}
+
+static bool tools_fit(const struct record_engine *r, bool attached, struct err *e)
+{
+    bool ok = true;
+    for (uint32_t i = tools_next(r->tools, 0); ok && i < TOOL_KIND_COUNT; i = tools_next(r->tools, i + 1))
+        ok = tool_fits(r, i, attached, e);
+    return ok && set_fits(r, e);
+}
+
 /* The first option given that is about shadows, or NULL. */
 static const char *shadow_option(const struct record_engine *r)
 {
@@ -230,7 +297,7 @@ static const char *shadow_option(const struct record_engine *r)
 static bool attached_fits(const struct record_engine *r, struct err *e)
 {
     const char *shadows =
-        tool_about(r->tool)->carriers >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
+        tools_about(r->tools).carriers >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
     if (r->carrier == CARRIER_EXACT)
         return err_set(e, ERR_USAGE, "--exact observes the whole run, and that of a process that -p names has begun; "
                        "start the program with penumbra record --exact%s", shadows);
@@ -242,7 +309,7 @@ static bool attached_fits(const struct record_engine *r, struct err *e)
 
 static bool skip_settle(struct record_engine *r, struct err *e)
 {
-    bool fits = in_bursts(r) && tool_about(r->tool)->module;
+    bool fits = in_bursts(r) && tools_about(r->tools).module;
     if (r->skip_given && !fits)
         return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
     if (!r->skip_given && fits)
@@ -254,6 +321,7 @@ static bool skip_settle(struct record_engine *r, struct err *e)
 static bool shadows_settle(struct record_engine *r, struct err *e)
 {
     const char *option = shadow_option(r);
+    struct tool_about tools = tools_about(r->tools);
     if (option && !in_shadows(r))
         return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
     if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
@@ -272,7 +340,7 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     if (r->budgeted && !r->sample_size && !r->load_milli)
         r->shadow_flags |= SHADOW_GOES_ON;
     r->length = r->sample_size ? r->sample_size
-                : r->budgeted  ? tool_sample(tool_about(r->tool))
+                : r->budgeted  ? tool_sample(&tools)
                                : SAMPLE_DEFAULT;
     r->load_milli = r->load_milli ? r->load_milli : LOAD_BUDGET;
     r->shadow_memory = SHADOW_MEMORY;
@@ -283,13 +351,13 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
-    if (!r->tool_given)
-        r->tool = tool_default(carriers_needed(r));
-    if (!tool_fits(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
+    if (!r->tools)
+        r->tools = tools_one(tool_default(carriers_needed(r)));
+    if (!tools_fit(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))
         return false;
     if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
-    if ((r->contexts || r->fold_recursion) && !tool_about(r->tool)->contexts)
+    if ((r->contexts || r->fold_recursion) && !tools_about(r->tools).contexts)
         return err_set(e, ERR_USAGE, "%s is about the tree of exact calls: add --exact --tool calls",
                        r->contexts ? "--max-contexts" : "--fold-recursion");
     r->contexts = r->contexts ? r->contexts : CONTEXTS_DEFAULT;
@@ -299,7 +367,7 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "
                        "whole run; leave one of them out", sampled);
-    if (in_bursts(r) && !r->length && !tool_about(r->tool)->module)
+    if (in_bursts(r) && !r->length && !tools_about(r->tools).module)
         r->length = LENGTH_DEFAULT;
     return shadows_settle(r, e);
 }

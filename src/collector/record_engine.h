@@ -13,8 +13,8 @@
 #include "sigsafe/spool.h"
 
 struct record_engine {
-    uint32_t carrier, tool; /* enum carrier_kind, tool_kind; of the tool once settled */
-    bool tool_given;
+    uint32_t carrier; /* enum carrier_kind */
+    uint64_t tools;   /* sigsafe/tools.h; 0: not chosen; once settled there is one at least */
     uint64_t length;    /* most instructions of a burst; 0: not given */
     uint64_t length_least; /* 0: all bursts are of `length` */
     uint64_t native_ns; /* --baseline; 0: not given */

@@ -36,11 +36,12 @@ bool record_values_every(struct record_values *v, const char *text, struct err *
 
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e)
 {
-    const struct tool_about *tool = engine->tool_given ? tool_about(engine->tool) : NULL;
-    v->name = tool && tool->module ? tool->name : NULL;
+    uint32_t module = tools_module(engine->tools);
+    const struct tool_about *tool = tool_about(module);
+    v->name = tool ? tool->name : NULL;
     v->hierarchy = tool && tool->hierarchy;
     bool chosen = v->name || v->file;
-    if (v->file && engine->tool_given)
+    if (v->file && engine->tools)
         return err_set(e, ERR_USAGE, "--module %s and --tool are two choices of what is observed; give one",
                        v->file);
     if (!chosen && (v->redact || v->summary_given || v->every || v->by_site))
@@ -49,8 +50,7 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     if (!chosen)
         return true;
     if (v->file)
-        engine->tool = tool_of_modules();
-    engine->tool_given = true;
+        engine->tools = tools_one(tool_of_modules());
     if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_BURST;
     if (engine->carrier != CARRIER_EXACT && engine->length > TUPLE_LENGTH_MAX)

@@ -130,15 +130,15 @@ static void glue_make_as(struct engine *e)
     e->cache.hot = cache_offset(&e->cache, to.at);
 }
 
-/* The tool's own code: within reach of what is translated, and no place of the program's to recovery. */
-static void line_make_as(struct engine *e, const struct tool_line *line)
+/* A tool's own code: within reach of what is translated, and no place of the program's to recovery. */
+static void line_make_as(struct engine *e, uint32_t member, const struct tool_line *line)
 {
     uint32_t size = (uint32_t)(line->end - line->begin);
     uint32_t place = cache_cold_as(&e->cache, size, 64);
     struct emit to = { .at = cache_at(&e->cache, place), .end = cache_at(&e->cache, place + size) + EMIT_LONGEST };
     emit_copy(&to, line->begin, size);
     for (unsigned i = 0; i < TOOL_LINES; i++)
-        e->glue.line[i] = place + (uint32_t)(line->entries[i] - line->begin);
+        e->glue.line[member][i] = place + (uint32_t)(line->entries[i] - line->begin);
 }
 
 static bool map_as(struct engine *e, uint64_t size)
@@ -155,9 +155,14 @@ static bool map_as(struct engine *e, uint64_t size)
 
 static bool common_map_as(struct engine *e)
 {
-    const struct tool *tool = e->config.tool;
-    return !tool || !tool->common_size ||
-           area_map_as(&e->common, within_limit_as(tool->common_size, 64), engine_sharing(e));
+    const struct tool_set *tools = &e->config.tools;
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < tools->count; i++) {
+        e->common_at[i] = size;
+        size += within_limit_as(tools->of[i].tool->common_size, 64);
+    }
+    e->common_at[tools->count] = size;
+    return !size || area_map_as(&e->common, size, engine_sharing(e));
 }
 
 /* Of engines that are one process's own. */
@@ -183,19 +188,22 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->fsgsbase = fsgsbase_as();
     e->transactions = transactions();
     e->tick_ns = tick_ns(config->spool);
-    e->counter_size = sizeof(uint64_t);
-    if (config->tool && config->tool->flags & TOOL_LEADS)
-        e->counter_size = sizeof(struct counts_lead);
+    e->flags = tool_set_any(&config->tools);
+    e->flags_of_all = tool_set_all(&config->tools);
+    e->appenders = tool_set_appenders(&config->tools, &e->first_appender);
+    e->counter_size = e->flags & TOOL_LEADS ? sizeof(struct counts_lead) : sizeof(uint64_t);
     if (config->counts)
         config->counts->words = e->counter_size / sizeof(uint64_t);
-    e->counter_space = config->tool ? counter_space_as(e->counter_size) : 0;
+    e->counter_space = config->tools.count ? counter_space_as(e->counter_size) : 0;
     e->ended = STOP_COUNT;
-    e->rings = config->tool && config->tool->flags & TOOL_STEALS_R15;
+    e->rings = e->appenders;
+    e->hooks_any = tool_set_hooks(&config->tools);
     e->steals = config->loose || e->rings;
     if (map_as(e, cache_size_as(config)) && cache_reserve_as(&e->cache, 4096) && common_map_as(e) && tables_map_as(e)) {
         glue_make_as(e);
-        if (config->tool && config->tool->line)
-            line_make_as(e, config->tool->line);
+        for (uint32_t i = 0; i < config->tools.count; i++)
+            if (config->tools.of[i].tool->line)
+                line_make_as(e, i, config->tools.of[i].tool->line);
         if (lookup_map_as(e)) {
             pairs_prepare_as(e);
             if (config->paired)
@@ -258,9 +266,8 @@ void engine_latency_as(const struct engine *e, enum latency_kind kind, uint64_t 
 
 void engine_faults_seen_as(struct engine *e)
 {
-    bool hooks = e->config.tool && e->config.tool->block;
     engine_lock_as(e);
-    bool seen = e->faults_seen || !hooks;
+    bool seen = e->faults_seen || !e->hooks_any;
     e->faults_seen = true;
     engine_unlock_as(e);
     if (!seen)
@@ -305,8 +312,5 @@ bool engine_fork_child_as(struct engine *e, struct engine_thread *t, struct spoo
         return true;
     t->window.record = NULL; /* the parent's: its counters are in the window until the child's are */
     bool counting = engine_window_make_as(e, t, tid);
-    const struct tool *tool = e->config.tool;
-    if (tool && tool->thread_begin && !tool->thread_begin(e->config.tool_data, t))
-        return false;
-    return counting;
+    return tool_set_begin_as(t) && counting;
 }

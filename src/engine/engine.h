@@ -5,7 +5,7 @@
  *        ^                                                                   │
  *        └── callbacks of struct engine_carrier <── dispatcher <─────────────┘
  *
- * One struct engine is one code cache with one tool set; its threads share it.
+ * One struct engine is one code cache with one set of tools; its threads share it.
  *
  * Context: _as functions may run in a signal handler and use no libc. Callbacks are called by the
  * dispatcher, on the engine's stack of the thread concerned, with the program's registers in
@@ -19,11 +19,11 @@
 #include <sys/ucontext.h>
 
 #include "engine/thread.h"
+#include "engine/tool_set.h"
 #include "engine/trust.h"
 #include "sigsafe/reasons.h"
 
 struct engine;
-struct tool; /* hook.h */
 
 /* What the dispatcher does after a callback. */
 enum engine_action {
@@ -57,8 +57,7 @@ struct engine_carrier {
 struct engine_config {
     const struct engine_carrier *carrier;
     void *carrier_data;      /* for trust and key */
-    const struct tool *tool; /* NULL: none */
-    void *tool_data;
+    struct tool_set tools;   /* count 0: none */
     /* Where counters are (sigsafe/spool_counts.h). NULL: in each thread's own memory. */
     const struct spool *spool;
     struct spool_counts *counts;

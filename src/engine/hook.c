@@ -30,12 +30,14 @@ static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t in
     uint32_t list = list_of(point, index);
     struct hook *hook = &h->hooks[h->count++];
     hook->next = 0;
+    hook->member = (uint8_t)h->member;
     if (h->last[list])
         h->hooks[h->last[list] - 1].next = (uint16_t)h->count;
     else
         h->first[list] = (uint16_t)h->count;
     h->last[list] = (uint16_t)h->count;
     h->inside |= list >= 4;
+    h->beyond |= list > 0;
     return hook;
 }
 
@@ -51,28 +53,35 @@ bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint3
     return hook;
 }
 
-bool hook_append_constant_as(struct hooks *h, enum hook_point point, uint32_t index, uint64_t value,
-                             uint32_t size)
+/* Bytes of a member's head in front of what it appends at a point. */
+static uint32_t head_size(const struct engine *e)
+{
+    return e->appenders > 1 ? sizeof(uint32_t) : 0;
+}
+
+static struct hook *append_add(struct hooks *h, enum hook_point point, uint32_t index,
+                               enum hook_kind kind, uint64_t value, uint32_t size)
 {
     struct hook *hook = hook_add(h, point, index);
     if (hook) {
-        hook->kind = HOOK_APPEND_CONSTANT;
+        hook->kind = (uint8_t)kind;
         hook->value = value;
         hook->size = (uint8_t)size;
+        h->appended += size + head_size(h->engine);
     }
     return hook;
+}
+
+bool hook_append_constant_as(struct hooks *h, enum hook_point point, uint32_t index, uint64_t value,
+                             uint32_t size)
+{
+    return append_add(h, point, index, HOOK_APPEND_CONSTANT, value, size);
 }
 
 bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t index,
                              enum engine_register reg, uint32_t size)
 {
-    struct hook *hook = hook_add(h, point, index);
-    if (hook) {
-        hook->kind = HOOK_APPEND_REGISTER;
-        hook->value = reg;
-        hook->size = (uint8_t)size;
-    }
-    return hook;
+    return append_add(h, point, index, HOOK_APPEND_REGISTER, reg, size);
 }
 
 bool hook_time_as(struct hooks *h, uint32_t index)
@@ -121,6 +130,7 @@ bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument)
     bool added = hook_call_as(h, HOOK_ENTRY, 0, function, argument);
     if (added)
         h->hooks[h->count - 1].kind = HOOK_GATE;
+    h->gated |= added;
     return added;
 }
 
@@ -153,13 +163,18 @@ uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address)
 
 void *hook_common_as(const struct hooks *h, uint64_t offset, uint64_t size)
 {
-    const struct area *common = &h->engine->common;
-    return offset <= common->size && size <= common->size - offset ? common->base + offset : NULL;
+    const struct engine *e = h->engine;
+    uint64_t at = e->common_at[h->member], room = e->common_at[h->member + 1] - at;
+    return offset <= room && size <= room - offset ? e->common.base + at + offset : NULL;
 }
 
-void *hook_common(const struct engine_thread *t)
+void *hook_common(const struct engine_thread *t, uint32_t kind)
 {
-    return t->engine->common.base;
+    const struct engine *e = t->engine;
+    uint32_t i = 0;
+    while (i < e->config.tools.count && e->config.tools.of[i].kind != kind)
+        i++;
+    return e->common.base + e->common_at[i];
 }
 
 const struct spool *hook_spool(const struct engine_thread *t)
@@ -275,13 +290,15 @@ bool hook_things_map_as(struct engine *e)
 
 static struct known_thing *thing_at(const struct engine *e, const struct spool_thing *thing)
 {
-    uint64_t hash = (thing->key ^ thing->to * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+    uint64_t hash = (thing->key ^ thing->tool ^ thing->to * UINT64_C(0x9e3779b97f4a7c15)) *
+                    UINT64_C(0xd6e8feb86659fd93);
     return (struct known_thing *)(void *)e->known_things.base + (hash >> 32) % THINGS;
 }
 
 static bool thing_equal(const struct spool_thing *a, const struct spool_thing *b)
 {
-    bool equal = a->key == b->key && a->bytes == b->bytes && a->instructions == b->instructions && a->kind == b->kind;
+    bool equal = a->key == b->key && a->bytes == b->bytes && a->instructions == b->instructions &&
+                 a->kind == b->kind && a->tool == b->tool;
     for (unsigned i = 0; equal && i < CLASS_COUNT; i++)
         equal = a->classes[i] == b->classes[i];
     return equal;
@@ -328,9 +345,18 @@ static uint32_t thing_make_as(struct engine *e, const struct spool_thing *thing,
     return id;
 }
 
+/* It is the tool's that is asked. */
+static struct spool_thing own(const struct hooks *h, const struct spool_thing *thing)
+{
+    struct spool_thing copy = *thing;
+    copy.tool = (uint16_t)h->engine->config.tools.of[h->member].kind;
+    return copy;
+}
+
 uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
 {
-    uint32_t id = thing_make_as(h->engine, thing, counter_new_as);
+    struct spool_thing mine = own(h, thing);
+    uint32_t id = thing_make_as(h->engine, &mine, counter_new_as);
     h->full |= id == COUNTS_NONE;
     return id;
 }
@@ -338,7 +364,8 @@ uint32_t hook_counter_make_as(struct hooks *h, const struct spool_thing *thing)
 uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing)
 {
     struct engine *e = h->engine;
-    uint32_t id = e->config.counts ? thing_make_as(e, thing, thing_new_as) : e->counters++;
+    struct spool_thing mine = own(h, thing);
+    uint32_t id = e->config.counts ? thing_make_as(e, &mine, thing_new_as) : e->counters++;
     h->full |= id == COUNTS_NONE;
     return id;
 }
@@ -346,7 +373,8 @@ uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing)
 uint32_t hook_thing_new_as(struct hooks *h, const struct spool_thing *thing)
 {
     struct engine *e = h->engine;
-    uint32_t id = e->config.counts ? thing_new_as(e, thing) : e->counters++;
+    struct spool_thing mine = own(h, thing);
+    uint32_t id = e->config.counts ? thing_new_as(e, &mine) : e->counters++;
     h->full |= id == COUNTS_NONE;
     return id;
 }
@@ -356,11 +384,12 @@ void hook_refuse_as(struct hooks *h)
     h->full = true;
 }
 
-uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to)
+uint32_t hook_edge_make_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to)
 {
     struct engine *e = t->engine;
     engine_lock_as(e);
-    struct spool_thing thing = { .key = key_as(e, from), .to = key_as(e, to), .kind = THING_EDGE };
+    struct spool_thing thing = { .key = key_as(e, from), .to = key_as(e, to), .kind = THING_EDGE,
+                                 .tool = (uint16_t)kind };
     uint32_t id = thing_make_as(e, &thing, counter_new_as);
     engine_unlock_as(e);
     return id;
@@ -372,22 +401,41 @@ static bool gate_possible(const struct translation *x)
     return c->budget && c->shared && !c->late && !x->tail && !x->observed && x->range.trust == TRUST_FIXED;
 }
 
+/* Which members are asked: what is behind a gate is its owner's, who comes last. */
+static uint32_t first_asked(const struct translation *x)
+{
+    return x->observed ? x->e->config.tools.count - 1 : 0;
+}
+
+static void hooks_clear(struct hooks *h, struct engine *e)
+{
+    h->engine = e;
+    h->count = h->appended = 0;
+    h->full = h->inside = h->beyond = h->gated = false;
+    h->timed = 0;
+    for (uint32_t i = 0; i < HOOK_LISTS; i++)
+        h->first[i] = h->last[i] = 0;
+}
+
 bool hooks_ask_as(struct translation *x)
 {
     struct engine *e = x->e;
     struct hooks *h = &e->hooks;
-    h->engine = e;
-    h->count = 0;
-    h->full = h->inside = false;
-    h->timed = 0;
-    for (uint32_t i = 0; i < HOOK_LISTS; i++)
-        h->first[i] = h->last[i] = 0;
+    const struct tool_set *tools = &e->config.tools;
+    hooks_clear(h, e);
     struct hook_block block = {
         .pc = x->pc, .next = x->next, .taken = x->taken, .count = x->count, .end = x->end,
-        .number = e->blocks.used, .gate = gate_possible(x), .observed = x->observed, .gated = x->gate, .insns = e->insns, .code = e->code,
+        .number = e->blocks.used, .observed = x->observed, .gated = x->gate,
+        .insns = e->insns, .code = e->code,
     };
-    x->looks = e->rings && ring_needs_look(&block);
-    e->config.tool->block(e->config.tool_data, &block, h);
+    for (h->member = first_asked(x); h->member < tools->count; h->member++) {
+        const struct tool *tool = tools->of[h->member].tool;
+        /* What is hooked behind a gate is not executed each time: nobody else has anything there. */
+        block.gate = h->member + 1 == tools->count && !h->beyond && gate_possible(x);
+        if (tool->block && (tool->flags & TOOL_OWN || !engine_is_own(e, x->pc)))
+            tool->block(&block, h);
+    }
+    x->looks = e->rings && !x->observed && ring_needs_look(&block, h->appended);
     return !h->full;
 }
 
@@ -462,6 +510,24 @@ static bool is_append(const struct hook *hook)
     return hook->kind == HOOK_APPEND_CONSTANT || hook->kind == HOOK_APPEND_REGISTER;
 }
 
+/* What the hook's member appends from there on; returns the last of it. */
+static const struct hook *emit_member(struct emit *to, const struct hooks *h, const struct hook *hook, int32_t *offset)
+{
+    int32_t head = *offset;
+    for (*offset += (int32_t)head_size(h->engine);; hook = &h->hooks[hook->next - 1]) {
+        emit_append(to, hook, *offset);
+        *offset += hook->size;
+        const struct hook *next = hook->next ? &h->hooks[hook->next - 1] : NULL;
+        if (!next || !is_append(next) || next->member != hook->member)
+            break;
+    }
+    int32_t size = *offset - head - (int32_t)sizeof(uint32_t);
+    if (head_size(h->engine))
+        emit_mov_mi(to, 4, emit_at(X86_R15, head),
+                    (int32_t)ring_head_word((struct ring_head){ (uint32_t)size, hook->member }));
+    return hook;
+}
+
 /*      mov  [r15], value
  *      mov  [r15 + size], value                what is appended at one point is there wholly or not at all
  *      ...
@@ -470,8 +536,7 @@ static const struct hook *emit_appends(struct emit *to, const struct hooks *h, c
 {
     int32_t offset = 0;
     for (;; hook = &h->hooks[hook->next - 1]) {
-        emit_append(to, hook, offset);
-        offset += hook->size;
+        hook = emit_member(to, h, hook, &offset);
         if (!hook->next || !is_append(&h->hooks[hook->next - 1]))
             break;
     }
@@ -493,7 +558,7 @@ void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, 
     if (!indirect)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
     if (hook->kind == HOOK_LINE || (hook->kind == HOOK_LEAD && hook_lead_in_line(e, hook)))
-        glue = e->glue.line[hook->size];
+        glue = e->glue.line[hook->member][hook->size];
     if (hook->kind == HOOK_LINE && !indirect) {
         emit_mov_ri(to, X86_R11, target);
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_RIP), X86_R11);

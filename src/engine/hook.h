@@ -14,7 +14,7 @@
  *     time     two time stamps, right before and right behind one instruction
  *
  * Where r15 is stolen called hooks find the program's in t->stolen (hook_register). What has been appended is handed
- * to the tool's `flush`. It appends at most RING_DENSITY bytes for a byte of the block's code.
+ * to the tool's `flush`.
  *
  * Hooks change no flag and no register of the program. What they cost is decided by liveness: a counter
  * where the flags are dead is one instruction.
@@ -62,6 +62,7 @@ struct hook_block {
 };
 
 struct hooks; /* what has been asked for */
+enum { HOOKS_MOST = 512 /* of a block */ };
 
 /* Where what is in a lead's argument begins; its id is the low 32 bits. Registers are the general ones, and of xmm0 to
  * xmm15 the low and the upper 8 bytes. */
@@ -135,8 +136,8 @@ uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing);
 uint32_t hook_thing_new_as(struct hooks *h, const struct spool_thing *thing);
 /* The block shall not be translated: the tool has no room for it. The engine stops there. */
 void hook_refuse_as(struct hooks *h);
-/* The same for an edge that is met when it is executed; for called hooks. */
-uint32_t hook_edge_make_as(struct engine_thread *t, uint64_t from, uint64_t to);
+/* The same for an edge that is met when it is executed, by the tool of that kind; for called hooks. */
+uint32_t hook_edge_make_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to);
 /* The key (sigsafe/key.h) of an address in the program. */
 uint64_t hook_key_as(const struct hooks *h, uint64_t address);
 uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address); /* for called hooks */
@@ -144,7 +145,7 @@ uint64_t hook_key_late_as(struct engine_thread *t, uint64_t address); /* for cal
  * tool.common_size bytes of it, or fewer where the program's address space is limited. What `block` has written there
  * is seen by the hooks that it asked for. NULL: it ends before offset + size. */
 void *hook_common_as(const struct hooks *h, uint64_t offset, uint64_t size);
-void *hook_common(const struct engine_thread *t);
+void *hook_common(const struct engine_thread *t, uint32_t kind);
 /* Where the tool keeps what it keeps in the spool; NULL: nowhere. */
 const struct spool *hook_spool(const struct engine_thread *t);
 /* The process's counts there, or NULL; others in a forked child. */
@@ -218,33 +219,32 @@ struct tool {
     const struct tool_line *line; /* NULL: none */
     uint64_t common_size; /* hook_common_as */
     /* Asks for the hooks of one block that is about to be made. */
-    void (*block)(void *data, const struct hook_block *block, struct hooks *h);
+    void (*block)(const struct hook_block *block, struct hooks *h);
     /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. */
-    bool (*thread_begin)(void *data, struct engine_thread *t);
-    void (*thread_end)(void *data, struct engine_thread *t);
+    bool (*thread_begin)(struct engine_thread *t);
+    void (*thread_end)(struct engine_thread *t);
     /* What the thread has appended since the last time, in the order of execution, whole blocks: when
      * the ring is full, before each system call, and when the thread stops, is given back, or ends.
      * Then `ends` is set (there may be no records, and it may come twice): what it does next, if
      * anything, is somewhere else. A forked child begins with an empty ring. Called without the lock, on
      * the engine's stack or, where a fault ends a burst, on a signal handler's: little of it is there.
      * NULL: records are thrown away. */
-    void (*flush)(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
-                  bool ends);
+    void (*flush)(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends);
     /* A burst begins at t->rip: after `skip` instructions, `length` more are to be observed. It ends, before
      * the instruction at t->rip, whether they all were executed or not. Either may be NULL: a tool
      * that observes whatever is executed. */
-    void (*burst_begin)(void *data, struct engine_thread *t, uint32_t skip, uint64_t length);
-    void (*burst_end)(void *data, struct engine_thread *t);
+    void (*burst_begin)(struct engine_thread *t, uint32_t skip, uint64_t length);
+    void (*burst_end)(struct engine_thread *t);
     /* Of whole runs: a handler of the program is about to begin, at t->rip, its return address at t->gpr[ENGINE_RSP]; it
      * interrupts the program before the instruction at pc. In the signal handler of the thread, on the engine's stack, without
      * the lock. May be NULL. */
-    void (*interrupted)(void *data, struct engine_thread *t, uint64_t pc);
+    void (*interrupted)(struct engine_thread *t, uint64_t pc);
 };
 
 /* The thread's counter, as translated code adds to it. */
 static inline uint64_t *hook_counter(struct engine_thread *t, uint32_t counter)
 {
-    return (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_SIZE) + counter;
+    return (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_SIZE + (uint64_t)counter * t->counter_size);
 }
 /* Of tools with TOOL_LEADS; of one id, the one or the other. */
 static inline struct counts_lead *hook_lead(struct engine_thread *t, uint32_t id)

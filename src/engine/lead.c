@@ -41,7 +41,7 @@ struct look {
 
 bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
 {
-    return e->config.tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
+    return e->config.tools.of[hook->member].tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
 }
 
 static bool is_vector(const struct look *l)

@@ -17,6 +17,16 @@
 #define RINGS_STEP (UINT64_C(1) << 32)
 enum { RINGS_TRIED = 4096 };
 
+static bool sorted_make_as(struct engine_thread *t)
+{
+    long base = own_map_as(0, RING_SIZE + RING_SLACK, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (base < 0 && base > -4096)
+        return false;
+    t->sorted = (uint8_t *)base;
+    return true;
+}
+
 bool ring_make_as(struct engine_thread *t)
 {
     static uint32_t next; /* atomic; where to begin looking */
@@ -29,7 +39,7 @@ bool ring_make_as(struct engine_thread *t)
         if (got == wanted) {
             sys_call3_as(SYS_mprotect, got + size - RING_GUARD, RING_GUARD, PROT_NONE);
             t->ring = t->ring_from = t->ring_base = (uint64_t)got;
-            return true;
+            return t->engine->appenders < 2 || sorted_make_as(t);
         }
         if (got > 0) /* an old kernel takes the address for a hint */
             own_unmap_as((const void *)got, (uint64_t)size);
@@ -41,7 +51,10 @@ void ring_unmap_as(struct engine_thread *t)
 {
     if (t->ring_base)
         own_unmap_as((const void *)t->ring_base, RING_SIZE + RING_SLACK + RING_GUARD);
+    if (t->sorted)
+        own_unmap_as(t->sorted, RING_SIZE + RING_SLACK);
     t->ring_base = 0;
+    t->sorted = NULL;
 }
 
 static bool is_upwards_in_page(uint64_t from, uint64_t to)
@@ -49,8 +62,10 @@ static bool is_upwards_in_page(uint64_t from, uint64_t to)
     return to > from && to >> 12 == from >> 12;
 }
 
-bool ring_needs_look(const struct hook_block *block)
+bool ring_needs_look(const struct hook_block *block, uint32_t appended)
 {
+    if (appended > (block->next - block->pc) * RING_DENSITY)
+        return true;
     switch (block->end) {
     case END_SYSCALL:
         return false;
@@ -84,18 +99,16 @@ void ring_begin(struct engine_thread *t)
 
 void engine_flush_as(struct engine_thread *t, bool ends)
 {
-    const struct engine_config *c = &t->engine->config;
     if (!t->ring_base)
         return;
     uint64_t from = t->ring_from, size = t->ring - from;
     t->ring = from;
-    if (c->tool->flush && (size || ends))
-        c->tool->flush(c->tool_data, t, (const uint8_t *)(uintptr_t)from, size, ends);
+    tool_set_flush_as(t, (const uint8_t *)(uintptr_t)from, size, ends);
     ring_begin(t);
 }
 
 void hook_executed(struct engine_thread *t, uint64_t instructions)
 {
-    if (loose_in_ring(t->engine))
+    if (loose_in_ring(t->engine) && t->flushing == t->engine->first_appender)
         t->budget -= (int64_t)instructions;
 }

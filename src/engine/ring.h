@@ -26,12 +26,32 @@ enum {
     RING_SLACK = 192 << 10,
     RING_GUARD = 4 << 10,
     RING_LEAST = 64, /* where hardly anything is left of a budget that is counted when the ring is emptied */
-    /* What a tool appends for a byte of code at most, on the average of a block. */
+    /* What a block that does not look appends for a byte of code at most. */
     RING_DENSITY = 32,
+    RING_BLOCK = 12 * HOOKS_MOST, /* what any appends: 8 bytes and a head with each hook */
 };
 /* A run of blocks that do not look stays in one page of code, upwards; a block that looks may
  * precede it. 15 bytes is the longest instruction, 64 a block's number of them. */
-_Static_assert(RING_SLACK >= (4096 + 15 * 64) * RING_DENSITY, "the slack holds what nobody looks at");
+_Static_assert(RING_SLACK >= (4096 + 15 * 64) * RING_DENSITY + RING_BLOCK,
+               "the slack holds what nobody looks at");
+
+/* Where several tools append, what one does at one point has a head, so that each gets its own:
+ *
+ *       31 .... 8   7 .... 0
+ *      +----------+----------+------------------------+
+ *      | bytes    | member   | what is appended       |
+ *      +----------+----------+------------------------+  */
+struct ring_head {
+    uint32_t size, member;
+};
+static inline struct ring_head ring_head_of(uint32_t word)
+{
+    return (struct ring_head){ word >> 8, word & 0xff };
+}
+static inline uint32_t ring_head_word(struct ring_head head)
+{
+    return head.size << 8 | head.member;
+}
 
 /* Makes the thread's ring; t->ring is its beginning. False: no memory. */
 bool ring_make_as(struct engine_thread *t);
@@ -40,8 +60,9 @@ void ring_unmap_as(struct engine_thread *t);
 /* Where an empty ring is filled from: the less is left of a budget that is counted when it is emptied (engine_config.loose), the sooner it is full. */
 void ring_begin(struct engine_thread *t);
 
-/* True if a block must look whether the ring is full. One that goes on upwards within the page it
- * began in need not; neither need one that ends in a system call, before which the ring is emptied. */
-bool ring_needs_look(const struct hook_block *block);
+/* True if a block that appends so many bytes must look whether the ring is full. One that goes on
+ * upwards within the page it began in need not, unless it appends much; neither need one that ends in
+ * a system call, before which the ring is emptied. */
+bool ring_needs_look(const struct hook_block *block, uint32_t appended);
 
 #endif

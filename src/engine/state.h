@@ -23,10 +23,9 @@ enum {
     TRANSLATE_AHEAD = 4,    /* blocks made at once, one behind the other */
     AHEAD_RETURNS = 4,      /* and so many times again, where calls return to */
     BRIEF = 256,            /* for fewer instructions, hardly more is made than they come to */
-    HOOKS_MOST = 256,       /* hooks in a block */
     HOOK_LISTS = 4 + 2 * BLOCK_INSNS,
     ENGINE_LEAVES = 3 << 20, /* bytes for them */
-    TRANSLATE_ROOM = 40 << 10, /* most bytes of code of one block, cold part included */
+    TRANSLATE_ROOM = 60 << 10, /* most bytes of code of one block, cold part included */
 };
 
 _Static_assert(BLOCK_INSNS <= 64, "hooks.timed has a bit for each");
@@ -37,13 +36,18 @@ struct hook {
     uint64_t argument; /* amount, or the function's */
     uint16_t next;     /* at the same point; number + 1 */
     uint8_t kind, size;
+    uint8_t member;    /* of the tool set: whose it is */
 };
 
 struct hooks {
     struct engine *engine;
     uint32_t count;
+    uint32_t member;   /* of the tool set: who is asked */
+    uint32_t appended; /* bytes, by all hooks together */
     bool full;   /* a counter could not be had */
     bool inside; /* there are hooks before or after single instructions */
+    bool beyond; /* there are hooks at other points than the entry */
+    bool gated;  /* the last at the entry is a gate */
     uint64_t timed; /* bit i: instruction i is timed */
     uint16_t first[HOOK_LISTS], last[HOOK_LISTS]; /* by point: number + 1 */
     struct hook hooks[HOOKS_MOST];
@@ -55,7 +59,7 @@ struct glue {
     uint32_t lookup; /* the lookup's end: rcx is the target */
     uint32_t hook, hook_indirect;
     uint32_t returned; /* a return whose call is not known; the lookup's slots are filled */
-    uint32_t line[TOOL_LINES]; /* the tool's own code: its entries */
+    uint32_t line[TOOL_SET_MOST][TOOL_LINES]; /* each tool's own code: its entries */
     uint32_t search;   /* the lookup of rcx; the same */
 };
 
@@ -63,7 +67,8 @@ struct engine {
     struct cache cache;
     struct blocks blocks;
     struct area table_area;
-    struct area common;         /* struct tool.common_size */
+    struct area common;         /* struct tool.common_size, one behind the other: */
+    uint64_t common_at[TOOL_SET_MOST + 1];
     uint64_t *table; /* LOOKUP_SIZE code addresses, atomic, by the target's low 16 bits */
     struct glue glue;
     struct engine_config config;
@@ -87,7 +92,10 @@ struct engine {
     struct area leaves;         /* each thread's way to native code */
     uint32_t leaves_used;       /* atomic */
     struct area known_things;   /* hook.c */
-    bool rings;                 /* the tool appends: each thread has a ring */
+    uint32_t flags, flags_of_all; /* of the tools (hook.h): those that one has, that all have */
+    uint32_t appenders, first_appender; /* members of the set */
+    bool hooks_any;             /* a tool has hooks */
+    bool rings;                 /* a tool appends: each thread has a ring */
     bool steals;                /* r15 of translated code points into it, or is what is left of a loose budget */
     bool faults_seen;  /* engine_faults_seen_as */
     bool pairable, paired; /* calls and returns can be, are paired (pairs.h) */

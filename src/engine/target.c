@@ -99,5 +99,5 @@ void hook_target_remember_as(struct engine_thread *t, uint64_t target, uint32_t 
     uint64_t index = (target + constant_of((uint32_t)site)) & INDEX_MASK;
     uint64_t *entry = (uint64_t *)(void *)((uint8_t *)t + ENGINE_T_TARGETS) + 2 * index;
     entry[0] = 0 - (target + (site << SITE_SHIFT));
-    entry[1] = ENGINE_T_SIZE + (uint64_t)counter * sizeof(uint64_t);
+    entry[1] = ENGINE_T_SIZE + (uint64_t)counter * t->counter_size;
 }

@@ -45,7 +45,7 @@ static struct engine_thread *pool_take_as(struct engine *e)
 
 static struct engine_thread *area_make_as(struct engine *e)
 {
-    uint64_t targets = e->config.tool && e->config.tool->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
+    uint64_t targets = e->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
     uint64_t size = targets + RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
     long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (base < 0 && base > -4096)
@@ -56,6 +56,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     t->mapping = mapping; /* the rest is zero: it is fresh */
     t->mapping_size = size;
     t->engine = e;
+    t->counter_size = e->counter_size;
     t->quiet = 1;
     t->self = t;
     t->stack_top = (uint64_t)(uintptr_t)t;
@@ -106,20 +107,17 @@ bool engine_window_fault_as(struct engine_thread *t, uint64_t address)
 struct engine_thread *engine_thread_share_as(struct engine *e, int32_t tid,
                                              struct spool_window *window)
 {
-    const struct engine_config *c = &e->config;
     struct engine_thread *t = area_make_as(e);
     if (!t || !window_share_as(e, t, tid, window))
         return NULL;
     pairs_thread_as(e, t);
-    return !c->tool || !c->tool->thread_begin || c->tool->thread_begin(c->tool_data, t) ? t : NULL;
+    return tool_set_begin_as(t) ? t : NULL;
 }
 
 void engine_thread_finish_as(struct engine_thread *t)
 {
-    const struct engine_config *c = &t->engine->config;
     engine_flush_as(t, true);
-    if (c->tool && c->tool->thread_end)
-        c->tool->thread_end(c->tool_data, t);
+    tool_set_end_as(t);
 }
 
 bool engine_window_make_as(struct engine *e, struct engine_thread *t, int32_t tid)
@@ -165,8 +163,7 @@ struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
     engine_unlock_as(e);
     if (!counting)
         return NULL;
-    const struct engine_config *c = &e->config;
-    if (!c->tool || !c->tool->thread_begin || c->tool->thread_begin(c->tool_data, t))
+    if (tool_set_begin_as(t))
         return t;
     engine_thread_free_as(t);
     return NULL;
@@ -175,10 +172,8 @@ struct engine_thread *engine_thread_make_as(struct engine *e, int32_t tid)
 void engine_thread_free_as(struct engine_thread *t)
 {
     struct engine *e = t->engine;
-    const struct engine_config *c = &e->config;
     engine_flush_as(t, true);
-    if (c->tool && c->tool->thread_end)
-        c->tool->thread_end(c->tool_data, t);
+    tool_set_end_as(t);
     engine_lock_as(e);
     struct engine_thread **link = &e->threads;
     while (*link && *link != t)

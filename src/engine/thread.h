@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "engine/thread_layout.h"
+#include "engine/tool_set.h"
 #include "sigsafe/spool_counts.h"
 
 enum engine_register {
@@ -64,8 +65,9 @@ struct engine_thread {
     uint64_t time_end, time_rax, time_rdx;
     uint32_t site;
     uint32_t reserved2;
-    void *line;             /* the tool's */
+    uint64_t reserved3;
     uint64_t mask_before;
+    void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/inline/lines.h) */
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -75,10 +77,13 @@ struct engine_thread {
     uint32_t stop;          /* enum stop_reason: why it stopped last */
     uint32_t quiet;         /* atomic, 1: it knows no translation, and comes by the dispatcher before it does (reset.h) */
     uint32_t number;        /* among the engine's threads */
+    uint32_t counter_size;  /* bytes of a counter */
     bool paired;            /* `returns` has been filled (pairs.h) */
     bool soon;              /* translate_soon_as has been called since engine_redirect_as */
     void *carrier;          /* the carrier's own */
-    void *tool;             /* the tool's own */
+    void *tools[TOOL_KINDS_MOST]; /* each tool's own, by its kind */
+    uint8_t *sorted;        /* where one tool's records are copied to from between others'; or NULL */
+    uint32_t flushing;      /* member of the tool set whose `flush` runs */
     struct spool_thread *record; /* the thread's, with the root of its tree; set by the carrier
                                     before the thread runs. NULL: tools keep no tree */
     uint8_t *mapping;
@@ -130,7 +135,7 @@ ENGINE_ASSERT(time_end, ENGINE_T_TIME_END);
 ENGINE_ASSERT(time_rax, ENGINE_T_TIME_RAX);
 ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
 ENGINE_ASSERT(site, ENGINE_T_SITE);
-ENGINE_ASSERT(line, ENGINE_T_LINE);
+ENGINE_ASSERT(lines, ENGINE_T_LINE);
 ENGINE_ASSERT(mask_before, ENGINE_T_MASK_BEFORE);
 #undef ENGINE_ASSERT
 

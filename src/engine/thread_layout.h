@@ -49,8 +49,9 @@
 #define ENGINE_T_TIME_RAX 360     /* the program's rax and rdx while a stamp is taken */
 #define ENGINE_T_TIME_RDX 368
 #define ENGINE_T_SITE 376     /* (32 bits) which indirect end calls a hook for its target (target.c) */
-#define ENGINE_T_LINE 384     /* the tool's, for its own code in the cache (hook.h, hook_line_as) */
 #define ENGINE_T_MASK_BEFORE 392 /* the mask right before signals were blocked on the way out */
+#define ENGINE_T_LINE 400     /* tools', for their own code in the cache (hook.h, hook_line_as): ... */
+#define ENGINE_T_LINES 4      /* ... so many words */
 #define ENGINE_T_STACK_SIZE (64 << 10) /* of the engine's stack, below the thread area */
 #define ENGINE_T_RETURNS_SIZE (64 << 10)
 #define ENGINE_T_RETURNS (-(64 + 4 + 64) * 1024) /* where calls return to (pairs.h) */

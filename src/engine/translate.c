@@ -300,7 +300,7 @@ static uint8_t flags_at(const struct translation *x, uint64_t pc)
 /* Flags that are live behind the block. To look for those of the code there pays where there are many hooks. */
 static uint8_t flags_behind(const struct translation *x)
 {
-    if (!x->hooked || !(x->e->config.tool->flags & TOOL_LEADS) || x->e->faults_seen)
+    if (!x->hooked || !(x->e->flags & TOOL_LEADS) || x->e->faults_seen)
         return UINT8_MAX;
     switch (x->end) {
     case END_FALL: return flags_at(x, x->next);
@@ -400,8 +400,9 @@ static void cut(struct translation *x)
 
 static bool tool_sees(const struct translation *x, uint64_t pc)
 {
-    const struct tool *tool = x->e->config.tool;
-    return tool && tool->block && (x->late || !x->e->config.late) && (tool->flags & TOOL_OWN || !engine_is_own(x->e, pc));
+    const struct engine *e = x->e;
+    return e->hooks_any && (x->late || !e->config.late) &&
+           (e->flags & TOOL_OWN || !engine_is_own(e, pc));
 }
 
 /* Decodes the block at pc, and asks the tool about it. False: x->why. */

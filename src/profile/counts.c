@@ -46,16 +46,6 @@ const char *profile_carrier_name(unsigned carrier)
     return carrier < CARRIER_KIND_COUNT ? names[carrier] : NULL;
 }
 
-static const struct tool_about *find_tool(const char *name)
-{
-    static const struct tool_about unknown;
-    const struct tool_about *tool;
-    for (uint32_t i = 0; (tool = tool_about(i)) != NULL; i++)
-        if (strcmp(tool->name, name) == 0)
-            return tool;
-    return &unknown;
-}
-
 struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
 {
     struct profile_counts *c = calloc(1, sizeof *c);
@@ -63,7 +53,7 @@ struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
         return NULL;
     c->carrier = strdup(carrier);
     c->tool = strdup(tool);
-    c->about = find_tool(tool);
+    c->tools = tools_of_names(tool);
     if (c->carrier && c->tool)
         return c;
     profile_counts_free(c);

@@ -48,11 +48,9 @@ struct profile_edge {
     ONE(dispatches, SUM, "dispatches", "entries into the dispatcher")                              \
     ONE(dispatch_ns, SUM, "ns", "of these, with translation")
 
-struct tool_about; /* sigsafe/tools.h */
-
 struct profile_counts {
-    char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", ... */
-    const struct tool_about *about; /* the tool's record; all 0 of one that is not known here */
+    char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", "blocks,paths", ... */
+    uint64_t tools;        /* the same as a set (sigsafe/tools.h); 0: one is not known here */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
     bool counted;          /* `instructions` is known */

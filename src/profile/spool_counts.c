@@ -4,6 +4,7 @@
 
 #include "base/saturate.h"
 #include "profile/table/table.h"
+#include "sigsafe/tools.h"
 
 static uint64_t load(const uint64_t *at)
 {
@@ -103,6 +104,25 @@ void *spool_counts_room(void *array, uint32_t count, uint32_t *capacity, size_t 
     return grown;
 }
 
+bool spool_counts_is_of(const struct counts_process *q, const struct spool_thing *t, uint32_t kind)
+{
+    return !tools_several(q->r->tools) || t->tool == kind;
+}
+
+bool spool_counts_weighs(const struct counts_process *q, const struct spool_thing *t)
+{
+    uint32_t taken = tools_block_counter(q->r->tools);
+    return taken == TOOL_KIND_COUNT || t->tool == taken;
+}
+
+/* Of edges, those of a tool that counts them all. */
+static bool edge_weighs(const struct counts_process *q, const struct spool_thing *t)
+{
+    const struct tool_about *tool = tool_about(t->tool);
+    return !tools_several(q->r->tools) || !tools_about(q->r->tools).transfers ||
+           (tool && tool->transfers);
+}
+
 bool spool_counts_add_block(struct counts_process *q, const struct spool_thing *t, uint64_t count)
 {
     struct profile_counts *c = q->to;
@@ -113,6 +133,7 @@ bool spool_counts_add_block(struct counts_process *q, const struct spool_thing *
         return false;
     q->r->block_capacity = capacity;
     c->blocks = blocks;
+    count = spool_counts_weighs(q, t) ? count : 0;
     blocks[c->block_count++] = (struct profile_block){.image = spool_counts_image(t->key),
                                                       .process = q->process,
                                                       .offset = key_offset(t->key),
@@ -171,8 +192,9 @@ static bool add_count(struct counts_process *q, const struct table_counter *c)
         q->r->view->damage++;
         return true;
     }
-    return thing->kind == THING_BLOCK ? spool_counts_add_block(q, thing, count)
-                                      : add_edge(q, thing, count);
+    if (thing->kind == THING_BLOCK)
+        return spool_counts_add_block(q, thing, count);
+    return !edge_weighs(q, thing) || add_edge(q, thing, count);
 }
 
 static bool get_piece(struct counts_process *q, const struct spool_piece *piece)

@@ -14,16 +14,19 @@
 struct spool_counts_reader {
     struct spool_view *view;
     uint64_t tsc_hz;
+    uint64_t tools;    /* that observed (sigsafe/tools.h) */
     uint64_t steps;    /* chunks that may still be looked at */
     uint64_t counters; /* counters that may still be looked at */
     uint64_t table_bytes;                   /* of tools' tables, likewise */
     uint32_t block_capacity, edge_capacity; /* of the profile_counts that grow */
 };
 
-static inline struct spool_counts_reader spool_counts_reader(struct spool_view *v, uint64_t tsc_hz)
+static inline struct spool_counts_reader
+spool_counts_reader(struct spool_view *v, const struct spool_config *config)
 {
     return (struct spool_counts_reader){.view = v,
-                                        .tsc_hz = tsc_hz,
+                                        .tsc_hz = config->tsc_hz,
+                                        .tools = config->tools,
                                         .steps = v->spool.mapped / SPOOL_UNIT,
                                         .counters = v->spool.mapped / sizeof(uint64_t),
                                         .table_bytes = v->spool.mapped};
@@ -66,7 +69,11 @@ struct counts_process {
 bool spool_counts_thing(struct counts_process *q, uint32_t id, struct spool_thing *out);
 /* It is a block as there can be one. */
 bool spool_counts_is_block(const struct spool_thing *t);
-/* Adds a block's executions. False without memory. */
+/* It is the tool's, one of those that observed. */
+bool spool_counts_is_of(const struct counts_process *q, const struct spool_thing *t, uint32_t kind);
+/* Where several tools counted the same blocks, one of them is taken for all: is it this thing's? */
+bool spool_counts_weighs(const struct counts_process *q, const struct spool_thing *t);
+/* Adds a block's executions, or, of a tool that is not taken, the block alone. False without memory. */
 bool spool_counts_add_block(struct counts_process *q, const struct spool_thing *t, uint64_t count);
 /* The image of a key: a session number for now, or PROFILE_IMAGE_NONE. */
 uint32_t spool_counts_image(uint64_t key);

@@ -129,26 +129,20 @@ static const char *unit_name(uint32_t trigger)
     }
 }
 
-/* The record of the tool; all 0 in a damaged spool. */
-static const struct tool_about *recorded_by(const struct spool_config *c)
-{
-    static const struct tool_about unknown;
-    const struct tool_about *tool = tool_about(c->tool);
-    return tool ? tool : &unknown;
-}
-
 /* Under the engine from beginning to end there is no trigger: what is counted stands for itself. */
 static const char *exact_trigger(const struct spool_config *c)
 {
-    return recorded_by(c)->contexts ? "calls" : "instructions";
+    return tools_about(c->tools).contexts ? "calls" : "instructions";
 }
 
 static bool get_carrier(struct reader *r, const struct spool_config *c)
 {
-    const char *carrier = profile_carrier_name(c->carrier), *tool = recorded_by(c)->name;
+    const char *carrier = profile_carrier_name(c->carrier);
+    char tools[TOOLS_NAMES_MAX];
     if (c->carrier == CARRIER_HANDLER)
         return true;
-    r->p->counts = profile_counts_new(carrier ? carrier : "unknown", tool ? tool : "unknown");
+    tools_names(c->tools, tools);
+    r->p->counts = profile_counts_new(carrier ? carrier : "unknown", *tools ? tools : "unknown");
     if (!r->p->counts)
         return false;
     r->p->counts->length = c->carrier == CARRIER_EXACT ? 0 : c->length;
@@ -228,7 +222,7 @@ static bool get_header(struct reader *r)
     r->p->delivery_ns = c.delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
-    r->counts = spool_counts_reader(&r->view, c.tsc_hz);
+    r->counts = spool_counts_reader(&r->view, &c);
     return get_carrier(r, &c) && get_metrics(r, &c);
 }
 
@@ -328,7 +322,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
         return false;
     if (which)
         return put_in_place(r, t, which);
-    if (recorded_by(&r->header->config)->contexts)
+    if (tools_about(r->header->config.tools).contexts)
         count_calls(t);
     return true;
 }

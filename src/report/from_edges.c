@@ -261,7 +261,7 @@ bool blocks_from_edges(struct profile *p, const struct symbols_options *options,
     const struct profile_counts *c = p->counts;
     if (!c || !c->edge_count)
         return true;
-    if (c->block_count || !profile_is_exact(p) || !c->about->transfers) {
+    if (c->block_count || !profile_is_exact(p) || !tools_about(c->tools).transfers) {
         drop_own(p);
         return true;
     }

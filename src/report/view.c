@@ -355,7 +355,7 @@ bool view_has_heap(const struct view *v)
 
 bool view_is_of_calls(const struct view *v)
 {
-    return v->profile->counts && v->profile->counts->about->contexts;
+    return v->profile->counts && tools_about(v->profile->counts->tools).contexts;
 }
 
 bool view_is_attributed(const struct view *v)

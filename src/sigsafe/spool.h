@@ -124,7 +124,7 @@ struct spool_config {
     uint32_t switch_ns;     /* ... and, at a switch of threads, of stopping the events of one and starting another's */
     uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
     uint32_t carrier;       /* enum carrier_kind */
-    uint32_t tool;          /* enum tool_kind (tools.h) */
+    uint64_t tools;         /* bit n: enum tool_kind n observes (tools.h) */
     uint64_t length;        /* instructions of a burst */
     uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
     char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */

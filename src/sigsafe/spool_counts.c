@@ -73,6 +73,7 @@ static void thing_copy_as(struct spool_thing *to, const struct spool_thing *from
         to->classes[i] = from->classes[i];
     to->bytes = from->bytes;
     to->instructions = from->instructions;
+    to->tool = from->tool;
     /* Completes the record: pairs with the readers' acquire load. */
     __atomic_store_n(&to->kind, from->kind, __ATOMIC_RELEASE);
 }

@@ -75,8 +75,8 @@ enum instruction_class { INSTRUCTION_CLASSES(CLASS_ENUMERATOR) CLASS_COUNT };
 
 /*   0          8                        24       26       28      30       32
  *   +----------+------------------------+--------+--------+--------+--------+
- *   | key      | classes[16]            | bytes  | instr. | kind   | 0      |  block
- *   | key      | to        | 0          | 0      | 0      | kind   | 0      |  edge
+ *   | key      | classes[16]            | bytes  | instr. | kind   | tool   |  block
+ *   | key      | to        | 0          | 0      | 0      | kind   | tool   |  edge
  *   +----------+------------------------+--------+--------+--------+--------+
  *
  * Keys are those of key.h, with exact addresses: a block's is its first instruction, an edge's the
@@ -90,7 +90,7 @@ struct spool_thing {
     uint16_t bytes;
     uint16_t instructions;
     uint16_t kind; /* atomic enum thing_kind, written last */
-    uint16_t reserved;
+    uint16_t tool; /* enum tool_kind: whose it is */
 };
 _Static_assert(sizeof(struct spool_thing) == 32 && CLASS_COUNT == 16, "two things a cache line");
 
@@ -112,14 +112,16 @@ struct spool_piece {
     uint32_t count;
 };
 
+enum { COUNTS_INSN_MOST = 15, COUNTS_TABLES = 8 };
+
 struct spool_window {
     spool_ref next;
     int32_t tid;      /* of the thread that it was made for */
     uint32_t pieces;  /* atomic spool_ref, newest first */
-    spool_ref tool;   /* what the tool keeps for whoever counts here; 0: nothing yet */
+    uint32_t reserved;
+    /* By enum tool_table (tools.h): what the tool keeps for whoever counts here; 0: nothing yet. */
+    spool_ref tables[COUNTS_TABLES];
 };
-
-enum { COUNTS_INSN_MOST = 15, COUNTS_TABLES = 8 };
 
 /* One a process that runs under the engine. Counters are written with atomic additions. */
 struct spool_counts {

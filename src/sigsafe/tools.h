@@ -24,8 +24,10 @@ struct tool_about {
     uint32_t carriers;    /* bit n: it runs under enum carrier_kind n */
     bool measuring;       /* it is there to measure the engine by, and gives a user nothing */
     bool silent;          /* it keeps nothing in the spool */
+    bool blocks;          /* it counts executions of all blocks */
     bool contexts;        /* it keeps a tree of calling contexts, whose nodes count calls */
     bool transfers;       /* it counts every transfer of control, and no blocks: they follow */
+    bool hotlists;        /* it keeps hotlists of values in the program */
     bool module;          /* a module in a process of its own takes what it sees, and says how
                              much it wants */
     bool hierarchy;       /* it needs the machine's memory hierarchy, which is measured first */
@@ -53,8 +55,8 @@ enum {
     X(STACKS, stacks, "call paths, by unwinding", .carriers = 1u << CARRIER_HANDLER,               \
       .instead = "exact call counts by calling context are --exact --tool calls")
 #define TOOLS_COUNTING(X)                                                                          \
-    X(BLOCKS, blocks, "executions of basic blocks", .carriers = TOOL_TRANSLATED)                   \
-    X(COUNT, count, "instructions by class", .carriers = TOOL_TRANSLATED)                          \
+    X(BLOCKS, blocks, "executions of basic blocks", .carriers = TOOL_TRANSLATED, .blocks = true)   \
+    X(COUNT, count, "instructions by class", .carriers = TOOL_TRANSLATED, .blocks = true)          \
     X(EDGES, edges, "transfers of control, and blocks", .carriers = TOOL_TRANSLATED,               \
       .transfers = true)                                                                           \
     X(CALLS, calls, "exact calls by calling context", .carriers = TOOL_EXACT, .contexts = true)    \
@@ -65,11 +67,13 @@ enum {
     X(WRITTEN, written, "for measuring: each result, the same", .carriers = TOOL_EXACT,            \
       .measuring = true, .silent = true)
 #define TOOLS_TABLE(X)                                                                             \
-    X(PATHS, paths, "interprocedural acyclic paths, and blocks", .carriers = TOOL_TRANSLATED)      \
-    X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED)
+    X(PATHS, paths, "interprocedural acyclic paths, and blocks", .carriers = TOOL_TRANSLATED,      \
+      .blocks = true)                                                                              \
+    X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED,   \
+      .blocks = true)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
-      .carriers = TOOL_TRANSLATED)
+      .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)
 #define TOOLS_MODULE(X)                                                                            \
     X(VALUES, values, "what instructions read, write and do", TOOL_OF_MODULE)                      \
     X(LATENCY, latency, "which level of the memory hierarchy each load comes from",           \
@@ -88,8 +92,43 @@ enum tool_table { TOOLS_TABLE(TABLE_ENUMERATOR) TOOLS_HOTLIST(TABLE_ENUMERATOR) 
 #undef TABLE_ENUMERATOR
 _Static_assert((unsigned)TABLE_COUNT <= (unsigned)COUNTS_TABLES, "every table has its place");
 
+_Static_assert((unsigned)TOOL_KIND_COUNT <= 64, "a set of tools is a word");
+
 /* NULL: there is no such tool. */
 const struct tool_about *tool_about(uint32_t kind);
+
+/* A set of tools that observe in one pass: bit n is enum tool_kind n. */
+static inline uint64_t tools_one(uint32_t kind)
+{
+    return UINT64_C(1) << kind;
+}
+static inline bool tools_several(uint64_t tools)
+{
+    return tools & (tools - 1);
+}
+/* The next member from `kind` on; TOOL_KIND_COUNT: there is none. */
+static inline uint32_t tools_next(uint64_t tools, uint32_t kind)
+{
+    while (kind < TOOL_KIND_COUNT && !(tools >> kind & 1))
+        kind++;
+    return kind;
+}
+
+/* What is true of the set: it runs where all members do, is silent if all are, has what one has, and
+ * the least sample and stretch. Without a name, unless it has one member. */
+struct tool_about tools_about(uint64_t tools);
+
+enum { TOOLS_NAMES_MAX = 256 };
+/* Their names in the order of the list, with commas between: as --tool takes them. */
+void tools_names(uint64_t tools, char names[TOOLS_NAMES_MAX]);
+/* The set of that name; 0: one member is unknown. */
+uint64_t tools_of_names(const char *names);
+
+/* The first member that is a module; TOOL_KIND_COUNT: none. */
+uint32_t tools_module(uint64_t tools);
+
+/* The member whose counts of blocks are those of the set; TOOL_KIND_COUNT: any that counts some. */
+uint32_t tools_block_counter(uint64_t tools);
 
 /* The first tool that runs under all carriers of which a bit is set; TOOL_KIND_COUNT: none does. */
 uint32_t tool_default(uint32_t carriers);

@@ -171,7 +171,7 @@ static struct stack *stack_at_as(struct calls *c, uint64_t slot)
 /* The state of the thread, with what was done in line; NULL until its tree has a root. */
 static struct calls *calls_take(struct engine_thread *t)
 {
-    struct calls *c = t->tool;
+    struct calls *c = t->tools[TOOL_CALLS];
     struct stack *s = c->current;
     if (!c->store.spool && t->record && t->record->tree) {
         c->store.spool = hook_spool(t);
@@ -368,10 +368,9 @@ static void called_as(struct engine_thread *t, uint64_t from, uint64_t to)
 
 /* A handler is about to begin: what it calls is called where it interrupts the program; where it
  * interrupts the profiler's own code, by whoever called that. */
-static void interrupted_as(void *data, struct engine_thread *t, uint64_t pc)
+static void interrupted_as(struct engine_thread *t, uint64_t pc)
 {
     struct calls *c = calls_take(t);
-    (void)data;
     if (!c)
         return;
     uint64_t slot = t->gpr[ENGINE_RSP];
@@ -404,9 +403,8 @@ static void returned_as(struct engine_thread *t, uint64_t argument, uint64_t val
     calls_give(c);
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     const struct x86_insn *last = &block->insns[block->count - 1];
     if (block->end == END_CALL)
         hook_line_as(h, HOOK_TAKEN, LINE_DIRECT, called_direct_as, block->next - 1);
@@ -438,13 +436,12 @@ static struct cct_blocks *blocks_of_as(struct calls *c)
     return b;
 }
 
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
-    (void)data;
-    struct calls *c = t->tool ? t->tool : memory_map_as(sizeof *c);
+    struct calls *c = t->tools[TOOL_CALLS] ? t->tools[TOOL_CALLS] : memory_map_as(sizeof *c);
     if (!c)
         return false;
-    t->tool = c;
+    t->tools[TOOL_CALLS] = c;
     bounds_set(c, hook_spool(t));
     /* A forked child has nodes of its own. */
     c->store = (struct cct_store){.blocks = blocks_of_as(c)};
@@ -461,7 +458,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         own_unmap_as(c->line.known, KNOWN * sizeof *c->line.known);
     c->line.known = memory_map_as(KNOWN * sizeof *c->line.known);
     c->line.top = c->line.limit = &c->nothing;
-    t->line = &c->line;
+    t->lines[LINE_OF_CALLS] = &c->line;
     return c->current->frames && c->line.known;
 }
 

@@ -1,6 +1,6 @@
 /* Offsets that calls_line.S shares with calls.c, which asserts each of them.
  *
- *      t->line ─> struct line:  0 top ─> frame: 0 slot, 8 node, 12 callee (32 bits each); 16 bytes
+ *      t->lines[LINE_OF_CALLS] ─> struct line:  0 top ─> frame: 0 slot, 8 node, 12 callee (32 bits each); 16 bytes
  *                               8 limit           known call: 0 from, 8 to, 16 context, 20 node (32 bits each),
  *                              16 known ─────────>            24 entry ─> struct cct_node; 32 bytes
  *                              24 taken, 32 weight ─> of the thread's record
@@ -8,6 +8,8 @@
  * Context: constants only; also read by the assembler. */
 #ifndef PENUMBRA_TOOLS_CALLS_LAYOUT_H
 #define PENUMBRA_TOOLS_CALLS_LAYOUT_H
+
+#include "tools/lines.h"
 
 #define LINE_TOP 0
 #define LINE_LIMIT 8

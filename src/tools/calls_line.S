@@ -38,7 +38,7 @@
         lahf
         seto    %al
         /* The caller's frame is the one on top, and on this stack. */
-        movq    %gs:ENGINE_T_LINE, %rdx
+        movq    %gs:(ENGINE_T_LINE + 8 * LINE_OF_CALLS), %rdx
         movq    LINE_TOP(%rdx), %rcx
         movq    FRAME_SLOT(%rcx), %rsi
         subq    %rsp, %rsi
@@ -107,7 +107,7 @@ label calls_line_indirect
 label calls_line_return
         movq    %r11, %gs:ENGINE_T_SLOT_LINK
         movq    %rcx, %gs:ENGINE_T_RIP
-        movq    %gs:ENGINE_T_LINE, %rcx
+        movq    %gs:(ENGINE_T_LINE + 8 * LINE_OF_CALLS), %rcx
         movq    LINE_TOP(%rcx), %rcx
         movq    FRAME_SLOT(%rcx), %rcx
         leaq    -8(%rsp), %r11
@@ -117,7 +117,7 @@ label calls_line_return
         movq    %gs:ENGINE_T_RIP, %rcx
         movq    %gs:ENGINE_T_SLOT_LINK, %r11
         jmpq    *%gs:ENGINE_T_HOOK_INDIRECT_ENTRY
-1:      movq    %gs:ENGINE_T_LINE, %rcx
+1:      movq    %gs:(ENGINE_T_LINE + 8 * LINE_OF_CALLS), %rcx
         movq    LINE_TOP(%rcx), %r11
         leaq    -FRAME_SIZE(%r11), %r11
         movq    %r11, LINE_TOP(%rcx)

@@ -85,9 +85,8 @@ struct spool_thing classify_block_as(const struct hooks *h, const struct hook_bl
     return thing;
 }
 
-void classify_count_as(void *data, const struct hook_block *block, struct hooks *h)
+void classify_count_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     uint32_t id = hook_counter_make_as(h, &thing);
     if (id != COUNTS_NONE)

@@ -14,7 +14,7 @@ enum instruction_class classify(const struct x86_insn *insn);
 struct spool_thing classify_block_as(const struct hooks *h, const struct hook_block *block);
 
 /* struct tool.block of tools that count the executions of blocks. */
-void classify_count_as(void *data, const struct hook_block *block, struct hooks *h);
+void classify_count_as(const struct hook_block *block, struct hooks *h);
 
 /* The general register that is the instruction's result: the first that it writes. False: it writes none. */
 bool classify_result(const struct x86_insn *insn, struct x86_definition *out);

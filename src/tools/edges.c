@@ -62,19 +62,19 @@ static struct targets *targets_grow_as(struct engine_thread *t, struct targets *
     for (uint32_t i = 0; i <= old->mask; i++)
         if (old->slots[i].taken)
             *slot_find(table, old->slots[i].from, old->slots[i].to) = old->slots[i];
-    t->tool = table;
+    t->tools[TOOL_EDGES] = table;
     own_unmap_as(old, old->size);
     return table;
 }
 
 static void indirect_as(struct engine_thread *t, uint64_t from, uint64_t to)
 {
-    struct targets *table = t->tool;
+    struct targets *table = t->tools[TOOL_EDGES];
     struct target *slot = slot_find(table, from, to);
     if (!slot->taken) {
         if (table->used > table->mask / 2)
             table = targets_grow_as(t, table);
-        uint32_t counter = hook_edge_make_as(t, from, to);
+        uint32_t counter = hook_edge_make_as(t, TOOL_EDGES, from, to);
         if (counter == COUNTS_NONE || table->used == table->mask)
             return;
         slot = slot_find(table, from, to);
@@ -85,17 +85,15 @@ static void indirect_as(struct engine_thread *t, uint64_t from, uint64_t to)
     ++*hook_counter(t, slot->counter);
 }
 
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
-    (void)data;
-    if (!t->tool)
-        t->tool = targets_make_as(SLOTS_FIRST);
-    return t->tool;
+    if (!t->tools[TOOL_EDGES])
+        t->tools[TOOL_EDGES] = targets_make_as(SLOTS_FIRST);
+    return t->tools[TOOL_EDGES];
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     switch (block->end) {
     case END_JUMP:
     case END_CALL:

@@ -2,9 +2,8 @@
  * thread's ring. Nobody reads it. */
 #include "tools/tools.h"
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     hook_append_constant_as(h, HOOK_ENTRY, 0, block->number, 4);
 }
 

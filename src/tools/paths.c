@@ -47,9 +47,8 @@ static bool may_jump_back(const struct hook_block *block)
     return block->end == END_JUMP_INDIRECT;
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     uint32_t id = hook_thing_make_as(h, &thing);
     if (id >= COUNTS_IDS_MAX || !block_note_as(h, id, block)) {
@@ -124,11 +123,9 @@ static __attribute__((noinline)) void path_as(void *data, const struct path_seen
     paths_insert_as(&p->store, path->hash, p->ids, path->length, instructions);
 }
 
-static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
-                     bool ends)
+static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
 {
-    (void)data;
-    struct paths *p = t->tool;
+    struct paths *p = t->tools[TOOL_PATHS];
     const struct path_user user = {known_as, path_as, block_of, p};
     const uint32_t *blocks = (const uint32_t *)(const void *)records;
     bool sampled = hook_is_sampled(t);
@@ -150,27 +147,26 @@ static bool store_begin_as(struct paths *p, struct engine_thread *t)
     const struct spool *spool = hook_spool(t);
     struct spool_window *window = t->window.record;
     int32_t tid = window ? window->tid : 0;
-    if (window && paths_resume_as(&p->store, spool, window->tool, tid))
+    if (window && paths_resume_as(&p->store, spool, window->tables[TABLE_PATHS], tid))
         return true;
     while (!paths_begin_as(&p->store, spool, hook_counts(t), tid))
         if (!hook_wait_as(t))
             return false;
     hook_waited(t);
     if (window)
-        window->tool = spool_ref_of(spool, p->store.record);
+        window->tables[TABLE_PATHS] = spool_ref_of(spool, p->store.record);
     return true;
 }
 
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
-    (void)data;
     const struct spool_counts *counts = hook_counts(t);
-    struct paths *p = t->tool ? t->tool : memory_map_as(sizeof *p);
+    struct paths *p = t->tools[TOOL_PATHS] ? t->tools[TOOL_PATHS] : memory_map_as(sizeof *p);
     if (!p)
         return false;
-    t->tool = p;
+    t->tools[TOOL_PATHS] = p;
     p->thread = t;
-    p->blocks = hook_common(t);
+    p->blocks = hook_common(t, TOOL_PATHS);
     p->begun = 0;
     path_walk_begin(&p->walk, !hook_is_sampled(t));
     if (!counts || (p->store.record && p->counts == counts))

@@ -60,7 +60,7 @@ static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uin
 
 static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    struct results *s = t->tool;
+    struct results *s = t->tools[TOOL_RESULTS];
     unsigned reg = hook_lead_register(argument);
     (void)value;
     if (!s || !s->store.record)
@@ -91,7 +91,7 @@ enum { WIDE_NUMBER = 32, WIDE_WORD = 40, WIDE_COUNT = 44, WIDE_WIDTH = 48 };
 
 static void wide_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    struct results *s = t->tool;
+    struct results *s = t->tools[TOOL_RESULTS];
     uint32_t id = (uint32_t)argument;
     unsigned number = argument >> WIDE_NUMBER & 0xff, word = argument >> WIDE_WORD & 15, count = argument >> WIDE_COUNT & 15;
     (void)value;
@@ -167,7 +167,7 @@ static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsi
 /* Which execution of the block is to be observed next; the argument: its id, and how many ids behind it have results. */
 static void gate_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    struct results *s = t->tool;
+    struct results *s = t->tools[TOOL_RESULTS];
     uint32_t block = (uint32_t)argument, last = block + (uint32_t)(argument >> GATE_RESULTS);
     struct counts_gate *gate = hook_gate(t, block);
     (void)value;
@@ -398,9 +398,8 @@ static void observed_as(const struct hook_block *block, struct hooks *h)
         hook_refuse_as(h);
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     if (block->observed) {
         observed_as(block, h);
         return;
@@ -413,13 +412,12 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
         hook_refuse_as(h);
 }
 
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
-    (void)data;
-    if (!rows_thread_begin_as(t, sizeof(struct results), TABLE_RESULTS, RESULT_LAYOUT))
+    if (!rows_thread_begin_as(t, sizeof(struct results), TOOL_RESULTS, TABLE_RESULTS, RESULT_LAYOUT))
         return false;
-    struct results *s = t->tool;
-    t->line = s->store.chunks;
+    struct results *s = t->tools[TOOL_RESULTS];
+    t->lines[LINE_OF_RESULTS] = s->store.chunks;
     s->most = hook_is_sampled(t) ? RESULT_SAMPLED_MOST : RESULT_ALL;
     if (s->store.record)
         hotlist_random_seed(&s->random, (uint64_t)s->store.record->tid);

@@ -85,7 +85,7 @@ label results_line_begin
         jmp     .Lon
 .Lrow:  movl    %ecx, %edx
         shrl    $CHUNK_SHIFT, %edx
-        movq    %gs:ENGINE_T_LINE, %rsi
+        movq    %gs:(ENGINE_T_LINE + 8 * LINE_OF_RESULTS), %rsi
         movq    (%rsi,%rdx,8), %rsi
         testq   %rsi, %rsi
         jz      .Lslow

@@ -4,24 +4,24 @@
 
 #include "tools/memory.h"
 
-bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_table table,
-                          struct rows_layout layout)
+bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_kind kind,
+                          enum tool_table table, struct rows_layout layout)
 {
-    struct rows_store *s = t->tool ? t->tool : memory_map_as(size);
+    struct rows_store *s = t->tools[kind] ? t->tools[kind] : memory_map_as(size);
     struct spool_counts *counts = hook_counts(t);
     if (!s)
         return false;
-    t->tool = s;
+    t->tools[kind] = s;
     if (!counts || (s->record && s->counts == counts))
         return true;
     struct spool_window *window = t->window.record;
     while (!rows_begin_as(s, hook_spool(t), counts, &counts->tables[table],
-                          window ? window->tool : 0, layout, window ? window->tid : 0))
+                          window ? window->tables[table] : 0, layout, window ? window->tid : 0))
         if (!hook_wait_as(t))
             return false;
     hook_waited(t);
     if (window)
-        window->tool = spool_ref_of(hook_spool(t), s->record);
+        window->tables[table] = spool_ref_of(hook_spool(t), s->record);
     return true;
 }
 

@@ -83,9 +83,8 @@ static bool accesses_as(const struct hook_block *block, struct hooks *h)
     return true;
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     struct spool_thing thing = classify_block_as(h, block);
     uint32_t id = hook_thing_make_as(h, &thing);
     struct access *a = id < COUNTS_IDS_MAX ? access_make_as(h, id) : NULL;
@@ -97,14 +96,12 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- addresses ---- */
 
-static void flush_as(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
-                     bool ends)
+static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
 {
-    (void)data;
     (void)ends;
-    struct rows_store *s = t->tool;
+    struct rows_store *s = t->tools[TOOL_STREAMS];
     struct records r = { records };
-    const struct access *accesses = hook_common(t);
+    const struct access *accesses = hook_common(t, TOOL_STREAMS);
     if (!s || !s->record)
         return;
     while (r.at < records + size) {
@@ -125,10 +122,9 @@ static void flush_as(void *data, struct engine_thread *t, const uint8_t *records
     }
 }
 
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
-    (void)data;
-    return rows_thread_begin_as(t, sizeof(struct rows_store), TABLE_STREAMS, STREAM_LAYOUT);
+    return rows_thread_begin_as(t, sizeof(struct rows_store), TOOL_STREAMS, TABLE_STREAMS, STREAM_LAYOUT);
 }
 
 const struct tool tool_streams = {

@@ -9,7 +9,46 @@
 static const struct tool *const tools[TOOL_KIND_COUNT] = { TOOLS_OF_ENGINE(OF_ENGINE)
                                                             TOOLS_MODULE(OF_MODULE) };
 
+_Static_assert((unsigned)TOOL_KIND_COUNT <= (unsigned)TOOL_KINDS_MOST, "each has its own state");
+
 const struct tool *tool_of_kind(uint32_t kind)
 {
     return kind < TOOL_KIND_COUNT ? tools[kind] : NULL;
+}
+
+static void add(struct tool_set *to, uint64_t kinds, uint32_t leads)
+{
+    for (uint32_t i = tools_next(kinds, 0); i < TOOL_KIND_COUNT; i = tools_next(kinds, i + 1))
+        if (tools[i] && (tools[i]->flags & TOOL_LEADS) == leads && to->count < TOOL_SET_MOST) {
+            to->of[to->count].tool = tools[i];
+            to->of[to->count++].kind = i;
+        }
+}
+
+void tools_set(uint64_t kinds, struct tool_set *out)
+{
+    out->count = 0;
+    add(out, kinds, 0);
+    add(out, kinds, TOOL_LEADS);
+}
+
+uint32_t tools_flags_any(uint64_t kinds)
+{
+    struct tool_set set;
+    tools_set(kinds, &set);
+    return tool_set_any(&set);
+}
+
+uint32_t tools_flags_all(uint64_t kinds)
+{
+    struct tool_set set;
+    tools_set(kinds, &set);
+    return tool_set_all(&set);
+}
+
+bool tools_late(uint64_t kinds)
+{
+    struct tool_set set;
+    tools_set(kinds, &set);
+    return tool_set_late(&set);
 }

@@ -7,8 +7,18 @@
 #define PENUMBRA_TOOLS_TOOLS_H
 
 #include "engine/hook.h"
+#include "sigsafe/tools.h"
 
-/* The tool that the collector asked for (enum tool_kind); NULL: none that runs under the engine. */
+/* The tool of that kind (enum tool_kind); NULL: none that runs under the engine. */
 const struct tool *tool_of_kind(uint32_t kind);
+
+/* The tools that the collector asked for (spool_config.tools), as far as they run under the engine. */
+void tools_set(uint64_t kinds, struct tool_set *out);
+
+/* Flags (engine/hook.h) that one of them has, or all have. */
+uint32_t tools_flags_any(uint64_t kinds);
+uint32_t tools_flags_all(uint64_t kinds);
+/* One observes a part of each burst, behind instructions that are passed over. */
+bool tools_late(uint64_t kinds);
 
 #endif

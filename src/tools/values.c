@@ -111,14 +111,13 @@ static bool process_ready_as(const struct spool *s, struct spool_counts *counts)
 }
 
 /* The thread is observed if there is room for its ring. */
-static bool thread_begin_as(void *data, struct engine_thread *t)
+static bool thread_begin_as(struct engine_thread *t)
 {
     const struct spool *s = hook_spool(t);
     struct spool_counts *counts = hook_counts(t);
-    struct tuple_ring *ring = t->tool;
-    (void)data;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!s || !counts || !process_ready_as(s, counts)) {
-        t->tool = NULL;
+        t->tools[TOOL_VALUES] = NULL;
         return true;
     }
     if (!ring || ring->counts != (uint64_t)(uintptr_t)counts) {
@@ -126,7 +125,7 @@ static bool thread_begin_as(void *data, struct engine_thread *t)
         do
             ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid, size);
         while (!ring && hook_wait_as(t));
-        t->tool = ring;
+        t->tools[TOOL_VALUES] = ring;
     }
     if (!ring) {
         __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
@@ -448,7 +447,7 @@ static void tuple_open_as(struct engine_thread *t, struct tuple_ring *ring, uint
 
 static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    struct tuple_ring *ring = t->tool;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     uint64_t pc = argument & ADDRESS_MASK;
     (void)value;
     if (ring && ring->cursor.open)
@@ -471,7 +470,7 @@ static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value
 
 static void target_as(struct engine_thread *t, uint64_t argument, uint64_t target)
 {
-    struct tuple_ring *ring = t->tool;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     (void)argument;
     if (!ring || !ring->cursor.open)
         return;
@@ -480,11 +479,10 @@ static void target_as(struct engine_thread *t, uint64_t argument, uint64_t targe
         hook_stop_as(t, target);
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
     bool indirect = block->end == END_JUMP_INDIRECT || block->end == END_CALL_INDIRECT ||
                     block->end == END_RETURN;
-    (void)data;
     if (!values.capture)
         return;
     uint64_t pc = block->pc; /* block->code may be a copy */
@@ -503,10 +501,9 @@ static void block_as(void *data, const struct hook_block *block, struct hooks *h
 
 /* ---- bursts ---- */
 
-static void burst_begin_as(void *data, struct engine_thread *t, uint32_t skip, uint64_t length)
+static void burst_begin_as(struct engine_thread *t, uint32_t skip, uint64_t length)
 {
-    struct tuple_ring *ring = t->tool;
-    (void)data;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!ring)
         return;
     ring->cursor.skipped = skip;
@@ -515,10 +512,9 @@ static void burst_begin_as(void *data, struct engine_thread *t, uint32_t skip, u
     ring->cursor.total = length;
 }
 
-static void burst_end_as(void *data, struct engine_thread *t)
+static void burst_end_as(struct engine_thread *t)
 {
-    struct tuple_ring *ring = t->tool;
-    (void)data;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (!ring)
         return;
     if (ring->cursor.open)
@@ -530,10 +526,9 @@ static void burst_end_as(void *data, struct engine_thread *t)
     ring->cursor.total = 0;
 }
 
-static void thread_end_as(void *data, struct engine_thread *t)
+static void thread_end_as(struct engine_thread *t)
 {
-    struct tuple_ring *ring = t->tool;
-    (void)data;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (ring && ring->cursor.at && ring->counts == (uint64_t)(uintptr_t)values.counts)
         sequence_end_as(t, ring);
 }

@@ -13,9 +13,8 @@ static void insn_as(const struct hook_block *block, uint32_t index, struct hooks
             hook_append_register_as(h, HOOK_AFTER, index, written[i].reg, 8);
 }
 
-static void block_as(void *data, const struct hook_block *block, struct hooks *h)
+static void block_as(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     for (uint32_t i = 0; i + 1 < block->count; i++)
         insn_as(block, i, h);
 }

@@ -175,6 +175,7 @@ struct path_reader {
     struct counts_process *q;
     struct profile_paths *to;
     struct path_blocks blocks;
+    bool weighs; /* executions of its blocks are those of the profile */
 };
 
 /* A table as it was found: the program may change it. */
@@ -272,7 +273,7 @@ static bool read_path(struct path_reader *r, const struct found *t, const struct
         v->damage += memory;
         return memory;
     }
-    for (uint32_t i = 0; i < length; i++) {
+    for (uint32_t i = 0; r->weighs && i < length; i++) {
         struct profile_block *block = &r->q->to->blocks[blocks[i]];
         block->count = add_saturated(block->count, count);
     }
@@ -311,7 +312,9 @@ static bool read_thread(struct path_reader *r, const struct spool_paths *s)
 static bool add_process(struct counts_process *q)
 {
     const uint32_t *head = &q->record->tables[TABLE_PATHS];
-    struct path_reader r = {.q = q, .to = q->to->tables[TABLE_PATHS]};
+    const struct spool_thing own = {.tool = TOOL_PATHS};
+    struct path_reader r = {
+        .q = q, .to = q->to->tables[TABLE_PATHS], .weighs = spool_counts_weighs(q, &own)};
     struct record_list list = {0};
     if (!__atomic_load_n(head, __ATOMIC_ACQUIRE))
         return true;
@@ -326,7 +329,8 @@ static bool add_process(struct counts_process *q)
     for (uint32_t id = 0; ok && id < r.blocks.ids; id++)
         weigh(&r, id);
     uint64_t all = add_saturated(r.to->dropped_instructions, r.to->cut_instructions);
-    q->to->instructions = add_saturated(q->to->instructions, all - others);
+    if (r.weighs)
+        q->to->instructions = add_saturated(q->to->instructions, all - others);
     free(list.records);
     free(r.blocks.index);
     return ok;

@@ -133,7 +133,7 @@ static bool counter(struct counts_process *q, const struct table_counter *c, boo
     uint64_t count = load(c->words);
     if (c->id == c->first)
         s->gated = 0;
-    if (thing && thing->kind == THING_BLOCK)
+    if (thing && thing->kind == THING_BLOCK && spool_counts_is_of(q, thing, TOOL_RESULTS))
         s->gated = c->count > 1 && load(c->words + 1) >> GATE_STEPS ? count : 0;
     if (thing && thing->kind == THING_RESULT) {
         uint32_t own =
@@ -159,7 +159,8 @@ static bool window(struct counts_process *q, const struct spool_window *w)
     if (!s)
         return true;
     struct spool_view *v = q->r->view;
-    const struct spool_rows *rows = w->tool ? spool_at(&v->spool, w->tool, sizeof *rows) : NULL;
+    const spool_ref ref = w->tables[TABLE_RESULTS];
+    const struct spool_rows *rows = ref ? spool_at(&v->spool, ref, sizeof *rows) : NULL;
     for (uint32_t i = 0; rows && i < s->records.count; i++)
         if (s->records.records[i] == rows) {
             s->records.records[i] = NULL;

@@ -11,10 +11,11 @@ TOOLS_TABLE(VIEW_DECLARED)
 #define VIEW(id, name, ...) [TABLE_##id] = &view_##name,
 const struct table_view *const table_views[TABLE_COUNT] = {TOOLS_TABLE(VIEW)};
 
+#define KEEPER(id, name, ...) [TABLE_##id] = TOOL_##id,
+static const enum tool_kind keepers[TABLE_COUNT] = {TOOLS_TABLE(KEEPER) TOOLS_HOTLIST(KEEPER)};
+
 const struct tool_about *table_keeper(unsigned table)
 {
-#define KEEPER(id, name, ...) [TABLE_##id] = TOOL_##id,
-    static const enum tool_kind keepers[TABLE_COUNT] = {TOOLS_TABLE(KEEPER) TOOLS_HOTLIST(KEEPER)};
     return tool_about(keepers[table]);
 }
 
@@ -35,6 +36,6 @@ void tables_json(struct json *j, const struct view *v, uint32_t limit)
 {
     const struct profile_counts *c = v->profile->counts;
     for (unsigned i = 0; c && i < TABLE_COUNT; i++)
-        if (table_views[i] && (c->tables[i] || c->about == table_keeper(i)))
+        if (table_views[i] && (c->tables[i] || c->tools >> keepers[i] & 1))
             table_views[i]->json(j, v, c->tables[i], limit);
 }

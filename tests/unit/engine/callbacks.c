@@ -53,9 +53,8 @@ static void noted(struct engine_thread *t, uint64_t argument, uint64_t value)
     asked.calls += argument;
 }
 
-static void block_all_points(void *data, const struct hook_block *block, struct hooks *h)
+static void block_all_points(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     struct spool_thing thing = { 0 };
     static uint32_t ids[3];
     if (!asked.blocks++)
@@ -79,9 +78,8 @@ static void timed(struct engine_thread *t, uint64_t argument, uint64_t value)
     asked.time += t->time;
 }
 
-static void block_times(void *data, const struct hook_block *block, struct hooks *h)
+static void block_times(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     for (uint32_t i = 0; i + 1 < block->count; i++)
         if (block->insns[i].access & X86_MEM_READ || block->insns[i].kind == X86_STRING_REP) {
             hook_time_as(h, i);
@@ -144,9 +142,8 @@ static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t valu
     led_now = 0;
 }
 
-static void block_leads(void *data, const struct hook_block *block, struct hooks *h)
+static void block_leads(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     if (block->number == 1)
         for (uint32_t i = 0; i < LEADS; i++)
             expected[i] = (struct counts_lead){0};
@@ -210,10 +207,9 @@ static void gate_passed(struct engine_thread *t, uint64_t argument, uint64_t val
     at_gate.observed = true;
 }
 
-static void block_gates(void *data, const struct hook_block *block, struct hooks *h)
+static void block_gates(const struct hook_block *block, struct hooks *h)
 {
     struct spool_thing thing = { 0 };
-    (void)data;
     if (block->observed) {
         hook_call_as(h, HOOK_BEFORE, block->count - 1, gate_passed, block->gated);
         return;
@@ -234,9 +230,8 @@ struct flushed flushed;
 
 enum { MARK = 0x5a5a0000 };
 
-static void block_appending(void *data, const struct hook_block *block, struct hooks *h)
+static void block_appending(const struct hook_block *block, struct hooks *h)
 {
-    (void)data;
     static uint32_t ids[2];
     struct spool_thing thing = { 0 };
     if (block->number == 1)
@@ -248,10 +243,8 @@ static void block_appending(void *data, const struct hook_block *block, struct h
     hook_append_constant_as(h, HOOK_BEFORE, block->count - 1, ~(uint64_t)block->count, 4);
 }
 
-static void flush(void *data, struct engine_thread *t, const uint8_t *records, uint64_t size,
-                  bool ends)
+static void flush(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
 {
-    (void)data;
     const uint32_t *word = (const uint32_t *)(const void *)records;
     flushed.times++;
     flushed.ends += ends;
@@ -269,4 +262,35 @@ static void flush(void *data, struct engine_thread *t, const uint8_t *records, u
 
 const struct tool tool_appending = {
     .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_appending, .flush = flush,
+};
+
+struct marked marked;
+
+enum { SECOND_MARK = 0x3c3c0000 };
+
+static void block_marking(const struct hook_block *block, struct hooks *h)
+{
+    for (uint32_t i = 0; i < block->count; i++) {
+        hook_append_constant_as(h, HOOK_BEFORE, i, SECOND_MARK | i, 4);
+        hook_append_register_as(h, HOOK_BEFORE, i, ENGINE_RSP, 8);
+    }
+}
+
+static void flush_marks(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
+{
+    enum { RECORD = 12, STACK = 1 << 23 };
+    typedef struct { uint32_t mark; uint64_t stack; } __attribute__((packed, may_alias)) record;
+    marked.ends += ends;
+    marked.wrong += size % RECORD;
+    for (uint64_t i = 0; i + RECORD <= size; i += RECORD) {
+        const record *r = (const record *)(const void *)(records + i);
+        uint64_t far = r->stack - t->gpr[ENGINE_RSP] + STACK;
+        marked.records++;
+        marked.wrong += (r->mark & 0xffff0000) != SECOND_MARK || far > 2 * STACK;
+    }
+    hook_executed(t, size / RECORD); /* said by the first that appends only */
+}
+
+const struct tool tool_marking = {
+    .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_marking, .flush = flush_marks,
 };

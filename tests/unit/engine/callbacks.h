@@ -51,4 +51,11 @@ extern struct flushed {
     uint64_t wrong;        /* records that are none */
 } flushed;
 
+/* Appends, before each instruction, a mark and the stack pointer. */
+extern const struct tool tool_marking;
+extern struct marked {
+    uint64_t records, ends;
+    uint64_t wrong; /* records that are none */
+} marked;
+
 #endif

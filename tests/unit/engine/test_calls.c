@@ -41,7 +41,7 @@ static void run(const void *fn, uint64_t n)
 {
     struct rig r;
     spool_make();
-    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_calls), .spool = &spool });
     r.thread->record = record;
     rig_call(&r, fn, n, 0, 0, 0);
     assert_int_equal(r.thread->stop, STOP_ADDRESS);
@@ -221,7 +221,7 @@ static void a_whole_run_waits_for_room(void **state)
     spool_make();
     collector_ends = false;
     assert_int_equal(pthread_create(&thread, NULL, collector, NULL), 0);
-    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_calls), .spool = &spool });
     r.thread->record = record;
     rig_call(&r, (const void *)(uintptr_t)tree, N, 0, 0, 0);
     rig_free(&r);
@@ -243,7 +243,7 @@ static void calls_without_room_are_counted(void **state)
     spool_make();
     spool.mapped = ready;
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_calls), .spool = &spool });
     r.thread->record = record;
     rig_call(&r, (const void *)(uintptr_t)tree, N, 0, 0, 0);
     rig_free(&r);
@@ -370,10 +370,10 @@ static void handlers_are_below_what_they_interrupt(void **state)
     struct rig r;
     uint32_t depth;
     spool_make();
-    rig_make(&r, &(struct engine_config){ .tool = &tool_calls, .spool = &spool });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_calls), .spool = &spool });
     r.thread->record = record;
     rig_prepare(&r, (const void *)(uintptr_t)by_pointer, 2, 0, 0, 0);
-    tool_calls.interrupted(NULL, r.thread, 0x1234);
+    tool_calls.interrupted(r.thread, 0x1234);
     r.thread->stop_at = *(const uint64_t *)(uintptr_t)r.thread->gpr[ENGINE_RSP];
     engine_run_as(r.thread);
     rig_free(&r);

@@ -382,7 +382,7 @@ static const struct tool *tool; /* NULL: none */
 static int setup(void **state)
 {
     (void)state;
-    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired, .tool = tool });
+    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired, .tools = tool_set_of(tool) });
     code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(code != MAP_FAILED);
     return 0;

@@ -61,7 +61,7 @@ static uint64_t mask_now(void)
 static uint64_t run(const struct function *f)
 {
     enum { ALTERNATE = 1 << 20 };
-    struct engine_config config = {.tool = NULL};
+    struct engine_config config = {.budget = false};
     rig_make(&rig, &config);
     rig_prepare(&rig, (const void *)(uintptr_t)f->call, f->steps, 0, 0, 0);
     rig.thread->alt_lo = rig.thread->gpr[ENGINE_RSP] - ALTERNATE;

@@ -114,7 +114,7 @@ static void every_place_of(const char *tool, struct engine_config config)
     bool all = !strcmp(tool, "null") && !config.budget && !config.paired;
     unsigned number = turn++;
     memset(places, 0, sizeof places);
-    config.tool = tool_named(tool);
+    config.tools = tool_set_of(tool_named(tool));
     rig_make(&rig, &config);
     for (const struct function *f = functions; f->name; f++)
         if (f->steps && (number++ % SHARE == 0 || all))

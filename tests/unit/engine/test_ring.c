@@ -39,7 +39,7 @@ static void all_arrives(void **state)
     (void)state;
     struct rig r;
     memset(&flushed, 0, sizeof flushed);
-    rig_make(&r, &(struct engine_config){ .tool = &tool_appending });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_appending) });
     for (int round = 0; round < 2; round++)
         for (const struct function *f = functions; f->name; f++) {
             uint64_t n = f->most / 2;
@@ -62,7 +62,7 @@ static void budgets_end(void **state)
 {
     (void)state;
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = &tool_appending, .budget = true });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_appending), .budget = true });
     for (int64_t budget = 1; budget < 3000; budget += 7) {
         memset(&flushed, 0, sizeof flushed);
         rig_prepare(&r, (const void *)(uintptr_t)chain, 100000, 0, 0, 0);
@@ -82,7 +82,7 @@ static void loose_budgets_end(void **state)
     int64_t runs = 0, sum = 0;
     struct rig r;
     (void)state;
-    rig_make(&r, &(struct engine_config){ .tool = &tool_appending, .budget = true, .loose = true });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_appending), .budget = true, .loose = true });
     memset(&flushed, 0, sizeof flushed);
     rig_prepare(&r, (const void *)(uintptr_t)chain, TURNS, 0, 0, 0);
     for (int64_t budget = 1; r.thread->stop != STOP_ADDRESS; budget += budget / 4 + 1) {
@@ -105,7 +105,7 @@ static void threads_have_their_own(void **state)
 {
     (void)state;
     struct rig a, b;
-    rig_make(&a, &(struct engine_config){ .tool = &tool_appending });
+    rig_make(&a, &(struct engine_config){ .tools = tool_set_of(&tool_appending) });
     rig_share(&b, &a);
     assert_true(a.thread->ring_base && b.thread->ring_base);
     assert_int_not_equal(a.thread->ring_base, b.thread->ring_base);

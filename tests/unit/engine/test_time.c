@@ -37,7 +37,7 @@ static void each_execution_is_timed(void **state)
     struct rig r;
     uint64_t value = 3, rounds = 1000;
     memset(&asked, 0, sizeof asked);
-    rig_make(&r, &(struct engine_config){ .tool = &tool_times });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_times) });
     uint64_t got = rig_call(&r, (const void *)(uintptr_t)reads, rounds, (uint64_t)(uintptr_t)&value, 0, 0);
     assert_int_equal(got, 3 * rounds);
     assert_in_range(asked.timed, rounds, rounds + 64); /* compilers put loads around the loop */
@@ -50,7 +50,7 @@ static uint64_t least_time(uint64_t bytes)
     static char from[1 << 20], to[1 << 20];
     struct rig r;
     uint64_t least = UINT64_MAX;
-    rig_make(&r, &(struct engine_config){ .tool = &tool_times });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_times) });
     for (int i = 0; i < 20; i++) {
         memset(&asked, 0, sizeof asked);
         rig_call(&r, (const void *)(uintptr_t)long_read, (uint64_t)(uintptr_t)from,

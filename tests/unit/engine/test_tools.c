@@ -20,7 +20,7 @@ static void nothing_changes(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         struct rig r;
-        rig_make(&r, &(struct engine_config){ .tool = tool_named(names[i]) });
+        rig_make(&r, &(struct engine_config){ .tools = tool_set_of(tool_named(names[i])) });
         for (int round = 0; round < 2; round++)
             for (const struct function *f = functions; f->name; f++)
                 for (uint64_t n = 0; n < f->most; n += 1 + f->most / 4) {
@@ -39,7 +39,7 @@ static void every_point_is_reached(void **state)
     (void)state;
     struct rig r;
     memset(&asked, 0, sizeof asked);
-    rig_make(&r, &(struct engine_config){ .tool = &tool_all_points });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_all_points) });
     for (const struct function *f = functions; f->name; f++) {
         uint64_t n = f->most / 2;
         assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, n, 0, 0, 0), f->call(n));
@@ -83,7 +83,7 @@ static uint64_t sum(const struct rig *r)
 static uint64_t counted(const char *tool, uint64_t n)
 {
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = tool_named(tool) });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(tool_named(tool)) });
     rig_call(&r, (const void *)(uintptr_t)loop, n, 0, 0, 0);
     uint64_t total = sum(&r);
     rig_free(&r);
@@ -124,14 +124,14 @@ static void check_leads(const struct engine_config *config)
 static void leads_call_when_they_have_to(void **state)
 {
     (void)state;
-    check_leads(&(struct engine_config){ .tool = &tool_leads });
+    check_leads(&(struct engine_config){ .tools = tool_set_of(&tool_leads) });
 }
 
 /* r15 is not the program's then: its results are found elsewhere. */
 static void leads_with_a_loose_budget(void **state)
 {
     (void)state;
-    check_leads(&(struct engine_config){ .tool = &tool_leads, .budget = true, .loose = true });
+    check_leads(&(struct engine_config){ .tools = tool_set_of(&tool_leads), .budget = true, .loose = true });
 }
 
 /* Whatever flags are live, a block is observed when its gate says so, and does the same if it is not. */
@@ -147,13 +147,13 @@ static void check_gates(const struct engine_config *config)
 static void gates_observe_when_they_have_to(void **state)
 {
     (void)state;
-    check_gates(&(struct engine_config){ .tool = &tool_gates, .shared = true, .budget = true });
+    check_gates(&(struct engine_config){ .tools = tool_set_of(&tool_gates), .shared = true, .budget = true });
 }
 
 static void gates_with_a_loose_budget(void **state)
 {
     (void)state;
-    check_gates(&(struct engine_config){ .tool = &tool_gates, .shared = true, .budget = true, .loose = true, .paired = true });
+    check_gates(&(struct engine_config){ .tools = tool_set_of(&tool_gates), .shared = true, .budget = true, .loose = true, .paired = true });
 }
 
 /* What is behind a gate is paid for in front of it, wherever the budget ends. */
@@ -163,7 +163,7 @@ static void gates_count_the_budget_once(void **state)
     (void)state;
     for (unsigned gates = 0; gates < 2; gates++) {
         static int64_t left[2];
-        rig_make(&r, &(struct engine_config){ .tool = gates ? &tool_gates : &tool_blocks, .shared = true, .budget = true });
+        rig_make(&r, &(struct engine_config){ .tools = tool_set_of(gates ? &tool_gates : &tool_blocks), .shared = true, .budget = true });
         r.thread->budget = INT64_C(1) << 40;
         rig_call(&r, (const void *)(uintptr_t)loop, 20000, 0, 0, 0);
         left[gates] = r.thread->budget;
@@ -200,7 +200,7 @@ static void targets_are_counted_each(void **state)
     for (unsigned i = 0; i < 4; i++)
         *callees[i] = 0xc3; /* ret */
     struct rig r;
-    rig_make(&r, &(struct engine_config){ .tool = &tool_edges });
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_edges) });
     rig_call(&r, (const void *)(uintptr_t)in_turn, TIMES, (uint64_t)(uintptr_t)callees, 0, 0);
     unsigned calls_and_returns = 0;
     for (uint32_t i = 0; i < 4096; i++)

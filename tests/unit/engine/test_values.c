@@ -40,16 +40,16 @@ static void rig_begin(struct fixture *f, uint32_t carrier, uint16_t what)
             for (unsigned digit = 0; digit < 8; digit++)
                 f->capture->what[map][opcode][digit] = what;
     config->carrier = carrier;
-    config->tool = TOOL_VALUES;
+    config->tools = tools_one(TOOL_VALUES);
     config->capture = spool_ref_of(&f->spool, f->capture);
     f->counts = spool_alloc_as(&f->spool, sizeof *f->counts);
     struct spool_things *things = spool_alloc_as(&f->spool, sizeof *things);
     f->counts->things = spool_ref_of(&f->spool, things);
-    rig_make(&f->rig, &(struct engine_config){.tool = &tool_values, .spool = &f->spool,
+    rig_make(&f->rig, &(struct engine_config){.tools = tool_set_of(&tool_values), .spool = &f->spool,
                                               .counts = f->counts,
                                               .budget = carrier == CARRIER_BURST,
                                               .late = carrier == CARRIER_BURST});
-    assert_non_null(f->rig.thread->tool);
+    assert_non_null(f->rig.thread->tools[TOOL_VALUES]);
 }
 
 static int set_up(void **state)
@@ -85,7 +85,7 @@ static void drain(struct fixture *f)
     struct spool_tuples *t = spool_at(&f->spool, f->counts->tuples, sizeof *t);
     bool broken;
     assert_non_null(t);
-    while (tuples_next(&f->spool, f->rig.thread->tool, words, &broken)) {
+    while (tuples_next(&f->spool, f->rig.thread->tools[TOOL_VALUES], words, &broken)) {
         const struct tuple_sequence *s = (const void *)words;
         uint32_t at = TUPLE_SEQUENCE_WORDS;
         for (unsigned i = 0; i < s->count; i++) {
@@ -107,7 +107,7 @@ static void drain(struct fixture *f)
 static uint64_t observe(struct fixture *f, const void *fn, uint64_t a, uint64_t b)
 {
     uint64_t result = rig_call(&f->rig, fn, a, b, 0, 0);
-    tool_values.burst_end(NULL, f->rig.thread);
+    tool_values.burst_end(f->rig.thread);
     drain(f);
     return result;
 }
@@ -258,7 +258,7 @@ static void every_instruction(void **state)
     uint64_t copy[ELEMENTS];
     unsigned seed = 3;
     rig_begin(f, CARRIER_EXACT, EVERYTHING);
-    struct tuple_ring *ring = f->rig.thread->tool;
+    struct tuple_ring *ring = f->rig.thread->tools[TOOL_VALUES];
     for (unsigned way = 0; way < 4; way++) {
         for (unsigned i = 0; i < ELEMENTS; i++)
             array[i] = copy[i] = element(way, i, &seed);
@@ -286,7 +286,7 @@ static void full_ring(void **state)
     rig_begin(f, CARRIER_EXACT, EVERYTHING);
     for (unsigned i = 0; i < ELEMENTS; i++)
         array[i] = 1 + i;
-    struct tuple_ring *ring = f->rig.thread->tool;
+    struct tuple_ring *ring = f->rig.thread->tools[TOOL_VALUES];
     for (unsigned round = 0; round < 4; round++)
         assert_int_equal(rig_call(&f->rig, (const void *)(uintptr_t)v_walk, (uintptr_t)array,
                                   ELEMENTS, 0, 0), ELEMENTS * (ELEMENTS + 1) / 2);
@@ -304,11 +304,11 @@ static void burst(struct fixture *f, uint64_t *array, uint32_t skip, uint64_t le
     t->budget = (int64_t)skip;
     t->observed = 0;
     t->wanted = length;
-    tool_values.burst_begin(NULL, t, skip, length);
+    tool_values.burst_begin(t, skip, length);
     assert_int_equal(engine_run_as(t), STOP_BUDGET);
     assert_int_equal(t->budget, 0);
     assert_int_equal(t->observed, length);
-    tool_values.burst_end(NULL, t);
+    tool_values.burst_end(t);
     drain(f);
 }
 
@@ -334,7 +334,7 @@ static void bursts(void **state)
             for (uint32_t i = 0; i < length; i++)
                 assert_int_equal(f->seen[i].insn->address, trace[skip + i]);
         }
-    struct tuple_ring *ring = f->rig.thread->tool;
+    struct tuple_ring *ring = f->rig.thread->tools[TOOL_VALUES];
     for (unsigned i = 0; i < TUPLE_DROP_COUNT; i++)
         assert_int_equal(ring->dropped[i], 0);
 }
@@ -406,7 +406,7 @@ static void dense_code(void **state)
     const uintptr_t begin = (uintptr_t)v_dense;
     for (unsigned round = 0; round < 3; round++) {
         f->count = 0;
-        ((struct tuple_ring *)f->rig.thread->tool)->cursor.total = UINT64_MAX;
+        ((struct tuple_ring *)f->rig.thread->tools[TOOL_VALUES])->cursor.total = UINT64_MAX;
         observe(f, (const void *)begin, 0, 0);
         assert_true(f->count > DENSE);
         for (uint32_t i = 0; i <= DENSE; i++)

@@ -187,7 +187,7 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
     hotlist_random_seed(&random, 1);
     if (!rows_begin_as(&store, s, c, &c->tables[TABLE_RESULTS], 0, RESULT_LAYOUT, 7))
         abort();
-    w->record->tool = spool_ref_of(s, store.record);
+    w->record->tables[TABLE_RESULTS] = spool_ref_of(s, store.record);
     for (uint64_t i = 0; i < 20; i++) {
         struct spool_thing result = {.key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
         uint32_t id = counts_thing_as(s, c, &result);
@@ -240,7 +240,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
         sample_insert_at(&s, threads[k], keys, depth, &lines[k], i * UINT64_C(700000));
     }
     spool_header(&s)->config.carrier = CARRIER_BURST;
-    spool_header(&s)->config.tool = TOOL_EDGES;
+    spool_header(&s)->config.tools = tools_one(TOOL_EDGES);
     spool_header(&s)->config.length = 1000;
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));

@@ -77,8 +77,7 @@ static void share_look(struct rt_burst *b, uint64_t ns)
 
 static bool burst_in_context_as(void)
 {
-    const struct tool *tool = tool_of_kind(rt.config->tool);
-    return tool && tool->flags & TOOL_CONTEXT;
+    return tools_flags_any(rt.config->tools) & TOOL_CONTEXT;
 }
 
 /* not_run: instructions that the budget was counted down by, but that were not executed. */
@@ -88,9 +87,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     struct rt_burst *b = &t->carrier.burst;
     struct engine_thread *e = b->engine;
     uint64_t ran = b->length - (uint64_t)e->budget + e->observed - (uint64_t)not_run;
-    const struct tool *tool = tool_of_kind(rt.config->tool);
-    if (tool && tool->burst_end)
-        tool->burst_end(NULL, e);
+    tool_set_burst_end_as(e);
     count_stop(why);
     if (translated_is_refusal(why))
         translated_refused_as(c, e);
@@ -302,13 +299,12 @@ static void engine_make_once_as(void)
     if (__atomic_exchange_n(&burst.making, 1, __ATOMIC_ACQUIRE))
         return;
     burst.counts = translated_counts_as();
-    const struct tool *tool = tool_of_kind(rt.config->tool);
-    const struct engine_config config = {.carrier = &carrier,
-                                         .tool = tool,
-                                         .spool = &guest.spool,
-                                         .counts = burst.counts,
-                                         .budget = true,
-                                         .late = tool && tool->burst_begin};
+    struct engine_config config = {.carrier = &carrier,
+                                   .spool = &guest.spool,
+                                   .counts = burst.counts,
+                                   .budget = true,
+                                   .late = tools_late(rt.config->tools)};
+    tools_set(rt.config->tools, &config.tools);
     struct engine *e = burst.counts ? engine_make_as(&config, &why) : NULL;
     if (e)
         __atomic_store_n(&burst.engine, e, __ATOMIC_RELEASE);
@@ -470,11 +466,10 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     b->translated = e->translated;
     b->length = length_draw(t);
     b->active = true;
-    const struct tool *tool = tool_of_kind(rt.config->tool);
-    if (tool && tool->burst_begin) {
+    if (tools_late(rt.config->tools)) {
         b->reach = burst_reach(b->credit, rt.config->skip);
         uint32_t skip = burst_skip(random_of(t), b->reach);
-        tool->burst_begin(NULL, e, skip, b->length);
+        tool_set_burst_begin_as(e, skip, b->length);
         e->wanted = b->length;
         b->length = skip; /* of code without hooks */
     }

@@ -117,10 +117,8 @@ static bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&guest.spool, guest.process);
-    const struct engine_config config = {.carrier = &engine_carrier,
-                                         .tool = tool_of_kind(rt.config->tool),
-                                         .spool = &guest.spool,
-                                         .counts = counts};
+    struct engine_config config = {.carrier = &engine_carrier, .spool = &guest.spool, .counts = counts};
+    tools_set(rt.config->tools, &config.tools);
     bool may = counts && !forbidden_shadow_stack_as();
     if (counts && !may)
         why = STOP_SHADOW_STACK;

@@ -341,9 +341,7 @@ static void deliver_as(struct engine_thread *t, int number, siginfo_t *info, uco
     t->gpr[ENGINE_RSP] = (uint64_t)u - sizeof(uint64_t);
     t->rip = handler;
     t->rflags &= ~(uint64_t)(EFLAGS_DF | EFLAGS_RF | EFLAGS_TF);
-    const struct engine_config *config = &t->engine->config;
-    if (config->tool && config->tool->interrupted)
-        config->tool->interrupted(config->tool_data, t, (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
+    tool_set_interrupted_as(t, (uint64_t)u->uc_mcontext.gregs[REG_RIP]);
     whole_mask_as(t, mask);
     engine_start_as(t);
 }

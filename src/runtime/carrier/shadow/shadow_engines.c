@@ -11,8 +11,7 @@ static struct {
 /* What a tool keeps outside of the spool and of the code is not there in another process. */
 static bool shares_code(void)
 {
-    const struct tool *tool = tool_of_kind(rt.config->tool);
-    return !(rt.config->shadow_flags & SHADOW_COLD) && tool && tool->flags & TOOL_SHARED;
+    return !(rt.config->shadow_flags & SHADOW_COLD) && tools_flags_all(rt.config->tools) & TOOL_SHARED;
 }
 
 static void drop_as(void)

@@ -24,7 +24,8 @@ bool shadow_passes(void)
 uint64_t shadow_stretch(void)
 {
     uint64_t length = rt.config->length;
-    uint64_t stretch = tool_stretch(tool_about(rt.config->tool));
+    struct tool_about tools = tools_about(rt.config->tools);
+    uint64_t stretch = tool_stretch(&tools);
     return rt.config->shadow_flags & SHADOW_GOES_ON && length > stretch ? stretch : length;
 }
 

@@ -320,15 +320,15 @@ static const struct engine_carrier carrier = {
 /* Where threads take turns that are to be the same again, they are counted exactly. */
 void shadow_engine_config(struct engine_config *config, struct spool_counts *counts)
 {
-    const struct tool *tool = tool_of_kind(rt.config->tool);
+    uint32_t flags = tools_flags_all(rt.config->tools);
     *config = (struct engine_config){.carrier = &carrier,
-                                     .tool = tool,
                                      .spool = &guest.spool,
                                      .counts = counts,
                                      .budget = true,
-                                     .loose = tool->flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
+                                     .loose = flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
                                      .shared = true,
                                      .lost = cache_lost};
+    tools_set(rt.config->tools, &config->tools);
 }
 
 void shadow_passing_config(struct engine_config *config)

@@ -1,0 +1,156 @@
+"""Several tools in one recording: each gives what it gives alone, and all agree with `blocks`."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.environ["HARNESS"])
+from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
+
+KNOWN, STRIDES = target("paths_known"), target("paths_strides")
+# Each tool's part of the report.
+PARTS = {"blocks": ("blocks",), "count": ("classes", "blocks"), "edges": ("edges", "blocks"), "calls": ("functions",),
+         "paths": ("paths", "path_totals", "blocks"), "streams": ("streams", "blocks"), "results": ("hotlists", "blocks")}
+ALL = ",".join(PARTS)
+# Its own program's, where what others do depends on random numbers of the kernel's (canaries, pointer guards).
+OWN_ONLY = {"hotlists"}
+
+
+def record(command, tools, options=("--exact",)):
+    """At the same addresses each time."""
+    return Recording(command, [*options, "--tool", tools], around=("setarch", "-R"))
+
+
+def parts(recording, tool):
+    """Rows as a set: those of equal counts have no order."""
+    report = run([PENUMBRA, "report", "--json", "--limit", "0", recording.file])
+    expect(report.returncode == 0, report)
+    found, of = json.loads(report.stdout), {}
+    found["hotlists"] = found.get("instructions") # a number where there are none
+    own = os.path.basename(recording.command[0])
+    for part in PARTS[tool]:
+        value = found.get(part, found.get("engine", {}).get(part))
+        if part == "hotlists":
+            value = [v for v in value if v["image"] == own and v["p"] == 1]
+        expect(value, f"{tool} has no {part}")
+        of[part] = {json.dumps(v, sort_keys=True) for v in value} if isinstance(value, list) else value
+    return of
+
+
+def alone_and_together(command, sets, tools=tuple(PARTS)):
+    alone = {}
+    for tool in tools:
+        recording = record(command, tool)
+        recording.command = command
+        alone[tool] = parts(recording, tool)
+    for tools in sets:
+        recording = record(command, tools)
+        recording.command = command
+        for tool in tools.split(","):
+            got = parts(recording, tool)
+            for part, value in alone[tool].items():
+                other = got[part]
+                if value != other and isinstance(value, set):
+                    expect(False, f"{tools}: {part} of {tool}: without {list(value - other)[:3]}, with {list(other - value)[:3]}")
+                expect(value == other, f"{tools}: {part} of {tool}: {other}, not {value}")
+
+
+def exact():
+    alone_and_together([KNOWN, "diamond", "20000"],
+                       ["blocks,results", "paths,streams", "edges,results", "calls,edges", "blocks,count,paths", ALL])
+    alone_and_together([STRIDES, "1000"], ["streams,paths,results", "streams,edges", ALL])
+
+
+def threads():
+    """Sums over threads, of which each has its own counters, ring and tables."""
+    tools = ("blocks", "paths", "edges")
+    first, second = (record([KNOWN, "threads", "2000"], t) for t in ("paths", ",".join(tools)))
+    rounds = [max(b["count"] for b in r.report["blocks"] if b["function"].startswith("diamond")) for r in (first, second)]
+    expect(rounds[0] == rounds[1], rounds)
+    hot = [[(p["blocks"], p["count"]) for p in r.report["paths"][:2]] for r in (first, second)]
+    expect(hot[0] == hot[1], hot)
+
+
+def forks():
+    """A child's tables are its own."""
+    first, second = (record([KNOWN, "forks", "2000"], t) for t in ("paths", "blocks,paths,streams,results"))
+    hot = [[(p["blocks"], p["count"]) for p in r.report["paths"][:2]] for r in (first, second)]
+    expect(hot[0] == hot[1], hot)
+
+
+def values():
+    """A module beside tools that count."""
+    command = [KNOWN, "diamond", "2000"]
+    alone = record(command, "paths").report
+    both = record(command, "values,paths,edges").report
+    expect(both["path_totals"] == alone["path_totals"], (both["path_totals"], alone["path_totals"]))
+    expect(both["values"]["instructions"] > 0 and both["tool"] == "edges,paths,values", both["tool"])
+    seen = max(i["observed"] for i in both["instructions"] if i["image"] == os.path.basename(KNOWN))
+    expect(1990 <= seen <= 2000, seen)
+
+
+def agree(report):
+    """All that was executed is in a path or cut; each access is executed as often as its block."""
+    executed = sum(p["count"] * p["instructions"] for p in report["paths"])
+    totals = report["path_totals"]
+    expect(executed + totals["dropped_instructions"] + totals["cut_instructions"] == report["instructions"] ==
+           sum(b["count"] * b["instructions"] for b in report["blocks"]), (executed, totals, report["instructions"]))
+
+
+def accesses_agree(report):
+    def executions(image, offset):
+        return sum(b["count"] for b in report["blocks"] if b["image"] == image and
+                   int(b["offset"], 16) <= offset < int(b["offset"], 16) + b["bytes"])
+    own = [s for s in report["streams"] if s["image"] == os.path.basename(STRIDES)]
+    expect(len(own) >= 3, report["streams"][:3])
+    for s in own:
+        offset = int(s["offset"], 16)
+        expect(s["count"] == executions(s["image"], offset), f"{s}, executed {executions(s['image'], offset)}")
+
+
+def bursts():
+    options = ("--carrier", "burst", "--length", "5000", "-F", "997")
+    agree(record([KNOWN, "diamond", "100000000"], "blocks,paths", options).report)
+    accesses_agree(record([STRIDES, "10000000"], "blocks,streams", options).report)
+
+
+def shadows():
+    """What is observed, by whichever tool, is the same sample."""
+    options = ("--carrier", "shadow", "--load", "1", "--sample-size", "1M", "-F", "997")
+    report = record([KNOWN, "diamond", "300000000"], "blocks,paths", options).report
+    if report["shadows"]["completed"]:
+        agree(report)
+    report = record([STRIDES, "10000000"], "blocks,streams,results", options).report
+    if report["shadows"]["completed"]:
+        accesses_agree(report)
+
+
+def merged():
+    """Recordings of the same set are merged, of another one they are not."""
+    one, two = record([KNOWN, "diamond", "2000"], "paths,blocks"), record([KNOWN, "diamond", "4000"], "blocks,paths")
+    other = record([KNOWN, "diamond", "2000"], "blocks")
+    out = os.path.join(one.folder.name, "merged.pnb")
+    result = run([PENUMBRA, "merge", "-o", out, one.file, two.file])
+    expect(result.returncode == 0, result)
+    total = json.loads(run([PENUMBRA, "report", "--json", "--quick", out]).stdout)
+    for key in ("executions", "instructions"):
+        expect(total["path_totals"][key] == one.report["path_totals"][key] + two.report["path_totals"][key], total["path_totals"])
+    expect(total["tool"] == "blocks,paths", total["tool"])
+    result = run([PENUMBRA, "merge", "-o", out, one.file, other.file])
+    expect(result.returncode != 0 and b"blocks,paths" in result.stderr, result)
+
+
+def refused():
+    """What one recording cannot hold is named."""
+    def message(tools, *options):
+        result = run([PENUMBRA, "record", *options, "--tool", tools, "-o", "/dev/null", "--", "true"])
+        expect(result.returncode == 2, result)
+        return result.stderr.decode()
+    for tools, options, names in (
+            ("values,latency", ("--exact",), ("values", "latency")), ("results,values", ("--exact",), ("results", "values")),
+            ("values,blocks", (), ("values", "blocks", "bursts")), ("blocks,calls", ("--carrier", "burst"), ("calls", "whole run")),
+            ("stacks,blocks", ("--exact",), ("stacks", "handler")), ("blocks,pahts", ("--exact",), ("pahts", "paths"))):
+        got = message(tools, *options)
+        expect(all(n in got for n in names), f"{tools}: {got}")
+
+
+main({f.__name__: f for f in (exact, threads, forks, values, bursts, shadows, merged, refused)})
