@@ -104,7 +104,7 @@ int command_annotate(int argc, char **argv)
         fputs(usage, stdout);
         return 0;
     }
-    struct profile *profile = open_profile_by(a.input, &a.metric, &e);
+    struct profile *profile = open_profile_by(a.input, &a.metric, PROFILE_APART, &e);
     physical.metric = a.metric;
     bool known = profile && blocks_from_edges(profile, &a.symbols, &e);
     struct symbols *symbols = known ? symbols_load_with(profile, &a.symbols, &e) : NULL;

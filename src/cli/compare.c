@@ -158,7 +158,7 @@ int command_compare(int argc, char **argv)
     bool ok = true;
     for (unsigned i = 0; ok && i < 2; i++) {
         struct view_options whole = {.metric = a.metric};
-        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, &e);
+        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, PROFILE_APART, &e);
         ok = profiles[i] && blocks_from_edges(profiles[i], &a.symbols, &e);
         symbols[i] = ok ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;
         views[i] = symbols[i] ? view_build(profiles[i], symbols[i], &whole, &e) : NULL;

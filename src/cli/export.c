@@ -19,12 +19,13 @@ struct format {
     const char *name;
     export_function *run;
     const char *binary_output; /* default file name where the bytes do not suit a terminal */
+    enum profile_summing summing; /* which threads it does not tell apart, unless it is asked for that */
 };
 
 static const struct format formats[] = {
-    {"pprof", export_pprof, "penumbra.pb.gz"},
-    {"folded", export_folded, NULL},
-    {"callgrind", export_callgrind, NULL},
+    {"pprof", export_pprof, "penumbra.pb.gz", PROFILE_APART},
+    {"folded", export_folded, NULL, PROFILE_SUMMED_BY_NAME},
+    {"callgrind", export_callgrind, NULL, PROFILE_SUMMED},
 };
 
 struct arguments {
@@ -197,7 +198,8 @@ int command_export(int argc, char **argv)
     }
     if (!output_is_apart(output_path(&a), a.input, &e))
         return command_fail("export", &e);
-    struct profile *p = open_profile_by(a.input, &a.metric, &e);
+    bool apart = a.options.threads || a.phase || a.time;
+    struct profile *p = open_profile_by(a.input, &a.metric, apart ? PROFILE_APART : a.format->summing, &e);
     if (p && ((a.phase && !profile_keep_phase(p, a.phase, &e)) || !time_range_keep(p, a.time, a.metric, &e))) {
         profile_free(p);
         p = NULL;

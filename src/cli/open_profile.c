@@ -94,7 +94,7 @@ static bool look_for_live_file(const char *path, struct live_info *info, bool *i
 }
 
 /* A large file of another kind must not be read into memory to find that out. */
-static struct profile *read_profile(const char *path, struct err *e)
+static struct profile *read_profile(const char *path, enum profile_summing summing, struct err *e)
 {
     char head[4];
     struct stat st;
@@ -106,13 +106,13 @@ static struct profile *read_profile(const char *path, struct err *e)
     if (fd >= 0)
         close(fd);
     if (!foreign)
-        return profile_read(path, e);
+        return profile_read_summed(path, summing, e);
     err_set(e, ERR_FORMAT, "\"%s\" is not a profile: it does not begin like one (\"PNB\" at offset 1)",
             path);
     return NULL;
 }
 
-struct profile *open_profile(const char *path, struct err *e)
+static struct profile *open_with(const char *path, enum profile_summing summing, struct err *e)
 {
     struct live_info info;
     struct record_spool spool = {.fd = -1};
@@ -125,13 +125,18 @@ struct profile *open_profile(const char *path, struct err *e)
         return NULL;
     }
     if (!is_live)
-        return read_profile(path, e);
+        return read_profile(path, summing, e);
     if (!open_spool(&info, path, &spool, &alive, e))
         return NULL;
     struct profile *p = alive ? profile_of(&spool, NOTE_SNAPSHOT, e)
                               : recover(&info, path, NULL, &spool, e);
     record_spool_release(&spool, false);
     return p;
+}
+
+struct profile *open_profile(const char *path, struct err *e)
+{
+    return open_with(path, PROFILE_APART, e);
 }
 
 bool output_is_apart(const char *output, const char *input, struct err *e)
@@ -183,7 +188,7 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
     if (is_spool && !live_of_spool(path, &info, e))
         return RECOVER_FAILED;
     if (!is_live && !is_spool) {
-        *p = read_profile(path, e);
+        *p = read_profile(path, PROFILE_APART, e);
         return *p ? RECOVER_NOT_NEEDED : RECOVER_FAILED;
     }
     if (!open_spool(&info, path, &spool, &alive, e))
@@ -212,9 +217,9 @@ static bool lead(struct profile *p, const char **metric, struct err *e)
     return true;
 }
 
-struct profile *open_profile_by(const char *path, const char **metric, struct err *e)
+struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing, struct err *e)
 {
-    struct profile *p = open_profile(path, e);
+    struct profile *p = open_with(path, summing, e);
     if (!p || lead(p, metric, e))
         return p;
     profile_free(p);

@@ -20,8 +20,9 @@ enum { LIVE_FILE_MOST = 1 << 16 };
 
 struct profile *open_profile(const char *path, struct err *e);
 /* The same with the trigger of the metric `*metric` first (profile_lead). *metric is NULL then if the metric is the first
- * one; NULL before: the first stays what it is. */
-struct profile *open_profile_by(const char *path, const char **metric, struct err *e);
+ * one; NULL before: the first stays what it is. which threads are not told
+ * apart: profile_read_summed. */
+struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing, struct err *e);
 
 /* False, with ERR_USAGE: `output` (NULL or "-": standard output) is the profile `input` itself, which would be lost. */
 bool output_is_apart(const char *output, const char *input, struct err *e);

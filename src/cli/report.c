@@ -666,10 +666,17 @@ static bool has_table(const struct profile_counts *c)
     return false;
 }
 
+static bool tells_threads_apart(const struct arguments *a)
+{
+    unsigned views = SHOW_THREADS | SHOW_PROCESSES | SHOW_IMBALANCE | SHOW_PHASES | SHOW_TIMELINE;
+    return a->json || a->html || a->phase || a->time || a->view.thread || a->view.process || a->view.rank ||
+           a->show & views;
+}
+
 static bool side_open(struct side *s, const struct arguments *a, const char *phase, struct err *e)
 {
     struct view_options chosen = a->view;
-    *s = (struct side){ .profile = open_profile_by(a->input, &chosen.metric, e) };
+    *s = (struct side){ .profile = open_profile_by(a->input, &chosen.metric, tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED, e) };
     chosen.by_thread = a->html && !chosen.metric;
     struct symbols_options names = a->symbols;
     /* Tables say where things are by the line. */

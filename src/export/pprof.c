@@ -146,6 +146,12 @@ static uint32_t location_id(struct pprof *w, const struct profile_thread *t, uin
     return number + 1;
 }
 
+/* Most nodes are in many stacks. */
+static uint32_t location_of(struct pprof *w, const struct profile_thread *t, uint32_t node, uint32_t *known)
+{
+    return known[node] ? known[node] : (known[node] = location_id(w, t, node));
+}
+
 static uint32_t location_left_out(struct pprof *w)
 {
     static const struct symbol_frame frame = {.function = STACK_LEFT_OUT, .file = ""};
@@ -193,8 +199,11 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
     const struct profile_thread *t = &w->profile->threads[thread];
     struct stack_walk walk;
     struct buf key = {0};
-    if (!stack_walk_init(&walk, t))
+    uint32_t *known = calloc((size_t)t->node_count + 1, sizeof *known);
+    if (!known || !stack_walk_init(&walk, t)) {
+        free(known);
         return false;
+    }
     while (stack_walk_next(&walk)) {
         if (!has_weight(w->profile, &t->nodes[walk.node]))
             continue;
@@ -202,13 +211,13 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
         key.size = 0;
         key_put(&key, thread);
         for (uint32_t i = walk.length; i-- > walk.length - cut.tail;)
-            key_put(&key, location_id(w, t, walk.path[i]));
+            key_put(&key, location_of(w, t, walk.path[i], known));
         if (cut.cut)
             key_put(&key, location_left_out(w));
         for (uint32_t i = cut.head; i-- > 0;)
-            key_put(&key, location_id(w, t, walk.path[i]));
+            key_put(&key, location_of(w, t, walk.path[i], known));
         if (!walk.length)
-            key_put(&key, location_id(w, t, walk.node));
+            key_put(&key, location_of(w, t, walk.node, known));
         if (!buf_ok(&key) || !buf_ok(&w->out))
             break;
         uint32_t number = intern_add(&w->stacks, key.data, key.size);
@@ -220,6 +229,7 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
     }
     bool ok = buf_ok(&key) && buf_ok(&w->out) && buf_ok(&w->more) && intern_ok(&w->stacks);
     buf_free(&key);
+    free(known);
     stack_walk_fini(&walk);
     return ok;
 }

@@ -120,9 +120,26 @@ struct cursor {
 
 /* Records "...: at byte N of section S: expected WHAT". Returns false. */
 bool cursor_fail(struct cursor *c, const char *expected);
+uint64_t cursor_uleb_any(struct cursor *c, uint64_t max, const char *what);
+int64_t cursor_sleb_any(struct cursor *c, const char *what);
+
+/* Most numbers are one byte, which nobody watches. */
+static inline bool cursor_is_short(const struct cursor *c)
+{
+    return c->at < c->size && c->data[c->at] < 0x80 && !c->failed && !c->watch;
+}
+
 /* A LEB128 number of at most `max`. */
-uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what);
-int64_t cursor_sleb(struct cursor *c, const char *what);
+static inline uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
+{
+    return cursor_is_short(c) && c->data[c->at] <= max ? c->data[c->at++] : cursor_uleb_any(c, max, what);
+}
+
+static inline int64_t cursor_sleb(struct cursor *c, const char *what)
+{
+    return cursor_is_short(c) ? (int64_t)(c->data[c->at++] ^ 0x40) - 0x40 : cursor_sleb_any(c, what);
+}
+
 /* The number of items that follow, each of which takes at least `each` more bytes. */
 uint32_t cursor_count(struct cursor *c, size_t each, const char *what);
 const uint8_t *cursor_bytes(struct cursor *c, size_t size, const char *what);

@@ -50,7 +50,8 @@ struct profile_edge {
 
 struct profile_counts {
     char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", "blocks,paths", ... */
-    uint64_t tools;        /* the same as a set (sigsafe/tools.h); 0: one is not known here */
+    uint32_t carried;      /* enum carrier_kind; CARRIER_KIND_COUNT: "auto", or one that is not known here */
+    uint64_t tools;        /* `tool` as a set (sigsafe/tools.h); 0: one is not known here */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
     bool counted;          /* `instructions` is known */

@@ -42,7 +42,7 @@ static bool leb(struct cursor *c, uint64_t *value, unsigned *bits, bool *negativ
     return false;
 }
 
-uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
+uint64_t cursor_uleb_any(struct cursor *c, uint64_t max, const char *what)
 {
     uint64_t value;
     unsigned bits;
@@ -59,7 +59,7 @@ uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
     return value;
 }
 
-int64_t cursor_sleb(struct cursor *c, const char *what)
+int64_t cursor_sleb_any(struct cursor *c, const char *what)
 {
     uint64_t value;
     unsigned bits;

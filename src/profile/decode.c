@@ -43,7 +43,7 @@ static bool read_known(struct decoder *d, const struct decode_watch *watch)
         bool needed = k->inseparable || k->type.flags & SECTION_REQUIRED;
         if (k->within && !container_find(&d->file, k->within, &outer))
             continue;
-        bool found = container_find(&d->file, k->type.number, &s);
+        bool found = container_find(&d->file, k->type.number, &s) && !(d->sum && k->of_nodes);
         if (!found && needed)
             return missing(d, k);
         if (found && !read_section(d, k, &s, watch))
@@ -96,8 +96,18 @@ static bool decode(struct decoder *d, const uint8_t *data, size_t size, const ch
     return read_known(d, watch) && read_unknown(d, watch);
 }
 
-struct profile *profile_decode(const uint8_t *data, size_t size, const char *name,
-                               const struct decode_watch *watch, struct err *e)
+static void free_sum(struct read_sum *sum, uint32_t threads)
+{
+    for (uint32_t i = 0; sum->threads && i < threads; i++)
+        free(sum->threads[i].index_of);
+    free(sum->threads);
+    for (uint32_t i = 0; i < sum->tree_count; i++)
+        tree_sum_fini(&sum->trees[i].tree);
+    free(sum->trees);
+}
+
+static struct profile *decode_with(const uint8_t *data, size_t size, const char *name, const struct decode_watch *watch,
+                                   struct read_sum *sum, struct err *e)
 {
     struct decoder *d = calloc(1, sizeof *d);
     struct profile *p = profile_new();
@@ -107,17 +117,33 @@ struct profile *profile_decode(const uint8_t *data, size_t size, const char *nam
     } else {
         d->p = p;
         d->e = e;
+        d->sum = sum;
         ok = decode(d, data, size, name, watch);
     }
     if (d) {
         free_reasons(&d->drops);
         free_reasons(&d->truncations);
         free(d->frames);
+        if (sum && p)
+            free_sum(sum, p->thread_count);
     }
     free(d);
     if (!ok)
         profile_free(p);
     return ok ? p : NULL;
+}
+
+struct profile *profile_decode(const uint8_t *data, size_t size, const char *name, const struct decode_watch *watch,
+                               struct err *e)
+{
+    return decode_with(data, size, name, watch, NULL, e);
+}
+
+struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name, enum profile_summing how,
+                                      struct err *e)
+{
+    struct read_sum sum = {.how = how};
+    return decode_with(data, size, name, NULL, how == PROFILE_APART ? NULL : &sum, e);
 }
 
 struct profile *profile_read_memory(const uint8_t *data, size_t size, const char *name,

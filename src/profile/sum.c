@@ -3,154 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/frames.h"
 #include "profile/timeline.h"
-
-/* The sum while it grows: a node is found by its parent and its frame. Nodes are in order of
- * arrival, so a parent is before its children, but a subtree is not contiguous yet. */
-struct sum {
-    struct profile_node *nodes;
-    uint32_t count, capacity;
-    uint32_t *slots; /* index + 1, or 0; capacity * 2 of them, a power of two */
-};
-
-static uint32_t *find(const struct sum *s, uint32_t parent, const struct profile_node *n)
-{
-    struct frame frame = frame_of(n);
-    uint32_t mask = s->capacity * 2 - 1;
-    uint64_t h = (frame.offset ^ (uint64_t)frame.image << 40) * UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame.guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
-    uint32_t at = (uint32_t)(h >> 32) & mask;
-    for (; s->slots[at]; at = (at + 1) & mask) {
-        const struct profile_node *other = &s->nodes[s->slots[at] - 1];
-        struct frame other_frame = frame_of(other);
-        if (other->parent == parent && frame_compare(&other_frame, &frame) == 0)
-            break;
-    }
-    return &s->slots[at];
-}
-
-static bool grow(struct sum *s)
-{
-    uint32_t capacity = s->capacity ? s->capacity * 2 : 256;
-    if (s->capacity > UINT32_MAX / 8)
-        return false;
-    struct profile_node *nodes = realloc(s->nodes, capacity * sizeof *nodes);
-    if (!nodes)
-        return false;
-    s->nodes = nodes;
-    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
-    if (!slots)
-        return false;
-    free(s->slots);
-    s->slots = slots;
-    s->capacity = capacity;
-    for (uint32_t i = 0; i < s->count; i++)
-        *find(s, s->nodes[i].parent, &s->nodes[i]) = i + 1;
-    return true;
-}
+#include "profile/tree_sum.h"
 
 /* line: what the thread's moments are added to. */
-static bool add_tree(struct sum *s, const struct profile_thread *t, struct profile_timeline **line)
+static bool add_tree(struct tree_sum *s, const struct profile_thread *t, struct profile_timeline **line)
 {
-    /* All roots are one, so that the sum has one. */
-    struct profile_node root = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
-    if (t->node_count) {
-        root.self = t->nodes[0].self;
-        root.calls = t->nodes[0].calls;
-        memcpy(root.more, t->nodes[0].more, sizeof root.more);
-    }
-    uint32_t *index_of = calloc(t->node_count ? t->node_count : 1, sizeof *index_of);
-    bool ok = index_of != NULL;
-    for (uint32_t i = 0; ok && i < t->node_count; i++) {
-        const struct profile_node *n = i ? &t->nodes[i] : &root;
-        uint32_t parent = i ? index_of[n->parent] : UINT32_MAX;
-        if (s->count == s->capacity && !grow(s)) {
-            ok = false;
-            break;
-        }
-        uint32_t *slot = find(s, parent, n);
-        if (!*slot) {
-            struct profile_node *made = &s->nodes[s->count++];
-            *made = *n;
-            made->parent = parent;
-            made->self = made->calls = 0;
-            memset(made->more, 0, sizeof made->more);
-            made->subtree = 1;
-            *slot = s->count;
-        }
-        index_of[i] = *slot - 1;
-        s->nodes[*slot - 1].self += n->self;
-        s->nodes[*slot - 1].calls += n->calls;
-        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
-            s->nodes[*slot - 1].more[m] += n->more[m];
-    }
-    ok = ok && (!t->timeline || profile_timeline_join(line, t->timeline, index_of));
+    uint32_t *index_of = calloc((size_t)t->node_count + 1, sizeof *index_of);
+    bool ok = index_of && tree_sum_add(s, t->nodes, t->node_count, index_of) &&
+              (!t->timeline || profile_timeline_join(line, t->timeline, index_of));
     free(index_of);
     return ok;
 }
 
-struct sibling {
-    struct frame frame;
-    uint32_t parent, index;
-};
-
-static int compare_siblings(const void *a, const void *b)
+/* The moments name the nodes by their places. */
+static struct profile_node *in_preorder(const struct tree_sum *s, struct profile_timeline *line)
 {
-    const struct sibling *x = a, *y = b;
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
-    return frame_compare(&x->frame, &y->frame);
-}
-
-/* Gives every node its place in preorder. Siblings come sorted, those of an earlier parent first,
- * and a parent arrived before its children, so its own place is known: it hands its children their
- * places in turn, each a subtree after the one before. */
-static void place_nodes(const struct sum *s, const struct sibling *siblings, uint32_t *place,
-                        uint32_t *next)
-{
-    place[0] = 0;
-    next[0] = 1;
-    for (uint32_t i = 0; i + 1 < s->count; i++) {
-        uint32_t node = siblings[i].index, parent = siblings[i].parent;
-        place[node] = next[parent];
-        next[parent] += s->nodes[node].subtree;
-        next[node] = place[node] + 1;
-    }
-}
-
-/* And the moments name the nodes by their places. */
-static struct profile_node *in_preorder(const struct sum *s, struct profile_timeline *line)
-{
-    uint32_t n = s->count;
-    struct profile_node *out = calloc(n, sizeof *out);
-    struct sibling *siblings = calloc(n, sizeof *siblings);
-    uint32_t *place = calloc(n, sizeof *place);
-    uint32_t *next = calloc(n, sizeof *next);
-    bool ok = out && siblings && place && next;
-    if (ok) {
-        for (uint32_t i = n; i-- > 1;)
-            s->nodes[s->nodes[i].parent].subtree += s->nodes[i].subtree;
-        for (uint32_t i = 1; i < n; i++)
-            siblings[i - 1] = (struct sibling){frame_of(&s->nodes[i]), s->nodes[i].parent, i};
-        qsort(siblings, n - 1, sizeof *siblings, compare_siblings);
-        place_nodes(s, siblings, place, next);
-        for (uint32_t i = 0; i < n; i++) {
-            out[place[i]] = s->nodes[i];
-            if (i)
-                out[place[i]].parent = place[s->nodes[i].parent];
-        }
-        for (uint32_t i = 0; line && i < line->count; i++)
-            if (line->list[i].node != PROFILE_REST)
-                line->list[i].node = place[line->list[i].node];
-        profile_timeline_settle(line);
-    }
-    free(siblings);
+    uint32_t *place = calloc(s->count, sizeof *place);
+    struct profile_node *out = place ? tree_sum_preorder(s, place) : NULL;
+    for (uint32_t i = 0; out && line && i < line->count; i++)
+        if (line->list[i].node != PROFILE_REST)
+            line->list[i].node = place[line->list[i].node];
+    profile_timeline_settle(line);
     free(place);
-    free(next);
-    if (!ok)
-        free(out);
-    return ok ? out : NULL;
+    return out;
 }
 
 static void add_sampled(struct profile_sampled *to, const struct profile_sampled *s)
@@ -225,7 +101,7 @@ static struct profile_timeline *timeline_for(struct profile_thread *const *threa
 /* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is the sum's then. */
 static bool sum_into_first(const struct profile *p, struct profile_thread *const *threads, uint32_t count, char *name)
 {
-    struct sum s = {0};
+    struct tree_sum s = {0};
     struct profile_thread all = {.start_ns = UINT64_MAX, .name = name};
     uint32_t others = profile_triggers(p) - 1;
     all.others = others ? profile_sampled_new(p) : NULL;
@@ -240,8 +116,7 @@ static bool sum_into_first(const struct profile *p, struct profile_thread *const
         all.node_count = s.count;
         ok = all.nodes != NULL;
     }
-    free(s.nodes);
-    free(s.slots);
+    tree_sum_fini(&s);
     if (!ok) {
         free(name);
         free(all.timeline);

@@ -406,7 +406,7 @@ static bool collect(struct items *items, const struct identities *ids,
 static bool has_chance(const struct view *sampled, enum compare_by by)
 {
     const struct profile_counts *c = sampled->profile->counts;
-    return (by == COMPARE_INSTRUCTION || by == COMPARE_RESULT) && c && !strcmp(c->carrier, "burst");
+    return (by == COMPARE_INSTRUCTION || by == COMPARE_RESULT) && c && c->carried == CARRIER_BURST;
 }
 
 static bool compare_kind(const struct view *const views[2], const struct identities *ids,

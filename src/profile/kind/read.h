@@ -9,6 +9,7 @@
 #include "profile/container.h"
 #include "profile/frames.h"
 #include "profile/profile.h"
+#include "profile/tree_sum.h"
 
 #define REASONS_MAX 64u /* of either kind in a file */
 
@@ -20,12 +21,27 @@ struct reason_map {
     uint64_t unknown[REASONS_MAX]; /* counts of reasons that this version does not know */
 };
 
+/* While threads' trees are added up. */
+struct read_sum {
+    enum profile_summing how;
+    struct read_tree {
+        struct tree_sum tree;
+        uint32_t thread; /* the first one, which gets the sum */
+    } *trees;
+    uint32_t tree_count;
+    struct read_summed {
+        uint32_t *index_of; /* of its nodes in the tree; NULL: it keeps its own */
+        uint32_t count, tree;
+    } *threads;
+};
+
 struct decoder {
     struct container file;
     struct profile *p;
     struct reason_map drops, truncations;
     struct frame *frames; /* that nodes of trees refer to */
     uint32_t frame_count;
+    struct read_sum *sum; /* NULL: threads keep their trees */
     struct err *e;
 };
 

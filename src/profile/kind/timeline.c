@@ -140,6 +140,7 @@ static bool merge(struct merger *m)
 
 const struct section_kind kind_timeline = {
     .type = {22, "timeline", 0},
+    .of_nodes = true,
     .about = "optional: when samples fell",
     .needed = needed,
     .check = check,

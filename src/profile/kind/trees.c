@@ -1,5 +1,6 @@
 /* Calling context trees. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/kind/kind.h"
 
@@ -196,13 +197,76 @@ static bool open_columns(struct cursor *c, struct tree_reader *r)
     return true;
 }
 
+static bool has_code_in_no_image(const struct profile_thread *t)
+{
+    for (uint32_t i = 0; i < t->node_count; i++)
+        if (t->nodes[i].image == PROFILE_IMAGE_NONE)
+            return true;
+    return false;
+}
+
+/* The sum that the thread's nodes are added to, made where it is the first; NULL without memory. */
+static struct read_tree *tree_for(struct decoder *d, uint32_t index)
+{
+    const struct profile *p = d->p;
+    struct read_sum *sum = d->sum;
+    for (uint32_t i = 0; i < sum->tree_count; i++)
+        if (sum->how == PROFILE_SUMMED || strcmp(p->processes[p->threads[sum->trees[i].thread].process].name,
+                                                 p->processes[p->threads[index].process].name) == 0)
+            return &sum->trees[i];
+    struct read_tree *grown = reallocarray(sum->trees, (size_t)sum->tree_count + 1, sizeof *grown);
+    if (!grown)
+        return NULL;
+    sum->trees = grown;
+    grown[sum->tree_count] = (struct read_tree){.thread = index};
+    return &grown[sum->tree_count++];
+}
+
+/* Its nodes become the sum's; addresses in no image mean something in its process only. */
+static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
+{
+    struct profile_thread *t = &d->p->threads[index];
+    struct read_summed *to = &d->sum->threads[index];
+    if (!t->node_count || has_code_in_no_image(t))
+        return true;
+    struct read_tree *tree = tree_for(d, index);
+    to->index_of = read_array(c, t->node_count, sizeof *to->index_of);
+    if (!tree || !to->index_of || !tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of)) {
+        read_no_memory(c);
+        return false;
+    }
+    to->tree = (uint32_t)(tree - d->sum->trees);
+    to->count = t->node_count;
+    free(t->nodes);
+    t->nodes = NULL;
+    t->node_count = 0;
+    return true;
+}
+
+static bool resolve(struct decoder *d)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && d->sum && i < d->sum->tree_count; i++) {
+        const struct read_tree *tree = &d->sum->trees[i];
+        struct profile_thread *t = &d->p->threads[tree->thread];
+        uint32_t *place = calloc(tree->tree.count, sizeof *place);
+        t->nodes = place ? tree_sum_preorder(&tree->tree, place) : NULL;
+        t->node_count = t->nodes ? tree->tree.count : 0;
+        free(place);
+        ok = t->nodes || err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->file.name);
+    }
+    return ok;
+}
+
 static void get(struct decoder *d, struct cursor *c)
 {
     struct tree_reader r = {.d = d};
     bool ok = open_columns(c, &r);
+    if (ok && d->sum)
+        ok = (d->sum->threads = read_array(c, d->p->thread_count, sizeof *d->sum->threads)) != NULL;
     for (uint32_t i = 0; i < d->p->thread_count; i++) {
         if (ok)
-            ok = get_thread_tree(&r, &d->p->threads[i]);
+            ok = get_thread_tree(&r, &d->p->threads[i]) && (!d->sum || sum_thread(d, c, i));
         else
             d->p->threads[i].node_count = 0;
     }
@@ -240,5 +304,6 @@ const struct section_kind kind_trees = {
     .check = check,
     .put = put,
     .get = get,
+    .resolve = resolve,
     .merge = merge,
 };

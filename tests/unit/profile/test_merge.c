@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/decode.h"
 #include "profile/merge.h"
 #include "sample.h"
 
@@ -306,6 +307,53 @@ static void test_times(void **state)
     check_times(500, 7, 500, 107, (const uint64_t[]){17, 10});     /* before it */
 }
 
+/* Read with its trees summed, a file has the sum of what they have; threads with code in no image keep their own. */
+static void test_read_summed(void **state)
+{
+    (void)state;
+    for (unsigned own = 0; own < 2; own++) {
+        struct err e = {0};
+        size_t size;
+        struct profile *p = sample_profile(5, 300, 3);
+        for (uint32_t i = own; i < 5; i++)
+            for (uint32_t k = 0; k < p->threads[i].node_count; k++)
+                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE)
+                    p->threads[i].nodes[k].image = 1;
+        uint8_t *data = profile_encode(p, &size, &e);
+        struct profile *summed = profile_decode_summed(data, size, "x", PROFILE_SUMMED, &e);
+        assert_non_null(summed);
+        for (uint32_t m = 0; m < p->metric_count; m++)
+            assert_int_equal(sum_of(summed, m), sum_of(p, m));
+        for (uint32_t i = 0; i < 5; i++) {
+            assert_int_equal(summed->threads[i].weight, p->threads[i].weight);
+            assert_null(summed->threads[i].timeline);
+            assert_true((summed->threads[i].node_count != 0) == (i <= own));
+        }
+        struct profile *by_name = profile_decode_summed(data, size, "x", PROFILE_SUMMED_BY_NAME, &e);
+        for (uint32_t i = 0; i < 5; i++) /* of three processes with names of their own */
+            assert_true((by_name->threads[i].node_count != 0) == (i < 3 || (own && i == 3)));
+        profile_free(by_name);
+        assert_true(!own || summed->threads[0].node_count == p->threads[0].node_count);
+        /* Another sum has the same nodes, with the same weights. */
+        assert_true(profile_sum_threads(p, &e) && profile_sum_threads(summed, &e));
+        assert_int_equal(p->threads[0].node_count, summed->threads[0].node_count);
+        for (uint32_t k = 0; k < p->threads[0].node_count; k++) {
+            const struct profile_node *a = &p->threads[0].nodes[k], *b = &summed->threads[0].nodes[k];
+            assert_int_equal(a->parent, b->parent);
+            assert_int_equal(a->subtree, b->subtree);
+            assert_int_equal(a->offset, b->offset);
+            assert_int_equal(a->self, b->self);
+            assert_int_equal(a->calls, b->calls);
+            assert_memory_equal(a->more, b->more, sizeof a->more);
+        }
+        for (size_t cut = 0; cut < size; cut += 997) /* what is damaged is refused, and freed */
+            assert_null(profile_decode_summed(data, cut, "x", PROFILE_SUMMED_BY_NAME, &e));
+        free(data);
+        profile_free(p);
+        profile_free(summed);
+    }
+}
+
 /* Of three that were apart each has its place, whichever are merged first; one that ran in the gap comes between. */
 static void test_times_of_four(void **state)
 {
@@ -346,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_times_of_four),
         cmocka_unit_test(test_refuses_other_triggers),
         cmocka_unit_test(test_lead),
+        cmocka_unit_test(test_read_summed),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_sum_of_equals),

@@ -1,0 +1,140 @@
+#include "profile/tree_sum.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "profile/frames.h"
+
+static uint32_t *find(const struct tree_sum *s, uint32_t parent, const struct profile_node *n)
+{
+    struct frame frame = frame_of(n);
+    uint32_t mask = s->capacity * 2 - 1;
+    uint64_t h = (frame.offset ^ (uint64_t)frame.image << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ h >> 32 ^ parent ^ (uint64_t)frame.guessed << 32) * UINT64_C(0xff51afd7ed558ccd);
+    uint32_t at = (uint32_t)(h >> 32) & mask;
+    for (; s->slots[at]; at = (at + 1) & mask) {
+        const struct profile_node *other = &s->nodes[s->slots[at] - 1];
+        struct frame other_frame = frame_of(other);
+        if (other->parent == parent && frame_compare(&other_frame, &frame) == 0)
+            break;
+    }
+    return &s->slots[at];
+}
+
+static bool grow(struct tree_sum *s)
+{
+    uint32_t capacity = s->capacity ? s->capacity * 2 : 256;
+    if (s->capacity > UINT32_MAX / 8)
+        return false;
+    struct profile_node *nodes = realloc(s->nodes, capacity * sizeof *nodes);
+    if (!nodes)
+        return false;
+    s->nodes = nodes;
+    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
+    if (!slots)
+        return false;
+    free(s->slots);
+    s->slots = slots;
+    s->capacity = capacity;
+    for (uint32_t i = 0; i < s->count; i++)
+        *find(s, s->nodes[i].parent, &s->nodes[i]) = i + 1;
+    return true;
+}
+
+bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count, uint32_t *index_of)
+{
+    /* All roots are one, so that the sum has one. */
+    struct profile_node root = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
+    if (count) {
+        root.self = nodes[0].self;
+        root.calls = nodes[0].calls;
+        memcpy(root.more, nodes[0].more, sizeof root.more);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct profile_node *n = i ? &nodes[i] : &root;
+        uint32_t parent = i ? index_of[n->parent] : UINT32_MAX;
+        if (s->count == s->capacity && !grow(s))
+            return false;
+        uint32_t *slot = find(s, parent, n);
+        if (!*slot) {
+            struct profile_node *made = &s->nodes[s->count++];
+            *made = *n;
+            made->parent = parent;
+            made->self = made->calls = 0;
+            memset(made->more, 0, sizeof made->more);
+            made->subtree = 1;
+            *slot = s->count;
+        }
+        index_of[i] = *slot - 1;
+        struct profile_node *to = &s->nodes[*slot - 1];
+        to->self = add_saturated(to->self, n->self);
+        to->calls = add_saturated(to->calls, n->calls);
+        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
+            to->more[m] = add_saturated(to->more[m], n->more[m]);
+    }
+    return true;
+}
+
+struct sibling {
+    struct frame frame;
+    uint32_t parent, index;
+};
+
+static int compare_siblings(const void *a, const void *b)
+{
+    const struct sibling *x = a, *y = b;
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    return frame_compare(&x->frame, &y->frame);
+}
+
+/* Gives every node its place in preorder. Siblings come sorted, those of an earlier parent first,
+ * and a parent arrived before its children, so its own place is known: it hands its children their
+ * places in turn, each a subtree after the one before. */
+static void place_nodes(const struct tree_sum *s, const struct sibling *siblings, uint32_t *place,
+                        uint32_t *next)
+{
+    place[0] = 0;
+    next[0] = 1;
+    for (uint32_t i = 0; i + 1 < s->count; i++) {
+        uint32_t node = siblings[i].index, parent = siblings[i].parent;
+        place[node] = next[parent];
+        next[parent] += s->nodes[node].subtree;
+        next[node] = place[node] + 1;
+    }
+}
+
+struct profile_node *tree_sum_preorder(const struct tree_sum *s, uint32_t *place)
+{
+    uint32_t n = s->count;
+    struct profile_node *out = calloc(n, sizeof *out);
+    struct sibling *siblings = calloc(n, sizeof *siblings);
+    uint32_t *next = calloc(n, sizeof *next);
+    bool ok = out && siblings && next;
+    if (ok) {
+        for (uint32_t i = n; i-- > 1;)
+            s->nodes[s->nodes[i].parent].subtree += s->nodes[i].subtree;
+        for (uint32_t i = 1; i < n; i++)
+            siblings[i - 1] = (struct sibling){frame_of(&s->nodes[i]), s->nodes[i].parent, i};
+        qsort(siblings, n - 1, sizeof *siblings, compare_siblings);
+        place_nodes(s, siblings, place, next);
+        for (uint32_t i = 0; i < n; i++) {
+            out[place[i]] = s->nodes[i];
+            if (i)
+                out[place[i]].parent = place[s->nodes[i].parent];
+        }
+    }
+    free(siblings);
+    free(next);
+    if (!ok)
+        free(out);
+    return ok ? out : NULL;
+}
+
+void tree_sum_fini(struct tree_sum *s)
+{
+    free(s->nodes);
+    free(s->slots);
+    *s = (struct tree_sum){0};
+}
