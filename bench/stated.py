@@ -58,7 +58,13 @@ def account_of(a, profile):
     overhead = report["overhead"]
     share = overhead["percent_of_cpu"]
     return {"stated": None if share is None else 100 * share / (100 - share), "samples": report["samples"],
-            **{key: overhead[key] for key in ("handler_ns", "deliveries", "delivery_ns", "switches")}}
+             **{key: overhead[key] for key in ("handler_ns", "deliveries", "delivery_ns", "switches", "processes_ns")}}
+
+
+def shadows_of(a, profile):
+    """What they have cost, by part."""
+    s = profilers.penumbra_totals(a.tools, profile)["shadows"]
+    return {"started": s["started"], "cow_faults": s["cow_faults"], **{k: s["cost"][k] for k in ("fork_ns", "program_ns", "huge_ns")}}
 
 
 def kind_of(program):
@@ -75,9 +81,11 @@ def one_round(a, program):
         outcomes = one.run()
         found = {}
         for name, o in outcomes.items():
-            found[name] = {"own_us": o.own_us}
+            found[name] = {"own_us": o.own_us, **(o.extra or {})}
             if name in ways:
                 found[name] |= account_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"))
+            if name == "shadow":
+                found[name] |= shadows_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"))
             harm = pairs.harm(outcomes["native"], o, program)
             if harm:
                 found[name]["harm"] = harm

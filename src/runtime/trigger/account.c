@@ -76,12 +76,16 @@ void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ti
     __atomic_store_n(&process_latency_ns, t->account.latency_ns, __ATOMIC_RELAXED);
 }
 
-static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
+/* As much more than in the collector's loop as the latency is. */
+static uint64_t colder(uint64_t price_ns, uint64_t latency_ns)
 {
     uint64_t least = rt.config->latency_ns;
-    if (!least || latency_ns < least)
-        latency_ns = least;
-    return price_ns * COLD / 100 * (least ? latency_ns : 1) / (least ? least : 1);
+    return least && latency_ns > least ? price_ns * latency_ns / least : price_ns;
+}
+
+static uint64_t scaled(uint64_t price_ns, uint64_t latency_ns)
+{
+    return colder(price_ns * COLD / 100, latency_ns);
 }
 
 uint64_t account_price_as(const struct rt_thread *t)
@@ -106,7 +110,7 @@ uint64_t trigger_price_as(void)
 void account_switches_as(struct rt_thread *t, uint64_t switches)
 {
     t->record->switches += switches;
-    t->record->switched_ns += switches * rt.config->switch_ns;
+    t->record->switched_ns += switches * colder(rt.config->switch_ns, t->account.latency_ns);
 }
 
 void account_enter_as(struct rt_thread *t)

@@ -14,6 +14,7 @@
 #include "runtime/process.h"
 #include "runtime/self.h"
 #include "runtime/trigger/delivery.h"
+#include "runtime/trigger/internal.h"
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
@@ -154,10 +155,36 @@ static void unseen_is_charged(void **state)
     }
 }
 
+/* Switches cost as much more than in the collector's loop as signals come later. */
+static void switches_are_charged(void **state)
+{
+    enum { SWITCH_NS = 2000, LATENCY_NS = 5000, SWITCHES = 10 };
+    int status = 0;
+    pid_t pid = fork();
+    (void)state;
+    if (pid == 0) {
+        struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+        if (!t)
+            _exit(1);
+        struct spool_config *c = &spool_header(&guest.spool)->config;
+        c->switch_ns = SWITCH_NS;
+        c->latency_ns = LATENCY_NS;
+        account_switches_as(t, SWITCHES);
+        if (t->record->switches != SWITCHES || t->record->switched_ns != SWITCHES * SWITCH_NS)
+            _exit(2);
+        t->account.latency_ns = 3 * LATENCY_NS;
+        account_switches_as(t, SWITCHES);
+        _exit(t->record->switched_ns == 4 * SWITCHES * SWITCH_NS ? 0 : 3);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
                                        cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged),
-                                       cmocka_unit_test(unseen_is_charged)};
+                                       cmocka_unit_test(unseen_is_charged),
+                                       cmocka_unit_test(switches_are_charged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
