@@ -44,7 +44,7 @@ def tree(root):
     stats = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/stat") as f:
+            with open(f"/proc/{name}/stat", errors="replace") as f:
                 stats[int(name)] = f.read().rpartition(")")[2].split()
         except OSError:
             continue

@@ -45,13 +45,23 @@ nonlocal_end:
 
 
 /* Those that save the mask note what the program believes of it, and jump to the real one in the same way. __sigsetjmp saves
- * none where its second argument is 0: no word is written then. */
+ * none where its second argument is 0: no word is written then, and it goes straight to the real one, since programs call it
+ * some times a query, or an instruction that they interpret. */
         .macro saving number, name
         .globl \name
         .type \name, @function
 \name:
         .cfi_startproc
         endbr64
+        .if \number == 0
+        testl %esi, %esi
+        jnz 1f
+        movq nonlocal_saves+NONLOCAL_PLACE_FOUND(%rip), %rax
+        testq %rax, %rax
+        jz 1f
+        jmp *%rax
+1:
+        .endif
         pushq %rdi
         .cfi_adjust_cfa_offset 8
         pushq %rsi
@@ -72,7 +82,7 @@ nonlocal_end:
         .cfi_endproc
         .size \name, . - \name
         .endm
-        .hidden nonlocal_save
+        .hidden nonlocal_save, nonlocal_saves
         saving 0, __sigsetjmp
         saving 1, setjmp
 

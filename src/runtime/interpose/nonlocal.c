@@ -13,7 +13,10 @@
 /* Found beforehand: siglongjmp() may be called in a signal handler. */
 static struct real_place real[] REAL_PLACE = {NONLOCAL_NAMES(NONLOCAL_PLACE)};
 
-static struct real_place real_save[] REAL_PLACE = {{"__sigsetjmp", NULL}, {"setjmp", NULL}};
+/* nonlocal.S reads the first one. */
+extern struct real_place nonlocal_saves[2];
+struct real_place nonlocal_saves[2] REAL_PLACE = {{"__sigsetjmp", NULL}, {"setjmp", NULL}};
+_Static_assert(offsetof(struct real_place, found) == NONLOCAL_PLACE_FOUND, "read by nonlocal.S");
 
 static void *real_find(unsigned number)
 {
@@ -43,10 +46,10 @@ __attribute__((visibility("hidden"))) void *nonlocal_save(unsigned number, struc
 void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves)
 {
     enum { SETJMP = 1 }; /* saves in any case, and is told nothing */
-    void *function = __atomic_load_n(&real_save[number].found, __ATOMIC_RELAXED);
+    void *function = __atomic_load_n(&nonlocal_saves[number].found, __ATOMIC_RELAXED);
     if (number == SETJMP || saves)
         signals_belief_save(&buffer->__saved_mask);
-    return function ? function : real_place_find(&real_save[number]);
+    return function ? function : real_place_find(&nonlocal_saves[number]);
 }
 
 /* Called by nonlocal.S with the number of the function that the program calls, and its argument. */

@@ -20,4 +20,7 @@
     X(12, _Unwind_ForcedUnwind)                                                                    \
     X(13, _Unwind_Backtrace)
 
+/* Of a struct real_place, as nonlocal.S reads it. nonlocal.c checks it. */
+#define NONLOCAL_PLACE_FOUND 8
+
 #endif
