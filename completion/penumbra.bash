@@ -1,32 +1,29 @@
-# Bash completion for penumbra. Commands, options and events are those that the command's own help
-# names, so that this file stays true when they change.
+# Bash completion for penumbra. Commands, options and their values are those of the command's own
+# tables, so that this file stays true when they change.
 
-# All that a command's help says, where --help itself is a part of it.
-_penumbra_help() { # PENUMBRA [COMMAND]
-    if [ "${2:-}" = record ]; then "$@" --help-all; else "$@" --help; fi 2>/dev/null
+# First words of the indented lines below "Commands:".
+_penumbra_commands() { # PENUMBRA
+    "$1" --help 2>/dev/null |
+        awk '$0 == "Commands:" { on = 1; next }
+             /^[^ ]/ || !NF { on = 0 }
+             on && /^  [^ ]/ { print $1 }'
 }
 
-# First words of the indented lines below "TITLE:".
-_penumbra_section() { # PENUMBRA TITLE [COMMAND]
-    local penumbra=$1 title=$2
-    shift 2
-    _penumbra_help "$penumbra" "$@" |
-        awk -v title="$title:" '$0 == title { on = 1; next }
-                                /^[^ ]/ || !NF { on = 0 }
-                                on && /^  [^ ]/ { print $1 }'
-}
-
-# One line an option: "-o --output FILE", where there is no letter "- --budget PERCENT".
+# One line an option, its parts divided by tabs: letter, name, what it takes, its values, help.
 _penumbra_options() { # PENUMBRA COMMAND
-    _penumbra_help "$1" "$2" |
-        sed -nE 's/^ +((-[A-Za-z]), )?(--[a-z-]+)([ =]\[?([A-Z]+)\S*)?( .*)?$/\2 \3 \5/p' |
-        sed 's/^ /- /'
+    "$1" "$2" --list-options 2>/dev/null
+}
+
+# A part of the line of OPTION, as typed.
+_penumbra_part() { # OPTIONS OPTION PART
+    awk -F '\t' -v option="$2" -v part="$3" '$1 == option || $2 == option { print $part }' <<<"$1"
 }
 
 # Whether OPTION, as typed, takes an argument in the next word.
 _penumbra_takes_argument() { # OPTIONS OPTION
-    awk -v option="$2" '($1 == option || $2 == option) && $3 { found = 1 } END { exit !found }' \
-        <<<"$1"
+    local value
+    value=$(_penumbra_part "$1" "$2" 3)
+    [ -n "$value" ] && [ "${value:0:1}" != "[" ]
 }
 
 # Where the program to record begins among the words, or the number of words.
@@ -57,13 +54,13 @@ _penumbra_words() { # WORDS: offers those that begin with $cur
 
 _penumbra() {
     local penumbra=${COMP_WORDS[0]} command=${COMP_WORDS[1]} cur=${COMP_WORDS[COMP_CWORD]}
-    local prev=${COMP_WORDS[COMP_CWORD - 1]} options program
+    local prev=${COMP_WORDS[COMP_CWORD - 1]} options program words
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _penumbra_words "$(_penumbra_section "$penumbra" Commands) --help --version"
+        _penumbra_words "$(_penumbra_commands "$penumbra") --help --version"
         return
     elif [ "$command" = help ]; then
-        _penumbra_words "$(_penumbra_section "$penumbra" Commands)"
+        _penumbra_words "$(_penumbra_commands "$penumbra")"
         return
     fi
 
@@ -82,24 +79,15 @@ _penumbra() {
 
     [ "$cur" != = ] || cur=
     [ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
-    case $prev in
-    -e | --event) _penumbra_words "$(_penumbra_section "$penumbra" Events "$command")" ;;
-    --carrier) _penumbra_words "handler burst shadow exact auto" ;;
-    --summary) _penumbra_words "concise tnv" ;;
-    --code-cache) _penumbra_words "on off" ;;
-    --threads) _penumbra_words "auto one all" ;;
-    --metric) _penumbra_words "allocated live peak $(_penumbra_section "$penumbra" Events record)" ;;
-    --tool) _penumbra_words "$(_penumbra_section "$penumbra" Tools "$command")" ;;
-    -f | --format) _penumbra_words "pprof folded callgrind" ;;
-    *)
-        if [[ $cur == -* ]]; then
-            _penumbra_words "$(awk '{ print $2; if ($1 != "-") print $1 }' <<<"$options")"
-        else
-            compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-        fi
-        ;;
-    esac
+    words=$(_penumbra_part "$options" "$prev" 4)
+    if [ -n "$words" ] && _penumbra_takes_argument "$options" "$prev"; then
+        _penumbra_words "$words"
+    elif [[ $cur == -* ]]; then
+        _penumbra_words "$(awk -F '\t' '{ print $2; if ($1 != " ") print $1 }' <<<"$options")"
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+    fi
 }
 
 complete -F _penumbra penumbra

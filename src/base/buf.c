@@ -125,3 +125,8 @@ void buf_printf(struct buf *b, const char *format, ...)
     va_end(args);
     b->size += (size_t)n;
 }
+
+void buf_put_count(struct buf *b, uint64_t n, const char *one, const char *many)
+{
+    buf_printf(b, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
+}

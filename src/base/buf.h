@@ -38,6 +38,8 @@ void buf_put_sleb(struct buf *b, int64_t value);
 void buf_puts(struct buf *b, const char *string);
 /* Its length as ULEB128, and its bytes; NULL as "". */
 void buf_put_string(struct buf *b, const char *string);
+/* "1 process", "3 processes". */
+void buf_put_count(struct buf *b, uint64_t n, const char *one, const char *many);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

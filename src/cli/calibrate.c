@@ -1,32 +1,31 @@
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "modules/hierarchy.h"
 
-static const char help[] =
-    "Usage: penumbra calibrate [--show]\n\n"
-    "Measures how long loads from each level of this machine's memory hierarchy take, and keeps the\n"
-    "result: record --tool latency judges loads by it, and measures by itself if there is none. It\n"
-    "takes some tenths of a second. Measure again on a quiet machine, or when the machine has changed.\n\n"
-    "Options:\n"
-    "      --show  print the last result, without measuring\n"
-    "  -h, --help  this text\n";
+struct arguments {
+    bool show;
+};
 
-static int usage(struct err *e, const char *typed)
-{
-    struct suggest s = {0};
-    suggest_offer(&s, typed + strspn(typed, "-"), "show");
-    suggest_offer(&s, typed + strspn(typed, "-"), "help");
-    if (s.best)
-        err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
-    else
-        err_set(e, ERR_USAGE, "there is no option %s; see penumbra calibrate --help", typed);
-    return command_fail("calibrate", e);
-}
+static const struct option_row rows[] = {
+    {0, "show", .help = "print the last result, without measuring", FIELD(struct arguments, show)},
+};
+
+static const struct options options = {
+    .command = "calibrate",
+    .usage = "Usage: penumbra calibrate [--show]\n\n"
+             "Measures how long loads from each level of this machine's memory hierarchy take, and "
+             "keeps the\n"
+             "result: record --tool latency judges loads by it, and measures by itself if there is "
+             "none. It\n"
+             "takes some tenths of a second. Measure again on a quiet machine, or when the machine "
+             "has changed.\n\n"
+             "Options:\n",
+    .rows = rows,
+    .count = sizeof rows / sizeof rows[0],
+};
 
 static double ns(const struct hierarchy *h, uint32_t ticks)
 {
@@ -45,7 +44,8 @@ static void print_level(const struct hierarchy *h, unsigned level, const char *n
     if (!nearer)
         printf("\n");
     else if (!b->apart)
-        printf("          cannot be told apart from %s: %.0f%% misjudged\n", nearer, b->wrong / 1e4);
+        printf("          cannot be told apart from %s: %.0f%% misjudged\n", nearer,
+               b->wrong / 1e4);
     else
         printf("  %8.1f  %8.1f%%\n", ns(h, b->from), b->wrong / 1e4);
 }
@@ -55,7 +55,8 @@ static void print(const struct hierarchy *h)
     const char *nearer = NULL;
     printf("%s\n", h->machine);
     printf("Time stamp counter: %.2f GHz, in steps of %.1f ns; measuring takes %.1f ns, which is "
-           "subtracted.\n\n", (double)h->hz / 1e9, ns(h, h->step), ns(h, h->cost));
+           "subtracted.\n\n",
+           (double)h->hz / 1e9, ns(h, h->step), ns(h, h->cost));
     printf("           typical load   from that on\n");
     printf("level     ticks        ns        ns  misjudged\n");
     for (unsigned level = 0; level < HIERARCHY_LEVELS; level++) {
@@ -67,35 +68,25 @@ static void print(const struct hierarchy *h)
 
 int command_calibrate(int argc, char **argv)
 {
-    static const struct option longs[] = {{"show", no_argument, NULL, 's'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    struct arguments a = {0};
     struct err e = {0};
     struct hierarchy h;
-    bool show = false;
-    int option;
-    opterr = 0;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return 0;
-        }
-        if (option != 's')
-            return usage(&e, argv[optind - 1]);
-        show = true;
-    }
-    if (optind < argc) {
-        err_set(&e, ERR_USAGE, "penumbra calibrate takes no argument; see penumbra calibrate --help");
+    int first, status;
+    if (!options_take(&options, argc, argv, &a, &first, &status))
+        return status;
+    if (first < argc) {
+        err_set(&e, ERR_USAGE,
+                "penumbra calibrate takes no argument; see penumbra calibrate --help");
         return command_fail("calibrate", &e);
     }
-    if (show && !hierarchy_load(&h)) {
-        err_set(&e, ERR_NOT_FOUND, "nothing is remembered of this machine yet; "
-                                   "measure it: penumbra calibrate");
+    if (a.show && !hierarchy_load(&h)) {
+        err_set(&e, ERR_NOT_FOUND,
+                "nothing is remembered of this machine yet; "
+                "measure it: penumbra calibrate");
         return command_fail("calibrate", &e);
     }
-    if (!show && !hierarchy_measure(&h, &e))
+    if (!a.show && !hierarchy_measure(&h, &e))
         return command_fail("calibrate", &e);
     print(&h);
-    return show || hierarchy_save(&h, &e) ? 0 : command_fail("calibrate", &e);
+    return a.show || hierarchy_save(&h, &e) ? 0 : command_fail("calibrate", &e);
 }

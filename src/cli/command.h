@@ -1,30 +1,35 @@
-/* The subcommands of `penumbra`, one file each. A subcommand parses its own options with
- * getopt_long (argv[0] is its name), prints its errors with command_fail, and returns the exit
- * status. Only this layer prints errors or decides exit statuses.
+/* The subcommands of `penumbra`, one file each. A subcommand takes its options by
+ * its table (options.h; argv[0] is its name), prints its errors with command_fail, and returns the
+ * exit status. Only this layer prints errors or decides exit statuses.
  *
  * Context: the main thread of the penumbra command. */
 #ifndef PENUMBRA_CLI_COMMAND_H
 #define PENUMBRA_CLI_COMMAND_H
 
 #include "base/err.h"
+#include "collector/callbacks.h"
 
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary; /* one line for `penumbra --help` */
-};
+/* X(name, one line for `penumbra --help`). command_NAME is in NAME.c. */
+#define COMMANDS(X)                                                                                \
+    X(record, "run a program and record where its time goes")                                      \
+    X(report, "print a profile, or write it as a page of HTML or as JSON")                         \
+    X(export, "convert a profile for other tools")                                                 \
+    X(merge, "make one profile of several, for example of the ranks of a parallel program")        \
+    X(annotate, "show a function's instructions and source with their counts")                     \
+    X(compare, "measure a sampled profile against an exact one")                                   \
+    X(calibrate, "measure this machine's memory hierarchy, for record --tool latency")             \
+    X(symbolize, "add names to a profile from debug information installed later")                  \
+    X(recover, "finish a recording whose collector was killed")
 
-int command_record(int argc, char **argv);
-int command_symbolize(int argc, char **argv);
-int command_recover(int argc, char **argv);
-int command_report(int argc, char **argv);
-int command_export(int argc, char **argv);
-int command_merge(int argc, char **argv);
-int command_annotate(int argc, char **argv);
-int command_compare(int argc, char **argv);
-int command_calibrate(int argc, char **argv);
+#define COMMAND_DECLARATION(name, summary) int command_##name(int argc, char **argv);
+COMMANDS(COMMAND_DECLARATION)
+#undef COMMAND_DECLARATION
 
 /* Prints "penumbra NAME: message" on standard error; returns the exit status for e->code. */
 int command_fail(const char *name, const struct err *e);
+/* Metrics that a profile may have: for completion. */
+const char *metric_word(unsigned index);
+/* Says on a terminal how far reading names is. */
+const struct recording_callbacks *command_progress(void);
 
 #endif

@@ -2,13 +2,11 @@
 #include "cli/command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/suggest.h"
-#include "cli/open_profile.h"
+#include "cli/options.h"
+#include "collector/open_profile.h"
 #include "profile/paths.h"
 #include "report/compare.h"
 #include "report/from_edges.h"
@@ -16,91 +14,46 @@
 struct arguments {
     const char *inputs[2]; /* perfect, sampled */
     const char *metric;
-    enum compare_by by;
-    bool by_given, json, help;
+    uint32_t by; /* enum compare_by */
+    bool by_given, json;
     struct symbols_options symbols;
 };
 
-static const char usage[] =
-    "Usage: penumbra compare [options] PERFECT SAMPLED\n"
-    "Measures the profile SAMPLED against the profile PERFECT, which is exact or has many more\n"
-    "samples. Of two sampled profiles, prints how much they differ. docs/compare.md defines each\n"
-    "number.\n"
-    "\n"
-    "Options\n"
-    "      --by KIND          what to compare: function, path (calling contexts), call, block, edge,\n"
-    "                         acyclic (the paths of record --tool paths), instruction (of sampled\n"
-    "                         values) or result (instructions whose results PERFECT has); default:\n"
-    "                         the finest of instruction, acyclic, edge, block, path that both have\n"
-    "      --metric NAME      compare by another metric than the first of both\n"
-    "      --json             as JSON (docs/json.md)\n"
-    "      --debug-dir DIR    look for separate debug files here too\n"
-    "  -h, --help             this text\n";
+static const char *by_word(unsigned index)
+{
+    return index < COMPARE_KINDS ? compare_by_name(index) : NULL;
+}
 
-enum option_value { OPTION_BY = 256, OPTION_JSON, OPTION_DEBUG_DIR, OPTION_METRIC };
-
-static const struct option options[] = {
-    {"by", required_argument, NULL, OPTION_BY},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"debug-dir", required_argument, NULL, OPTION_DEBUG_DIR},
-    {"metric", required_argument, NULL, OPTION_METRIC},
-    {"help", no_argument, NULL, 'h'},
-    {0},
+static const struct option_row rows[] = {
+    {0, "by", "KIND",
+     .help = "what to compare: function, path (calling contexts), call, block, edge, acyclic (the "
+             "paths of "
+             "record --tool paths), instruction (of sampled values) or result (instructions whose "
+             "results "
+             "PERFECT has); default: the finest of instruction, acyclic, edge, block, path that "
+             "both have",
+     .word = by_word, FIELD(struct arguments, by), GIVEN(struct arguments, by_given),
+     .number.what = "kind of comparison"},
+    {0, "metric", "NAME", .help = "compare by another metric than the first of both",
+     FIELD(struct arguments, metric), .word = metric_word},
+    {0, "json", .help = "as JSON (docs/json.md)", FIELD(struct arguments, json)},
+    {0, "debug-dir", "DIR", .help = "look for separate debug files here too",
+     FIELD(struct arguments, symbols.debug_path)},
 };
 
-static bool set_by(struct arguments *a, const char *name, struct err *e)
-{
-    struct suggest s = {0};
-    for (unsigned i = 0; i < COMPARE_KINDS; i++) {
-        if (strcmp(name, compare_by_name(i)) == 0) {
-            a->by = (enum compare_by)i;
-            a->by_given = true;
-            return true;
-        }
-        suggest_offer(&s, name, compare_by_name(i));
-    }
-    if (s.best)
-        return err_set(e, ERR_USAGE, "--by %s: did you mean %s?", name, s.best);
-    return err_set(e, ERR_USAGE, "--by %s: it is function, path, call, block, edge, acyclic, instruction or result",
-                   name);
-}
-
-static bool bad_option(int answer, char **argv, struct err *e)
-{
-    const char *typed = argv[optind - 1];
-    if (answer == ':')
-        return err_set(e, ERR_USAGE, "%s needs a value; see penumbra compare --help", typed);
-    struct suggest s = {0};
-    for (const struct option *o = options; o->name; o++)
-        suggest_offer(&s, typed + strspn(typed, "-"), o->name);
-    if (s.best)
-        return err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
-    return err_set(e, ERR_USAGE, "there is no option %s; see penumbra compare --help", typed);
-}
-
-static bool parse(int argc, char **argv, struct arguments *a, struct err *e)
-{
-    optind = 1;
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;)
-        switch (option) {
-        case OPTION_BY:
-            if (!set_by(a, optarg, e))
-                return false;
-            break;
-        case OPTION_JSON: a->json = true; break;
-        case OPTION_DEBUG_DIR: a->symbols.debug_path = optarg; break;
-        case OPTION_METRIC: a->metric = optarg; break;
-        case 'h': a->help = true; return true;
-        default: return bad_option(option, argv, e);
-        }
-    if (argc - optind != 2)
-        return err_set(e, ERR_USAGE, "two profiles are compared, %s; penumbra compare PERFECT SAMPLED",
-                       argc - optind < 2 ? "and fewer were given" : "and more were given");
-    a->inputs[0] = argv[optind];
-    a->inputs[1] = argv[optind + 1];
-    return true;
-}
+static const struct options options = {
+    .command = "compare",
+    .usage = "Usage: penumbra compare [options] PERFECT SAMPLED\n"
+             "Measures the profile SAMPLED against the profile PERFECT, which is exact or has many "
+             "more\n"
+             "samples. Of two sampled profiles, prints how much they differ. docs/compare.md "
+             "defines each\n"
+             "number.\n"
+             "\n"
+             "Options\n",
+    .rows = rows,
+    .count = sizeof rows / sizeof rows[0],
+};
 
 static bool has_tree(const struct profile *p)
 {
@@ -129,7 +82,8 @@ static enum compare_by finest(const struct profile *a, const struct profile *b)
     return has_tree(a) && has_tree(b) ? COMPARE_PATH : COMPARE_FUNCTION;
 }
 
-static void print(const struct comparison *c, const struct arguments *a, struct view *const views[2])
+static void print(const struct comparison *c, const struct arguments *a,
+                  struct view *const views[2])
 {
     struct buf json = {0};
     if (!a->json) {
@@ -149,16 +103,21 @@ int command_compare(int argc, char **argv)
     struct symbols *symbols[2] = {NULL, NULL};
     struct view *views[2] = {NULL, NULL};
     struct comparison c;
-    if (!parse(argc, argv, &a, &e))
+    int first, status;
+    if (!options_take(&options, argc, argv, &a, &first, &status))
+        return status;
+    if (argc - first != 2) {
+        err_set(&e, ERR_USAGE, "two profiles are compared, %s; penumbra compare PERFECT SAMPLED",
+                argc - first < 2 ? "and fewer were given" : "and more were given");
         return command_fail("compare", &e);
-    if (a.help) {
-        fputs(usage, stdout);
-        return 0;
     }
+    a.inputs[0] = argv[first];
+    a.inputs[1] = argv[first + 1];
     bool ok = true;
     for (unsigned i = 0; ok && i < 2; i++) {
         struct view_options whole = {.metric = a.metric};
-        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, PROFILE_APART, &e);
+        profiles[i] = open_profile_by(a.inputs[i], &whole.metric, PROFILE_APART,
+                                      command_progress(), &e);
         ok = profiles[i] && blocks_from_edges(profiles[i], &a.symbols, &e);
         symbols[i] = ok ? symbols_load_with(profiles[i], &a.symbols, &e) : NULL;
         views[i] = symbols[i] ? view_build(profiles[i], symbols[i], &whole, &e) : NULL;

@@ -5,15 +5,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "profile/spool_read.h"
-
-#define REDRAW_NS UINT64_C(250000000)
-
-void put_count(struct buf *b, uint64_t n, const char *one, const char *many)
-{
-    buf_printf(b, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
-}
-
 void put_drops(struct buf *b, const uint64_t drops[DROP_COUNT])
 {
     const char *before = " (";
@@ -45,9 +36,9 @@ void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns
         buf_printf(b, ", %.1f%% overhead", percent);
 }
 
-void live_line_init(struct live_line *l, bool quiet, uint64_t now_ns)
+void live_line_init(struct live_line *l, bool quiet)
 {
-    *l = (struct live_line){.on = !quiet && isatty(STDERR_FILENO), .last_ns = now_ns};
+    *l = (struct live_line){.on = !quiet && isatty(STDERR_FILENO)};
 }
 
 /* A program that has taken the terminal over (an editor, a password prompt) or another job in the
@@ -82,35 +73,29 @@ static void show_at_right(const struct buf *text, unsigned width)
     buf_free(&line);
 }
 
-static void put_state(struct buf *b, const struct spool *s, uint64_t elapsed_ns)
+static void put_state(struct buf *b, const struct recording_live *live)
 {
-    struct profile_totals t;
-    uint32_t processes, threads;
-    spool_totals(s, &t, &processes, &threads);
-    buf_printf(b, " [penumbra %.1f s: ", (double)elapsed_ns / 1e9);
-    put_count(b, t.taken, "sample", "samples");
+    const struct profile_totals *t = &live->totals;
+    buf_printf(b, " [penumbra %.1f s: ", (double)live->elapsed_ns / 1e9);
+    buf_put_count(b, t->taken, "sample", "samples");
     buf_puts(b, ", ");
-    put_count(b, processes, "process", "processes");
+    buf_put_count(b, live->processes, "process", "processes");
     buf_puts(b, ", ");
-    put_count(b, threads, "thread", "threads");
-    if (t.dropped_all) {
-        buf_printf(b, ", %llu dropped", (unsigned long long)t.dropped_all);
-        put_drops(b, t.drops);
+    buf_put_count(b, live->threads, "thread", "threads");
+    if (t->dropped_all) {
+        buf_printf(b, ", %llu dropped", (unsigned long long)t->dropped_all);
+        put_drops(b, t->drops);
     }
-    put_overhead(b, &t, profile_spent_ns(&t), spool_header(s)->config.budget_ppm);
+    put_overhead(b, t, profile_spent_ns(t), live->budget_ppm);
     buf_puts(b, "]");
 }
 
-void live_line_draw(struct live_line *l, const struct spool *s, uint64_t now_ns,
-                    uint64_t elapsed_ns)
+void live_line_draw(struct live_line *l, const struct recording_live *live)
 {
-    if (!l->on || now_ns - l->last_ns < REDRAW_NS)
-        return;
-    l->last_ns = now_ns;
-    if (!terminal_is_free())
+    if (!l->on || !terminal_is_free())
         return;
     struct buf text = {0};
-    put_state(&text, s, elapsed_ns);
+    put_state(&text, live);
     if (buf_ok(&text)) {
         show_at_right(&text, terminal_width());
         l->widest = text.size > l->widest ? text.size : l->widest;

@@ -2,26 +2,45 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/suggest.h"
+#include "collector/events.h"
 
-static const struct command commands[] = {
-    {"record", command_record, "run a program and record where its time goes"},
-    {"report", command_report, "print a profile, or write it as a page of HTML or as JSON"},
-    {"export", command_export, "convert a profile for other tools"},
-    {"merge", command_merge, "make one profile of several, for example of the ranks of a parallel program"},
-    {"annotate", command_annotate, "show a function's instructions and source with their counts"},
-    {"compare", command_compare, "measure a sampled profile against an exact one"},
-    {"calibrate", command_calibrate, "measure this machine's memory hierarchy, for record --tool latency"},
-    {"symbolize", command_symbolize, "add names to a profile from debug information installed later"},
-    {"recover", command_recover, "finish a recording whose collector was killed"},
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
 };
+
+#define COMMAND_ROW(name, summary) {#name, command_##name, summary},
+static const struct command commands[] = {COMMANDS(COMMAND_ROW)};
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 int command_fail(const char *name, const struct err *e)
 {
     fprintf(stderr, "penumbra %s: %s\n", name, e->message);
     return (int)e->code;
+}
+
+const char *metric_word(unsigned index)
+{
+    static const char *const of_memory[] = {"allocated", "live", "peak"};
+    enum { OF_MEMORY = sizeof of_memory / sizeof of_memory[0] };
+    const struct event *event = index < OF_MEMORY ? NULL : events_row(index - OF_MEMORY);
+    return index < OF_MEMORY ? of_memory[index] : event ? event->name : NULL;
+}
+
+static void say_progress(void *context, unsigned done, unsigned all)
+{
+    (void)context;
+    fprintf(stderr, "penumbra: reading names, of %u of %u files so far\n", done, all);
+}
+
+const struct recording_callbacks *command_progress(void)
+{
+    static const struct recording_callbacks silent, says = {.progress = say_progress};
+    return isatty(STDERR_FILENO) == 1 ? &says : &silent;
 }
 
 static void print_help(FILE *to)

@@ -3,30 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/live_line.h"
-#include "cli/open_profile.h"
-
-static const char help[] =
-    "Usage: penumbra merge -o OUT FILE|DIR...\n\n"
-    "Makes one profile of several, which must have been recorded with the same event and period. Of a\n"
-    "directory, all its .pnb files are taken. Processes and threads stay apart, with the ranks of a\n"
-    "parallel program.\n\n"
-    "  mpirun -np 8 penumbra record -o prof/ -- ./app\n"
-    "  penumbra merge -o app.pnb prof/\n"
-    "  penumbra report --imbalance app.pnb\n\n"
-    "Options:\n"
-    "  -o, --output OUT  write the profile to OUT\n"
-    "  -q, --quiet       say nothing unless something is wrong\n"
-    "  -h, --help        this text\n";
+#include "cli/options.h"
+#include "collector/open_profile.h"
 
 struct inputs {
     char **paths;
@@ -35,7 +21,7 @@ struct inputs {
 
 struct merging {
     const char *output;
-    bool quiet, help;
+    bool quiet;
     struct inputs inputs;
 };
 
@@ -67,9 +53,10 @@ static bool add_directory(struct inputs *in, const char *directory, struct err *
     struct dirent **entries;
     int count = scandir(directory, &entries, is_profile_name, versionsort);
     if (count < 0)
-        return err_set_errno(e, ERR_NOT_FOUND, errno, "cannot read the directory \"%s\"", directory);
-    bool ok = count > 0 || err_set(e, ERR_NOT_FOUND, "there is no .pnb file in the directory \"%s\"",
-                                   directory);
+        return err_set_errno(e, ERR_NOT_FOUND, errno, "cannot read the directory \"%s\"",
+                             directory);
+    bool ok = count > 0 ||
+              err_set(e, ERR_NOT_FOUND, "there is no .pnb file in the directory \"%s\"", directory);
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         int n = snprintf(path, sizeof path, "%s/%s", directory, entries[i]->d_name);
@@ -80,46 +67,37 @@ static bool add_directory(struct inputs *in, const char *directory, struct err *
     return ok;
 }
 
-static bool unknown_option(const char *typed, struct err *e)
-{
-    struct suggest s = {0};
-    const char *name = typed + strspn(typed, "-");
-    suggest_offer(&s, name, "output");
-    suggest_offer(&s, name, "quiet");
-    suggest_offer(&s, name, "help");
-    if (s.best)
-        return err_set(e, ERR_USAGE, "there is no option %s; did you mean --%s?", typed, s.best);
-    return err_set(e, ERR_USAGE, "there is no option %s; see penumbra merge --help", typed);
-}
+static const struct option_row rows[] = {
+    {'o', "output", "OUT", .help = "write the profile to OUT", FIELD(struct merging, output)},
+    {'q', "quiet", .help = "say nothing unless something is wrong", FIELD(struct merging, quiet)},
+};
 
-static bool parse(int argc, char **argv, struct merging *m, struct err *e)
+static const struct options options = {
+    .command = "merge",
+    .usage = "Usage: penumbra merge -o OUT FILE|DIR...\n\n"
+             "Makes one profile of several, which must have been recorded with the same event and "
+             "period. Of a\n"
+             "directory, all its .pnb files are taken. Processes and threads stay apart, with the "
+             "ranks of a\n"
+             "parallel program.\n\n"
+             "  mpirun -np 8 penumbra record -o prof/ -- ./app\n"
+             "  penumbra merge -o app.pnb prof/\n"
+             "  penumbra report --imbalance app.pnb\n\n"
+             "Options:\n",
+    .rows = rows,
+    .count = sizeof rows / sizeof rows[0],
+};
+
+static bool take_arguments(struct merging *m, int count, char **words, struct err *e)
 {
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    int option;
-    opterr = 0;
-    optind = 0;
-    while ((option = getopt_long(argc, argv, ":o:qh", longs, NULL)) != -1) {
-        if (option == ':')
-            return err_set(e, ERR_USAGE, "%s needs a file name", argv[optind - 1]);
-        if (option == '?')
-            return unknown_option(argv[optind - 1], e);
-        m->output = option == 'o' ? optarg : m->output;
-        m->quiet |= option == 'q';
-        m->help |= option == 'h';
-    }
-    if (m->help)
-        return true;
     if (!m->output || !*m->output)
         return err_set(e, ERR_USAGE, "where to? penumbra merge -o OUT FILE...");
-    if (optind == argc)
+    if (!count)
         return err_set(e, ERR_USAGE, "nothing to merge: penumbra merge -o OUT FILE...");
-    for (; optind < argc; optind++) {
+    for (int i = 0; i < count; i++) {
         struct stat st;
-        bool is_directory = !stat(argv[optind], &st) && S_ISDIR(st.st_mode);
-        if (!(is_directory ? add_directory : add_input)(&m->inputs, argv[optind], e))
+        bool is_directory = !stat(words[i], &st) && S_ISDIR(st.st_mode);
+        if (!(is_directory ? add_directory : add_input)(&m->inputs, words[i], e))
             return false;
     }
     return true;
@@ -133,8 +111,10 @@ static bool check_twice(const struct inputs *in, size_t index, struct err *e)
         return true;
     for (size_t i = 0; i < index; i++)
         if (!stat(in->paths[i], &other) && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
-            return err_set(e, ERR_USAGE, "\"%s\" and \"%s\" are the same file, which would be counted "
-                           "twice", in->paths[i], in->paths[index]);
+            return err_set(e, ERR_USAGE,
+                           "\"%s\" and \"%s\" are the same file, which would be counted "
+                           "twice",
+                           in->paths[i], in->paths[index]);
     return true;
 }
 
@@ -142,7 +122,8 @@ static struct profile *merge_all(const struct inputs *in, struct err *e)
 {
     struct profile *all = NULL;
     for (size_t i = 0; i < in->count; i++) {
-        struct profile *p = check_twice(in, i, e) ? open_profile(in->paths[i], e) : NULL;
+        struct profile *p =
+            check_twice(in, i, e) ? open_profile(in->paths[i], command_progress(), e) : NULL;
         bool ok = p && (!all || profile_merge(all, p, e) ||
                         err_prefix(e, "\"%s\" and \"%s\"", in->paths[0], in->paths[i]));
         if (ok && !all) {
@@ -164,11 +145,11 @@ static void say(const struct merging *m, const struct profile *p)
     struct buf b = {0};
     profile_totals(p, &t);
     buf_puts(&b, "penumbra: merged ");
-    put_count(&b, m->inputs.count, "profile", "profiles");
+    buf_put_count(&b, m->inputs.count, "profile", "profiles");
     buf_puts(&b, ", ");
-    put_count(&b, t.taken, "sample", "samples");
+    buf_put_count(&b, t.taken, "sample", "samples");
     buf_puts(&b, " of ");
-    put_count(&b, p->process_count, "process", "processes");
+    buf_put_count(&b, p->process_count, "process", "processes");
     buf_printf(&b, " -> %s\n", m->output);
     if (buf_ok(&b))
         fwrite(b.data, 1, b.size, stderr);
@@ -180,10 +161,11 @@ int command_merge(int argc, char **argv)
     struct err e = {0};
     struct merging m = {.quiet = false};
     struct profile *all = NULL;
-    bool ok = parse(argc, argv, &m, &e);
-    if (ok && m.help) {
-        fputs(help, stdout);
-    } else if (ok) {
+    int first, status;
+    if (!options_take(&options, argc, argv, &m, &first, &status))
+        return status;
+    bool ok = take_arguments(&m, argc - first, argv + first, &e);
+    if (ok) {
         all = merge_all(&m.inputs, &e);
         ok = all && profile_write(all, m.output, &e);
         if (ok && !m.quiet)

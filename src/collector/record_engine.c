@@ -12,13 +12,11 @@ enum {
     LENGTH_DEFAULT = 1000,
     SAMPLE_DEFAULT = 10000000,
     LOAD_BUDGET = 1000,
-    LOAD_MOST = 8,
     BARRIER_DEFAULT = 20000
 };
 #define SHADOW_MEMORY (UINT64_C(512) << 20)
-enum { CONTEXTS_DEFAULT = 1 << 20, CONTEXTS_LEAST = 100, CONTEXTS_MOST = 1 << 30 };
-enum { SKIP_DEFAULT = 2000, SKIP_MAX = 4096 }; /* docs/values.md, "Bias" */
-#define LENGTH_MAX 1e12
+enum { CONTEXTS_DEFAULT = 1 << 20 };
+enum { SKIP_DEFAULT = 2000 }; /* docs/values.md, "Bias" */
 
 /* The number of `name` among the names; "..., or ..." in the message. */
 static bool find(const char *what, const char *name, const char *const *names, unsigned count,
@@ -40,14 +38,6 @@ static bool find(const char *what, const char *name, const char *const *names, u
     if (s.best)
         return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
     return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
-}
-
-bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e)
-{
-    const char *names[CARRIER_KIND_COUNT];
-    for (unsigned i = 0; i < CARRIER_KIND_COUNT; i++)
-        names[i] = profile_carrier_name(i);
-    return find("carrier (--carrier)", name, names, CARRIER_KIND_COUNT, &r->carrier, e);
 }
 
 /* One tool more. */
@@ -94,97 +84,14 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
     double value, from = 0;
     if (most && (size_t)(most - text) < sizeof least) {
         memcpy(least, text, (size_t)(most - text));
-        if (!number_parse(least, number_counts, 1, LENGTH_MAX, what, &from, e))
+        if (!number_parse(least, number_counts, 1, ENGINE_LENGTH_MOST, what, &from, e))
             return false;
         text = most + 2;
     }
-    if (!number_parse(text, number_counts, from > 1 ? from : 1, LENGTH_MAX, what, &value, e))
+    if (!number_parse(text, number_counts, from > 1 ? from : 1, ENGINE_LENGTH_MOST, what, &value, e))
         return false;
     r->length_least = (uint64_t)from;
     r->length = (uint64_t)value;
-    return true;
-}
-
-bool record_engine_skip(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, 0, SKIP_MAX,
-                      "the instructions before observing begins (--skip)", &value, e))
-        return false;
-    r->skip = (uint32_t)value;
-    r->skip_given = true;
-    return true;
-}
-
-bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, 1000, LENGTH_MAX,
-                      "the instructions of a shadow (--sample-size)", &value, e))
-        return false;
-    r->sample_size = (uint64_t)value;
-    return true;
-}
-
-bool record_engine_load(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, 0.001, LOAD_MOST, "the active shadows (--load)", &value,
-                      e))
-        return false;
-    r->load_milli = (uint32_t)(value * 1000 + 0.5);
-    return true;
-}
-
-bool record_engine_threads(struct record_engine *r, const char *text, struct err *e)
-{
-    static const char *const names[] = {"auto", "one", "all"};
-    static const uint32_t flags[] = {SHADOW_THREADS_AUTO, 0, SHADOW_THREADS};
-    uint32_t which = 0;
-    if (!find("choice of threads (--threads)", text, names, sizeof names / sizeof *names, &which, e))
-        return false;
-    r->threads_given = true;
-    r->shadow_flags = (r->shadow_flags & ~(uint32_t)(SHADOW_THREADS | SHADOW_THREADS_AUTO)) | flags[which];
-    return true;
-}
-
-bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_durations, 1e5, 1e9,
-                      "the time for all threads to stop, 100us to 1s (--barrier-timeout)", &value, e))
-        return false;
-    r->barrier_us = (uint32_t)(value / 1000 + 0.5);
-    return true;
-}
-
-bool record_engine_seed(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, 0, 1e15, "the seed (--seed)", &value, e))
-        return false;
-    r->seed = (uint64_t)value;
-    r->seed_given = true;
-    return true;
-}
-
-bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, CONTEXTS_LEAST, CONTEXTS_MOST, "the nodes of a thread's tree (--max-contexts)",
-                      &value, e))
-        return false;
-    r->contexts = (uint32_t)value;
-    return true;
-}
-
-bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_durations, 1, 1e18, "the native CPU time (--baseline)", &value,
-                      e))
-        return false;
-    r->native_ns = (uint64_t)value;
     return true;
 }
 
@@ -348,9 +255,31 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     return true;
 }
 
+static bool in_range(const char *option, uint64_t value, double least, double most, struct err *e)
+{
+    if (!value || ((double)value >= least && (double)value <= most))
+        return true;
+    return err_set(e, ERR_USAGE, "%s: %llu is not between %.10g and %.10g", option,
+                   (unsigned long long)value, least, most);
+}
+
+/* What the caller filled in without the help of a command line. */
+static bool check_ranges(const struct record_engine *r, struct err *e)
+{
+    return in_range("--length", r->length, 1, ENGINE_LENGTH_MOST, e) &&
+           in_range("--skip", r->skip, 0, ENGINE_SKIP_MOST, e) &&
+           in_range("--sample-size", r->sample_size, ENGINE_SAMPLE_LEAST, ENGINE_LENGTH_MOST, e) &&
+           in_range("--load", r->load_milli, 1, 1000.0 * ENGINE_LOAD_MOST, e) &&
+           in_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST, ENGINE_BARRIER_MOST,
+                    e) &&
+           in_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST, ENGINE_CONTEXTS_MOST, e);
+}
+
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
+    if (!check_ranges(r, e))
+        return false;
     if (!r->tools)
         r->tools = tools_one(tool_default(carriers_needed(r)));
     if (!tools_fit(r, attached, e) || (attached && !attached_fits(r, e)) || !skip_settle(r, e))

@@ -12,6 +12,18 @@
 #include "base/err.h"
 #include "sigsafe/spool.h"
 
+/* Bounds. */
+#define ENGINE_LENGTH_MOST 1e12
+enum {
+    ENGINE_SKIP_MOST = 4096, /* docs/values.md, "Bias" */
+    ENGINE_SAMPLE_LEAST = 1000,
+    ENGINE_LOAD_MOST = 8,
+    ENGINE_BARRIER_LEAST = 100, /* microseconds */
+    ENGINE_BARRIER_MOST = 1000000,
+    ENGINE_CONTEXTS_LEAST = 100,
+    ENGINE_CONTEXTS_MOST = 1 << 30,
+};
+
 struct record_engine {
     uint32_t carrier; /* enum carrier_kind */
     uint64_t tools;   /* sigsafe/tools.h; 0: not chosen; once settled there is one at least */
@@ -33,17 +45,8 @@ struct record_engine {
     bool budgeted; /* --budget was given */
 };
 
-bool record_engine_carrier(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_skip(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_sample_size(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_load(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_threads(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_barrier(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_seed(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_contexts(struct record_engine *r, const char *text, struct err *e);
-bool record_engine_baseline(struct record_engine *r, const char *text, struct err *e);
 
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that
  * was given and needs samples ("-F"), or NULL; attached: the process runs already. */

@@ -143,13 +143,13 @@ static bool take_reply(struct record_host *h, int from, struct reply *reply, str
 
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct spool_config *config, struct err *e)
+                       struct spool_config *config, const struct recording_callbacks *callbacks, struct err *e)
 {
     int ends[2];
     pid_t collector = getpid();
     if (pipe2(ends, O_CLOEXEC))
         return err_set_errno(e, ERR_INTERNAL, errno, "cannot start the module's process");
-    *h = (struct record_host){.name = file ? file : name, .spool = &spool->spool};
+    *h = (struct record_host){.name = file ? file : name, .callbacks = callbacks, .spool = &spool->spool};
     fflush(NULL);
     h->pid = fork();
     if (h->pid == 0) {
@@ -193,8 +193,10 @@ static void drop_module(struct record_host *h, enum module_end end, uint32_t det
     close_rings(h);
     h->values->module_detail = detail;
     __atomic_store_n(&h->values->module_end, end, __ATOMIC_RELEASE);
-    fprintf(stderr, "penumbra: the module %s %s; what it had counted until then is kept, and the program "
-                    "goes on without it\n", h->name, how);
+    struct err dropped = {0};
+    err_set(&dropped, ERR_INTERNAL, "the module %s %s; what it had counted until then is kept, and the program "
+            "goes on without it", h->name, how);
+    tell_warning(h->callbacks, &dropped);
 }
 
 static bool is_hung(struct record_host *h)

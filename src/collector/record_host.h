@@ -18,12 +18,14 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "collector/callbacks.h"
 #include "collector/record_spool.h"
 #include "modules/host.h"
 
 struct record_host {
     pid_t pid;          /* 0: there is none */
     const char *name;   /* of the module, as the user said it */
+    const struct recording_callbacks *callbacks;
     struct spool *spool;
     struct spool_values *values;
     uint64_t progress;  /* when it was last seen to have changed: */
@@ -35,9 +37,9 @@ struct record_host {
  * the spool does not have yet. */
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct spool_config *config, struct err *e);
+                       struct spool_config *config, const struct recording_callbacks *callbacks, struct err *e);
 
-/* Drops a module that crashed or hangs, and says so. Does nothing without a host. */
+/* Drops a module that crashed or hangs, and tells it. Does nothing without a host. */
 void record_host_poll(struct record_host *h);
 
 /* After the last sequence was published: waits until the module has seen it. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "collector/record_signals.h"
 #include "sigsafe/preload.h"
 #include "sigsafe/spool.h"
 
@@ -24,6 +23,7 @@ struct launch {
     char **argv;
     char **envp;
     void (*prepare)(void); /* in the new process; may be NULL */
+    const struct recording_callbacks *callbacks;
 };
 
 static bool is_our_library(const char *entry, size_t length)
@@ -120,7 +120,7 @@ static char **shell_arguments(const char *path, char **argv)
  * execve would put its own settings into the environment. */
 static _Noreturn void run_child(const struct launch *l, int report)
 {
-    record_signals_child();
+    tell_in_child(l->callbacks);
     if (l->prepare)
         l->prepare();
     syscall(SYS_execve, l->path, l->argv, l->envp);
@@ -158,12 +158,12 @@ static bool fork_and_exec(pid_t *pid, const struct launch *l, int *exec_error)
 
 /* Starts the program with envp; false if there is none, or exec fails. */
 static bool launch(pid_t *pid, const struct record_program *program, char **argv, char **envp,
-                   void (*prepare)(void), struct err *e)
+                   void (*prepare)(void), const struct recording_callbacks *callbacks, struct err *e)
 {
     char **shell = program->shell_script ? shell_arguments(program->path, argv) : NULL;
     struct launch l = {.path = program->shell_script ? "/bin/sh" : program->path,
                        .argv = program->shell_script ? shell : argv,
-                       .envp = envp, .prepare = prepare};
+                       .envp = envp, .prepare = prepare, .callbacks = callbacks};
     bool ok = false;
     int exec_error = 0;
     if (!l.argv || !l.envp)
@@ -183,19 +183,21 @@ static bool launch(pid_t *pid, const struct record_program *program, char **argv
 }
 
 bool record_launch(struct record_child *c, const struct record_program *program, char **argv,
-                   const char *runtime, const char *spool_path, struct err *e)
+                   const char *runtime, const char *spool_path,
+                   const struct recording_callbacks *callbacks, struct err *e)
 {
     char **envp = make_environment(runtime, program->first, spool_path);
     *c = (struct record_child){.pid = -1};
-    bool ok = launch(&c->pid, program, argv, envp, NULL, e);
+    bool ok = launch(&c->pid, program, argv, envp, NULL, callbacks, e);
     free_environment(envp);
     return ok;
 }
 
 bool record_launch_native(pid_t *pid, const struct record_program *program, char **argv,
-                          void (*prepare)(void), struct err *e)
+                          void (*prepare)(void), const struct recording_callbacks *callbacks,
+                          struct err *e)
 {
-    return launch(pid, program, argv, environ, prepare, e);
+    return launch(pid, program, argv, environ, prepare, callbacks, e);
 }
 
 static bool is_terminal_stop(int number)
@@ -210,7 +212,8 @@ uint64_t record_used_ns(const struct rusage *used)
            (uint64_t)(user->tv_usec + system->tv_usec) * 1000u;
 }
 
-void record_child_poll(struct record_child *c, uint64_t now_ns)
+void record_child_poll(struct record_child *c, uint64_t now_ns,
+                       const struct recording_callbacks *callbacks)
 {
     int status;
     struct rusage used;
@@ -227,17 +230,12 @@ void record_child_poll(struct record_child *c, uint64_t now_ns)
             c->cpu_ns = record_used_ns(&used);
         }
     }
-    bool continued = record_signals_continued();
-    if (c->mirrored && continued) {
+    if (!c->stopped || now_ns - c->stopped_ns <= STOP_SETTLES_NS || !callbacks->stopped)
+        return;
+    if (callbacks->stopped(callbacks->context)) {
         kill(c->pid, SIGCONT);
-        c->mirrored = false;
         c->stopped = false;
-    } else if (continued) {
-        c->stopped_ns = now_ns; /* Ctrl-Z and fg: the program's own SIGCONT is on its way */
-    }
-    if (c->stopped && !c->mirrored && now_ns - c->stopped_ns > STOP_SETTLES_NS &&
-        (isatty(STDIN_FILENO) || isatty(STDERR_FILENO))) {
-        c->mirrored = true;
-        raise(SIGSTOP);
+    } else {
+        c->stopped_ns = now_ns;
     }
 }

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "collector/record_signals.h"
 #include "profile/kind/names.h"
 #include "symbols/symbols.h"
 
@@ -83,7 +82,7 @@ static int image_open(void *context, const struct profile_image *image)
 static void become_expendable(pid_t parent, const struct record_names *r)
 {
     struct rlimit none = {0, 0};
-    record_signals_child();
+    tell_in_child(r->callbacks);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
@@ -120,7 +119,7 @@ struct receiver {
     struct profile *profile;
     const uint32_t *same; /* image i is image i */
     bool *done;           /* by image */
-    unsigned asked;       /* to stop, before it began */
+    unsigned asked;       /* *hurried when it began */
     struct buf buf;
 };
 
@@ -165,15 +164,19 @@ static unsigned missing(const struct receiver *r)
     return count;
 }
 
-/* How far it is, on a terminal, now and then. */
-static void progress_say(const struct record_names *r, const struct receiver *of, uint64_t *next_ns)
+/* How far it is, now and then. */
+static void progress_tell(const struct recording_callbacks *c, const struct receiver *of, uint64_t *next_ns)
 {
     uint64_t now = now_ns();
-    if (r->quiet || now < *next_ns || isatty(STDERR_FILENO) != 1)
+    if (!c->progress || now < *next_ns)
         return;
     *next_ns = now + SAY_NEXT_NS;
-    fprintf(stderr, "penumbra: reading names, of %u of %u files so far (Ctrl-C leaves out the others)\n",
-            of->profile->image_count - missing(of), of->profile->image_count);
+    c->progress(c->context, of->profile->image_count - missing(of), of->profile->image_count);
+}
+
+static bool is_hurried(const struct record_names *r, const struct receiver *to)
+{
+    return __atomic_load_n(r->hurried, __ATOMIC_RELAXED) != to->asked;
 }
 
 /* Until the child has said everything. */
@@ -181,11 +184,11 @@ static void receive(const struct record_names *r, struct receiver *to, int from,
 {
     enum { CHUNK = 65536 };
     uint64_t end = now_ns() + most_ns, say = now_ns() + SAY_FIRST_NS;
-    while (now_ns() < end && record_signals_asked() == to->asked) {
+    while (now_ns() < end && !is_hurried(r, to)) {
         struct pollfd wait = {.fd = from, .events = POLLIN};
         if (r->serve)
             r->serve(r->context);
-        progress_say(r, to, &say);
+        progress_tell(r->callbacks, to, &say);
         if (poll(&wait, 1, POLL_MS) <= 0)
             continue;
         uint8_t *room = buf_reserve(&to->buf, CHUNK);
@@ -233,7 +236,7 @@ unsigned record_names_add(const struct record_names *r, struct profile *p)
 {
     uint32_t *same = calloc((size_t)p->image_count + 1, sizeof *same);
     struct receiver to = {.profile = p, .same = same,
-                          .asked = record_signals_asked(),
+                          .asked = __atomic_load_n(r->hurried, __ATOMIC_RELAXED),
                           .done = calloc((size_t)p->image_count + 1, sizeof *to.done)};
     unsigned left = 0;
     p->names = profile_names_new(p->image_count);
@@ -242,7 +245,7 @@ unsigned record_names_add(const struct record_names *r, struct profile *p)
             same[i] = i;
         run(r, &to, SYMBOLS_LINES, LINES_NS);
         left = missing(&to);
-        if (left && record_signals_asked() == to.asked)
+        if (left && !is_hurried(r, &to))
             run(r, &to, SYMBOLS_QUICK, QUICK_NS);
     }
     buf_free(&to.buf);

@@ -8,13 +8,14 @@
  *
  * Images that are missing then get what a second child finds in their symbol tables.
  *
- * Context: the main thread.
+ * Context: the recording's thread.
  * Ownership: arguments are only read; the profile owns its names. */
 #ifndef PENUMBRA_COLLECTOR_RECORD_NAMES_H
 #define PENUMBRA_COLLECTOR_RECORD_NAMES_H
 
 #include <stdbool.h>
 
+#include "collector/callbacks.h"
 #include "collector/record_files.h"
 #include "profile/profile.h"
 
@@ -22,7 +23,8 @@ struct record_names {
     struct record_files *files;      /* held open; NULL: none */
     void (*serve)(void *context);    /* called now and then meanwhile; NULL: nobody needs that */
     void *context;
-    bool quiet;                      /* says nothing of how far it is */
+    const struct recording_callbacks *callbacks; /* told how far it is; and in_child */
+    const unsigned *hurried;         /* atomic; when it changes, names that are missing are left out */
     bool gentle;                     /* the program goes on: it comes first */
 };
 

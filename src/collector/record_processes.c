@@ -54,6 +54,7 @@ struct trial {
     struct record_program shell;
     struct record_spool spool;
     const char *runtime;
+    const struct recording_callbacks *callbacks;
 };
 
 static bool trial_begin(struct trial *x, const struct spool_config *config, const char *directory, const char *output)
@@ -77,13 +78,13 @@ static bool trial_begin(struct trial *x, const struct spool_config *config, cons
 }
 
 /* CPU time of it and of all that it has waited for; 0: it did not end as it should. */
-static uint64_t used_ns(struct record_child *c)
+static uint64_t used_ns(const struct trial *x, struct record_child *c)
 {
     const struct timespec pause = {0, PAUSE_NS};
     uint64_t until = monotonic_ns() + MOST_NS;
     while (!c->ended && monotonic_ns() < until) {
         nanosleep(&pause, NULL);
-        record_child_poll(c, monotonic_ns());
+        record_child_poll(c, monotonic_ns(), x->callbacks);
     }
     if (!c->ended) {
         kill(c->pid, SIGKILL);
@@ -98,7 +99,9 @@ static uint64_t native_ns(struct trial *x, char **argv)
 {
     struct record_child c = {0};
     struct err ignored = {0};
-    return record_launch_native(&c.pid, &x->shell, argv, NULL, &ignored) ? used_ns(&c) : 0;
+    return record_launch_native(&c.pid, &x->shell, argv, NULL, x->callbacks, &ignored)
+               ? used_ns(x, &c)
+               : 0;
 }
 
 /* What the account of the trial has so far. */
@@ -117,9 +120,9 @@ static double unseen_ns(struct trial *x, char *script)
     struct record_child c = {0};
     struct err ignored = {0};
     double before = stated_ns(x), native = (double)native_ns(x, argv);
-    if (!record_launch(&c, &x->shell, argv, x->runtime, x->spool.path, &ignored))
+    if (!record_launch(&c, &x->shell, argv, x->runtime, x->spool.path, x->callbacks, &ignored))
         return 0;
-    double recorded = (double)used_ns(&c);
+    double recorded = (double)used_ns(x, &c);
     record_spool_extend(&x->spool, 0);
     double unseen = recorded - native - (stated_ns(x) - before);
     return native > 0 && unseen > 0 ? unseen : 0;
@@ -140,13 +143,14 @@ static void trial_run(struct trial *x, struct record_processes *p)
 }
 
 struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config,
-                                              const char *directory, const char *output)
+                                              const char *directory, const char *output,
+                                              const struct recording_callbacks *callbacks)
 {
     struct profile_totals t;
     uint32_t processes, threads;
     spool_totals(s, &t, &processes, &threads);
     struct record_processes p = counted(s, processes);
-    struct trial x = {.spool.fd = -1};
+    struct trial x = {.spool.fd = -1, .callbacks = callbacks};
     if (processes < LEAST || config->carrier == CARRIER_EXACT || !trial_begin(&x, config, directory, output))
         return p;
     trial_run(&x, &p);

@@ -10,6 +10,7 @@
 #ifndef PENUMBRA_COLLECTOR_RECORD_PROCESSES_H
 #define PENUMBRA_COLLECTOR_RECORD_PROCESSES_H
 
+#include "collector/callbacks.h"
 #include "collector/record_spool.h"
 
 struct record_processes {
@@ -20,6 +21,7 @@ struct record_processes {
 /* config: as the collector has made it, not the one in s, which the program can write to. directory, output: as
  * record_spool_create takes them, for the spool of what is measured. */
 struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config,
-                                              const char *directory, const char *output);
+                                              const char *directory, const char *output,
+                                              const struct recording_callbacks *callbacks);
 
 #endif

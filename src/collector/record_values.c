@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/numbers.h"
 #include "modules/builtin.h"
 #include "sigsafe/tools.h"
 #include "sigsafe/tuples.h"
@@ -15,24 +14,6 @@ enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 /* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no --every was given. What is left
  * of a point is for the beginning (docs/values.md, "How often"). */
 enum { SHARE_PPM = 7000 };
-
-bool record_values_summary(struct record_values *v, const char *name, struct err *e)
-{
-    v->summary_given = true;
-    v->summary = strcmp(name, "tnv") == 0 ? HOTLIST_TNV : HOTLIST_CONCISE;
-    return strcmp(name, "tnv") == 0 || strcmp(name, "concise") == 0 ||
-           err_set(e, ERR_USAGE, "there is no summary of values (--summary) \"%s\"; it is concise or tnv",
-                   name);
-}
-
-bool record_values_every(struct record_values *v, const char *text, struct err *e)
-{
-    double value;
-    if (!number_parse(text, number_counts, 1, 1e9, "the share of triggers (--every)", &value, e))
-        return false;
-    v->every = (uint32_t)value;
-    return true;
-}
 
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e)
 {
@@ -59,21 +40,22 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     return true;
 }
 
-bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e)
+bool record_values_calibrate(const struct record_values *v, const struct recording_callbacks *callbacks, struct err *e)
 {
     bool measured;
     if (!v->hierarchy)
         return true;
     const struct hierarchy *h = module_hierarchy(&measured, e);
-    if (h && measured && !quiet)
-        fprintf(stderr, "penumbra: measured this machine's memory hierarchy first, because it was not known "
-                        "yet; penumbra calibrate --show\n");
+    if (h && measured)
+        tell_note(callbacks, "measured this machine's memory hierarchy first, because it was not known "
+                             "yet; penumbra calibrate --show");
     return h;
 }
 
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         struct spool_config *config, struct err *e)
+                         struct spool_config *config, const struct recording_callbacks *callbacks,
+                         struct err *e)
 {
     struct host_options options = {.summary = v->summary, .redact = v->redact, .by_site = v->by_site};
     if (!v->name && !v->file)
@@ -82,7 +64,7 @@ bool record_values_start(const struct record_values *v, struct record_host *host
         return err_set(e, ERR_INTERNAL, "there are no random numbers to be had");
     if (v->by_site)
         config->value_context |= PENUMBRA_RETURN_ADDRESS;
-    if (!record_host_start(host, v->file, v->name, &options, spool, config, e))
+    if (!record_host_start(host, v->file, v->name, &options, spool, config, callbacks, e))
         return false;
     const struct spool_values *wants = host->values;
     uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;

@@ -23,19 +23,17 @@ struct record_values {
     enum hotlist_kind summary;
 };
 
-bool record_values_summary(struct record_values *v, const char *name, struct err *e);
-bool record_values_every(struct record_values *v, const char *text, struct err *e);
-
 /* Before the carrier is settled: a module observes instructions, so it needs a carrier that runs them. */
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e);
 
 /* What loads are judged by, if they are: measured here, before anything runs that would disturb it, where
  * nothing is remembered. */
-bool record_values_calibrate(const struct record_values *v, bool quiet, struct err *e);
+bool record_values_calibrate(const struct record_values *v, const struct recording_callbacks *callbacks, struct err *e);
 
 /* Starts the module's process, and sets what it wants and the user did not say. */
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         struct spool_config *config, struct err *e);
+                         struct spool_config *config, const struct recording_callbacks *callbacks,
+                         struct err *e);
 
 #endif

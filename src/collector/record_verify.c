@@ -50,12 +50,12 @@ static void copy_prepare(void)
 }
 
 bool record_verify_start(struct record_verify *v, const struct record_program *program, char **argv,
-                         struct err *e)
+                         const struct recording_callbacks *callbacks, struct err *e)
 {
     if (!input_check(e))
         return false;
     for (int i = 0; i < VERIFY_COPIES; i++)
-        if (!record_launch_native(&v->copies[i].pid, program, argv, copy_prepare, e)) {
+        if (!record_launch_native(&v->copies[i].pid, program, argv, copy_prepare, callbacks, e)) {
             v->copies[i].pid = 0;
             record_verify_kill(v);
             return false;

@@ -24,7 +24,7 @@ struct record_verify {
 
 /* Starts the copies. False: none runs. */
 bool record_verify_start(struct record_verify *v, const struct record_program *program, char **argv,
-                         struct err *e);
+                         const struct recording_callbacks *callbacks, struct err *e);
 void record_verify_kill(struct record_verify *v);
 /* Waits for the copies, for some times as long as the program took, and appends a line to `notes`:
  * the cost, and the account's, `stated` in percent of the native time; or why it is not known. */

@@ -28,12 +28,19 @@ typedef bool export_function(const struct profile *p, const struct symbols *s,
                              const struct export_options *options, struct buf *out,
                              struct export_result *result, struct err *e);
 
-/* "root;...;leaf count" lines, as flamegraph.pl and others read them. */
-export_function export_folded;
-/* gzip'ed profile.proto, as `go tool pprof` and others read it. */
-export_function export_pprof;
-/* Callgrind's profile format, version 1, as callgrind_annotate and KCachegrind read it. */
-export_function export_callgrind;
+/* X(name, its default file where its bytes do not suit a terminal, which threads it does not tell
+ * apart). export_NAME writes it. The first is the default.
+ *     pprof       gzip'ed profile.proto, as `go tool pprof` and others read it
+ *     folded      "root;...;leaf count" lines, as flamegraph.pl and others read them
+ *     callgrind   Callgrind's profile format, version 1, as callgrind_annotate and KCachegrind do */
+#define EXPORT_FORMATS(X)                                                                          \
+    X(pprof, "penumbra.pb.gz", PROFILE_APART)                                                      \
+    X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \
+    X(callgrind, NULL, PROFILE_SUMMED)
+
+#define EXPORT_DECLARATION(name, binary_output, summing) export_function export_##name;
+EXPORT_FORMATS(EXPORT_DECLARATION)
+#undef EXPORT_DECLARATION
 
 /* Whether the profile's period is a time, so that samples times period are nanoseconds. */
 bool export_is_time(const struct profile *p);

@@ -94,8 +94,8 @@ class Usage(Case):
     def test_missing(self):
         self.check([], "no program to run")
         self.check([""], "no program to run")
-        self.check(["-F"], "needs an argument")
-        self.check(["--duration"], "needs an argument")
+        self.check(["-F"], "needs a value")
+        self.check(["--duration"], "needs a value")
 
     def test_commands(self):
         for args, status in (([], 2), (["recrod"], 2), (["--help"], 0), (["--version"], 0),

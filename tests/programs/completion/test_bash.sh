@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: test_bash.sh PENUMBRA COMPLETION
+# usage: test_bash.sh PENUMBRA COMPLETION MANUAL-PAGES
 #
 # Completes command lines in bash as its completion would and looks at what is offered.
 set -u
@@ -47,6 +47,11 @@ expect --format in penumbra export --
 expect --html in penumbra report --h
 expect live in penumbra report --metric l
 expect auto in penumbra record --threads a
+expect tnv in penumbra record --summary t
+expect off in penumbra record --code-cache o
+expect function in penumbra compare --by f
+expect malloc in penumbra annotate --metric m
+expect flat "not in" penumbra report --json f
 
 # Every long option of every command's help is offered, and nothing else.
 for command in record report export recover calibrate symbolize annotate compare merge; do
@@ -77,7 +82,7 @@ for knob in seed barrier-timeout code-cache load; do
     fi
 done
 
-# The formats that the completion knows by heart are those of the program.
+# The values that are offered are those that the program takes.
 for format in $(offers penumbra export --format ""); do
     message=$(penumbra export --format "$format" /nonexistent 2>&1)
     case $message in
@@ -86,5 +91,42 @@ for format in $(offers penumbra export --format ""); do
         wrong=1
         ;;
     esac
+done
+
+# Every option of every command is in the manual page of that command, with its letter, and as one
+# that takes a value or none; and no other is.
+manual_options() { # PAGE: lines "-o --output x", "- --json"
+    sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | sed 's/\\-/-/g; s/\\f[RIB]//g' |
+        awk '/^\.TP/ { head = 1; next }
+             head && /^\.B/ {
+                 head = 0
+                 letter = "-"
+                 line = $0
+                 sub(/^\.(BR|BI|B) /, "", line)
+                 gsub(/[",]/, " ", line)
+                 n = split(line, word, " ")
+                 for (i = 1; i <= n; i++) {
+                     if (word[i] ~ /^-[A-Za-z]$/) letter = word[i]
+                     if (word[i] ~ /^--/) {
+                         takes = i < n && word[i + 1] !~ /^--/ ? " x" : ""
+                         print letter " " word[i] takes
+                         letter = "-"
+                     }
+                 }
+             }' | sort
+}
+table_options() { # COMMAND
+    penumbra "$1" --list-options |
+        awk -F '\t' '{ takes = $3 != "" && $3 !~ /^\[/ ? " x" : ""
+                       print ($1 == " " ? "-" : $1) " " $2 takes }' | sort
+}
+for command in record report export recover calibrate symbolize annotate compare merge; do
+    if difference=$(diff <(table_options "$command") <(manual_options "$3/penumbra-$command.1")); then
+        echo "ok: manual page of $command"
+    else
+        echo "WRONG: penumbra $command (<) and its manual page (>) differ:"
+        echo "$difference"
+        wrong=1
+    fi
 done
 exit $wrong

@@ -1,4 +1,4 @@
-#include "collector/record_signals.h"
+#include "cli/record_signals.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -8,16 +8,17 @@
 
 enum { IGNORE, HANDLE };
 
-static const struct { int number, what; } table[] = {
+static const struct {
+    int number, what;
+} table[] = {
     {SIGCHLD, HANDLE}, {SIGINT, HANDLE},  {SIGQUIT, HANDLE}, {SIGTERM, HANDLE}, {SIGHUP, HANDLE},
     {SIGUSR1, HANDLE}, {SIGUSR2, HANDLE}, {SIGCONT, HANDLE}, {SIGPIPE, IGNORE}, {SIGXFSZ, IGNORE},
 };
 enum { TABLE_SIZE = sizeof table / sizeof table[0] };
 
 static struct sigaction saved[TABLE_SIZE];
-static volatile sig_atomic_t waiting[TABLE_SIZE]; /* to be handed on */
-static volatile sig_atomic_t stop, continued, asked;
-static uint32_t *bell;
+static volatile sig_atomic_t continued;
+static struct recording *recording; /* atomic; NULL: nobody is told */
 static bool no_program;
 
 static void on_signal(int number, siginfo_t *info, void *context)
@@ -26,23 +27,28 @@ static void on_signal(int number, siginfo_t *info, void *context)
     bool sent = info->si_code <= 0; /* by kill, tgkill or sigqueue; not by the kernel */
     bool asks_to_stop = number == SIGTERM || number == SIGHUP ||
                         ((sent || no_program) && (number == SIGINT || number == SIGQUIT));
-    if (asks_to_stop)
-        stop = 1;
-    if (asks_to_stop || number == SIGINT || number == SIGQUIT)
-        asked++;
+    struct recording *r = __atomic_load_n(&recording, __ATOMIC_ACQUIRE);
     if (number == SIGCONT)
         continued = 1;
+    if (!r)
+        return;
+    if (asks_to_stop || number == SIGINT || number == SIGQUIT)
+        recording_hurry(r);
+    if (asks_to_stop)
+        recording_stop(r);
     if (sent && number != SIGCONT && number != SIGCHLD)
-        for (unsigned i = 0; i < TABLE_SIZE; i++)
-            if (table[i].number == number)
-                waiting[i] = 1;
-    if (bell)
-        __atomic_fetch_add(bell, 1, __ATOMIC_RELEASE);
+        recording_send(r, number);
+    recording_wake(r);
 }
 
-void record_signals_install(bool alone)
+void record_signals_for(struct recording *r, bool alone)
 {
     no_program = alone;
+    __atomic_store_n(&recording, r, __ATOMIC_RELEASE);
+}
+
+void record_signals_install(void)
+{
     struct sigaction handle = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (unsigned i = 0; i < TABLE_SIZE; i++) {
@@ -53,35 +59,10 @@ void record_signals_install(bool alone)
     }
 }
 
-void record_signals_set_bell(uint32_t *to)
-{
-    bell = to;
-}
-
 void record_signals_child(void)
 {
     for (unsigned i = 0; i < TABLE_SIZE; i++)
         sigaction(table[i].number, &saved[i], NULL);
-}
-
-int record_signals_take(void)
-{
-    for (unsigned i = 0; i < TABLE_SIZE; i++)
-        if (waiting[i]) {
-            waiting[i] = 0;
-            return table[i].number;
-        }
-    return 0;
-}
-
-bool record_signals_stop(void)
-{
-    return stop;
-}
-
-unsigned record_signals_asked(void)
-{
-    return (unsigned)asked;
 }
 
 bool record_signals_continued(void)

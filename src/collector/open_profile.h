@@ -8,23 +8,28 @@
  *
  * Context: the main thread.
  * Ownership: the caller frees the profile with profile_free. */
-#ifndef PENUMBRA_CLI_OPEN_PROFILE_H
-#define PENUMBRA_CLI_OPEN_PROFILE_H
+#ifndef PENUMBRA_COLLECTOR_OPEN_PROFILE_H
+#define PENUMBRA_COLLECTOR_OPEN_PROFILE_H
 
 #include "base/err.h"
+#include "collector/callbacks.h"
 #include "profile/profile.h"
 
 /* A live file holds two short strings and three numbers: what is larger is none, and need not be
  * read to find that out. */
 enum { LIVE_FILE_MOST = 1 << 16 };
 
-struct profile *open_profile(const char *path, struct err *e);
-/* The same with the trigger of the metric `*metric` first (profile_lead). *metric is NULL then if the metric is the first
- * one; NULL before: the first stays what it is. which threads are not told
- * apart: profile_read_summed. */
-struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing, struct err *e);
+/* callbacks: a recovery tells its progress. */
+struct profile *open_profile(const char *path, const struct recording_callbacks *callbacks,
+                             struct err *e);
+/* The same with the trigger of the metric `*metric` first (profile_lead). *metric is NULL then if
+ * the metric is the first one; NULL before: the first stays what it is. summing: which threads are
+ * not told apart (profile_read_summed). */
+struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing,
+                                const struct recording_callbacks *callbacks, struct err *e);
 
-/* False, with ERR_USAGE: `output` (NULL or "-": standard output) is the profile `input` itself, which would be lost. */
+/* False, with ERR_USAGE: `output` (NULL or "-": standard output) is the profile `input` itself,
+ * which would be lost. */
 bool output_is_apart(const char *output, const char *input, struct err *e);
 
 enum recover_outcome { RECOVER_FAILED, RECOVER_DONE, RECOVER_NOT_NEEDED };
@@ -36,6 +41,6 @@ bool recover_is_spool(const char *path);
  * (of a live file only). On
  * RECOVER_DONE and RECOVER_NOT_NEEDED *p is the profile, the caller's to free. */
 enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
-                                     struct err *e);
+                                     const struct recording_callbacks *callbacks, struct err *e);
 
 #endif

@@ -1,17 +1,13 @@
-#include "cli/record_finish.h"
+#include "collector/record_notes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
-#include "cli/live_line.h"
-#include "collector/describe.h"
 #include "collector/events.h"
 #include "collector/record_heap.h"
-#include "collector/record_signals.h"
 #include "profile/coverage.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
@@ -19,19 +15,6 @@
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
 #include "x86/format.h"
-
-static void put_size(struct buf *b, const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) || !S_ISREG(st.st_mode))
-        return;
-    if (st.st_size < 1000)
-        buf_printf(b, " (%lld bytes)", (long long)st.st_size);
-    else if (st.st_size < 999500)
-        buf_printf(b, " (%.0f kB)", (double)st.st_size / 1e3);
-    else
-        buf_printf(b, " (%.1f MB)", (double)st.st_size / 1e6);
-}
 
 static uint32_t first_arm_error(const struct profile *p)
 {
@@ -62,13 +45,13 @@ static uint64_t unarmed(const struct profile *p, bool stops)
     return threads;
 }
 
-static void put_stops(struct buf *b, const struct profile *p, const char *before)
+static void put_stops(struct buf *b, const struct profile *p)
 {
     uint64_t threads = unarmed(p, true);
     if (!threads)
         return;
-    buf_printf(b, "%ssamples ended in ", before);
-    put_count(b, threads, "thread", "threads");
+    buf_printf(b, "samples ended in ");
+    buf_put_count(b, threads, "thread", "threads");
     buf_printf(b,
                " when a debugger or tracer came: each of its stops is an event for -e %s, and so "
                "would make the next one\n",
@@ -76,7 +59,7 @@ static void put_stops(struct buf *b, const struct profile *p, const char *before
 }
 
 /* Threads of which nothing is known, and why. */
-static void put_unarmed(struct buf *b, const struct profile *p, const char *before)
+static void put_unarmed(struct buf *b, const struct profile *p)
 {
     uint32_t error = first_arm_error(p);
     uint64_t threads = unarmed(p, false);
@@ -84,9 +67,9 @@ static void put_unarmed(struct buf *b, const struct profile *p, const char *befo
                      !strcmp(p->metrics[0].trigger, "context-switches");
     if (!error)
         return;
-    buf_printf(b, "%sthe trigger could not be set in ", before);
+    buf_printf(b, "the trigger could not be set in ");
     if (threads)
-        put_count(b, threads, "thread", "threads");
+        buf_put_count(b, threads, "thread", "threads");
     else
         buf_puts(b, "some threads");
     buf_printf(b, ": %s", arm_error_text(error));
@@ -103,13 +86,13 @@ static void put_ticking(struct buf *b, const struct profile *p)
         threads += p->processes[i].ticking;
     if (!threads)
         return;
-    put_count(b, threads, "thread", "threads");
+    buf_put_count(b, threads, "thread", "threads");
     buf_puts(b, " switched so often that events would have slowed it down: sampled at the kernel's ticks meanwhile "
                 "(100 to 1000 times a second), each sample standing for all periods since the last one\n");
 }
 
 /* Processes some of whose threads have not got the event that the recording began with: they came to it without rights. */
-static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p, const char *before)
+static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p)
 {
     uint64_t processes = 0;
     bool is_cpu = !strcmp(p->metrics[0].trigger, "cpu");
@@ -117,9 +100,9 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
         processes += p->processes[i].exclude_kernel != 0;
     if (!processes || spool_header(&s->spool)->config.exclude_kernel)
         return;
-    buf_printf(b, "%s%s inside the kernel is not sampled in some threads of ", before,
+    buf_printf(b, "%s inside the kernel is not sampled in some threads of ",
                is_cpu ? "time" : p->metrics[0].trigger);
-    put_count(b, processes, "process", "processes");
+    buf_put_count(b, processes, "process", "processes");
     buf_printf(b, ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
                processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
 }
@@ -128,13 +111,13 @@ static void put_sandbox(struct buf *b, const struct profile *p)
 {
     const struct profile_left_out out = profile_left_out(p);
     buf_puts(b, "the program entered a sandbox (seccomp), and ");
-    put_count(b, out.threads, "thread", "threads");
+    buf_put_count(b, out.threads, "thread", "threads");
     buf_puts(b, " and ");
-    put_count(b, out.processes, "process", "processes");
+    buf_put_count(b, out.processes, "process", "processes");
     buf_puts(b, " were made there that are not observed");
     if (out.silenced) {
         buf_puts(b, "; ");
-        put_count(b, out.silenced, "thread is", "threads are");
+        buf_put_count(b, out.silenced, "thread is", "threads are");
         buf_puts(b, " not sampled in it, as a sample could end or stop the program there");
     }
     buf_puts(b, "\n");
@@ -146,10 +129,10 @@ static void put_unseen(struct buf *b, const struct profile *p)
     const struct profile_left_out out = profile_left_out(p);
     if (!out.threads && !out.processes && !out.silenced)
         return;
-    buf_puts(b, "penumbra: not recorded, as it was made in a sandbox (seccomp), or a sample there could end the program: ");
-    put_count(b, out.threads + out.silenced, "thread", "threads");
+    buf_puts(b, "not recorded, as it was made in a sandbox (seccomp), or a sample there could end the program: ");
+    buf_put_count(b, out.threads + out.silenced, "thread", "threads");
     buf_puts(b, " and ");
-    put_count(b, out.processes, "process", "processes");
+    buf_put_count(b, out.processes, "process", "processes");
     buf_puts(b, ", with all that these began\n");
 }
 
@@ -157,7 +140,7 @@ static void put_unseen(struct buf *b, const struct profile *p)
 static void put_reason(struct buf *b, const struct profile *p, const struct profile_totals *t)
 {
     enum { MANY = 30 }; /* periods, in which something that ran would have been sampled */
-    buf_puts(b, "penumbra: nothing was sampled: ");
+    buf_puts(b, "nothing was sampled: ");
     if (!p->process_count)
         buf_puts(b, "libpenumbra-rt.so was never loaded (the program cleared LD_PRELOAD or ended "
                     "before its libraries were loaded)\n");
@@ -203,53 +186,16 @@ static void put_unarmed_others(struct buf *b, const struct record_spool *s)
         times += p->unarmed_others;
     if (!times)
         return;
-    put_count(b, times, "time", "times");
+    buf_put_count(b, times, "time", "times");
     buf_puts(b, " one of several triggers could not be set in a thread, where the others were\n");
 }
 
-/* What the other triggers have sampled, each in its own number. */
-static void put_others(struct buf *b, const struct profile *p)
-{
-    for (uint32_t m = 1; m < p->metric_count; m++) {
-        uint32_t k = profile_trigger_of(p, m);
-        if (k == profile_trigger_of(p, m - 1))
-            continue;
-        struct profile_sampled s = profile_sampled_by(p, k);
-        uint64_t dropped = profile_sampled_dropped(&s);
-        buf_printf(b, ", %llu of %s", (unsigned long long)s.taken, p->metrics[m].trigger);
-        if (dropped)
-            buf_printf(b, " (%llu dropped)", (unsigned long long)dropped);
-    }
-}
-
-/* What there is in it. */
-static void put_amount(struct buf *b, const struct profile *p, const struct profile_totals *t)
-{
-    uint64_t bursts = p->counts ? p->counts->bursts : 0;
-    if (profile_is_exact(p) && !p->counts->counted)
-        buf_puts(b, "a whole run");
-    else if (profile_is_exact(p))
-        put_count(b, p->counts->instructions, "instruction", "instructions");
-    else if (p->shadows && (p->shadows->started || !bursts))
-        put_count(b, p->shadows->started, "shadow", "shadows");
-    else if (!bursts)
-        put_count(b, t->taken, "sample", "samples");
-    if (!p->counts && profile_triggers(p) > 1) {
-        buf_printf(b, " of %s", p->metrics[0].trigger);
-        put_others(b, p);
-    }
-    if (p->shadows && p->shadows->started && bursts)
-        buf_puts(b, ", ");
-    if (bursts)
-        put_count(b, bursts, "burst", "bursts");
-}
-
 /* Where `auto` has chosen bursts, and why: a line each. */
-static void put_places(struct buf *b, const struct profile *p, const char *before)
+static void put_places(struct buf *b, const struct profile *p)
 {
     for (unsigned i = 0; p->shadows && i < PLACE_COUNT; i++)
         if (shadow_place_is_burst(i) && p->shadows->placed[i])
-            buf_printf(b, "%sbursts in place instead of shadows (decided %llu time%s): %s\n", before,
+            buf_printf(b, "bursts in place instead of shadows (decided %llu time%s): %s\n",
                        (unsigned long long)p->shadows->placed[i],
                        p->shadows->placed[i] == 1 ? "" : "s", profile_place_sentence(i));
 }
@@ -271,30 +217,29 @@ static unsigned declined_most(const struct profile_shadows *s)
     return s->declined[DECLINE_FORK] ? DECLINE_FORK : most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
 }
 
-static void put_shadowless(struct buf *b, const struct profile *p, const char *before)
+static void put_shadowless(struct buf *b, const struct profile *p)
 {
     if (!p->shadows || p->shadows->started || p->counts->bursts)
         return;
     unsigned why = declined_most(p->shadows);
     if (why == DECLINE_BUDGET)
-        buf_printf(b, "%sthe budget allowed no shadow: forking this program takes too long for it, or it "
-                      "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n",
-                   before);
+        buf_printf(b, "the budget allowed no shadow: forking this program takes too long for it, or it "
+                      "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n");
     else if (why == DECLINE_FORK)
-        buf_printf(b, "%sno shadow was made: the kernel refused (%s%s; --carrier burst observes the program in place)\n", before,
+        buf_printf(b, "no shadow was made: the kernel refused (%s%s; --carrier burst observes the program in place)\n",
                    p->shadows->fork_errno ? strerror((int)p->shadows->fork_errno) : "to fork",
                    p->shadows->fork_errno == EAGAIN ? ", as where RLIMIT_NPROC allows no more processes" : "");
     else if (why == DECLINE_BARRIER)
-        buf_printf(b, "%sno shadow was made: %s (--threads one makes shadows of one thread)\n", before,
+        buf_printf(b, "no shadow was made: %s (--threads one makes shadows of one thread)\n",
                    profile_barrier_sentence(most_of(p->shadows->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
     else if (why != DECLINE_COUNT)
-        buf_printf(b, "%sno shadow was made: %s\n", before, profile_decline_sentence(why));
+        buf_printf(b, "no shadow was made: %s\n", profile_decline_sentence(why));
 }
 
-static void put_left_behind(struct buf *b, const struct record_result *r, const char *before)
+static void put_left_behind(struct buf *b, const struct record_outcome *r)
 {
     if (r->left_behind)
-        buf_printf(b, "%sprocesses that the program has left behind go on, and are not recorded any more%s\n", before,
+        buf_printf(b, "processes that the program has left behind go on, and are not recorded any more%s\n",
                    r->wait_all ? "" : " (--wait-all records them to their end)");
 }
 
@@ -314,7 +259,7 @@ static void put_left(struct buf *b, const struct profile *p)
             most = i;
     }
     if (all)
-        buf_printf(b, "penumbra: %llu time%s a thread went on natively, unseen, with all that it began afterwards: %s\n",
+        buf_printf(b, "%llu time%s a thread went on natively, unseen, with all that it began afterwards: %s\n",
                    (unsigned long long)all, all == 1 ? "" : "s", profile_stop_sentence(most));
 }
 
@@ -325,7 +270,7 @@ static bool engine_began(const struct profile_counts *c)
 }
 
 /* The spool can be scribbled over: more programs than process numbers there cannot have been. */
-static void put_unfollowed(struct buf *b, const struct record_spool *s, const char *before)
+static void put_unfollowed(struct buf *b, const struct record_spool *s)
 {
 #define SENTENCE(id, name, sentence) sentence,
     static const char *const sentences[] = { UNFOLLOWED_REASONS(SENTENCE) };
@@ -333,7 +278,7 @@ static void put_unfollowed(struct buf *b, const struct record_spool *s, const ch
     for (unsigned i = 0; i < UNFOLLOWED_COUNT; i++) {
         uint64_t n = spool_header(&s->spool)->unfollowed[i];
         if (n && n < UINT32_MAX)
-            buf_printf(b, "%snot recorded, of programs that were executed: %llu, %s\n", before,
+            buf_printf(b, "not recorded, of programs that were executed: %llu, %s\n",
                        (unsigned long long)n, sentences[i]);
     }
 }
@@ -345,49 +290,9 @@ static bool put_coverage(struct buf *b, const struct profile *p, const struct pr
     struct profile_coverage c;
     if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > (double)WORTH_SAYING * c.all_ns)
         return false;
-    buf_printf(b, "penumbra: samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
+    buf_printf(b, "samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
                   "(covered)\n", 100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);
     return true;
-}
-
-static void say(const struct record_result *r, const struct record_spool *s, const struct profile *p)
-{
-    struct profile_totals t;
-    struct buf b = {0};
-    bool lacking = profile_is_exact(p);
-    profile_totals(p, &t);
-    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
-        put_reason(&b, p, &t);
-        lacking = true;
-    } else if (unarmed(p, false)) {
-        put_unarmed(&b, p, "penumbra: ");
-    }
-    if (t.taken && !profile_is_exact(p))
-        put_unseen(&b, p);
-    put_stops(&b, p, "penumbra: ");
-    put_user_mode(&b, s, p, "penumbra: ");
-    put_places(&b, p, "penumbra: ");
-    put_shadowless(&b, p, "penumbra: ");
-    put_left(&b, p);
-    put_left_behind(&b, r, "penumbra: ");
-    lacking |= put_coverage(&b, p, &t);
-    if (lacking)
-        put_unfollowed(&b, s, "penumbra: ");
-    buf_puts(&b, "penumbra: ");
-    put_amount(&b, p, &t);
-    buf_printf(&b, " in %.1f s, ", (double)r->duration_ns / 1e9);
-    put_count(&b, p->process_count, "process", "processes");
-    if (!profile_is_exact(p)) {
-        buf_printf(&b, ", %llu dropped", (unsigned long long)t.dropped_all);
-        put_drops(&b, t.drops);
-        put_overhead(&b, &t, profile_spent_ns(&t), p->budget_ppm);
-    }
-    buf_printf(&b, " -> %s", r->shown);
-    put_size(&b, r->output);
-    buf_puts(&b, "\n");
-    if (buf_ok(&b))
-        fwrite(b.data, 1, b.size, stderr);
-    buf_free(&b);
 }
 
 /* The processes in which calls are not counted although that was asked for, by reason. */
@@ -490,8 +395,7 @@ static void put_stretched(struct buf *b, const struct profile *p, const struct r
 }
 
 /* What was found out only now joins what was known at the start. */
-static char *all_notes(const struct record_result *r, const struct profile *p,
-                       const struct record_spool *s, uint64_t damage)
+char *record_notes_all(const struct record_outcome *r, const struct profile *p, const struct record_spool *s)
 {
     struct buf b = {0};
     struct profile_totals t;
@@ -500,71 +404,52 @@ static char *all_notes(const struct record_result *r, const struct profile *p,
     buf_puts(&b, r->notes);
     if (s->full && t.drops[DROP_SPOOL_FULL])
         buf_printf(&b, "the spool could not be extended: %s\n", strerror(s->full));
-    put_unarmed(&b, p, "");
+    put_unarmed(&b, p);
     put_unarmed_others(&b, s);
-    put_stops(&b, p, "");
+    put_stops(&b, p);
     put_ticking(&b, p);
-    put_user_mode(&b, s, p, "");
+    put_user_mode(&b, s, p);
     put_trampolines(&b, s);
-    put_unfollowed(&b, s, "");
+    put_unfollowed(&b, s);
     put_refused(&b, s);
     put_stretched(&b, p, s);
     record_heap_put(&b, p);
-    put_places(&b, p, "");
-    put_shadowless(&b, p, "");
-    put_left_behind(&b, r, "");
-    if (damage)
+    put_places(&b, p);
+    put_shadowless(&b, p);
+    put_left_behind(&b, r);
+    if (r->damage)
         buf_printf(&b, "the program overwrote counters: %llu broken places were cut off or restored\n",
-                   (unsigned long long)damage);
+                   (unsigned long long)r->damage);
     buf_put_u8(&b, '\0');
     return (char *)buf_detach(&b, &size);
 }
 
-static bool describe(const struct record_result *r, const struct record_spool *s,
-                     struct profile *p, uint64_t damage, struct err *e)
+void record_notes_tell(const struct record_outcome *r, const struct profile *p, const struct record_spool *s,
+                       const struct recording_callbacks *callbacks)
 {
-    const struct spool_config config = spool_header(&s->spool)->config;
-    char *command = describe_command(r->argv);
-    char *notes = all_notes(r, p, s, damage);
-    bool ok = command && notes && describe_set(&p->command, command, e) &&
-              describe_set(&p->notes, notes, e) && describe_machine(p, &config, e);
-    if (!command || !notes)
-        err_set(e, ERR_INTERNAL, "out of memory");
-    free(command);
-    free(notes);
-    p->exit_status = r->exit_status;
-    p->duration_ns = r->duration_ns;
-    p->kernel_cpu_ns = r->cpu_ns;
-    if (r->processes.ns)
-        p->begun = (struct profile_begun){r->processes.executed, r->processes.forked, r->processes.ns};
-    describe_jit(p, r->names.files);
-    return ok;
-}
-
-static void say_nameless(const struct record_result *r, unsigned images)
-{
-    fprintf(stderr, "penumbra: there was no time to read all names of %u file%s: penumbra symbolize %s "
-                    "adds them\n", images, images == 1 ? "" : "s", r->shown);
-}
-
-bool record_finish(const struct record_result *r, const struct record_spool *s, struct err *e)
-{
-    uint64_t damage = 0;
-    bool overwritten = record_spool_restore(s);
-    struct profile *p = profile_from_spool(&s->spool, &damage, e);
-    damage += overwritten;
-    bool ok = p && describe(r, s, p, damage, e);
-    unsigned nameless = 0;
-    /* Whoever asked to stop may not wait for long. */
-    if (ok && r->with_names && record_signals_stop())
-        ok = profile_write(p, r->output, e);
-    if (ok && r->with_names)
-        nameless = record_names_add(&r->names, p);
-    ok = ok && profile_write(p, r->output, e);
-    if (ok && nameless && !r->quiet)
-        say_nameless(r, nameless);
-    if (ok && !r->quiet)
-        say(r, s, p);
-    profile_free(p);
-    return ok;
+    struct profile_totals t;
+    struct buf b = {0};
+    bool lacking = profile_is_exact(p);
+    profile_totals(p, &t);
+    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
+        put_reason(&b, p, &t);
+        lacking = true;
+    } else if (unarmed(p, false)) {
+        put_unarmed(&b, p);
+    }
+    if (t.taken && !profile_is_exact(p))
+        put_unseen(&b, p);
+    put_stops(&b, p);
+    put_user_mode(&b, s, p);
+    put_places(&b, p);
+    put_shadowless(&b, p);
+    put_left(&b, p);
+    put_left_behind(&b, r);
+    lacking |= put_coverage(&b, p, &t);
+    if (lacking)
+        put_unfollowed(&b, s);
+    buf_put_u8(&b, '\0');
+    if (buf_ok(&b))
+        tell_notes(callbacks, (const char *)b.data);
+    buf_free(&b);
 }

@@ -1,4 +1,4 @@
-#include "cli/open_profile.h"
+#include "collector/open_profile.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
 }
 
 static struct profile *recover(const struct live_info *info, const char *path, const char *to,
-                               struct record_spool *s, struct err *e)
+                               struct record_spool *s, const struct recording_callbacks *callbacks, struct err *e)
 {
     /* The program may live on; its samples would go nowhere. */
     __atomic_store_n(&spool_header(&s->spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
@@ -69,7 +69,8 @@ static struct profile *recover(const struct live_info *info, const char *path, c
     if (!p)
         return NULL;
     p->recovered = 1;
-    record_names_add(&(struct record_names){.quiet = false}, p);
+    const unsigned never = 0;
+    record_names_add(&(struct record_names){.callbacks = callbacks, .hurried = &never}, p);
     if (profile_write(p, to ? to : path, e)) {
         unlink(info->spool_path);
         if (to && strcmp(to, path) != 0)
@@ -112,7 +113,8 @@ static struct profile *read_profile(const char *path, enum profile_summing summi
     return NULL;
 }
 
-static struct profile *open_with(const char *path, enum profile_summing summing, struct err *e)
+static struct profile *open_with(const char *path, enum profile_summing summing,
+                                 const struct recording_callbacks *callbacks, struct err *e)
 {
     struct live_info info;
     struct record_spool spool = {.fd = -1};
@@ -129,14 +131,15 @@ static struct profile *open_with(const char *path, enum profile_summing summing,
     if (!open_spool(&info, path, &spool, &alive, e))
         return NULL;
     struct profile *p = alive ? profile_of(&spool, NOTE_SNAPSHOT, e)
-                              : recover(&info, path, NULL, &spool, e);
+                              : recover(&info, path, NULL, &spool, callbacks, e);
     record_spool_release(&spool, false);
     return p;
 }
 
-struct profile *open_profile(const char *path, struct err *e)
+struct profile *open_profile(const char *path, const struct recording_callbacks *callbacks,
+                             struct err *e)
 {
-    return open_with(path, PROFILE_APART, e);
+    return open_with(path, PROFILE_APART, callbacks, e);
 }
 
 bool output_is_apart(const char *output, const char *input, struct err *e)
@@ -177,7 +180,7 @@ static bool live_of_spool(const char *path, struct live_info *info, struct err *
 }
 
 enum recover_outcome recover_profile(const char *path, const char *to, struct profile **p,
-                                     struct err *e)
+                                     const struct recording_callbacks *callbacks, struct err *e)
 {
     struct live_info info;
     struct record_spool spool = {.fd = -1};
@@ -198,7 +201,7 @@ enum recover_outcome recover_profile(const char *path, const char *to, struct pr
         err_set(e, ERR_USAGE, "\"%s\" is still being recorded by process %d; end that recording "
                 "(kill %d), or look at it as it is with penumbra report", path, info.pid, info.pid);
     else
-        *p = recover(&info, path, to, &spool, e);
+        *p = recover(&info, path, to, &spool, callbacks, e);
     record_spool_release(&spool, false);
     return *p ? RECOVER_DONE : RECOVER_FAILED;
 }
@@ -217,9 +220,11 @@ static bool lead(struct profile *p, const char **metric, struct err *e)
     return true;
 }
 
-struct profile *open_profile_by(const char *path, const char **metric, enum profile_summing summing, struct err *e)
+struct profile *open_profile_by(const char *path, const char **metric,
+                                enum profile_summing summing,
+                                const struct recording_callbacks *callbacks, struct err *e)
 {
-    struct profile *p = open_with(path, summing, e);
+    struct profile *p = open_with(path, summing, callbacks, e);
     if (!p || lead(p, metric, e))
         return p;
     profile_free(p);

@@ -1,0 +1,432 @@
+#include "collector/recording.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/measure.h"
+#include "collector/open_profile.h"
+#include "collector/process_runs.h"
+#include "collector/record_live.h"
+#include "collector/recording_internal.h"
+#include "profile/live.h"
+#include "profile/spool_read.h"
+#include "sigsafe/sys.h"
+#include "sigsafe/tools.h"
+
+#define POLL_NS UINT64_C(100000000)
+#define LIVE_NS UINT64_C(250000000)
+#define FULL_WAIT_NS 10000000
+
+static bool active; /* atomic: the process has a recording */
+
+/* ---- before the program runs ---- */
+
+/* Another recording's file must not be taken from it; what a killed one left is replaced. */
+static bool check_other_recording(struct recording *r, struct err *e)
+{
+    struct live_info info;
+    struct record_spool other = {.fd = -1};
+    bool is_live = false, alive = false;
+    struct err ignored = {0};
+    struct stat st;
+    /* A live file is a small regular one; reading a device might never end. */
+    if (stat(r->output, &st) || !S_ISREG(st.st_mode) || st.st_size > LIVE_FILE_MOST ||
+        !live_read(r->output, &info, &is_live, &ignored) || !is_live)
+        return true;
+    if (!record_spool_open(&other, info.spool_path, &alive, &ignored))
+        return true;
+    record_spool_release(&other, false);
+    if (alive)
+        return err_set(e, ERR_OUTPUT,
+                       "\"%s\" is being written by another recording (process %d); "
+                       "choose another name with -o%s",
+                       r->shown, info.pid, r->rank.known ? ", or -o DIR/ for a file a rank" : "");
+    memcpy(r->abandoned, info.spool_path, sizeof r->abandoned);
+    return true;
+}
+
+static void settle_config(struct recording *r)
+{
+    const struct recording_options *o = &r->options;
+    r->config.follow = o->follow;
+    r->config.randomize = o->randomize;
+    r->config.budget_ppm = o->budget_ppm;
+    bool handler = o->engine.carrier == CARRIER_HANDLER;
+    r->config.bound_ppm = record_events_bound_ppm(&o->events, 0, o->budget_ppm, handler);
+    for (unsigned i = 1; i < o->events.count; i++)
+        r->config.more[i - 1].bound_ppm =
+            record_events_bound_ppm(&o->events, i, o->budget_ppm, handler);
+    r->config.max_depth = o->max_depth;
+    r->config.carrier = o->engine.carrier;
+    r->config.trampoline = o->trampoline && !r->config.outside &&
+                           r->config.mechanism != MECHANISM_CALLS && !r->config.more_triggers &&
+                           r->config.carrier == CARRIER_HANDLER;
+    r->config.arm_sandboxes = o->arm_sandboxes;
+    r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
+    r->config.tools = o->engine.tools;
+    r->config.length = o->engine.length;
+    r->config.burst_length = o->engine.burst_length;
+    r->config.length_least = o->engine.length_least;
+    r->config.skip = o->engine.skip;
+    r->config.native_ns = o->engine.native_ns;
+    r->config.load_milli = o->engine.load_milli;
+    r->config.shadow_flags = o->engine.shadow_flags;
+    r->config.shadow_memory = o->engine.shadow_memory;
+    r->config.barrier_us = o->engine.barrier_us;
+    r->config.seed = o->engine.seed;
+    r->config.contexts = o->engine.contexts;
+    r->config.fold_recursion = o->engine.fold_recursion;
+    sched_getaffinity(0, sizeof r->config.cpus, (cpu_set_t *)(void *)r->config.cpus);
+    r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
+}
+
+static bool check_subject(struct recording *r, struct err *e)
+{
+    const struct recording_options *o = &r->options;
+    if (!o->pid) {
+        r->arguments = o->program;
+        r->rank = record_rank_find();
+        return record_check_program(o->program[0], &r->program, e) &&
+               record_rank_output(o->output, &r->rank, o->program[0], getpid(), r->shown, e);
+    }
+    return record_attach_check(&r->attach, o->pid, e) &&
+           record_rank_output(o->output, &r->rank, r->attach.name, o->pid, r->shown, e);
+}
+
+/* What stands in front of a program's calls must be there before they are bound. */
+static bool check_mechanism(struct recording *r, struct err *e)
+{
+    if (!r->options.pid)
+        return true;
+    if (r->config.mechanism == MECHANISM_TIMER)
+        buf_puts(
+            &r->notes,
+            "threads that begin otherwise than by pthread_create or thrd_create are found while "
+            "another thread runs, some 50 ms after they begin\n");
+    return record_attach_signal(&r->attach, &r->config, e);
+}
+
+static bool prepare(struct recording *r, struct err *e)
+{
+    if (!record_check_proc(e) || !check_subject(r, e) ||
+        !record_check_output(r->shown, r->output, e) || !check_other_recording(r, e) ||
+        !record_find_runtime(r->config.runtime_path, sizeof r->config.runtime_path,
+                             recording_options_family(&r->options), e) ||
+        !record_probe_trigger(&r->options.events, r->options.engine.carrier, &r->config, &r->notes,
+                              e) ||
+        !check_mechanism(r, e))
+        return false;
+    buf_put_u8(&r->notes, '\0');
+    if (!buf_ok(&r->notes))
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    settle_config(r);
+    bool counts = r->config.carrier != CARRIER_EXACT || !tools_about(r->config.tools).silent;
+    if (!record_spool_create(&r->spool, r->options.spool_dir, r->output,
+                             counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
+        return false;
+    r->spooled = true;
+    record_calibrate(&r->config, &r->began);
+    record_copies_poll(&r->copies, &r->config);
+    return true;
+}
+
+static bool start_subject(struct recording *r, struct err *e)
+{
+    if (!r->options.pid)
+        return (!r->options.verify_cost ||
+                record_verify_start(&r->verify, &r->program, r->arguments, &r->callbacks, e)) &&
+               record_launch(&r->child, &r->program, r->arguments, r->config.runtime_path,
+                             r->spool.path, &r->callbacks, e);
+    r->arguments = record_attach_arguments(r->options.pid);
+    if (!r->arguments)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    return record_attach_begin(&r->attach, r->config.runtime_path, &r->spool, e);
+}
+
+/* The moment that all times count from, by both clocks. */
+static void start_clocks(struct recording *r, struct spool_header *h)
+{
+    uint64_t hz = h->config.tsc_hz;
+    r->start_ns = r->live_ns = h->start_monotonic_ns = monotonic_ns();
+    h->config.start_ticks = sys_ticks_as();
+    h->config.tick_fraction = hz ? (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) : 0;
+    h->config.timeline &= hz != 0;
+}
+
+static bool start_module(struct recording *r, struct err *e)
+{
+    const struct recording_options *o = &r->options;
+    return record_values_calibrate(&o->values, &r->callbacks, e) &&
+           record_values_start(&o->values, &r->host, &o->engine, &r->spool, &r->config,
+                               &r->callbacks, e);
+}
+
+/* A part that could not be started: how, and what follows from it. */
+static void tell_without(struct recording *r, const struct err *why, const char *so)
+{
+    struct err warning = {0};
+    err_set(&warning, why->code, "%s; %s", why->message, so);
+    tell_warning(&r->callbacks, &warning);
+}
+
+/* The recording goes on without those that cannot be started. */
+static void start_helpers(struct recording *r)
+{
+    struct err e = {0};
+    bool samples = r->config.carrier != CARRIER_EXACT;
+    /* Nothing is unwound in whole runs: the tables of libc alone take longer than a short
+     * program. */
+    if (samples && !record_tables_start(&r->tables, &r->spool, &e))
+        tell_note(&r->callbacks, "%s; unwinding will be slower", e.message);
+    e = (struct err){0};
+    if (r->config.arm_sandboxes && !r->options.pid && samples &&
+        !record_sandbox_start(&r->sandbox, &r->spool.spool, &e))
+        tell_without(r, &e, "threads that are made in sandboxes are not seen");
+    e = (struct err){0};
+    if (r->config.outside && !outside_start(&r->outside, &r->spool, &e))
+        tell_without(r, &e, "what threads wait is not seen");
+}
+
+static bool start(struct recording *r, struct err *e)
+{
+    struct live_info live;
+    struct record_live file;
+    struct spool_header *h = spool_header(&r->spool.spool);
+    if (!live_describe_self(&live, r->spool.path, e) || !start_module(r, e))
+        return false;
+    h->config = r->config;
+    h->collector_pid = getpid();
+    h->start_realtime_ns = live.start_realtime_ns;
+    start_clocks(r, h);
+    __atomic_store_n(&r->bell, &h->bell, __ATOMIC_RELEASE);
+    record_live_begin(&file, r->output, &live);
+    bool started = record_spool_name(&r->spool, e) && start_subject(r, e);
+    struct err warning = {0};
+    if (!record_live_settle(&file, r->output, &live, started, &warning))
+        tell_note(&r->callbacks, "%s; if penumbra is killed, nothing will be recoverable",
+                  warning.message);
+    if (!started)
+        return false;
+    if (r->abandoned[0]) {
+        struct err replaced = {0};
+        err_set(&replaced, ERR_OUTPUT, "replacing the unfinished recording in %s", r->shown);
+        tell_warning(&r->callbacks, &replaced);
+        unlink(r->abandoned);
+    }
+    start_helpers(r);
+    record_files_init(&r->files, r->options.pid);
+    return true;
+}
+
+static void abandon(struct recording *r)
+{
+    __atomic_store_n(&r->bell, NULL, __ATOMIC_RELEASE);
+    record_host_abandon(&r->host);
+    record_verify_kill(&r->verify);
+    record_copies_end(&r->copies);
+    if (r->spooled)
+        record_spool_release(&r->spool, true);
+    r->spooled = false;
+}
+
+struct recording *recording_new(const struct recording_options *options,
+                                const struct recording_callbacks *callbacks, struct err *e)
+{
+    static const struct recording_callbacks silent;
+    struct recording_options settled = *options;
+    if (!recording_options_settle(&settled, e))
+        return NULL;
+    struct recording *r = calloc(1, sizeof *r);
+    if (!r) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    if (__atomic_exchange_n(&active, true, __ATOMIC_ACQ_REL)) {
+        err_set(e, ERR_INTERNAL, "this process has a recording already; it must be freed first");
+        free(r);
+        return NULL;
+    }
+    r->options = settled;
+    r->callbacks = callbacks ? *callbacks : silent;
+    r->attach.mem = r->attach.lifeline = -1;
+    record_clocks_read(&r->began);
+    return r;
+}
+
+bool recording_start(struct recording *r, struct err *e)
+{
+    if (!prepare(r, e)) {
+        abandon(r);
+        return false;
+    }
+    tell_notes(&r->callbacks, (const char *)r->notes.data);
+    if (start(r, e))
+        return true;
+    abandon(r);
+    return false;
+}
+
+void recording_free(struct recording *r)
+{
+    if (!r)
+        return;
+    /* What a thread that compiles a huge table still uses is left to it. */
+    bool idle = record_tables_stop(&r->tables);
+    __atomic_store_n(&r->bell, NULL, __ATOMIC_RELEASE);
+    if (r->spooled && idle)
+        record_spool_release(&r->spool, false);
+    if (r->options.pid)
+        free(r->arguments);
+    record_attach_end(&r->attach);
+    buf_free(&r->notes);
+    __atomic_store_n(&active, false, __ATOMIC_RELEASE);
+    if (idle)
+        free(r);
+}
+
+const char *recording_shown(const struct recording *r)
+{
+    return r->shown;
+}
+
+/* ---- while it runs ---- */
+
+#define ALONE_LEAST_NS UINT64_C(300000000)
+
+bool recording_descendants_run(const struct spool *s)
+{
+    spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
+    for (uint64_t n = 0; n < s->mapped / sizeof(struct spool_process); n++) {
+        const struct spool_process *p = spool_at(s, ref, sizeof *p);
+        if (!p)
+            return false;
+        if (__atomic_load_n(&p->state, __ATOMIC_RELAXED) != PROCESS_EXITED &&
+            process_runs_younger(p->pid))
+            return true;
+        ref = p->next;
+    }
+    return false;
+}
+
+void recording_sleep(const struct record_spool *s, uint32_t seen, uint64_t most_ns)
+{
+    /* Every sample that finds no storage rings: once the file system is full that is not news. */
+    if (s->full && most_ns > FULL_WAIT_NS) {
+        struct timespec pause = {0, FULL_WAIT_NS};
+        nanosleep(&pause, NULL);
+        return;
+    }
+    struct timespec timeout = {(time_t)(most_ns / 1000000000), (long)(most_ns % 1000000000)};
+    syscall(SYS_futex, &spool_header(&s->spool)->bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+/* With --wait-all, a descendant that was just executed may not have registered yet: the recording
+ * ends when none has been seen for a while. */
+static bool recording_is_over(struct recording *r, uint64_t elapsed)
+{
+    const struct recording_options *o = &r->options;
+    if (__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE) ||
+        (o->duration_ns && elapsed >= o->duration_ns))
+        return true;
+    if (!r->child.ended || !o->wait_all)
+        return r->child.ended;
+    if (!r->alone_ns || recording_descendants_run(&r->spool.spool))
+        r->alone_ns = elapsed;
+    return elapsed - r->alone_ns > ALONE_LEAST_NS;
+}
+
+static void subject_poll(struct recording *r, uint64_t now)
+{
+    if (r->options.pid)
+        r->child.ended = !record_attach_runs(&r->attach);
+    else
+        record_child_poll(&r->child, now, &r->callbacks);
+}
+
+void recording_hand_on(struct recording *r)
+{
+    uint64_t signals = __atomic_exchange_n(&r->to_send, 0, __ATOMIC_ACQ_REL);
+    /* The signals of the process that -p names are none of our business. */
+    for (int number = 1; signals && !r->options.pid && !r->child.ended && number < 64; number++)
+        if (signals >> number & 1)
+            kill(r->child.pid, number);
+}
+
+static void tell_live(struct recording *r, uint64_t now)
+{
+    const struct spool *s = &r->spool.spool;
+    if (!r->callbacks.live || now - r->live_ns < LIVE_NS)
+        return;
+    struct recording_live live = {.elapsed_ns = now - r->start_ns,
+                                  .budget_ppm = spool_header(s)->config.budget_ppm};
+    r->live_ns = now;
+    spool_totals(s, &live.totals, &live.processes, &live.threads);
+    r->callbacks.live(r->callbacks.context, &live);
+}
+
+/* What is due. */
+static void serve(struct recording *r, uint64_t now)
+{
+    const struct spool *s = &r->spool.spool;
+    spool_header(s)->elapsed_ms = (uint32_t)((now - r->start_ns) / 1000000);
+    record_spool_extend(&r->spool, 0);
+    record_tables_kick(&r->tables);
+    record_files_poll(&r->files, s);
+    subject_poll(r, now);
+    record_host_poll(&r->host);
+    record_shadows_poll(&r->shadows, s);
+    record_discover_poll(&r->discover, s, now);
+    record_copies_poll(&r->copies, &spool_header(s)->config);
+    if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
+        recording_hand_on(r);
+}
+
+void recording_wait(struct recording *r)
+{
+    const struct spool *s = &r->spool.spool;
+    uint64_t duration = r->options.duration_ns;
+    for (;;) {
+        uint32_t seen = __atomic_load_n(&spool_header(s)->bell, __ATOMIC_ACQUIRE);
+        uint64_t now = monotonic_ns(), elapsed = now - r->start_ns;
+        r->elapsed_ns = elapsed;
+        serve(r, now);
+        if (recording_is_over(r, elapsed))
+            return;
+        tell_live(r, now);
+        recording_sleep(&r->spool, seen,
+                        duration && duration - elapsed < POLL_NS ? duration - elapsed : POLL_NS);
+    }
+}
+
+/* ---- from any thread, and signal handlers ---- */
+
+void recording_wake(struct recording *r)
+{
+    uint32_t *bell = __atomic_load_n(&r->bell, __ATOMIC_ACQUIRE);
+    if (bell)
+        spool_wake_as(&r->spool.spool, bell);
+}
+
+void recording_stop(struct recording *r)
+{
+    __atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
+    recording_wake(r);
+}
+
+void recording_hurry(struct recording *r)
+{
+    __atomic_fetch_add(&r->hurried, 1, __ATOMIC_RELAXED);
+}
+
+void recording_send(struct recording *r, int number)
+{
+    __atomic_fetch_or(&r->to_send, UINT64_C(1) << number, __ATOMIC_RELEASE);
+    recording_wake(r);
+}

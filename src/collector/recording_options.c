@@ -1,0 +1,121 @@
+#include "collector/recording_options.h"
+
+#include <string.h>
+
+#include "sigsafe/tools.h"
+
+enum { BUDGET_FORKS_PPM = 10000 };
+enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, DEPTH_DEFAULT = 131072 };
+
+void recording_options_init(struct recording_options *o)
+{
+    *o = (struct recording_options){.max_depth = DEPTH_DEFAULT,
+                                    .follow = true,
+                                    .randomize = true,
+                                    .trampoline = true,
+                                    .timeline = true,
+                                    .names = true};
+}
+
+/* Bursts and shadows begin at the samples of one event. */
+static bool settle_events(struct recording_options *o, struct err *e)
+{
+    bool shadows = o->engine.carrier == CARRIER_SHADOW || o->engine.carrier == CARRIER_AUTO;
+    if (!record_events_settle(&o->events, shadows ? RATE_SHADOW : RATE_DEFAULT, e))
+        return false;
+    if (o->events.count > 1 && o->engine.carrier != CARRIER_HANDLER)
+        return err_set(
+            e, ERR_USAGE,
+            "bursts and shadows begin at the samples of one event; give one of -e %s and "
+            "-e %s, or record call paths (without --carrier, --tool and --module)",
+            o->events.list[0].event->name, o->events.list[1].event->name);
+    return true;
+}
+
+const char *recording_options_family(const struct recording_options *o)
+{
+    return o->engine.shadow_flags & SHADOW_LOG_INPUT ? "io" : record_events_family(&o->events);
+}
+
+/* Copies are compared with the whole program: from its start to its end. */
+static bool verify_settle(const struct recording_options *o, struct err *e)
+{
+    const char *with = o->pid           ? "-p"
+                       : o->duration_ns ? "--duration"
+                       : o->wait_all    ? "--wait-all"
+                                        : NULL;
+    if (!o->verify_cost || !with)
+        return true;
+    return err_set(e, ERR_USAGE,
+                   "--verify-cost compares whole runs of a program, so it excludes %s", with);
+}
+
+static bool family_settle(const struct recording_options *o, struct err *e)
+{
+    const char *family = record_events_family(&o->events), *needed = recording_options_family(o);
+    const char *event = record_events_calls(&o->events);
+    if (family && strcmp(family, needed) != 0)
+        return err_set(e, ERR_USAGE,
+                       "-e %s and --log-input both interpose the program's calls; leave out one "
+                       "of the two",
+                       event);
+    /* What a process has bound already does not become ours. */
+    if (o->pid && needed)
+        return err_set(e, ERR_USAGE,
+                       "%s%s needs libpenumbra-rt.so from the program's start on; start it with "
+                       "penumbra record",
+                       event ? "-e " : "--log-input", event ? event : "");
+    return true;
+}
+
+/* The first option given that is about samples. */
+static const char *sampling_option(const struct recording_options *o)
+{
+    return o->events.given             ? "-e"
+           : o->events.frequency_given ? "-F"
+           : o->events.period_text     ? "-c"
+           : o->budget_ppm             ? "--budget"
+                                       : NULL;
+}
+
+static bool check_ranges(const struct recording_options *o, struct err *e)
+{
+    const struct record_events *events = &o->events;
+    if (events->frequency_given && (!events->frequency || events->frequency > RECORDING_RATE_MOST))
+        return err_set(e, ERR_USAGE, "the rate (-F) must be between 1 and %d",
+                       (int)RECORDING_RATE_MOST);
+    if (events->count > TRIGGERS_MAX)
+        return err_set(e, ERR_USAGE, "a recording has %d events at most", (int)TRIGGERS_MAX);
+    for (unsigned i = 0; i < events->count; i++)
+        if (!events->list[i].event)
+            return err_set(e, ERR_USAGE, "of %u events (-e), number %u is none", events->count, i);
+    if (o->max_depth < SPOOL_DEPTH_LEAST || o->max_depth > RECORDING_DEPTH_MOST)
+        return err_set(e, ERR_USAGE, "the depth (--max-depth) must be between %d and %d",
+                       (int)SPOOL_DEPTH_LEAST, (int)RECORDING_DEPTH_MOST);
+    if (o->engine.carrier >= CARRIER_KIND_COUNT || o->engine.tools >> TOOL_KIND_COUNT)
+        return err_set(e, ERR_USAGE, "there is no carrier %u with tools 0x%llx", o->engine.carrier,
+                       (unsigned long long)o->engine.tools);
+    if (o->pid < 0)
+        return err_set(e, ERR_USAGE, "%d (-p) is not the number of a process", o->pid);
+    return true;
+}
+
+bool recording_options_settle(struct recording_options *o, struct err *e)
+{
+    bool has_program = o->program && *o->program;
+    if (o->pid && has_program)
+        return err_set(e, ERR_USAGE,
+                       "either a process (-p %d) or a program to start (%s), not both", o->pid,
+                       *o->program);
+    if (!o->pid && (!has_program || !**o->program))
+        return err_set(e, ERR_USAGE,
+                       "no program to run: penumbra record [OPTIONS] -- PROGRAM "
+                       "ARGUMENTS; see penumbra record --help");
+    if (!o->budget_ppm && (o->engine.carrier == CARRIER_AUTO ||
+                           (o->engine.carrier == CARRIER_SHADOW && !o->engine.load_milli)))
+        o->budget_ppm = BUDGET_FORKS_PPM;
+    o->engine.budgeted = o->budget_ppm != 0;
+    return check_ranges(o, e) && record_values_settle(&o->values, &o->engine, e) &&
+           record_engine_settle(&o->engine, o->pid, sampling_option(o), e) && settle_events(o, e) &&
+           family_settle(o, e) && verify_settle(o, e);
+}
