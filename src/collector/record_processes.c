@@ -7,13 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "collector/measure.h"
 #include "collector/record_launch.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
 #include "sigsafe/sys.h"
 
-enum { LEAST = 16, TIMES = 7, FORKS = 16, PAUSE_NS = 50000, MOST_NS = 1000000000 };
+enum { LEAST = 16, TIMES = 5, FORKS = 16, PROGRAMS = 8, PAUSE_NS = 50000, MOST_NS = 1000000000 };
 
 /* ---- how many ---- */
 
@@ -128,17 +129,36 @@ static double unseen_ns(struct trial *x, char *script)
     return native > 0 && unseen > 0 ? unseen : 0;
 }
 
+/* The last command is the shell's own: it may execute a last program in its place. */
+static void script_make(struct buf *b, const char *command, unsigned times)
+{
+    while (times--)
+        buf_puts(b, command);
+    buf_puts(b, ":");
+    buf_put_u8(b, '\0');
+}
+
+static uint64_t each(double all, double shell, unsigned times)
+{
+    return all > shell ? (uint64_t)((all - shell) / times) : 0;
+}
+
 static void trial_run(struct trial *x, struct record_processes *p)
 {
-    static char nothing[] = ":", forks[FORKS * 5 + 1];
-    uint64_t executed[TIMES], forked[TIMES];
-    for (unsigned i = 0; i < FORKS * 5; i++)
-        forks[i] = "(:);\n"[i % 5];
-    for (unsigned i = 0; i < TIMES; i++) {
-        double one = unseen_ns(x, nothing), all = unseen_ns(x, forks);
-        executed[i] = (uint64_t)one;
-        forked[i] = all > one ? (uint64_t)((all - one) / FORKS) : 0;
+    struct buf nothing = {0}, forks = {0}, programs = {0};
+    uint64_t executed[TIMES] = {0}, forked[TIMES] = {0};
+    script_make(&nothing, "", 0);
+    script_make(&forks, "(:)\n", FORKS);
+    script_make(&programs, "/bin/sh -c :\n", PROGRAMS);
+    bool made = buf_ok(&nothing) && buf_ok(&forks) && buf_ok(&programs);
+    for (unsigned i = 0; made && i < TIMES; i++) {
+        double shell = unseen_ns(x, (char *)nothing.data);
+        forked[i] = each(unseen_ns(x, (char *)forks.data), shell, FORKS);
+        executed[i] = each(unseen_ns(x, (char *)programs.data), shell, PROGRAMS);
     }
+    buf_free(&nothing);
+    buf_free(&forks);
+    buf_free(&programs);
     p->ns = p->executed * measure_median(executed, TIMES) + p->forked * measure_median(forked, TIMES);
 }
 

@@ -2,8 +2,9 @@
  * the kernel copies its mappings at each fork, and takes them and the events down at the end. Where a program makes many, that is
  * measured once it has ended, in a recording of its own:
  *
- *     /bin/sh -c :              recorded - not recorded - its account   = a program that is executed
- *     /bin/sh -c '(:); (:) ...' the same, without the above, for each   = a process that is forked
+ *     /bin/sh -c :                recorded - not recorded - its account = the shell
+ *     /bin/sh -c '(:); (:) ...'   the same, less the shell              = processes that are forked
+ *     /bin/sh -c 'sh -c :; ...'   the same, less the shell              = programs that are executed
  *
  * Context: the main thread, after the program has ended.
  * Ownership: nothing outlives the call. */

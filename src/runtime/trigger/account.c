@@ -22,7 +22,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -110,7 +110,8 @@ uint64_t trigger_price_as(void)
 void account_switches_as(struct rt_thread *t, uint64_t switches)
 {
     t->record->switches += switches;
-    t->record->switched_ns += switches * colder(rt.config->switch_ns, t->account.latency_ns);
+    uint64_t price = rt.config->switch_ns, cold = colder(price, t->account.latency_ns);
+    t->record->switched_ns += switches * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
 }
 
 void account_enter_as(struct rt_thread *t)
