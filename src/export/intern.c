@@ -3,6 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+void intern_clear(struct intern *t)
+{
+    t->keys.size = 0;
+    t->count = 0;
+    if (t->slots)
+        memset(t->slots, 0, t->slot_count * sizeof *t->slots);
+}
+
 void intern_fini(struct intern *t)
 {
     buf_free(&t->keys);
@@ -11,13 +19,17 @@ void intern_fini(struct intern *t)
     *t = (struct intern){0};
 }
 
-/* FNV-1a, folded. */
+/* By eight bytes, the last ones filled up with zeros: keys of different sizes are told apart besides. */
 static uint32_t hash_bytes(const uint8_t *bytes, size_t size)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return (uint32_t)(h ^ h >> 32);
+    uint64_t h = UINT64_C(0xcbf29ce484222325) + size;
+    for (size_t i = 0; i < size; i += sizeof h) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + i, size - i < sizeof word ? size - i : sizeof word);
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return (uint32_t)h;
 }
 
 static bool slots_grow(struct intern *t)

@@ -37,6 +37,8 @@ static inline bool intern_ok(const struct intern *t)
 }
 
 void intern_fini(struct intern *t);
+/* Forgets all keys, and keeps the memory for others. */
+void intern_clear(struct intern *t);
 
 /* The number of the key, which is added, with sums of zero, if it is new. 8-byte aligned copy. */
 uint32_t intern_add(struct intern *t, const void *key, size_t size);

@@ -24,7 +24,7 @@ struct pprof {
     struct intern strings;   /* number: index in the string table; 0 is "" */
     struct intern functions; /* struct function_key; number + 1: the id */
     struct intern locations; /* struct location_key; number + 1: the id */
-    struct intern stacks;    /* thread, location ids leaf first: uint32_t each; sum: samples */
+    struct intern stacks;    /* of one thread: location ids leaf first, uint32_t each; sum: samples */
     struct buf more;         /* uint64_t for each stack and each metric after the first: weights */
     struct buf out;
 };
@@ -194,9 +194,8 @@ static void add_weights(struct pprof *w, uint32_t stack, const struct profile_no
         weights_of(w, stack)[m] += n->more[m];
 }
 
-static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *result)
+static bool add_thread(struct pprof *w, const struct profile_thread *t, struct export_result *result)
 {
-    const struct profile_thread *t = &w->profile->threads[thread];
     struct stack_walk walk;
     struct buf key = {0};
     uint32_t *known = calloc((size_t)t->node_count + 1, sizeof *known);
@@ -209,7 +208,6 @@ static bool add_thread(struct pprof *w, uint32_t thread, struct export_result *r
             continue;
         struct stack_cut cut = stack_cut_make(walk.length, w->options->max_depth);
         key.size = 0;
-        key_put(&key, thread);
         for (uint32_t i = walk.length; i-- > walk.length - cut.tail;)
             key_put(&key, location_of(w, t, walk.path[i], known));
         if (cut.cut)
@@ -254,19 +252,21 @@ static size_t labels_fill(struct pprof *w, const struct profile_thread *t, Pprof
     return LABEL_COUNT;
 }
 
-static bool put_samples(struct pprof *w)
+/* Those of the thread, which are forgotten then. */
+static bool put_samples(struct pprof *w, const struct profile_thread *t)
 {
     Pprof__Label labels[LABEL_COUNT], *label_pointers[LABEL_COUNT];
     for (unsigned i = 0; i < LABEL_COUNT; i++)
         label_pointers[i] = &labels[i];
+    size_t label_count = labels_fill(w, t, labels);
     struct buf ids = {0};
     for (uint32_t i = 0; i < w->stacks.count && buf_ok(&ids); i++) {
         const struct intern_entry *entry = &w->stacks.entries[i];
         const uint32_t *key = intern_key(&w->stacks, i);
-        size_t count = entry->size / sizeof *key - 1;
+        size_t count = entry->size / sizeof *key;
         ids.size = 0;
         for (size_t k = 0; k < count; k++)
-            buf_put(&ids, &(uint64_t){key[k + 1]}, sizeof(uint64_t));
+            buf_put(&ids, &(uint64_t){key[k]}, sizeof(uint64_t));
         if (!buf_ok(&ids))
             break;
         const struct profile_metric *metrics = w->profile->metrics;
@@ -279,7 +279,7 @@ static bool put_samples(struct pprof *w)
         sample.location_id = (uint64_t *)(void *)ids.data; /* malloc'ed, hence aligned */
         sample.n_value = 1 + w->profile->metric_count;
         sample.value = values;
-        sample.n_label = labels_fill(w, &w->profile->threads[key[0]], labels);
+        sample.n_label = label_count;
         sample.label = label_pointers;
         Pprof__Profile piece = PPROF__PROFILE__INIT;
         Pprof__Sample *one = &sample;
@@ -289,6 +289,8 @@ static bool put_samples(struct pprof *w)
     }
     bool ok = buf_ok(&ids);
     buf_free(&ids);
+    intern_clear(&w->stacks);
+    w->more.size = 0;
     return ok;
 }
 
@@ -432,11 +434,10 @@ bool export_pprof(const struct profile *p, const struct symbols *s,
     string_number(&w, "");
     bool ok = w.maps != NULL;
     for (uint32_t i = 0; ok && i < p->thread_count; i++)
-        ok = add_thread(&w, i, result);
+        ok = add_thread(&w, &p->threads[i], result) && put_samples(&w, &p->threads[i]);
     if (ok) {
         put_description(&w);
         put_mappings(&w);
-        ok = put_samples(&w);
         put_strings(&w);
     }
     ok = ok && intern_ok(&w.strings) && intern_ok(&w.functions) && intern_ok(&w.locations) &&
