@@ -65,6 +65,7 @@ void profile_free(struct profile *p)
         free(p->unknown[i].data);
     free(p->unknown);
     free(p->recordings);
+    profile_entities_free(p);
     free(p->images);
     free(p->processes);
     free(p->threads);

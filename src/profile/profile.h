@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "profile/counts.h"
+#include "profile/entities.h"
 #include "profile/figures.h"
 #include "profile/metrics.h"
 #include "profile/names.h"
@@ -25,7 +26,7 @@
 #define PROFILE_BUILD_ID_MAX 32
 
 /* profile_node.image: an index into profile.images, or one of these. */
-#define PROFILE_IMAGE_NONE UINT32_MAX         /* address in no image (JIT code): offset = address */
+#define PROFILE_IMAGE_NONE UINT32_MAX         /* no image: offset is an address (JIT code), or an entity */
 #define PROFILE_IMAGE_PSEUDO (UINT32_MAX - 1) /* offset is an enum key_pseudo */
 
 enum { PROFILE_IMAGE_VDSO = 1, PROFILE_IMAGE_MAIN = 2, PROFILE_IMAGE_RUNTIME = 4 };
@@ -165,6 +166,8 @@ struct profile {
     uint32_t recording_count;             /* 0, or 2 at least */
     struct profile_image *images;
     uint32_t image_count;
+    struct profile_entity *entities; /* by id */
+    uint32_t entity_count, entity_capacity;
     struct profile_process *processes;
     uint32_t process_count;
     struct profile_thread *threads;

@@ -155,7 +155,7 @@ static uint32_t frame_function(struct builder *b, const struct profile_node *n,
     struct view_function key = {
         .name = frame->function,
         .image = n->image,
-        .image_name = symbols_image_name(b->view->symbols, n->image),
+        .image_name = symbols_place_name(b->view->symbols, n->image, n->offset),
         .file = lines ? frame->file : "",
         .line = lines ? frame->line : 0,
         .start = frame->start ? frame->start : n->offset,

@@ -1,5 +1,6 @@
 #include "symbols/symbols.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,9 +169,39 @@ static const struct profile_jit_symbol *jit_find(const struct profile_process *p
     return &process->jit[lo - 1];
 }
 
+/* An entity by its kind: a path by its number, too, a field with its type. */
+static void entity_resolve(struct symbols *s, const struct profile_entity *entity, struct symbol_location *to)
+{
+    struct buf name = {0};
+    struct symbol_frame *frame = pool_alloc(&s->pool, sizeof *frame);
+    if (entity->kind == ENTITY_FIELD && *entity->scope)
+        buf_printf(&name, "%s::", entity->scope);
+    buf_puts(&name, *entity->name ? entity->name : "[unnamed]");
+    if (entity->kind == ENTITY_PATH)
+        buf_printf(&name, " (path %" PRIu64 ")", entity->number);
+    else if (*entity->scope && entity->kind != ENTITY_FIELD && entity->kind != ENTITY_INTERPRETED)
+        buf_printf(&name, " [%s]", entity->scope);
+    buf_put_u8(&name, 0);
+    if (frame && buf_ok(&name)) {
+        bool has_line = entity->kind == ENTITY_INTERPRETED;
+        *frame = (struct symbol_frame){.function = pool_intern(&s->pool, (const char *)name.data),
+                                       .file = has_line ? pool_intern(&s->pool, entity->scope) : "",
+                                       .line = has_line && entity->number <= UINT32_MAX ? (uint32_t)entity->number : 0,
+                                       .start = entity->id};
+        *to = (struct symbol_location){frame, 1};
+    }
+    buf_free(&name);
+}
+
 static void jit_resolve(struct symbols *s, const struct profile_process *process, struct bucket *b)
 {
     for (uint32_t i = 0; i < b->count; i++) {
+        const struct profile_entity *entity =
+            entity_is(b->offsets[i]) ? profile_entity_find(s->profile, b->offsets[i]) : NULL;
+        if (entity)
+            entity_resolve(s, entity, &b->locations[i]);
+        if (entity_is(b->offsets[i]))
+            continue;
         const struct profile_jit_symbol *symbol = jit_find(process, b->offsets[i]);
         if (!symbol)
             continue;
@@ -385,6 +416,14 @@ const char *symbols_image_name(const struct symbols *s, uint32_t image)
     if (image < s->profile->image_count)
         return s->image_names[image];
     return image == PROFILE_IMAGE_NONE ? "[jit]" : "";
+}
+
+const char *symbols_place_name(const struct symbols *s, uint32_t image, uint64_t offset)
+{
+    if (image != PROFILE_IMAGE_NONE || !entity_is(offset))
+        return symbols_image_name(s, image);
+    const struct profile_entity *entity = profile_entity_find(s->profile, offset);
+    return entity_kind_place(entity ? entity->kind : ENTITY_KIND_COUNT);
 }
 
 const struct profile *symbols_profile(const struct symbols *s)

@@ -77,6 +77,9 @@ bool symbols_keep(const struct symbols *s, struct profile *p, struct err *e);
 /* Short name of an image for people: "libc.so.6", "[vdso]", "[jit]". */
 const char *symbols_image_name(const struct symbols *s, uint32_t image);
 
+/* The same of a place, which may be an entity (profile/entities.h): "[kernel]". */
+const char *symbols_place_name(const struct symbols *s, uint32_t image, uint64_t offset);
+
 /* The profile whose names they are. */
 const struct profile *symbols_profile(const struct symbols *s);
 

@@ -197,10 +197,11 @@ static bool open_columns(struct cursor *c, struct tree_reader *r)
     return true;
 }
 
+/* Entities are the same in all processes. */
 static bool has_code_in_no_image(const struct profile_thread *t)
 {
     for (uint32_t i = 0; i < t->node_count; i++)
-        if (t->nodes[i].image == PROFILE_IMAGE_NONE)
+        if (t->nodes[i].image == PROFILE_IMAGE_NONE && !entity_is(t->nodes[i].offset))
             return true;
     return false;
 }

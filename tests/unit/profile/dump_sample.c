@@ -317,6 +317,9 @@ int main(int argc, char **argv)
         printf("\t%u", p->processes[i].rank);
     printf("\n");
     print_recordings(p);
+    for (uint32_t i = 0; i < p->entity_count; i++)
+        printf("entity\t%" PRIu64 "\t%u\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", p->entities[i].id, p->entities[i].kind,
+               p->entities[i].name, p->entities[i].scope, p->entities[i].at, p->entities[i].number);
     for (uint32_t i = 0; i < p->metric_count; i++)
         printf("metric\t%s\t%s\t%s\t%" PRIu64 "\t%u\n", p->metrics[i].name, p->metrics[i].trigger,
                p->metrics[i].unit, p->metrics[i].period, p->metrics[i].how);

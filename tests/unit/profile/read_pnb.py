@@ -17,6 +17,7 @@ HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
+ENTITIES = 50  # not in the oldest files
 MASK = (1 << 64) - 1
 
 
@@ -38,7 +39,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -172,6 +173,17 @@ def read_recordings(c, processes):
         start += c.u()
         show("recording", start, c.u())
     show("recorded in", *c.us(processes))
+    c.end()
+
+
+def read_entities(c):
+    for _ in range(c.u()):
+        kind, name, scope, at, number = c.u(), c.str(), c.str(), c.u(), c.u()
+        hashed = 0xcbf29ce484222325
+        for byte in (kind.to_bytes(8, "little") + name.encode() + b"\0" + scope.encode() + b"\0" +
+                     at.to_bytes(8, "little") + number.to_bytes(8, "little")):
+            hashed = (hashed ^ byte) * 0x100000001b3 % 2**64
+        show("entity", 2**62 + (hashed >> 2), kind, name, scope, at, number)
     c.end()
 
 
@@ -439,6 +451,8 @@ def main():
     read_ranks(sections[18])
     if RECORDINGS in sections:
         read_recordings(sections[RECORDINGS], processes)
+    if ENTITIES in sections:
+        read_entities(sections[ENTITIES])
     metrics, triggers = read_metrics(sections[9])
     threads, nodes = read_threads(sections[6], sections[7], read_frames(sections[5]), d, t)
     read_weights(sections[10], metrics - 1, nodes)

@@ -313,6 +313,23 @@ static void sample_others(struct profile *p, uint64_t *state)
     }
 }
 
+/* One of each kind and of a later one; the second node of every third thread is one of them. */
+static void sample_entities(struct profile *p)
+{
+    for (uint32_t i = 0; i <= ENTITY_KIND_COUNT; i++) {
+        struct profile_entity entity = {
+            .kind = i, .name = text("entity", i), .scope = text("scope", i / 2), .at = i * 1000, .number = i};
+        uint64_t id = profile_entity_add(p, &entity);
+        for (uint32_t t = i; t < p->thread_count; t += ENTITY_KIND_COUNT + 1)
+            if (t % 3 == 0 && p->threads[t].node_count > 1) {
+                p->threads[t].nodes[1].image = PROFILE_IMAGE_NONE;
+                p->threads[t].nodes[1].offset = id;
+            }
+        free(entity.name);
+        free(entity.scope);
+    }
+}
+
 struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
 {
     struct profile *p = profile_new();
@@ -358,6 +375,7 @@ struct profile *sample_profile(uint32_t threads, uint32_t nodes, uint64_t seed)
             for (unsigned m = 0; m < 2; m++)
                 p->threads[i].nodes[k].more[m] = sample_random(state, 3) ? 0 : sample_random(state, 1000);
     sample_others(p, state);
+    sample_entities(p);
     for (uint32_t i = 0; i < threads; i++)
         if (i % 3 != 2)
             sample_timeline(p, &p->threads[i], state);
@@ -540,6 +558,15 @@ static const char *head_difference(const struct profile *a, const struct profile
     SAME(exit_status);
     SAME_STRING(notes);
     SAME_ARRAY(drops);
+    SAME(entity_count);
+    for (uint32_t i = 0; i < a->entity_count; i++) {
+        SAME(entities[i].id);
+        SAME(entities[i].kind);
+        SAME_STRING(entities[i].name);
+        SAME_STRING(entities[i].scope);
+        SAME(entities[i].at);
+        SAME(entities[i].number);
+    }
     SAME(recording_count);
     for (uint32_t i = 0; i < a->recording_count; i++) {
         SAME(recordings[i].start_realtime_ns);

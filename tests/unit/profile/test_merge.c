@@ -113,6 +113,29 @@ static void test_refuses_other_triggers(void **state)
     }
 }
 
+/* Equal entities are one, with one number; one that is not in the table stays a place. */
+static void test_entities(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = profile_new(), *b = profile_new();
+    struct profile_entity read = {.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}};
+    struct profile_entity field = {.kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}, .at = 8, .number = 8};
+    uint64_t id = profile_entity_add(a, &read);
+    assert_true(entity_is(id) && id == entity_id(&read));
+    assert_int_equal(profile_entity_add(b, &read), id);
+    assert_int_equal(profile_entity_add(a, &read), id);
+    uint64_t other = profile_entity_add(b, &field);
+    assert_true(other != id);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->entity_count, 2);
+    assert_string_equal(profile_entity_find(a, other)->scope, "node");
+    assert_null(profile_entity_find(a, id + 1));
+    assert_well_formed(a);
+    profile_free(a);
+    profile_free(b);
+}
+
 static uint64_t sum_of(const struct profile *p, uint32_t metric)
 {
     uint64_t sum = 0;
@@ -317,7 +340,7 @@ static void test_read_summed(void **state)
         struct profile *p = sample_profile(5, 300, 3);
         for (uint32_t i = own; i < 5; i++)
             for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE)
+                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE && !entity_is(p->threads[i].nodes[k].offset))
                     p->threads[i].nodes[k].image = 1;
         uint8_t *data = profile_encode(p, &size, &e);
         struct profile *summed = profile_decode_summed(data, size, "x", PROFILE_SUMMED, &e);
@@ -394,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_times_of_four),
         cmocka_unit_test(test_refuses_other_triggers),
         cmocka_unit_test(test_lead),
+        cmocka_unit_test(test_entities),
         cmocka_unit_test(test_read_summed),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),

@@ -123,7 +123,7 @@ static uint64_t figures_digest(const struct profile *p)
     uint64_t h = hash(5, (const char *)p->shadows + offsetof(struct profile_shadows, started),
                       sizeof *p->shadows - offsetof(struct profile_shadows, started));
     for (const struct figure_family *const *f = figure_families; *f; f++)
-        for (uint32_t i = 0; i < (*f)->count; i++)
+        for (uint32_t i = 0; (*f)->of(p) && i < (*f)->count; i++)
             h = hash(h, figure_numbers(&(*f)->rows[i], (*f)->of(p)),
                      figure_count(&(*f)->rows[i]) * sizeof(uint64_t));
     for (uint32_t i = 0; i < p->figure_count; i++)
@@ -157,7 +157,7 @@ static uint64_t times_digest(const struct profile *p)
 }
 
 struct digest {
-    uint64_t trees, processes, phases, counts, values, figures, notes, drops, cpu, times;
+    uint64_t trees, processes, phases, counts, values, figures, notes, drops, cpu, times, entities;
 };
 
 static struct digest digest(const struct profile *p)
@@ -175,6 +175,8 @@ static struct digest digest(const struct profile *p)
         d.processes += process_key(p, i) * (1 + p->processes[i].rank);
     for (uint32_t i = 0; i < p->phase_count; i++)
         d.phases += hash(8, p->phases[i].name, strlen(p->phases[i].name)) * p->phases[i].elapsed_ns;
+    for (uint32_t i = 0; i < p->entity_count; i++)
+        d.entities += mix(p->entities[i].id, hash(9, p->entities[i].name, strlen(p->entities[i].name)));
     return d;
 }
 
@@ -188,6 +190,8 @@ static struct profile *part(unsigned number, uint64_t seed)
     p->duration_ns /= 1 + (seed + number) % 4;
     memset(p->images[1].build_id, 0x11, p->images[1].build_id_size);
     p->values->module_end = number;
+    assert_true(profile_entity_add(p, &(struct profile_entity){.name = number ? (char[]){"of two"} : (char[]){"of one"},
+                                                               .scope = (char[]){""}}));
     assert_true(profile_note(p, number ? "of two" : "of one"));
     assert_true(profile_unknown_add(p, &(struct profile_unknown){4000, true, later, sizeof later}));
     if (number == 2)

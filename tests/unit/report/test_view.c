@@ -375,6 +375,53 @@ static void timelines_of_any_duration(void **state)
     }
 }
 
+/* What a frame can be besides an address: its name, and where it is, are shown; of one that the profile says nothing
+ * about, that it is an entity. */
+static void entities_are_shown(void **state)
+{
+    (void)state;
+    const struct {
+        struct profile_entity entity;
+        const char *name, *image, *file;
+        uint32_t line;
+    } rows[] = {
+        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}}, "ksys_read", "[kernel]", "", 0},
+        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){"ext4"}}, "ksys_read [ext4]", "[kernel]", "", 0},
+        {{.kind = ENTITY_INTERPRETED, .name = (char[]){"run"}, .scope = (char[]){"a.py"}, .number = 7}, "run", "[interpreter]",
+         "a.py", 7},
+        {{.kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}, .at = 8, .number = 8}, "node::next",
+         "[field]", "", 0},
+        {{.kind = ENTITY_EVENT, .name = (char[]){"hit"}, .scope = (char[]){"cache"}}, "hit [cache]", "[event]", "", 0},
+        {{.kind = ENTITY_PATH, .name = (char[]){"main"}, .scope = (char[]){"ab12"}, .at = 4096, .number = 17}, "main (path 17)",
+         "[path]", "", 0},
+        {{.kind = 99, .name = (char[]){"later"}, .scope = (char[]){""}}, "later", "[entity]", "", 0},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "abcdefgh 3");
+    struct profile_thread *t = &p->threads[0];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        t->nodes[1 + i].image = PROFILE_IMAGE_NONE;
+        t->nodes[1 + i].offset = profile_entity_add(p, &rows[i].entity);
+        t->nodes[1 + i].self = 10 + i;
+    }
+    t->nodes[1 + ROWS].image = PROFILE_IMAGE_NONE;
+    t->nodes[1 + ROWS].offset = ENTITY_LAST;
+    struct fixture f = open_with(p, &(struct view_options){ .lines = true });
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const struct view_function *found = NULL;
+        for (uint32_t k = 0; k < f.view->function_count; k++)
+            if (f.view->functions[k].self == 10 + i)
+                found = &f.view->functions[k];
+        assert_non_null(found);
+        assert_string_equal(found->name, rows[i].name);
+        assert_string_equal(found->image_name, rows[i].image);
+        assert_string_equal(found->file, rows[i].file);
+        assert_int_equal(found->line, rows[i].line);
+    }
+    close_all(&f);
+}
+
 /* Of many threads those with the most weight have rows of their own, the others one together. */
 static void timelines_of_many_threads(void **state)
 {
@@ -433,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_million_levels),
         cmocka_unit_test(timelines_of_any_duration),
         cmocka_unit_test(timelines_of_many_threads),
+        cmocka_unit_test(entities_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

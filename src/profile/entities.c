@@ -1,0 +1,114 @@
+#include "profile/entities.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/profile.h"
+
+static uint64_t hash_byte(uint64_t h, uint8_t byte)
+{
+    return (h ^ byte) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t hash_number(uint64_t h, uint64_t number)
+{
+    for (unsigned i = 0; i < 64; i += 8)
+        h = hash_byte(h, (uint8_t)(number >> i));
+    return h;
+}
+
+/* With its end, so that no two pairs of strings are one. */
+static uint64_t hash_string(uint64_t h, const char *string)
+{
+    for (; *string; string++)
+        h = hash_byte(h, (uint8_t)*string);
+    return hash_byte(h, 0);
+}
+
+/* FNV-1a, as docs/format.md says. */
+uint64_t entity_id(const struct profile_entity *entity)
+{
+    uint64_t h = hash_number(UINT64_C(0xcbf29ce484222325), entity->kind);
+    h = hash_string(hash_string(h, entity->name), entity->scope);
+    h = hash_number(hash_number(h, entity->at), entity->number);
+    return ENTITY_FIRST | h >> 2;
+}
+
+/* Where it is, or belongs: they are in the order of their numbers. */
+static uint32_t place_of(const struct profile *p, uint64_t id)
+{
+    uint32_t low = 0, high = p->entity_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (p->entities[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct profile_entity *profile_entity_find(const struct profile *p, uint64_t id)
+{
+    uint32_t at = place_of(p, id);
+    return at < p->entity_count && p->entities[at].id == id ? &p->entities[at] : NULL;
+}
+
+static bool same(const struct profile_entity *a, const struct profile_entity *b)
+{
+    return a->kind == b->kind && strcmp(a->name, b->name) == 0 && strcmp(a->scope, b->scope) == 0 && a->at == b->at &&
+           a->number == b->number;
+}
+
+uint64_t profile_entity_add(struct profile *p, const struct profile_entity *entity)
+{
+    struct profile_entity copy = *entity;
+    copy.id = entity_id(entity);
+    uint32_t at = place_of(p, copy.id);
+    if (at < p->entity_count && p->entities[at].id == copy.id)
+        return same(&p->entities[at], entity) ? copy.id : 0;
+    if (p->entity_count == p->entity_capacity) {
+        uint32_t capacity = p->entity_capacity ? p->entity_capacity * 2 : 16;
+        struct profile_entity *grown =
+            p->entity_capacity > UINT32_MAX / 4 ? NULL : reallocarray(p->entities, capacity, sizeof *grown);
+        if (!grown)
+            return 0;
+        p->entities = grown;
+        p->entity_capacity = capacity;
+    }
+    copy.name = strdup(entity->name);
+    copy.scope = strdup(entity->scope);
+    if (!copy.name || !copy.scope) {
+        free(copy.name);
+        free(copy.scope);
+        return 0;
+    }
+    memmove(&p->entities[at + 1], &p->entities[at], (p->entity_count - at) * sizeof copy);
+    p->entities[at] = copy;
+    p->entity_count++;
+    return copy.id;
+}
+
+void profile_entities_free(struct profile *p)
+{
+    for (uint32_t i = 0; i < p->entity_count; i++) {
+        free(p->entities[i].name);
+        free(p->entities[i].scope);
+    }
+    free(p->entities);
+}
+
+#define NAMES(id, name, place, what) [id] = {name, place},
+static const struct {
+    const char *name, *place;
+} kinds[ENTITY_KIND_COUNT] = {ENTITY_KINDS(NAMES)};
+
+const char *entity_kind_name(unsigned kind)
+{
+    return kind < ENTITY_KIND_COUNT ? kinds[kind].name : "entity";
+}
+
+const char *entity_kind_place(unsigned kind)
+{
+    return kind < ENTITY_KIND_COUNT ? kinds[kind].place : "[entity]";
+}
