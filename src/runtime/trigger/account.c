@@ -107,11 +107,12 @@ uint64_t trigger_price_as(void)
     return scaled(rt.config->delivery_ns, __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED));
 }
 
-void account_switches_as(struct rt_thread *t, uint64_t switches)
+/* Who is preempted finds its caches full of what others have done meanwhile. */
+void account_switches_as(struct rt_thread *t, struct rt_switches s)
 {
-    t->record->switches += switches;
     uint64_t price = rt.config->switch_ns, cold = colder(price, t->account.latency_ns);
-    t->record->switched_ns += switches * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
+    t->record->switches += s.waits + s.preempted;
+    t->record->switched_ns += s.waits * price + s.preempted * (cold < SWITCH_COLD * price ? cold : SWITCH_COLD * price);
 }
 
 void account_enter_as(struct rt_thread *t)

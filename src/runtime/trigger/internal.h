@@ -59,7 +59,7 @@ uint64_t account_so_far_as(struct rt_thread *t, uint64_t ticks_at_entry);
 uint64_t account_call_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* The thread has used so much CPU time since its window began: samples cannot have cost more. Returns what they cost. */
 uint64_t account_bound_as(struct rt_thread *t, uint64_t cpu_ns);
-void account_switches_as(struct rt_thread *t, uint64_t switches);
+void account_switches_as(struct rt_thread *t, struct rt_switches s);
 /* So many periods have expired that no signal has come of. */
 void account_unseen_as(struct rt_thread *t, uint64_t expirations);
 /* Nanoseconds that the next delivery costs. */

@@ -124,7 +124,7 @@ void trigger_last_as(struct rt_thread *t)
     if (t->fd < 0 || t->clock.trigger != TRIGGER_CPU || rt_quiet_as())
         return;
     struct rt_switches now = switches_now();
-    account_switches_as(t, now.waits - t->switches.waits + now.preempted - t->switches.preempted);
+    account_switches_as(t, (struct rt_switches){now.waits - t->switches.waits, now.preempted - t->switches.preempted});
     t->switches = now;
 }
 
@@ -155,7 +155,7 @@ void ticks_look_as(struct rt_thread *t, uint64_t passed_ns)
         return;
     look_begin(t, now);
     if (t->timer < 0) {
-        account_switches_as(t, waits + preempted);
+        account_switches_as(t, (struct rt_switches){waits, preempted});
         if (seen * often_ns() > cpu_ns)
             ticks_begin(t);
         return;

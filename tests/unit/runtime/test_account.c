@@ -155,7 +155,8 @@ static void unseen_is_charged(void **state)
     }
 }
 
-/* Switches cost as much more than in the collector's loop as signals come later, but no more than twice as much. */
+/* Where a thread is preempted a switch costs as much more than in the collector's loop as signals come later, but no more than twice
+ * as much. */
 static void switches_are_charged(void **state)
 {
     enum { SWITCH_NS = 2000, LATENCY_NS = 5000, SWITCHES = 10 };
@@ -169,16 +170,16 @@ static void switches_are_charged(void **state)
         struct spool_config *c = &spool_header(&guest.spool)->config;
         c->switch_ns = SWITCH_NS;
         c->latency_ns = LATENCY_NS;
-        account_switches_as(t, SWITCHES);
-        if (t->record->switches != SWITCHES || t->record->switched_ns != SWITCHES * SWITCH_NS)
+        account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
+        if (t->record->switches != 2 * SWITCHES || t->record->switched_ns != 2 * SWITCHES * SWITCH_NS)
             _exit(2);
-        t->account.latency_ns = 3 * LATENCY_NS;
-        account_switches_as(t, SWITCHES);
-        if (t->record->switched_ns != 3 * SWITCHES * SWITCH_NS)
-            _exit(3);
         t->account.latency_ns = LATENCY_NS + LATENCY_NS / 2;
-        account_switches_as(t, SWITCHES);
-        _exit(t->record->switched_ns == 9 * SWITCHES * SWITCH_NS / 2 ? 0 : 4);
+        account_switches_as(t, (struct rt_switches){.preempted = 2 * SWITCHES});
+        if (t->record->switched_ns != 5 * SWITCHES * SWITCH_NS)
+            _exit(3);
+        t->account.latency_ns = 3 * LATENCY_NS;
+        account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
+        _exit(t->record->switched_ns == 8 * SWITCHES * SWITCH_NS ? 0 : 4);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
