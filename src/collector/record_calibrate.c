@@ -12,7 +12,6 @@
 #include "collector/record_probe.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "collector/measure.h"
+#include "collector/perf_event.h"
 #include "collector/record_switches.h"
 #include "sigsafe/sys.h"
 
@@ -105,19 +105,14 @@ static void collect_gaps(struct gaps *g, int self, uint64_t until_ns)
 
 static int open_clock(bool exclude_kernel)
 {
-    struct perf_event_attr a = {
-        .size = sizeof a,
+    const struct perf_event event = {
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = CALIBRATION_PERIOD_NS,
-        .exclude_hv = 1,
+        .period = CALIBRATION_PERIOD_NS,
+        .value = 1,
         .exclude_kernel = exclude_kernel,
-        .disabled = 1,
-        .sigtrap = 1,
-        .remove_on_exec = 1,
-        .sig_data = 1,
     };
-    return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return perf_event_open(&event, 0);
 }
 
 /* What one empty signal costs, in ticks; 0: not known. */

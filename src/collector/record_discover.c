@@ -1,12 +1,12 @@
 #include "collector/record_discover.h"
 
 #include <dirent.h>
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "collector/perf_event.h"
 
 enum { LOOK_NS = 50000000, TICK_NS = 50000000, SLOT_DISCOVERY = -1 };
 
@@ -75,18 +75,15 @@ static struct numbers known_threads(const struct spool *s, const struct spool_pr
 /* Without a sample in system calls where the process's other events have none. */
 static int event_open(const struct spool_process *p, int32_t tid)
 {
-    struct perf_event_attr a = {
-        .size = sizeof a,
+    const struct perf_event event = {
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = TICK_NS,
-        .exclude_hv = 1,
+        .period = TICK_NS,
+        .value = (uint64_t)p->cookie << 32 | (uint32_t)SLOT_DISCOVERY,
         .exclude_kernel = __atomic_load_n(&p->exclude_kernel, __ATOMIC_RELAXED) != 0,
-        .sigtrap = 1,
-        .remove_on_exec = 1,
-        .sig_data = (uint64_t)p->cookie << 32 | (uint32_t)SLOT_DISCOVERY,
+        .runs = true,
     };
-    return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return perf_event_open(&event, tid);
 }
 
 static bool is_watched(const struct record_discover *d, int32_t pid, int32_t tid)

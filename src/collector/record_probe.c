@@ -2,14 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collector/outside/outside.h"
+#include "collector/perf_event.h"
 
 /* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards, SIGRTMAX
  * (64) downwards: the middle is where programs seldom are. */
@@ -18,19 +17,9 @@ enum { TIMER_SIGNAL = 41 };
 /* 0, or the errno of perf_event_open. */
 static int try_event(uint32_t type, uint64_t config, uint64_t period, bool exclude_kernel)
 {
-    struct perf_event_attr a = {
-        .size = sizeof a,
-        .type = type,
-        .config = config,
-        .sample_period = period,
-        .disabled = 1,
-        .exclude_hv = 1,
-        .exclude_kernel = exclude_kernel,
-        .sigtrap = 1,
-        .remove_on_exec = 1,
-        .sig_data = 1,
-    };
-    int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    const struct perf_event event = {
+        .type = type, .config = config, .period = period, .value = 1, .exclude_kernel = exclude_kernel};
+    int fd = perf_event_open(&event, 0);
     if (fd < 0)
         return errno;
     close(fd);

@@ -3,15 +3,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collector/measure.h"
+#include "collector/perf_event.h"
 
 /* ---- its number here ---- */
 
@@ -76,23 +75,17 @@ static bool state_change(struct sandbox_thread *t, enum spool_outside from, enum
     return __atomic_compare_exchange_n(&t->record->outside, &expected, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* As runtime/trigger/perf.c makes it. */
 static int event_open(const struct sandbox_thread *t, const struct spool_process *p, pid_t tid, uint32_t type, uint64_t config,
                       uint64_t period)
 {
-    struct perf_event_attr a = {
-        .size = sizeof a,
+    const struct perf_event event = {
         .type = type,
         .config = config,
-        .sample_period = period,
-        .disabled = 1,
-        .exclude_hv = 1,
+        .period = period,
+        .value = (uint64_t)p->cookie << 32 | t->record->slot,
         .exclude_kernel = p->exclude_kernel != 0,
-        .sigtrap = 1,
-        .remove_on_exec = 1,
-        .sig_data = (uint64_t)p->cookie << 32 | t->record->slot,
     };
-    return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return perf_event_open(&event, tid);
 }
 
 static void close_one(int *fd)

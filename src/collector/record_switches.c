@@ -6,7 +6,6 @@
  * much of the period is left: of the times that are measured four in a row begin with less and less of it. */
 #include "collector/record_switches.h"
 
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector/measure.h"
+#include "collector/perf_event.h"
 
 enum { ROUNDS = 48, ROUNDS_LEAST = 16, WARM_ROUNDS = 8, MOST_NS = 50000000, EVENTS = 2, TIMES = 8, PARTS = 4, DISCOVERY_NS = 1000000 };
 
@@ -73,15 +73,15 @@ static struct rounds measured(const struct hand_over *h)
 /* As the runtime's (runtime/trigger/perf.c), but for the signal, which costs nothing at a switch. */
 static int event_open(const struct spool_config *c, uint64_t left_ns)
 {
-    struct perf_event_attr a = {
-        .size = sizeof a,
+    const struct perf_event event = {
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = left_ns,
-        .exclude_hv = 1,
+        .period = left_ns,
         .exclude_kernel = c->exclude_kernel != 0,
+        .silent = true,
+        .runs = true,
     };
-    return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return perf_event_open(&event, 0);
 }
 
 /* After so many of PARTS of half of the period: it is not to expire meanwhile. */

@@ -77,7 +77,7 @@ def test_binary_is_not_written_to_a_terminal(d):
 def test_refusals(d):
     export(d, "-f", "speedscope", "sample.pnb", status=2, says=b"pprof, folded or callgrind")
     export(d, "--nonsense", status=2, says=b"--nonsense")
-    export(d, "-f", status=2, says=b"wants a value")
+    export(d, "-f", status=2, says=b"needs a value")
     export(d, "--max-depth", "1", status=2, says=b"not '1'")
     export(d, "--max-depth=-3", status=2, says=b"not '-3'")
     export(d, "sample.pnb", "other.pnb", status=2, says=b"one profile at a time")

@@ -1,0 +1,21 @@
+#include "collector/perf_event.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int perf_event_open(const struct perf_event *event, int32_t tid)
+{
+    struct perf_event_attr a = {
+        .size = sizeof a,
+        .type = event->type,
+        .config = event->config,
+        .sample_period = event->period,
+        .disabled = !event->runs,
+        .exclude_hv = 1,
+        .exclude_kernel = event->exclude_kernel,
+        .sigtrap = !event->silent,
+        .remove_on_exec = !event->silent,
+        .sig_data = event->value,
+    };
+    return (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
