@@ -7,7 +7,8 @@
 #include "sigsafe/sys.h"
 
 enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL,
-                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD, HOOK_GATE };
+                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD, HOOK_GATE, HOOK_WATCH, HOOK_WATCH_RETURN,
+                 HOOK_ALARM };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -131,6 +132,34 @@ bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument)
     if (added)
         h->hooks[h->count - 1].kind = HOOK_GATE;
     h->gated |= added;
+    return added;
+}
+
+bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function, uint64_t argument)
+{
+    bool added = hook_call_as(h, HOOK_BEFORE, index, function, argument);
+    if (added) {
+        h->hooks[h->count - 1].kind = HOOK_WATCH;
+        h->hooks[h->count - 1].size = (uint8_t)operand;
+    }
+    return added;
+}
+
+bool hook_watch_return_as(struct hooks *h, uint32_t index, hook_function *function, uint64_t argument)
+{
+    bool added = hook_call_as(h, HOOK_BEFORE, index, function, argument);
+    if (added)
+        h->hooks[h->count - 1].kind = HOOK_WATCH_RETURN;
+    return added;
+}
+
+bool hook_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
+{
+    bool added = amount <= UINT8_MAX && hook_call_as(h, HOOK_ENTRY, 0, function, argument);
+    if (added) {
+        h->hooks[h->count - 1].kind = HOOK_ALARM;
+        h->hooks[h->count - 1].size = (uint8_t)amount;
+    }
     return added;
 }
 
@@ -589,6 +618,12 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
             hook_lead_emit_as(x, hook, live);
         else if (hook->kind == HOOK_GATE)
             hook_gate_emit_as(x, hook, live);
+        else if (hook->kind == HOOK_WATCH)
+            hook_watch_emit_as(x, hook, index, live);
+        else if (hook->kind == HOOK_ALARM)
+            hook_alarm_emit_as(x, hook, live);
+        else if (hook->kind == HOOK_WATCH_RETURN)
+            hook_watch_return_emit_as(x, hook, live);
         else
             hook = emit_appends(&x->hot, h, hook);
     }

@@ -9,6 +9,7 @@
  *     append   an inlined store at r15, the thread's ring (ring.h): the tool set steals r15
  *     lead     an inlined look whether the C function has to be called (lead.c)
  *     gate     an inlined look whether this execution of the block is to be observed (gate.c)
+ *     watch    an inlined look whether memory that an instruction accesses is to be looked at (watch.c)
  *     call     a C function, on the engine's stack, with the program's registers in struct
  *              engine_thread
  *     time     two time stamps, right before and right behind one instruction
@@ -116,6 +117,22 @@ static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t wi
  * sets both anew, and the gate is looked at once more: so the first time, since all is 0. Else the block is executed
  * with the hooks that the tool asks for when it is asked about the block again: when this happens first. */
 bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument);
+/* For tools that look at a part of memory: before the instruction, the function is called if the address of this operand
+ * (a number in x86_memory_as's list), without what FS adds, lies in a part that the thread watches: if byte
+ * hook_watch_part(address) of t->watch is not 0. Where the address cannot be formed in line (vectors, segments, 32 bits) it is
+ * always called. t->watch is all 0 at first, and the tool's. */
+bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function, uint64_t argument);
+enum { HOOK_WATCH_PARTS = 256, HOOK_WATCH_BYTES = 256 };
+static inline unsigned hook_watch_part(uint64_t address)
+{
+    return address / HOOK_WATCH_BYTES % HOOK_WATCH_PARTS;
+}
+/* Before instruction `index`, a return: the function is called if the stack pointer is above ~t->floor, which the tool
+ * sets when its thread begins. */
+enum { HOOK_FLOOR_BITS = 55 }; /* ~floor is below 2 to this */
+bool hook_watch_return_as(struct hooks *h, uint32_t index, hook_function *function, uint64_t argument);
+/* At HOOK_ENTRY: `amount` is taken off t->alarm; if it is below 0 then, the function is called, which sets it anew. */
+bool hook_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument);
 /* At an indirect end, for tools with TOOL_TARGETS: adds to the counter that the thread remembers for this end and
  * target. Where it remembers none, `miss` is called as by hook_call_as, which counts this time itself and may say
  * by hook_target_remember_as what the counter is. */

@@ -35,6 +35,11 @@ bool hook_lead_in_line(const struct engine *e, const struct hook *hook);
 /* gate.c: the look whether the block is observed. */
 void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct live live);
 
+/* watch.c: the look whether the operand's memory, or the return, is watched. */
+void hook_watch_emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live);
+void hook_alarm_emit_as(struct translation *x, const struct hook *hook, struct live live);
+void hook_watch_return_emit_as(struct translation *x, const struct hook *hook, struct live live);
+
 /* Around instruction `index`, if it is timed: the code before it and behind it. */
 void hook_time_begin_as(struct translation *x, uint32_t index);
 void hook_time_end_as(struct translation *x, uint32_t index);

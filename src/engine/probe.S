@@ -36,6 +36,16 @@ entry engine_probe_8
         ret
         end engine_probe_8
 
+/* rsi: where 64 bytes go */
+entry engine_probe_64
+        movl    $0, %edx
+        .irp    at, 0, 8, 16, 24, 32, 40, 48, 56
+        movq    \at(%rdi), %rax
+        movq    %rax, \at(%rsi)
+        .endr
+        ret
+        end engine_probe_64
+
 entry engine_probe_failed
         movl    $0, %eax
         movl    $1, %edx

@@ -9,6 +9,7 @@ struct probed {
 struct probed engine_probe_1(uint64_t address) __attribute__((visibility("hidden")));
 struct probed engine_probe_4(uint64_t address) __attribute__((visibility("hidden")));
 struct probed engine_probe_8(uint64_t address) __attribute__((visibility("hidden")));
+struct probed engine_probe_64(uint64_t address, uint64_t out[8]) __attribute__((visibility("hidden")));
 struct probed engine_probe_failed(void) __attribute__((visibility("hidden")));
 
 bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value)
@@ -25,6 +26,11 @@ bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value)
         *value |= got.value << 8 * i;
     }
     return !got.failed;
+}
+
+bool engine_probe_64_as(uint64_t address, uint64_t out[8])
+{
+    return !engine_probe_64(address, out).failed;
 }
 
 bool engine_probe_fault_as(greg_t *gregs)

@@ -13,7 +13,10 @@
 /* The little-endian integer of `bytes` (1 to 8) bytes there. False: it cannot be read. */
 bool engine_probe_as(uint64_t address, unsigned bytes, uint64_t *value);
 
-/* A fault in the context gregs: true if it was engine_probe_as's, which then goes on and answers false. */
+/* The 64 bytes there. False: not all can be read. */
+bool engine_probe_64_as(uint64_t address, uint64_t out[8]);
+
+/* A fault in the context gregs: true if it was of these, which then goes on and answers false. */
 bool engine_probe_fault_as(greg_t *gregs);
 
 #endif

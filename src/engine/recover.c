@@ -206,6 +206,7 @@ void engine_redirect_as(struct engine_thread *t, greg_t *gregs)
 {
     struct engine *e = t->engine;
     engine_registers_take(t, gregs);
+    t->runs++;
     uint64_t gs = engine_gs_as(e);
     if (gs != (uint64_t)(uintptr_t)t) {
         t->host_gs = gs;

@@ -209,6 +209,7 @@ void engine_gs_set_as(const struct engine *e, uint64_t base)
 
 enum stop_reason engine_run_as(struct engine_thread *t)
 {
+    t->runs++;
     t->host_gs = engine_gs_as(t->engine);
     engine_gs_set_as(t->engine, (uint64_t)(uintptr_t)t);
     engine_run(t);
@@ -218,6 +219,7 @@ enum stop_reason engine_run_as(struct engine_thread *t)
 
 _Noreturn void engine_start_as(struct engine_thread *t)
 {
+    t->runs++;
     t->host_gs = engine_gs_as(t->engine);
     engine_gs_set_as(t->engine, (uint64_t)(uintptr_t)t);
     engine_start(t);

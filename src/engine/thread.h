@@ -68,6 +68,9 @@ struct engine_thread {
     uint64_t reserved3;
     uint64_t mask_before;
     void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/inline/lines.h) */
+    uint64_t floor;         /* the tool's: returns are watched from above ~floor (hook.h, hook_watch_return_as) */
+    uint8_t watch[256];     /* the tool's: which memory is watched (hook.h, hook_watch_as) */
+    int64_t alarm;          /* the tool's: what is left of it (hook.h, hook_alarm_as) */
 
     /* From here on only C code looks. */
     struct engine *engine;
@@ -76,6 +79,7 @@ struct engine_thread {
     uint64_t stop_at;       /* the engine stops before this address; 0: none */
     uint32_t stop;          /* enum stop_reason: why it stopped last */
     uint32_t quiet;         /* atomic, 1: it knows no translation, and comes by the dispatcher before it does (reset.h) */
+    uint32_t runs;          /* times that it began to run: what comes between two runs was not seen */
     uint32_t number;        /* among the engine's threads */
     uint32_t counter_size;  /* bytes of a counter */
     bool paired;            /* `returns` has been filled (pairs.h) */
@@ -137,6 +141,9 @@ ENGINE_ASSERT(time_rdx, ENGINE_T_TIME_RDX);
 ENGINE_ASSERT(site, ENGINE_T_SITE);
 ENGINE_ASSERT(lines, ENGINE_T_LINE);
 ENGINE_ASSERT(mask_before, ENGINE_T_MASK_BEFORE);
+ENGINE_ASSERT(floor, ENGINE_T_FLOOR);
+ENGINE_ASSERT(watch, ENGINE_T_WATCH);
+ENGINE_ASSERT(alarm, ENGINE_T_ALARM);
 #undef ENGINE_ASSERT
 
 /* The thread area at the GS base; only where GS is the engine's (its own code, hooks, handlers of

@@ -52,6 +52,9 @@
 #define ENGINE_T_MASK_BEFORE 392 /* the mask right before signals were blocked on the way out */
 #define ENGINE_T_LINE 400     /* tools', for their own code in the cache (hook.h, hook_line_as): ... */
 #define ENGINE_T_LINES 4      /* ... so many words */
+#define ENGINE_T_FLOOR 432  /* hooks that watch: of returns (watch.c) */
+#define ENGINE_T_WATCH 440  /* 256 bytes: of memory */
+#define ENGINE_T_ALARM 696  /* of executed instructions */
 #define ENGINE_T_STACK_SIZE (64 << 10) /* of the engine's stack, below the thread area */
 #define ENGINE_T_RETURNS_SIZE (64 << 10)
 #define ENGINE_T_RETURNS (-(64 + 4 + 64) * 1024) /* where calls return to (pairs.h) */

@@ -128,6 +128,9 @@ static void moves(unsigned w, unsigned a, unsigned b)
         emit_xchg_rr(&e, width, a, b), show("xchg %s, %s", ra, rb);
     if (w < 2)
         emit_movzx_rr(&e, width, a, b), show("movzx %s, %s", names[2][a], rb);
+    static const char *const high[] = {"ah", "ch", "dh", "bh"};
+    if (w == 0 && a < 8 && b < 4)
+        emit_movzx_rh(&e, a, b), show("movzx %s, %s", names[2][a], high[b]);
     if (w == 2)
         emit_movsxd_rr(&e, a, b), show("movsxd %s, %s", names[3][a], rb);
     for (unsigned op = 0; op < 8; op++)
