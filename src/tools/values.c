@@ -24,6 +24,7 @@
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 #include "sigsafe/tuples.h"
+#include "tools/memory.h"
 #include "tools/tools.h"
 #include "tools/values_plan.h"
 #include "tools/wide.h"
@@ -216,27 +217,6 @@ static uint64_t narrowed(uint64_t value, unsigned bytes)
     if (bytes & TUPLE_HIGH)
         return value >> 8 & 0xff;
     return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
-}
-
-static uint64_t fs_base(void)
-{
-    uint64_t base;
-    __asm__ volatile("rdfsbase %0" : "=r"(base)); /* FSGSBASE: without it there is no engine */
-    return base;
-}
-
-static uint64_t address_of(const struct engine_thread *t, const struct tuple_memory *m)
-{
-    uint64_t sum = (uint64_t)m->disp;
-    if (m->base < 16)
-        sum += t->gpr[m->base];
-    if (m->index < 16)
-        sum += t->gpr[m->index] * m->scale;
-    if (m->add8 < 16)
-        sum += t->gpr[m->add8] & 0xff;
-    if (m->address32)
-        sum = (uint32_t)sum;
-    return m->segment ? sum + fs_base() : sum;
 }
 
 /* `pc`: the next instruction's address. False: memory is gone that was there a moment ago. */
@@ -434,7 +414,7 @@ static void tuple_open_as(struct engine_thread *t, struct tuple_ring *ring, uint
     if (c->called && r->what & PENUMBRA_ARGUMENTS)
         arguments_add(t, ring, head);
     for (unsigned i = 0; i < r->memories; i++)
-        c->address[i] = address_of(t, &r->memory[i]);
+        c->address[i] = memory_address_as(t, &r->memory[i]);
     for (unsigned i = 0; i < r->before; i++) {
         value_of(t, c, r, &r->values[i], pc, word(t, ring, c->at));
         c->at += 8;
