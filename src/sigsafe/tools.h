@@ -70,7 +70,8 @@ enum {
     X(PATHS, paths, "interprocedural acyclic paths, and blocks", .carriers = TOOL_TRANSLATED,      \
       .blocks = true)                                                                              \
     X(STREAMS, streams, "strides and spans of each load and store", .carriers = TOOL_TRANSLATED,   \
-      .blocks = true)
+      .blocks = true)                                                                              \
+    X(WASTE, waste, "stores in vain, loads of what was loaded", .carriers = TOOL_TRANSLATED)
 #define TOOLS_HOTLIST(X)                                                                           \
     X(RESULTS, results, "the most frequent results of each instruction",                           \
       .carriers = TOOL_TRANSLATED, .blocks = true, .hotlists = true)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "engine/thread.h"
+#include "engine/hook.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/tuples.h"
 
@@ -32,9 +32,9 @@ static inline uint64_t memory_address_as(const struct engine_thread *t, const st
 {
     uint64_t sum = (uint64_t)m->disp;
     if (m->base < 16)
-        sum += t->gpr[m->base];
+        sum += hook_register(t, m->base);
     if (m->index < 16)
-        sum += t->gpr[m->index] * m->scale;
+        sum += hook_register(t, m->index) * m->scale;
     if (m->add8 < 16)
         sum += t->gpr[m->add8] & 0xff;
     if (m->address32)

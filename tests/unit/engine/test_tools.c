@@ -12,7 +12,7 @@
 #include "run.h"
 #include "tools/list.h"
 
-static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written",
+static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written", "waste",
                                      "times" };
 
 static void nothing_changes(void **state)

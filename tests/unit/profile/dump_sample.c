@@ -235,6 +235,30 @@ static void print_streams(const struct profile_streams *s)
     }
 }
 
+static void print_waste(const struct profile_waste *w)
+{
+#define PRINT(name) printf("\t%" PRIu64, w->sums.name);
+    printf("waste\t%" PRIu64, w->missed);
+    WASTE_SUMS(PRINT)
+#undef PRINT
+    printf("\n");
+    for (uint32_t i = 0; i < w->site_count; i++) {
+        const struct profile_waste_site *at = &w->sites[i];
+        printf("access\t%u\t%u\t%" PRIu64 "\t%u\t%u", image_number(at->image), at->process, at->offset,
+               at->kind, at->bytes);
+#define PRINT(name) printf("\t%" PRIu64, at->figures.name);
+        WASTE_FIGURES(PRINT)
+#undef PRINT
+        printf("\n");
+    }
+    for (uint32_t i = 0; i < w->pair_count; i++) {
+        const struct profile_waste_pair *at = &w->pairs[i];
+        printf("pair\t%u\t%u\t%" PRIu64 "\t%u\t%u\t%" PRIu64 "\t%u\t%" PRIu64 "\t%" PRIu64 "\n",
+               image_number(at->image), at->process, at->offset, image_number(at->to_image),
+               at->to_process, at->to, at->kind, at->count, at->bytes);
+    }
+}
+
 static void print_names(const struct profile_names *n)
 {
     for (uint32_t i = 0; i < n->image_count; i++) {
@@ -336,6 +360,7 @@ int main(int argc, char **argv)
     print_values(p->values);
     print_paths(p->counts->tables[TABLE_PATHS]);
     print_streams(p->counts->tables[TABLE_STREAMS]);
+    print_waste(p->counts->tables[TABLE_WASTE]);
     print_names(p->names);
     print_figures(p);
     free(data);

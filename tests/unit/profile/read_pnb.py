@@ -15,6 +15,7 @@ NAMES = {1: "meta", 2: "reasons", 3: "images", 4: "processes", 5: "frames", 6: "
          41: "streams", 60: "names", 61: "figures"}
 HEAP = 17  # only of the trigger malloc
 TIMELINE = 22  # not in the oldest files
+WASTE = 42     # likewise
 SAMPLED = 12  # only of several triggers
 RECORDINGS = 23  # only in merged files
 ENTITIES = 50  # not in the oldest files
@@ -39,7 +40,7 @@ def container(data):
             contents = subprocess.run(["zstd", "-dc"], input=contents, stdout=subprocess.PIPE,
                                       check=True).stdout
         assert len(contents) == raw, "raw size"
-        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES):
+        if kind in NAMES or kind in (HEAP, SAMPLED, TIMELINE, RECORDINGS, ENTITIES, WASTE):
             sections[kind] = Cursor(contents)
         else:
             assert not flags & 1, "unknown required section"
@@ -401,6 +402,22 @@ def read_streams(c):
         show("stream", *row)
 
 
+def read_waste(c):
+    show("waste", c.u(), *c.us(20))
+    n, m = c.u(), c.u()
+    images, processes = running(c.us(n), [0] * n), c.us(n)
+    columns = [images, processes, running(c.us(n), list(zip(images, processes)))] + [c.us(n) for _ in range(17)]
+    images, processes = running(c.us(m), [0] * m), c.us(m)
+    offsets = running(c.us(m), list(zip(images, processes)))
+    pairs = [images, processes, offsets, c.us(m), c.us(m), [(o + c.s()) & MASK for o in offsets]]
+    pairs += [c.us(m) for _ in range(3)]
+    c.end()
+    for row in zip(*columns):
+        show("access", *row)
+    for row in zip(*pairs):
+        show("pair", *row)
+
+
 def read_names(c, images):
     strings = [""] + [c.str() for _ in range(c.u())]
     n = c.u()
@@ -472,6 +489,8 @@ def main():
     read_texts(sections[34])
     read_paths(sections[40], blocks)
     read_streams(sections[41])
+    if WASTE in sections:
+        read_waste(sections[WASTE])
     read_names(sections[60], images)
     read_figures(sections[61])
 

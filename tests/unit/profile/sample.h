@@ -10,6 +10,7 @@
 #include "sigsafe/spool_paths.h"
 #include "sigsafe/spool_results.h"
 #include "sigsafe/spool_streams.h"
+#include "sigsafe/spool_waste.h"
 #include "sigsafe/timeline.h"
 #include "sigsafe/tools.h"
 
@@ -48,6 +49,8 @@ struct counts_window sample_counts(const struct spool *s, struct spool_process *
 void sample_paths_in(const struct spool *s, struct spool_counts *c);
 /* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
+/* The waste of 20 memory operands: access i was executed 100 times, and makes a pair with access i + 1. */
+void sample_waste_in(const struct spool *s, struct spool_counts *c);
 /* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 * i values; so do
  * those of another one each, which copies them. */
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w);

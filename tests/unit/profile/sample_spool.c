@@ -180,6 +180,32 @@ void sample_streams_in(const struct spool *s, struct spool_counts *c)
     store.record->missed = 3;
 }
 
+void sample_waste_in(const struct spool *s, struct spool_counts *c)
+{
+    static struct rows_store store;
+    uint32_t first = 0;
+    if (!rows_begin_as(&store, s, c, &c->tables[TABLE_WASTE], 0, WASTE_LAYOUT, 7))
+        abort();
+    for (uint64_t i = 0; i < 21; i++) {
+        struct spool_thing access = {.key = key_make(1, 0x3000 + 16 * i), .bytes = 8,
+                                     .instructions = (uint16_t)(i < 20 ? 1 + i % 3 : WASTE_TOTALS),
+                                     .kind = THING_ROW};
+        uint32_t id = counts_thing_as(s, c, &access);
+        struct spool_waste *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
+        enum waste_kind evicted;
+        if (!row)
+            abort();
+        first = i ? first : id;
+        if (i == 20) {
+            row->sums.live_bytes = 17;
+            continue;
+        }
+        row->figures.stores = row->figures.loads = 100;
+        waste_pair_note(row, (enum waste_kind)(i % 3), first + 1 + (uint32_t)(i + 1) % 20, 10, 80, &evicted);
+    }
+    store.record->missed = 2;
+}
+
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w)
 {
     static struct rows_store store;
@@ -245,6 +271,7 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
+    sample_waste_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_results_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)), &w);
     for (uint32_t i = 0; i < 120; i++)
         w.base[i] = sample_random(&seed, 3) * i;

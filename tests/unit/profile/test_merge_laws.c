@@ -88,6 +88,18 @@ static uint64_t counts_digest(const struct profile *p, const struct profile_coun
     }
     const struct profile_streams *streams = c->tables[TABLE_STREAMS];
     const struct profile_paths *paths = c->tables[TABLE_PATHS];
+    const struct profile_waste *waste = c->tables[TABLE_WASTE];
+    for (uint32_t i = 0; i < waste->site_count; i++) {
+        const struct profile_waste_site *s = &waste->sites[i];
+        sum += mix(mix(place_key(p, s->image, s->process, s->offset), s->kind), s->bytes) *
+               (s->figures.loads + 3 * s->figures.dead_bytes);
+    }
+    for (uint32_t i = 0; i < waste->pair_count; i++) {
+        const struct profile_waste_pair *s = &waste->pairs[i];
+        sum += mix(mix(place_key(p, s->image, s->process, s->offset),
+                       place_key(p, s->to_image, s->to_process, s->to)), s->kind) *
+               (s->count + 5 * s->bytes);
+    }
     for (uint32_t i = 0; i < streams->count; i++) {
         const struct profile_stream *s = &streams->list[i];
         sum +=

@@ -1,0 +1,438 @@
+/* Waste of loads and stores: from the spool, in a profile, in its file. */
+#include "sigsafe/spool_waste.h"
+
+#include <stdlib.h>
+
+#include "base/saturate.h"
+#include "profile/kind/kind.h"
+#include "profile/spool_rows.h"
+#include "profile/table/table.h"
+#include "sigsafe/tools.h"
+
+struct profile_waste *profile_waste_new(void)
+{
+    return calloc(1, sizeof(struct profile_waste));
+}
+
+void profile_waste_free(struct profile_waste *w)
+{
+    if (!w)
+        return;
+    free(w->sites);
+    free(w->pairs);
+    free(w);
+}
+
+bool profile_waste_add_site(struct profile_waste *w, const struct profile_waste_site *site)
+{
+    struct profile_waste_site *list =
+        spool_counts_room(w->sites, w->site_count, &w->site_capacity, sizeof *list);
+    if (!list)
+        return false;
+    w->sites = list;
+    w->sites[w->site_count++] = *site;
+    return true;
+}
+
+bool profile_waste_add_pair(struct profile_waste *w, const struct profile_waste_pair *pair)
+{
+    struct profile_waste_pair *list =
+        spool_counts_room(w->pairs, w->pair_count, &w->pair_capacity, sizeof *list);
+    if (!list)
+        return false;
+    w->pairs = list;
+    w->pairs[w->pair_count++] = *pair;
+    return true;
+}
+
+const char *profile_waste_access(uint32_t kind)
+{
+    return kind == WASTE_LOAD ? "load" : kind == WASTE_STORE ? "store" : "update";
+}
+
+const char *profile_waste_kind(uint32_t kind)
+{
+#define NAME(id, name, what) name,
+    static const char *const names[] = {WASTE_KINDS(NAME)};
+#undef NAME
+    return names[kind < WASTE_KIND_COUNT ? kind : 0];
+}
+
+static void free_table(void *table)
+{
+    profile_waste_free(table);
+}
+
+/* First the sites, then each pair's access in vain, then the other one of each. */
+static bool place(void *table, uint32_t at, struct table_place *out)
+{
+    struct profile_waste *w = table;
+    if (at < w->site_count) {
+        struct profile_waste_site *s = &w->sites[at];
+        *out = (struct table_place){&s->image, &s->process, s->offset};
+        return true;
+    }
+    at -= w->site_count;
+    if (at / 2 >= w->pair_count)
+        return false;
+    struct profile_waste_pair *p = &w->pairs[at / 2];
+    *out = at % 2 ? (struct table_place){&p->to_image, &p->to_process, p->to}
+                  : (struct table_place){&p->image, &p->process, p->offset};
+    return true;
+}
+
+static void waste_sums_add(struct waste_sums *to, const struct waste_sums *from)
+{
+#define ADD(name) to->name = add_saturated(to->name, from->name);
+    WASTE_SUMS(ADD)
+#undef ADD
+}
+
+static void site_figures_add(struct waste_figures *to, const struct waste_figures *from)
+{
+#define ADD(name) to->name = add_saturated(to->name, from->name);
+    WASTE_FIGURES(ADD)
+#undef ADD
+}
+
+static uint32_t image_in(const struct table_append *how, uint32_t image)
+{
+    return image == PROFILE_IMAGE_NONE ? image : how->image_of[image];
+}
+
+static bool append(void **into, const void *from, const struct table_append *how)
+{
+    const struct profile_waste *added = from;
+    struct profile_waste *w = *into ? *into : profile_waste_new();
+    *into = w;
+    for (uint32_t i = 0; w && i < added->site_count; i++) {
+        struct profile_waste_site site = added->sites[i];
+        site.image = image_in(how, site.image);
+        site.process += how->first_process;
+        if (!profile_waste_add_site(w, &site))
+            return false;
+    }
+    for (uint32_t i = 0; w && i < added->pair_count; i++) {
+        struct profile_waste_pair pair = added->pairs[i];
+        pair.image = image_in(how, pair.image);
+        pair.to_image = image_in(how, pair.to_image);
+        pair.process += how->first_process;
+        pair.to_process += how->first_process;
+        if (!profile_waste_add_pair(w, &pair))
+            return false;
+    }
+    if (w) {
+        waste_sums_add(&w->sums, &added->sums);
+        w->missed = add_saturated(w->missed, added->missed);
+    }
+    return w;
+}
+
+#define ORDER(x, y)                                                                                \
+    if ((x) != (y))                                                                                \
+    return (x) < (y) ? -1 : 1
+
+static int compare_sites(const void *a, const void *b)
+{
+    const struct profile_waste_site *x = a, *y = b;
+    ORDER(x->image + FRAME_IMAGE_FIRST, y->image + FRAME_IMAGE_FIRST);
+    ORDER(x->process, y->process);
+    ORDER(x->offset, y->offset);
+    ORDER(x->kind, y->kind);
+    ORDER(x->bytes, y->bytes);
+    return 0;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct profile_waste_pair *x = a, *y = b;
+    ORDER(x->image + FRAME_IMAGE_FIRST, y->image + FRAME_IMAGE_FIRST);
+    ORDER(x->process, y->process);
+    ORDER(x->offset, y->offset);
+    ORDER(x->to_image + FRAME_IMAGE_FIRST, y->to_image + FRAME_IMAGE_FIRST);
+    ORDER(x->to_process, y->to_process);
+    ORDER(x->to, y->to);
+    ORDER(x->kind, y->kind);
+    return 0;
+}
+
+static void settle_sites(struct profile_waste *w)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->site_count; i++)
+        if (w->sites[i].image != PROFILE_IMAGE_NONE)
+            w->sites[i].process = 0;
+    if (w->site_count)
+        qsort(w->sites, w->site_count, sizeof *w->sites, compare_sites);
+    for (uint32_t i = 0; i < w->site_count; i++) {
+        struct profile_waste_site *last = kept ? &w->sites[kept - 1] : NULL;
+        if (last && compare_sites(last, &w->sites[i]) == 0)
+            site_figures_add(&last->figures, &w->sites[i].figures);
+        else
+            w->sites[kept++] = w->sites[i];
+    }
+    w->site_count = kept;
+}
+
+static bool settle(void *table, const uint32_t *new_index)
+{
+    struct profile_waste *w = table;
+    uint32_t kept = 0;
+    (void)new_index;
+    settle_sites(w);
+    for (uint32_t i = 0; i < w->pair_count; i++) {
+        struct profile_waste_pair *p = &w->pairs[i];
+        p->process = p->image == PROFILE_IMAGE_NONE ? p->process : 0;
+        p->to_process = p->to_image == PROFILE_IMAGE_NONE ? p->to_process : 0;
+    }
+    if (w->pair_count)
+        qsort(w->pairs, w->pair_count, sizeof *w->pairs, compare_pairs);
+    for (uint32_t i = 0; i < w->pair_count; i++) {
+        struct profile_waste_pair *last = kept ? &w->pairs[kept - 1] : NULL, *p = &w->pairs[i];
+        if (last && compare_pairs(last, p) == 0) {
+            last->count = add_saturated(last->count, p->count);
+            last->bytes = add_saturated(last->bytes, p->bytes);
+        } else {
+            w->pairs[kept++] = *p;
+        }
+    }
+    w->pair_count = kept;
+    return true;
+}
+
+/* ---- from the spool ---- */
+
+static bool is_access(const struct spool_thing *t)
+{
+    return t->kind == THING_ROW && t->instructions && t->instructions <= WASTE_UPDATE;
+}
+
+static bool add_pairs(struct counts_process *q, const struct spool_thing *t,
+                      const struct spool_waste *row)
+{
+    for (unsigned i = 0; i < WASTE_PAIRS && row->pairs[i].with; i++) {
+        const struct waste_pair *p = &row->pairs[i];
+        struct spool_thing with;
+        if (!spool_counts_thing(q, p->with - 1, &with) || !is_access(&with) ||
+            p->kind >= WASTE_KIND_COUNT) {
+            q->r->view->damage++;
+            continue;
+        }
+        struct profile_waste_pair pair = {.image = spool_counts_image(t->key),
+                                          .process = q->process,
+                                          .offset = key_offset(t->key),
+                                          .to_image = spool_counts_image(with.key),
+                                          .to_process = q->process,
+                                          .to = key_offset(with.key),
+                                          .kind = p->kind,
+                                          .count = p->count,
+                                          .bytes = p->bytes};
+        if (!profile_waste_add_pair(q->to->tables[TABLE_WASTE], &pair))
+            return false;
+    }
+    return true;
+}
+
+/* Bursts and shadows know them without the tool, and so do tools beside it that count blocks. */
+static bool add_instructions(struct counts_process *q, uint64_t count)
+{
+    bool known = __atomic_load_n(&q->record->instructions, __ATOMIC_RELAXED) || q->to->block_count;
+    if (!known) {
+        q->to->instructions = add_saturated(q->to->instructions, count);
+        q->to->counted = true;
+    }
+    return true;
+}
+
+static bool waste_row(void *data, uint32_t id, const void *at)
+{
+    struct counts_process *q = data;
+    struct profile_waste *w = q->to->tables[TABLE_WASTE];
+    struct spool_waste row = *(const struct spool_waste *)at;
+    struct spool_thing thing;
+    uint64_t any = row.pairs[0].with;
+#define ANY(name) any |= row.sums.name;
+    WASTE_SUMS(ANY)
+#undef ANY
+    if (!any)
+        return true;
+    bool known = spool_counts_thing(q, id, &thing);
+    if (known && thing.kind == THING_ROW && thing.instructions == WASTE_TOTALS) {
+        waste_sums_add(&w->sums, &row.sums);
+        return add_instructions(q, row.sums.instructions);
+    }
+    if (!known || !is_access(&thing)) {
+        q->r->view->damage++;
+        return true;
+    }
+    struct profile_waste_site site = {.image = spool_counts_image(thing.key),
+                                      .process = q->process,
+                                      .offset = key_offset(thing.key),
+                                      .bytes = thing.bytes,
+                                      .kind = thing.instructions,
+                                      .figures = row.figures};
+    return profile_waste_add_site(w, &site) && add_pairs(q, &thing, &row);
+}
+
+static bool add_process(struct counts_process *q)
+{
+    const uint32_t *list = &q->record->tables[TABLE_WASTE];
+    struct profile_waste *w = q->to->tables[TABLE_WASTE];
+    if (!__atomic_load_n(list, __ATOMIC_ACQUIRE))
+        return true;
+    if (!w)
+        q->to->tables[TABLE_WASTE] = w = profile_waste_new();
+    return w && spool_rows_read(q->r->view, list, WASTE_LAYOUT, &q->r->table_bytes, waste_row, q,
+                                &w->missed);
+}
+
+const struct profile_table table_waste = {
+    .read = add_process,
+    .free = free_table,
+    .place = place,
+    .append = append,
+    .settle = settle,
+};
+
+/* ---- in the file ---- */
+
+PLACE_FIRST(struct profile_waste_site);
+PLACE_FIRST(struct profile_waste_pair);
+
+static bool section_needed(const struct profile *p)
+{
+    return p->counts && p->counts->tables[TABLE_WASTE];
+}
+
+/* Columns of plain numbers, in the order of the file. */
+#define PAIR_COLUMNS(X)                                                                            \
+    X(kind, WASTE_KIND_COUNT - 1, "which waste")                                                   \
+    X(count, UINT64_MAX, "instances of a pair")                                                    \
+    X(bytes, UINT64_MAX, "bytes of a pair")
+
+static void section_put(struct buf *b, const struct encoder *x)
+{
+    const struct profile_waste *w = x->p->counts->tables[TABLE_WASTE];
+    uint32_t n = w->site_count, m = w->pair_count;
+    buf_put_uleb(b, w->missed);
+#define PUT(name) buf_put_uleb(b, w->sums.name);
+    WASTE_SUMS(PUT)
+#undef PUT
+    buf_put_uleb(b, n);
+    buf_put_uleb(b, m);
+    write_places(b, w->sites, n, sizeof *w->sites);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_uleb(b, w->sites[i].kind);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_uleb(b, w->sites[i].bytes);
+#define PUT(name)                                                                                  \
+    for (uint32_t i = 0; i < n; i++)                                                               \
+        buf_put_uleb(b, w->sites[i].figures.name);
+    WASTE_FIGURES(PUT)
+#undef PUT
+    write_places(b, w->pairs, m, sizeof *w->pairs);
+    for (uint32_t i = 0; i < m; i++)
+        buf_put_uleb(b, w->pairs[i].to_image + FRAME_IMAGE_FIRST);
+    for (uint32_t i = 0; i < m; i++)
+        buf_put_uleb(b, w->pairs[i].to_process);
+    for (uint32_t i = 0; i < m; i++)
+        buf_put_sleb(b, (int64_t)(w->pairs[i].to - w->pairs[i].offset));
+#define PUT(name, most, what)                                                                      \
+    for (uint32_t i = 0; i < m; i++)                                                               \
+        buf_put_uleb(b, w->pairs[i].name);
+    PAIR_COLUMNS(PUT)
+#undef PUT
+}
+
+static bool image_exists(const struct profile *p, uint32_t image)
+{
+    return image < p->image_count || image == PROFILE_IMAGE_NONE;
+}
+
+static bool section_check(const struct profile *p, struct err *e)
+{
+    const struct profile_waste *w = p->counts->tables[TABLE_WASTE];
+    bool good = true;
+    for (uint32_t i = 0; good && i < w->site_count; i++)
+        good = places_good(p, &w->sites[i], i ? &w->sites[i - 1] : NULL);
+    for (uint32_t i = 0; good && i < w->pair_count; i++)
+        good = places_good(p, &w->pairs[i], i ? &w->pairs[i - 1] : NULL) &&
+               image_exists(p, w->pairs[i].to_image) &&
+               w->pairs[i].to_process < p->process_count;
+    return good || err_set(e, ERR_INTERNAL,
+                           "the profile cannot be written: an access is of no image or process, or "
+                           "out of order");
+}
+
+static void get_sites(struct decoder *d, struct cursor *c, struct profile_waste_site *at,
+                      uint32_t n)
+{
+    read_places(d, c, at, n, sizeof *at);
+    for (uint32_t i = 0; i < n && !c->failed; i++)
+        at[i].kind = (uint32_t)cursor_uleb(c, WASTE_UPDATE, "whether an access loads or stores");
+    for (uint32_t i = 0; i < n && !c->failed; i++)
+        at[i].bytes = read_u32(c, "the bytes of an access");
+#define GET(name)                                                                                  \
+    for (uint32_t i = 0; i < n && !c->failed; i++)                                                 \
+        at[i].figures.name = read_u64(c, "a figure of an access");
+    WASTE_FIGURES(GET)
+#undef GET
+}
+
+static void get_pairs(struct decoder *d, struct cursor *c, struct profile_waste_pair *at,
+                      uint32_t n)
+{
+    uint64_t ranks = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
+    read_places(d, c, at, n, sizeof *at);
+    for (uint32_t i = 0; i < n && !c->failed; i++) {
+        uint32_t to = (uint32_t)cursor_uleb(c, ranks, "the image of a pair");
+        if (to < FRAME_IMAGE_NONE)
+            cursor_fail(c, "the image of a pair, which is never 0");
+        at[i].to_image = to - FRAME_IMAGE_FIRST;
+    }
+    for (uint32_t i = 0; i < n && !c->failed; i++)
+        at[i].to_process = read_process(d, c);
+    for (uint32_t i = 0; i < n && !c->failed; i++)
+        at[i].to = at[i].offset + (uint64_t)cursor_sleb(c, "the distance of a pair");
+#define GET(name, most, what)                                                                      \
+    for (uint32_t i = 0; i < n && !c->failed; i++)                                                 \
+        at[i].name = (__typeof__(at[i].name))cursor_uleb(c, most, what);
+    PAIR_COLUMNS(GET)
+#undef GET
+}
+
+static void section_get(struct decoder *d, struct cursor *c)
+{
+    struct profile_waste *w = d->p->counts->tables[TABLE_WASTE] = profile_waste_new();
+    if (!w) {
+        read_no_memory(c);
+        return;
+    }
+    enum { SITE = 5 + sizeof(struct waste_figures) / 8, PAIR = 9 };
+    w->missed = read_u64(c, "the number of accesses missed");
+#define GET(name) w->sums.name = read_u64(c, "a sum of all accesses");
+    WASTE_SUMS(GET)
+#undef GET
+    w->site_count = cursor_count(c, SITE, "a number of accesses that fits the section");
+    w->pair_count = cursor_count(c, PAIR, "a number of pairs that fits the section");
+    w->sites = read_array(c, w->site_count, sizeof *w->sites);
+    w->pairs = read_array(c, w->pair_count, sizeof *w->pairs);
+    w->site_capacity = w->site_count;
+    w->pair_capacity = w->pair_count;
+    if (w->sites && w->pairs) {
+        get_sites(d, c, w->sites, w->site_count);
+        get_pairs(d, c, w->pairs, w->pair_count);
+    }
+    if (c->failed)
+        w->site_count = w->pair_count = 0;
+}
+
+const struct section_kind kind_waste = {
+    .type = {42, "waste", 0},
+    .within = 24,
+    .about = "optional, with 24: stores in vain, loads of what was loaded",
+    .needed = section_needed,
+    .check = section_check,
+    .put = section_put,
+    .get = section_get,
+};

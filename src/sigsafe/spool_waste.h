@@ -1,0 +1,169 @@
+/* Waste: stores that nobody reads, stores of what is there already, loads of what has been loaded.
+ * What is kept of each load and store of a thread in the spool, and in a profile, which adds up
+ * threads. docs/waste.md defines the terms.
+ *
+ * The row (spool_rows.h) of an access is a THING_ROW: the thing's `bytes` are those of the operand
+ * (0: a repeated string's), `instructions` an enum waste_access, `to` the number of the operand.
+ * One row of each thread, WASTE_TOTALS, holds its sums.
+ *
+ * Pairs are kept with the access that was in vain: the most frequent few of each. One that is met
+ * moves up when it has become more frequent than the one above, and one that is not there takes
+ * the last place. Then the number of the one that was there goes to `other_...`.
+ *
+ * Context: of rows, the owning thread, general registers only; of profiles, ordinary code.
+ * Ownership: rows are the spool's; a struct profile_counts owns its table. */
+#ifndef PENUMBRA_SIGSAFE_SPOOL_WASTE_H
+#define PENUMBRA_SIGSAFE_SPOOL_WASTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sigsafe/spool_rows.h"
+
+enum waste_access { WASTE_LOAD = 1, WASTE_STORE = 2, WASTE_UPDATE = 3, WASTE_TOTALS = 4 };
+
+/* X(enumerator, name in --json, what the access was, and with what it makes a pair) */
+#define WASTE_KINDS(X)                                                                             \
+    X(WASTE_DEAD, "dead", "a store that is overwritten unread, and the store that does")           \
+    X(WASTE_SILENT, "silent", "a store of what is there, and the store before")                    \
+    X(WASTE_REDUNDANT, "redundant", "a load of what has been loaded, and the load before")
+#define WASTE_ENUMERATOR(id, name, what) id,
+enum waste_kind { WASTE_KINDS(WASTE_ENUMERATOR) WASTE_KIND_COUNT };
+#undef WASTE_ENUMERATOR
+
+/* X(name): of each access. Instances and bytes; with 1 line in n observed, each counts n times.
+ * The others of a kind are instances of pairs that had to go. */
+#define WASTE_FIGURES(X)                                                                           \
+    X(loads) X(load_bytes) X(stores) X(store_bytes) X(dead) X(dead_bytes) X(frame) X(frame_bytes)  \
+    X(silent) X(silent_bytes) X(redundant) X(redundant_bytes) X(other_dead) X(other_silent)        \
+    X(other_redundant)
+#define WASTE_FIELD(name) uint64_t name;
+struct waste_figures { WASTE_FIGURES(WASTE_FIELD) };
+
+/* X(name): of a thread. The sums of products are of windows: a run of a burst or shadow, or a
+ * piece of a whole run in which the same lines are observed. In bytes, of the lines observed. */
+#define WASTE_SUMS(X)                                                                              \
+    X(instructions)                                                                                \
+    X(live_bytes)    /* stored, and read before they were overwritten */                           \
+    X(judged_bytes)  /* stored, of which it is known whether that changed anything */              \
+    X(evicted)       /* lines forgotten for want of room */                                        \
+    X(voids)         /* times that anything may have been read unseen */                           \
+    X(unfollowed)    /* executions of instructions whose memory is not followed */                 \
+    X(windows) X(seen_stores) X(seen_dead) X(seen_silent) X(seen_loads) X(seen_redundant)          \
+    X(stores_stores) X(dead_dead) X(dead_stores) X(silent_silent) X(silent_stores)                 \
+    X(loads_loads) X(redundant_redundant) X(redundant_loads)
+struct waste_sums { WASTE_SUMS(WASTE_FIELD) };
+#undef WASTE_FIELD
+
+enum { WASTE_PAIRS = 5 };
+struct waste_pair {
+    uint32_t with; /* id + 1; 0: free */
+    uint32_t kind; /* enum waste_kind */
+    uint64_t count, bytes;
+};
+
+struct spool_waste {
+    union {
+        struct waste_figures figures;
+        struct waste_sums sums; /* of WASTE_TOTALS, which has no pairs */
+    };
+    struct waste_pair pairs[WASTE_PAIRS]; /* the most frequent first */
+};
+_Static_assert(sizeof(struct waste_figures) <= sizeof(struct waste_sums),
+               "the union is as large as the sums");
+#define WASTE_LAYOUT ((struct rows_layout){.row = sizeof(struct spool_waste)})
+
+/* `count` instances more, of so many bytes. Returns how many instances had to make room. */
+static inline uint64_t waste_pair_note(struct spool_waste *row, enum waste_kind kind, uint32_t with,
+                                       uint64_t count, uint64_t bytes, enum waste_kind *evicted)
+{
+    struct waste_pair *p = row->pairs;
+    uint64_t gone = 0;
+    unsigned i = 0;
+    while (i < WASTE_PAIRS && p[i].with && (p[i].with != with || p[i].kind != (uint32_t)kind))
+        i++;
+    if (i == WASTE_PAIRS) {
+        i--;
+        gone = p[i].count;
+        *evicted = (enum waste_kind)p[i].kind;
+        p[i] = (struct waste_pair){0};
+    }
+    p[i] = (struct waste_pair){with, (uint32_t)kind, p[i].count + count, p[i].bytes + bytes};
+    if (i && p[i].bytes > p[i - 1].bytes) {
+        struct waste_pair up = p[i];
+        p[i] = p[i - 1];
+        p[i - 1] = up;
+    }
+    return gone;
+}
+
+static inline uint64_t waste_capped(uint64_t v)
+{
+    return v >> 27 ? UINT64_C(1) << 27 : v; /* the sums of squares are to fit */
+}
+
+/* A window is over, in which so much was seen_... */
+static inline void waste_window_note(struct waste_sums *to, const struct waste_sums *w)
+{
+    uint64_t stores = waste_capped(w->seen_stores), loads = waste_capped(w->seen_loads);
+    uint64_t dead = waste_capped(w->seen_dead), silent = waste_capped(w->seen_silent);
+    uint64_t redundant = waste_capped(w->seen_redundant);
+    to->windows++;
+    to->seen_stores += stores;
+    to->seen_dead += dead;
+    to->seen_silent += silent;
+    to->seen_loads += loads;
+    to->seen_redundant += redundant;
+    to->stores_stores += stores * stores;
+    to->dead_dead += dead * dead;
+    to->dead_stores += dead * stores;
+    to->silent_silent += silent * silent;
+    to->silent_stores += silent * stores;
+    to->loads_loads += loads * loads;
+    to->redundant_redundant += redundant * redundant;
+    to->redundant_loads += redundant * loads;
+}
+
+/* ---- in a profile ---- */
+
+/* image, process: as in struct profile_block. */
+struct profile_waste_site {
+    uint32_t image, process;
+    uint64_t offset; /* of the instruction: link-time address */
+    uint32_t bytes;  /* accessed at once; 0: a repeated string */
+    uint32_t kind;   /* enum waste_access */
+    struct waste_figures figures;
+};
+
+/* The access in vain, and the one that it makes a pair with. */
+struct profile_waste_pair {
+    uint32_t image, process;
+    uint64_t offset;
+    uint32_t to_image, to_process;
+    uint64_t to;
+    uint32_t kind; /* enum waste_kind */
+    uint64_t count, bytes;
+};
+
+struct profile_waste {
+    struct profile_waste_site *sites; /* by (image + 2, process, offset, kind, bytes) */
+    uint32_t site_count, site_capacity;
+    struct profile_waste_pair
+        *pairs; /* by (image + 2, process, offset, to_image + 2, to_process, to, kind) */
+    uint32_t pair_count, pair_capacity;
+    struct waste_sums sums;
+    uint64_t missed; /* accesses for which there was no memory */
+};
+
+struct profile_waste *profile_waste_new(void);
+void profile_waste_free(struct profile_waste *w);
+/* False without memory. */
+bool profile_waste_add_site(struct profile_waste *w, const struct profile_waste_site *site);
+bool profile_waste_add_pair(struct profile_waste *w, const struct profile_waste_pair *pair);
+
+/* "load", "store", "update". */
+const char *profile_waste_access(uint32_t kind);
+/* "dead", "silent", "redundant". */
+const char *profile_waste_kind(uint32_t kind);
+
+#endif

@@ -1,0 +1,767 @@
+/* Stores in vain and loads of what was loaded (docs/waste.md). Of memory that is looked at, a
+ * table of lines says what was done with each byte last:
+ *
+ *      access ──watch (engine/watch.c)──> touch_as ──> line ──> rows of the accesses, in the spool
+ *      return ──watch──> return_as: stores below the stack pointer
+ *      system call ────> system_call_as: what the kernel reads
+ *
+ *      line    64 bytes of the program: what was there, and bits and ids
+ *        copy      the contents at the last look
+ *        unread    bytes stored, and neither read nor overwritten since
+ *        heads     the first byte of each store
+ *        loaded    bytes loaded, and not changed since
+ *        pending   bytes of the last store, which is compared with the copy at the next look:
+ *                  the hook runs before the instruction
+ *        store[], load[]   id + 1 of the last access, for each four bytes
+ *
+ * Contents that change though nothing was stored are somebody else's doing (the kernel's, a
+ * thread's between two looks): those bytes are neither unread nor loaded any more.
+ *
+ * Which lines are looked at is drawn by windows (docs/waste.md): `epoch` says in which one a line
+ * was last looked at, and what is known of it from another one is forgotten. In a whole run
+ * windows are the process's, else a thread's.
+ *
+ * Context: block_as under the engine's lock; the rest in the thread concerned. Threads share the
+ * table. A line is locked while it is looked at; who waits too long goes on all the same, for a
+ * fork may have left the owner behind: the worst is a wrong count.
+ * Ownership: the table, what is known of accesses, and each thread's rows stay until the process
+ * ends. */
+#include <stddef.h>
+
+#include "engine/probe.h"
+#include "sigsafe/concise.h"
+#include "sigsafe/spool_waste.h"
+#include "sigsafe/sys.h"
+#include "tools/kernel_reads.h"
+#include "tools/memory.h"
+#include "tools/rows.h"
+#include "tools/tools.h"
+#include "x86/insn.h"
+
+enum {
+    IDS = 1 << 22,  /* with room in the engine's common memory */
+    LINE = 64,
+    CELL = 4,
+    CELLS = LINE / CELL,
+    LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
+    PARTS = 16,      /* of HOOK_WATCH_PARTS that are looked at in a window */
+    FULL = 1 << 24,  /* instructions of a whole run in whose time all memory is looked at */
+    WINDOW = 1 << 24,
+    PROGRESS = 1 << 14, /* instructions that a thread executes before it tells the process */
+    STACK = 64 << 10,   /* bytes around the stack pointer that are taken for the stack */
+    RED_ZONE = 128,
+    SPINS = 1 << 12,
+    STRING_MOST = 4096, /* bytes that instructions are taken to read that end at what they find */
+};
+
+/* What is known of an id. */
+struct access {
+    struct tuple_memory memory; /* of its size: 0 is a repeated string's */
+    uint8_t kind;               /* enum waste_access */
+    uint8_t element;            /* of a repeated string: its bytes */
+    bool searches;              /* of these: it may end early */
+};
+
+struct common {
+    uint64_t totals; /* id + 1 of the row of totals */
+    struct access accesses[];
+};
+
+struct line {
+    uint64_t address; /* 0: free */
+    uint32_t epoch;
+    uint32_t lock;
+    uint64_t copy[LINE / 8];
+    uint64_t unread, heads, loaded, pending;
+    uint32_t pending_id, pending_before; /* + 1 */
+    uint32_t weight;                     /* of the window of the pending store */
+    uint32_t voids;
+    uint32_t store[CELLS], load[CELLS]; /* + 1; 0: none */
+};
+_Static_assert(sizeof(struct line) == 4 * LINE, "four bytes for one");
+
+/* A thread. */
+struct observer {
+    struct rows_store rows;
+    struct engine_thread *thread; /* NULL: it has ended */
+    struct observer *next;
+    struct spool_waste *totals;
+    struct hotlist_random random;
+    uint32_t epoch, runs;
+    uint32_t weight;     /* one line in so many is looked at */
+    int64_t alarm;       /* t->alarm when it was looked at last */
+    struct waste_sums window; /* its seen_... */
+};
+
+/* The process's. */
+static struct {
+    struct line *lines;
+    struct spool_counts *counts; /* whose observers are listed: a forked child has its own */
+    struct observer *observers;
+    bool several;                /* there has been more than one thread */
+    uint32_t lock;               /* of the list, and for the next window */
+    uint32_t epoch, weight;      /* of a whole run's window */
+    uint32_t voids;
+    uint32_t epochs;             /* given out */
+    uint64_t progress, until;    /* instructions, and when the next window begins */
+    uint8_t watch[HOOK_WATCH_PARTS];
+} waste;
+
+/* ---- bits ---- */
+
+static unsigned count_bits(uint64_t v)
+{
+    v -= v >> 1 & 0x5555555555555555;
+    v = (v & 0x3333333333333333) + (v >> 2 & 0x3333333333333333);
+    return (unsigned)(((v + (v >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
+
+/* Of `count` bytes from byte `first` of a line. */
+static uint64_t mask_of(unsigned first, unsigned count)
+{
+    return (count == LINE ? UINT64_MAX : (UINT64_C(1) << count) - 1) << first;
+}
+
+/* Bytes in which the two differ: bits. */
+static uint64_t differing(const uint64_t a[LINE / 8], const uint64_t b[LINE / 8])
+{
+    uint64_t bits = 0, any = 0;
+    for (unsigned i = 0; i < LINE / 8; i++)
+        any |= a[i] ^ b[i];
+    for (unsigned i = 0; any && i < LINE / 8; i++) {
+        uint64_t x = a[i] ^ b[i];
+        if (!x)
+            continue;
+        x |= x >> 4;
+        x |= x >> 2;
+        x |= x >> 1;
+        bits |= (x & 0x0101010101010101) * 0x0102040810204080 >> 56 << 8 * i;
+    }
+    return bits;
+}
+
+/* ---- locks ---- */
+
+/* Who waits too long goes on. */
+static void lock_wait(uint32_t *lock)
+{
+    for (unsigned spins = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) && spins < SPINS;
+         spins++)
+        __builtin_ia32_pause();
+}
+
+/* Of a line. */
+static void lock_take(uint32_t *lock)
+{
+    if (waste.several)
+        lock_wait(lock);
+}
+
+static void lock_release(uint32_t *lock)
+{
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- windows ---- */
+
+/* One in which everything was looked at has no error. */
+static void window_close(struct observer *o)
+{
+    struct waste_sums *w = &o->window;
+    if (o->totals && (o->weight > 1 || hook_is_sampled(o->thread)) &&
+        (w->seen_stores || w->seen_loads))
+        waste_window_note(&o->totals->sums, w);
+    w->seen_stores = w->seen_dead = w->seen_silent = w->seen_loads = w->seen_redundant = 0;
+}
+
+/* PARTS of all, each as likely as any other. */
+static void parts_draw(struct hotlist_random *random, uint8_t watch[HOOK_WATCH_PARTS])
+{
+    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+        watch[i] = 0;
+    for (unsigned drawn = 0; drawn < PARTS;) {
+        unsigned part = hotlist_random_next(random) % HOOK_WATCH_PARTS;
+        drawn += !watch[part];
+        watch[part] = 1;
+    }
+}
+
+static void watch_set(struct engine_thread *t, const uint8_t watch[HOOK_WATCH_PARTS])
+{
+    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+        t->watch[i] = watch[i];
+}
+
+/* A whole run: other lines for all threads. */
+static void window_next(struct observer *o)
+{
+    lock_wait(&waste.lock);
+    uint64_t now = __atomic_load_n(&waste.progress, __ATOMIC_RELAXED);
+    if (now >= waste.until) {
+        waste.until = now + WINDOW;
+        parts_draw(&o->random, waste.watch);
+        for (struct observer *each = waste.observers; each; each = each->next)
+            if (each->thread)
+                watch_set(each->thread, waste.watch);
+        waste.weight = HOOK_WATCH_PARTS / PARTS;
+        __atomic_store_n(&waste.epoch, __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED),
+                         __ATOMIC_RELEASE);
+    }
+    lock_release(&waste.lock);
+}
+
+/* What the thread does is a part of which window? */
+static void window_look(struct observer *o)
+{
+    struct engine_thread *t = o->thread;
+    if (hook_is_sampled(t)) {
+        if (o->runs == t->runs)
+            return;
+        window_close(o);
+        o->runs = t->runs;
+        o->epoch = __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED);
+        if (!hook_is_burst(t)) {
+            o->weight = HOOK_WATCH_PARTS / PARTS;
+            parts_draw(&o->random, t->watch);
+        }
+        return;
+    }
+    uint32_t epoch = __atomic_load_n(&waste.epoch, __ATOMIC_ACQUIRE);
+    if (epoch != o->epoch) {
+        window_close(o);
+        o->epoch = epoch;
+        o->weight = waste.weight;
+    }
+}
+
+/* ---- rows ---- */
+
+static struct spool_waste *row_of(struct observer *o, uint32_t id)
+{
+    struct spool_waste *row = rows_find_as(o->thread, &o->rows, id);
+    o->rows.record->missed += !row;
+    return row;
+}
+
+static void pair_note(struct spool_waste *row, enum waste_kind kind, uint32_t with, uint64_t count,
+                      uint64_t bytes)
+{
+    enum waste_kind evicted = kind;
+    uint64_t gone = with ? waste_pair_note(row, kind, with, count, bytes, &evicted) : count;
+    if (!gone)
+        return;
+    if (evicted == WASTE_DEAD)
+        row->figures.other_dead += gone;
+    else if (evicted == WASTE_SILENT)
+        row->figures.other_silent += gone;
+    else
+        row->figures.other_redundant += gone;
+}
+
+/* ---- lines ---- */
+
+static struct line *slot_of(uint64_t address)
+{
+    uint64_t hash = address / LINE * UINT64_C(0x9e3779b97f4a7c15);
+    return &waste.lines[hash >> 32 & (LINES - 1)];
+}
+
+/* Locked. NULL: nothing is known of it. */
+static struct line *line_find(const struct observer *o, uint64_t address)
+{
+    struct line *l = slot_of(address);
+    lock_take(&l->lock);
+    if (l->address == address && l->epoch == o->epoch)
+        return l;
+    lock_release(&l->lock);
+    return NULL;
+}
+
+static void line_begin(struct observer *o, struct line *l, uint64_t address)
+{
+    if (l->address && l->epoch == o->epoch && o->totals)
+        o->totals->sums.evicted++;
+    l->address = address;
+    l->epoch = o->epoch;
+    l->unread = l->heads = l->loaded = l->pending = 0;
+    l->voids = waste.voids;
+    for (unsigned i = 0; i < CELLS; i++)
+        l->store[i] = l->load[i] = 0;
+}
+
+/* The last store has been executed: did it change anything? */
+static void pending_judge(struct observer *o, struct line *l, uint64_t changed)
+{
+    if (o->totals)
+        o->totals->sums.judged_bytes += (uint64_t)count_bits(l->pending) * l->weight;
+    if (!(changed & l->pending)) {
+        struct spool_waste *row = row_of(o, l->pending_id - 1);
+        uint64_t bytes = (uint64_t)count_bits(l->pending) * l->weight;
+        uint64_t count = l->pending & l->heads ? l->weight : 0;
+        o->window.seen_silent += count_bits(l->pending);
+        if (row) {
+            row->figures.silent += count;
+            row->figures.silent_bytes += bytes;
+            pair_note(row, WASTE_SILENT, l->pending_before, count, bytes);
+        }
+    }
+    l->pending = 0;
+}
+
+/* Looks at what the line's memory is: locked; NULL: it cannot be read. */
+static struct line *line_look(struct observer *o, uint64_t address)
+{
+    struct line *l = slot_of(address);
+    uint64_t now[LINE / 8];
+    if (!engine_probe_64_as(address, now))
+        return NULL;
+    lock_take(&l->lock);
+    if (l->address != address || l->epoch != o->epoch) {
+        line_begin(o, l, address);
+    } else {
+        uint64_t changed = differing(now, l->copy), others = changed & ~l->pending;
+        if (l->pending)
+            pending_judge(o, l, changed);
+        l->loaded &= ~changed;
+        l->unread &= ~others;
+    }
+    if (l->voids != waste.voids) {
+        l->unread = 0;
+        l->voids = waste.voids;
+    }
+    for (unsigned i = 0; i < LINE / 8; i++)
+        l->copy[i] = now[i];
+    return l;
+}
+
+/* ---- accesses ---- */
+
+/* A piece of an access: within one line. */
+struct piece {
+    uint32_t id;
+    uint64_t mask;
+    unsigned first, last; /* bytes */
+    bool head;      /* the access begins with it */
+};
+
+/* These bytes are read, by whomever. */
+static void bytes_live(struct observer *o, struct line *l, uint64_t mask)
+{
+    uint64_t live = l->unread & mask;
+    if (live && o->totals)
+        o->totals->sums.live_bytes += (uint64_t)count_bits(live) * o->weight;
+    l->unread &= ~mask;
+}
+
+static void piece_load(struct observer *o, struct line *l, const struct piece *p)
+{
+    struct spool_waste *row = row_of(o, p->id);
+    uint64_t count = p->head ? o->weight : 0, bytes = (uint64_t)count_bits(p->mask) * o->weight;
+    bool again = (l->loaded & p->mask) == p->mask;
+    bytes_live(o, l, p->mask);
+    o->window.seen_loads += count_bits(p->mask);
+    o->window.seen_redundant += again ? count_bits(p->mask) : 0;
+    if (row) {
+        row->figures.loads += count;
+        row->figures.load_bytes += bytes;
+        if (again) {
+            row->figures.redundant += count;
+            row->figures.redundant_bytes += bytes;
+            pair_note(row, WASTE_REDUNDANT, l->load[p->first / CELL], count, bytes);
+        }
+    }
+    l->loaded |= p->mask;
+    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++)
+        l->load[i] = p->id + 1;
+}
+
+/* Bytes that nobody has read are overwritten by the access `by` (id + 1), or their frame is gone
+ * (0). */
+static void bytes_dead(struct observer *o, struct line *l, uint64_t mask, uint32_t by)
+{
+    uint64_t dead = l->unread & mask;
+    while (dead) {
+        unsigned cell = (unsigned)__builtin_ctzll(dead) / CELL;
+        uint32_t site = l->store[cell];
+        uint64_t bits = 0;
+        for (; cell < CELLS && l->store[cell] == site && dead >> CELL * cell & 15; cell++)
+            bits |= dead & UINT64_C(15) << CELL * cell;
+        dead &= ~bits;
+        struct spool_waste *row = site ? row_of(o, site - 1) : NULL;
+        uint64_t count = (uint64_t)count_bits(bits & l->heads) * o->weight;
+        uint64_t bytes = (uint64_t)count_bits(bits) * o->weight;
+        o->window.seen_dead += by ? count_bits(bits) : 0;
+        if (row && by) {
+            row->figures.dead += count;
+            row->figures.dead_bytes += bytes;
+            pair_note(row, WASTE_DEAD, by, count, bytes);
+        } else if (row) {
+            row->figures.frame += count;
+            row->figures.frame_bytes += bytes;
+        }
+    }
+    l->unread &= ~mask;
+}
+
+static void piece_store(struct observer *o, struct line *l, const struct piece *p)
+{
+    struct spool_waste *row = row_of(o, p->id);
+    if (row) {
+        row->figures.stores += p->head ? o->weight : 0;
+        row->figures.store_bytes += (uint64_t)count_bits(p->mask) * o->weight;
+    }
+    o->window.seen_stores += count_bits(p->mask);
+    bytes_dead(o, l, p->mask, p->id + 1);
+    l->unread |= p->mask;
+    l->heads = (l->heads & ~p->mask) | (p->head ? UINT64_C(1) << p->first : 0);
+    l->pending = p->mask;
+    l->pending_id = p->id + 1;
+    l->pending_before = l->store[p->first / CELL];
+    l->weight = o->weight;
+    for (unsigned i = p->first / CELL; i <= p->last / CELL; i++)
+        l->store[i] = p->id + 1;
+}
+
+/* The stack pointer's side: a return above this store ends its frame. */
+static void floor_note(struct engine_thread *t, uint64_t address)
+{
+    if (address - (t->gpr[ENGINE_RSP] - RED_ZONE) < STACK && address < ~t->floor)
+        t->floor = ~address;
+}
+
+static void range_touch(struct observer *o, uint32_t id, unsigned kind, uint64_t address,
+                        uint64_t size)
+{
+    struct engine_thread *t = o->thread;
+    uint64_t end = address + size;
+    for (uint64_t at = address; at < end;) {
+        uint64_t begin = at & ~(uint64_t)(LINE - 1);
+        unsigned first = (unsigned)(at - begin),
+                 count = end - begin < LINE ? (unsigned)(end - at) : LINE - first;
+        struct piece p = {id, mask_of(first, count), first, first + count - 1, at == address};
+        at += count;
+        struct line *l = t->watch[hook_watch_part(begin)] ? line_look(o, begin) : NULL;
+        if (!l)
+            continue;
+        if (kind & WASTE_LOAD)
+            piece_load(o, l, &p);
+        if (kind & WASTE_STORE)
+            piece_store(o, l, &p);
+        lock_release(&l->lock);
+    }
+    if (kind & WASTE_STORE)
+        floor_note(t, address);
+}
+
+/* What is read by who is not an access of the program's: the kernel, or an instruction of which it
+ * is not known how much it reads. */
+static void range_read(struct observer *o, uint64_t address, uint64_t size)
+{
+    for (uint64_t at = address; at < address + size;) {
+        uint64_t begin = at & ~(uint64_t)(LINE - 1);
+        unsigned first = (unsigned)(at - begin);
+        unsigned count =
+            address + size - begin < LINE ? (unsigned)(address + size - at) : LINE - first;
+        struct line *l = o->thread->watch[hook_watch_part(begin)] ? line_find(o, begin) : NULL;
+        if (l) {
+            bytes_live(o, l, mask_of(first, count));
+            lock_release(&l->lock);
+        }
+        at += count;
+    }
+}
+
+static void void_all(struct observer *o)
+{
+    __atomic_fetch_add(&waste.voids, 1, __ATOMIC_RELAXED);
+    if (o->totals)
+        o->totals->sums.voids++;
+}
+
+/* ---- hooks ---- */
+
+static struct observer *observer_of(struct engine_thread *t)
+{
+    struct observer *o = t->tools[TOOL_WASTE];
+    if (!o || !o->rows.record)
+        return NULL;
+    if (!o->totals)
+        o->totals = row_of(o, (uint32_t)((const struct common *)hook_common(t, TOOL_WASTE))->totals - 1);
+    window_look(o);
+    return o;
+}
+
+static void executed_note(struct observer *o)
+{
+    struct engine_thread *t = o->thread;
+    uint64_t executed = (uint64_t)(o->alarm - t->alarm);
+    o->alarm = t->alarm;
+    if (o->totals)
+        o->totals->sums.instructions += executed;
+    if (__atomic_add_fetch(&waste.progress, executed, __ATOMIC_RELAXED) >= waste.until &&
+        !hook_is_sampled(t))
+        window_next(o);
+}
+
+static void alarm_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct observer *o = observer_of(t);
+    (void)argument;
+    (void)value;
+    if (o)
+        executed_note(o);
+    t->alarm = PROGRESS;
+    if (o)
+        o->alarm = PROGRESS;
+}
+
+static void touch_as(struct engine_thread *t, uint64_t id, uint64_t value)
+{
+    struct observer *o = observer_of(t);
+    const struct access *a = &((const struct common *)hook_common(t, TOOL_WASTE))->accesses[id];
+    (void)value;
+    if (o)
+        range_touch(o, (uint32_t)id, a->kind, memory_address_as(t, &a->memory), a->memory.size);
+}
+
+/* A repeated string instruction: all its elements. */
+static void string_as(struct engine_thread *t, uint64_t id, uint64_t value)
+{
+    enum { DOWNWARDS = 0x400 };
+    struct observer *o = observer_of(t);
+    const struct access *a = &((const struct common *)hook_common(t, TOOL_WASTE))->accesses[id];
+    uint64_t size = t->gpr[ENGINE_RCX] * a->element, address = memory_address_as(t, &a->memory);
+    (void)value;
+    if (!o || !t->gpr[ENGINE_RCX] || t->gpr[ENGINE_RCX] >> 40)
+        return;
+    if (t->rflags & DOWNWARDS)
+        address -= size - a->element;
+    if (a->searches)
+        range_read(o, address, size < STRING_MOST ? size : STRING_MOST);
+    else
+        range_touch(o, (uint32_t)id, a->kind, address, size);
+}
+
+/* It is not known what it reads. */
+static void unknown_as(struct engine_thread *t, uint64_t reads, uint64_t value)
+{
+    struct observer *o = observer_of(t);
+    (void)value;
+    if (!o)
+        return;
+    if (o->totals)
+        o->totals->sums.unfollowed++;
+    if (reads)
+        void_all(o);
+}
+
+static void return_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct observer *o = observer_of(t);
+    uint64_t sp = t->gpr[ENGINE_RSP], low = ~t->floor;
+    (void)argument;
+    (void)value;
+    t->floor = ~sp;
+    if (!o)
+        return;
+    if (low + STACK < sp)
+        low = sp - STACK;
+    for (uint64_t at = low & ~(uint64_t)(LINE - 1); at < sp; at += LINE) {
+        struct line *l = t->watch[hook_watch_part(at)] ? line_find(o, at) : NULL;
+        if (!l)
+            continue;
+        if (l->voids == waste.voids)
+            bytes_dead(o, l, sp - at < LINE ? mask_of(0, (unsigned)(sp - at)) : UINT64_MAX, 0);
+        lock_release(&l->lock);
+    }
+}
+
+static void system_call_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    struct observer *o = observer_of(t);
+    uint64_t address, bytes;
+    (void)argument;
+    (void)value;
+    if (o && !kernel_reads_as(t, &address, &bytes))
+        void_all(o);
+    else if (o)
+        range_read(o, address, bytes);
+}
+
+/* ---- blocks ---- */
+
+enum { CANARY = 0x28 }; /* of the stack protector, in FS: constant while a thread runs */
+
+static bool is_canary(const struct x86_memory *m)
+{
+    return m->segment == X86_FS && m->base == X86_NONE && m->index == X86_NONE && m->disp == CANARY;
+}
+
+/* Its operand only hints at what it accesses. */
+static bool is_vague(const struct x86_insn *insn, const struct x86_memory *m)
+{
+    enum { OPCODE_BIT = 0xa3, BIT_MASK = 0xe7 };
+    bool bit = insn->map == X86_MAP_0F && insn->encoding == X86_LEGACY &&
+               (insn->opcode & BIT_MASK) == OPCODE_BIT;
+    return (insn->traits & X86_VSIB && m->index != X86_NONE) || !m->size || (bit && insn->access);
+}
+
+static unsigned kind_of(const struct x86_insn *insn, const struct x86_memory *m)
+{
+    bool always = insn->kind == X86_STRING_REP || !(m->access & X86_MEM_CONDITIONAL);
+    bool stores = m->access & X86_MEM_WRITE && always;
+    return (m->access & X86_MEM_READ ? WASTE_LOAD : 0u) | (stores ? WASTE_STORE : 0u);
+}
+
+static bool operand_as(const struct hook_block *block, uint32_t index, unsigned operand,
+                       uint64_t next, const struct x86_memory *m, struct hooks *h)
+{
+    const struct x86_insn *insn = &block->insns[index];
+    bool repeats = insn->kind == X86_STRING_REP;
+    bool searches = repeats && (insn->opcode & 0xf6) == 0xa6; /* cmps, scas */
+    struct spool_thing thing = {
+        .key = hook_key_as(h, next - insn->length), .to = operand, .kind = THING_ROW,
+        .bytes = repeats ? 0 : m->size, .instructions = (uint16_t)kind_of(insn, m),
+    };
+    uint32_t id = hook_thing_make_as(h, &thing);
+    struct access *a =
+        id < COUNTS_IDS_MAX
+            ? hook_common_as(h, offsetof(struct common, accesses) + (uint64_t)id * sizeof *a,
+                             sizeof *a)
+            : NULL;
+    if (!a)
+        return false;
+    *a = (struct access){.memory = {.disp = m->disp + (m->base == X86_RIP ? (int64_t)next : 0),
+                                    .base = m->base == X86_RIP ? X86_NONE : m->base,
+                                    .index = m->index,
+                                    .scale = m->scale,
+                                    .add8 = m->add8,
+                                    .segment = m->segment == X86_FS,
+                                    .address32 = m->address32,
+                                    .size = m->size},
+                         .kind = (uint8_t)kind_of(insn, m),
+                         .element = (uint8_t)m->size,
+                         .searches = searches};
+    return repeats ? hook_call_as(h, HOOK_BEFORE, index, string_as, id)
+                   : hook_watch_as(h, index, operand, touch_as, id);
+}
+
+/* Loads before stores: what is stored is compared with what was there at the next look. */
+static bool insn_as(const struct hook_block *block, uint32_t index, uint64_t next, struct hooks *h)
+{
+    struct x86_memory memory[X86_MEMORY_MAX];
+    const struct x86_insn *insn = &block->insns[index];
+    unsigned count = x86_memory_as(insn, block->code[index], memory);
+    bool transfer =
+        insn->kind == X86_CALL || insn->kind == X86_CALL_INDIRECT || insn->kind == X86_RET;
+    if (insn->kind == X86_SYSCALL)
+        return hook_call_as(h, HOOK_BEFORE, index, system_call_as, 0);
+    if (insn->kind == X86_RET)
+        return hook_watch_return_as(h, index, return_as, 0);
+    if (transfer)
+        count = insn->access & X86_MEM_READ ? 1 : 0;
+    for (unsigned stores = 0; stores < 2; stores++)
+        for (unsigned k = 0; k < count; k++) {
+            const struct x86_memory *m = &memory[k];
+            bool reads = m->access & X86_MEM_READ, vague = is_vague(insn, m) || !kind_of(insn, m);
+            if (reads == (bool)stores || is_canary(m))
+                continue;
+            if (!(vague ? hook_call_as(h, HOOK_BEFORE, index, unknown_as, reads)
+                        : operand_as(block, index, k, next, m, h)))
+                return false;
+        }
+    return true;
+}
+
+static void block_as(const struct hook_block *block, struct hooks *h)
+{
+    struct common *common = hook_common_as(h, 0, sizeof *common);
+    struct spool_thing totals = {.kind = THING_ROW, .instructions = WASTE_TOTALS};
+    uint64_t next = block->pc;
+    if (common && !common->totals) {
+        uint32_t id = hook_thing_make_as(h, &totals);
+        common->totals = id == COUNTS_NONE ? 0 : (uint64_t)id + 1;
+    }
+    bool ok = common && common->totals && hook_alarm_as(h, block->count, alarm_as, 0);
+    for (uint32_t i = 0; ok && i < block->count; i++) {
+        next += block->insns[i].length;
+        ok = insn_as(block, i, next, h);
+    }
+    if (!ok)
+        hook_refuse_as(h);
+}
+
+/* ---- threads ---- */
+
+/* The process's part; a forked child goes on with what its parent knew. */
+static bool process_ready(struct spool_counts *counts)
+{
+    lock_wait(&waste.lock);
+    if (!waste.lines) {
+        waste.lines = memory_map_as(LINES * sizeof(struct line));
+        waste.epoch = waste.epochs = waste.weight = 1;
+        waste.until = FULL;
+        for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+            waste.watch[i] = 1;
+    }
+    if (waste.counts != counts) {
+        waste.counts = counts;
+        waste.observers = NULL;
+    }
+    lock_release(&waste.lock);
+    return waste.lines;
+}
+
+static bool thread_begin_as(struct engine_thread *t)
+{
+    struct spool_counts *counts = hook_counts(t);
+    bool known = t->tools[TOOL_WASTE] != NULL;
+    t->floor = ~(UINT64_C(1) << HOOK_FLOOR_BITS);
+    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+        t->watch[i] = 1;
+    if (!counts)
+        return true;
+    if (!process_ready(counts) ||
+        !rows_thread_begin_as(t, sizeof(struct observer), TOOL_WASTE, TABLE_WASTE, WASTE_LAYOUT))
+        return false;
+    struct observer *o = t->tools[TOOL_WASTE];
+    if (!known) {
+        hotlist_random_seed(&o->random, sys_ticks_as() ^ (uint64_t)(uintptr_t)t);
+        o->weight = 1;
+    }
+    o->totals = NULL;
+    o->alarm = t->alarm = 0;
+    lock_wait(&waste.lock);
+    watch_set(t, waste.watch);
+    bool listed = false;
+    for (struct observer *each = waste.observers; each; each = each->next)
+        listed |= each == o;
+    if (!listed) {
+        o->next = waste.observers;
+        waste.several |= o->next != NULL;
+        waste.observers = o;
+    }
+    o->thread = t;
+    lock_release(&waste.lock);
+    return true;
+}
+
+static void thread_end_as(struct engine_thread *t)
+{
+    struct observer *o = t->tools[TOOL_WASTE];
+    if (!o || !o->rows.record)
+        return;
+    executed_note(o);
+    window_close(o);
+    lock_wait(&waste.lock);
+    o->thread = NULL;
+    lock_release(&waste.lock);
+}
+
+const struct tool tool_waste = {
+    .flags = TOOL_SHARED,
+    .common_size = sizeof(struct common) + IDS * sizeof(struct access),
+    .block = block_as,
+    .thread_begin = thread_begin_as,
+    .thread_end = thread_end_as,
+};
