@@ -36,25 +36,24 @@ enum field_type {
     FIELD_TEXT
 };
 
+/* Rows begin with the letter, as people write options.
+ * NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct option_row {
-    char letter;      /* 0: none */
-    const char *name; /* of the long form; NULL: the row is a title in the help, which is `help` */
-    const char
-        *value; /* as help calls it; NULL: it takes none; "[WORD]": after a = or not at all */
-    const char
-        *fallback; /* its default, for the help; NULL: that is in the text, or there is none */
-    const char
-        *help; /* "%s" is where its words are listed; lines are broken where they have to be */
-    const char *brief; /* in a table with --help-all: what --help says; NULL: nothing */
-    enum field_type type;
-    size_t field; /* its offset in the struct of arguments */
-    size_t given; /* offset of a bool that is set to true besides, + 1; 0: none */
+    char letter;          /* 0: none */
+    const char *name;     /* of the long form; NULL: a title in the help, which is `help` */
+    const char *value;    /* as help calls it; NULL: takes none; "[WORD]": after a =, or not at all */
+    const char *fallback; /* its default, for the help; NULL: `help` has it, or there is none */
+    const char *help;     /* "%s": its words; lines are broken where they have to be */
+    const char *brief;    /* in a table with --help-all: what --help says; NULL: nothing */
+    size_t field;         /* its offset in the struct of arguments */
+    size_t given;         /* offset of a bool that is set to true besides, + 1; 0: none */
+    unsigned char type;   /* enum field_type */
     bool clears;
-    bool filled; /* a text may not be empty */
+    bool filled;          /* a text may not be empty */
     uint32_t bits;
     struct option_number {
         const struct number_unit *units;
-        double low, high; /* in the unit that the field is in, times `per` */
+        double low, high; /* of the number that is typed, times its unit */
         const char *what; /* for messages; NULL: the option's name */
         double per;       /* the field is the number divided by it, rounded; 0: 1 */
     } number;
