@@ -7,6 +7,7 @@
 
 #include "runtime/carrier/carrier_thread.h"
 #include "runtime/interpose/alternate.h"
+#include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_mask.h"
 #include "runtime/interpose/vfork.h"
 #include "runtime/path/deep.h"
@@ -81,6 +82,7 @@ struct rt_thread {
     struct rt_begin begin;
     struct rt_alternate alternate;
     struct rt_mask mask;
+    struct rt_actions actions;
 
     struct rt_thread *next_free;
     struct unwind_thread unwind;

@@ -18,6 +18,7 @@
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox_filter.h"
+#include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/delivery.h"
 #include "sigsafe/sys.h"
@@ -29,6 +30,42 @@ static bool ignored;                       /* our handler is away (signals_ignor
 static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
 static bool on_stack_before;               /* an action with SA_ONSTACK was set before we began */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
+
+/* Of a child in our memory, or in a copy of it, that nobody was told of: NULL where there is no place to keep them. */
+static struct rt_actions *actions_own(void)
+{
+    struct rt_thread *t = self_get();
+    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    if (!t)
+        return NULL;
+    if (t->actions.pid != pid && t->actions.pid == (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0))
+        t->actions.pid = pid; /* its child has inherited them */
+    else if (t->actions.pid != pid)
+        t->actions = (struct rt_actions){.pid = pid};
+    return &t->actions;
+}
+
+static uint64_t bit_of(int signal)
+{
+    return UINT64_C(1) << (signal - 1);
+}
+
+/* Of a child's: true: it has set the action itself; then *masks says whether with our signal in its mask. */
+static bool own_get(const struct rt_actions *own, int signal, bool *masks)
+{
+    if (!own || !(own->set & bit_of(signal)))
+        return false;
+    *masks = own->masks & bit_of(signal);
+    return true;
+}
+
+static void own_put(struct rt_actions *own, int signal, bool masks)
+{
+    if (!own)
+        return;
+    own->set |= bit_of(signal);
+    own->masks = masks ? own->masks | bit_of(signal) : own->masks & ~bit_of(signal);
+}
 
 bool signals_ours(int number)
 {
@@ -111,11 +148,29 @@ bool signals_install(void)
     return true;
 }
 
+/* The kernel has them as the child has set them. */
+static void own_adopt(void)
+{
+    const struct rt_actions *own = actions_own();
+    for (int signal = 1; own && signal < SIGNALS; signal++) {
+        struct sigaction now;
+        bool masks;
+        if (!own_get(own, signal, &masks))
+            continue;
+        masks_ours[signal] = masks;
+        if (!masks || REAL(sigaction)(signal, NULL, &now) != 0 || ((unsigned)now.sa_flags & SA_ONSTACK && !alternate_takes_as()))
+            continue;
+        sigdelset(&now.sa_mask, signals_number_as());
+        REAL(sigaction)(signal, &now, NULL);
+    }
+}
+
 void signals_adopt(void)
 {
     struct sigaction now;
     if (!signals_active_as())
         return;
+    own_adopt();
     if (REAL(sigaction)(signals_number_as(), NULL, &now) == 0 && now.sa_sigaction != handler_as)
         handler_install(&program_action);
     for (int signal = 1; signal < SIGNALS; signal++) {
@@ -269,33 +324,39 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
 {
     struct sigaction without;
     /* A vfork child's actions are its own; the table is its parent's. */
-    bool own = !rt_quiet_as() && guest_is_foreign_as();
-    uint8_t before = signal > 0 && signal < SIGNALS ? masks_ours[signal] : 0;
+    bool foreign = !rt_quiet_as() && guest_is_foreign_as(), before = masks_ours[signal];
+    struct rt_actions *own = foreign ? actions_own() : NULL, own_before = own ? *own : (struct rt_actions){0};
+    bool set_itself = own_get(own, signal, &before);
+    uint8_t table_before = masks_ours[signal];
     if (wanted) {
         answer_write(&without, wanted);
         if ((unsigned)wanted->sa_flags & SA_ONSTACK && !alternate_takes_as())
             sigaddset(&without.sa_mask, signals_number_as());
-        else if (!own)
+        else if (!foreign)
             sigdelset(&without.sa_mask, signals_number_as());
+        /* Before the call: libc may fault after the kernel's part, and the program's handler may leave
+         * it. */
+        bool masks = sigismember(&wanted->sa_mask, signals_number_as()) == 1;
+        if (foreign)
+            own_put(own, signal, masks);
+        else
+            masks_ours[signal] = masks;
     }
-    bool valid = signal > 0 && signal < SIGNALS;
-    /* Before the call: libc may fault after the kernel's part, and the program's handler may leave
-     * it. */
-    if (wanted && valid && !own)
-        masks_ours[signal] = (uint8_t)(sigismember(&wanted->sa_mask, signals_number_as()) == 1);
-    uint64_t handler = !valid ? 0 : wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
+    uint64_t handler = wanted ? alternate_wrap(signal, &without) : alternate_wrapped(signal);
     int result = REAL(sigaction)(signal, wanted ? &without : NULL, old);
-    if (result != 0 && valid) {
+    if (result != 0) {
         alternate_wrap_undo(signal, handler);
-        masks_ours[signal] = before;
-    }
-    if (result != 0)
+        masks_ours[signal] = table_before;
+        if (own)
+            *own = own_before;
         return result;
-    if (old && valid)
-        alternate_answer(old, handler);
-    if (old && before)
+    }
+    if (!old)
+        return 0;
+    alternate_answer(old, handler);
+    if (before)
         sigaddset(&old->sa_mask, signals_number_as());
-    else if (old && !own && ((unsigned)old->sa_flags & SA_ONSTACK))
+    else if ((!foreign || set_itself) && ((unsigned)old->sa_flags & SA_ONSTACK))
         sigdelset(&old->sa_mask, signals_number_as());
     return 0;
 }
@@ -335,6 +396,8 @@ sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
         return was;
     if (set && (rt_quiet_as() || !guest_is_foreign_as()))
         masks_ours[number] = 0;
+    else if (set)
+        own_put(actions_own(), number, false);
     alternate_answer(&answer, alternate_wrapped(number));
     return answer.sa_handler;
 }

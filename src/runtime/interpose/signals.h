@@ -10,6 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is kept about a thread, for a child that is in its memory (vfork) or in a copy that nobody was told of (a raw fork):
+ * which actions it has set itself, and which of these with our signal in the mask. The kernel keeps both as the child says;
+ * of those that it has inherited the table of its parent tells. */
+struct rt_actions {
+    int32_t pid; /* of the child; all is empty for another one */
+    uint64_t set, masks;
+};
+
 /* libc itself has asked for another signal's action, and has set one without a mask: its answer, as
  * the program knows it. */
 sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was);

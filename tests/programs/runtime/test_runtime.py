@@ -230,6 +230,12 @@ def inherits():
         Recording([target("inherits")], options)
 
 
+def actions():
+    """What a child has set itself is what it is told."""
+    for options in (("-F", "4999"), ("--carrier", "burst", "-F", "4999"), ("--exact",)):
+        Recording([target("actions")], options)
+
+
 def vfork_default():
     """A vfork child that takes our signal's action away is not sampled any more."""
     Recording([target("vfork_default"), "1500"], ("-F", "9973"))
