@@ -1,6 +1,7 @@
-"""Every interposed function, called with good and bad arguments (targets/conformance.c): the same is seen natively and recorded.
+"""Every interposed function, and every system call that the runtime or the engine tells from others, called with good and bad
+arguments (targets/conformance.c): the same is seen natively and recorded.
 
-    test_conformance.py rows              each export has a row
+    test_conformance.py rows              each of these functions and calls has a row
     test_conformance.py CARRIER FAMILY    handler, exact, burst or shadow; base, heap, io or locks
 """
 import difflib
@@ -12,7 +13,11 @@ import tempfile
 from harness import PENUMBRA, Failure, expect, run, target
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXPORTS = os.path.join(HERE, "..", "..", "..", "tools", "runtime-exports.txt")
+ROOT = os.path.join(HERE, "..", "..", "..")
+EXPORTS = os.path.join(ROOT, "tools", "runtime-exports.txt")
+# Where calls of the program's are told apart, on their way to the kernel.
+DISPATCHES = ["interpose/syscall.S", "carrier/exact/whole.c", "carrier/exact/whole_syscall.c", "trigger/interrupted.c",
+              "input/input_calls.c"]
 CARRIERS = {
     "handler": ["-F", "9973"],
     "exact": ["--exact"],
@@ -36,14 +41,22 @@ def exports():
     return families
 
 
+def calls_told_apart():
+    found = set()
+    for file in DISPATCHES:
+        with open(os.path.join(ROOT, "src", "runtime", file), encoding="utf-8") as f:
+            found |= set(re.findall(r"\bSYS_([a-z]\w*)", f.read()))
+    return found
+
+
 def listed():
-    """(function, where) of each row, in order."""
+    """(function, where) of each row, in order; of system calls: (syscall:NAME, where)."""
     return [tuple(line.split()) for line in run([target("conformance"), "--list"]).stdout.decode().splitlines()]
 
 
 def rows_missing(families, rows):
     """Exports without a row, and rows of what is no export."""
-    exported, known = set().union(*families.values()), {row[0] for row in rows}
+    exported, known = set().union(*families.values()), {row[0].partition(":")[0] for row in rows}
     return sorted(exported - known), sorted(known - exported)
 
 
@@ -53,12 +66,15 @@ def rows():
     expect(not missing, f"no row in targets/conformance_rows.h: {missing}")
     expect(not unknown, f"rows of functions that are not exported: {unknown}")
     probe = {**families, "base": families["base"] | {"one_without_a_row"}}
+    told, known = calls_told_apart(), {name.partition(":")[2] for name, _ in table}
+    expect(len(told) > 30, f"only {len(told)} system calls in {DISPATCHES}")
+    expect(not told - known, f"no row of the system calls {sorted(told - known)}")
     expect(rows_missing(probe, table)[0] == ["one_without_a_row"], "an export without a row is not seen")
 
 
 def told(output):
     """The lines, without what a siginfo holds that could not be written: how much of it the kernel leaves is its affair."""
-    return [re.sub(r"^(sig\w*wait\w*\(.* errno 14) 1:\S+", r"\1", line) for line in output.decode().splitlines()]
+    return [re.sub(r"^((?:syscall )?(?:rt_)?sig\w*wait\w*\(.* errno 14) 1:\S+", r"\1", line) for line in output.decode().splitlines()]
 
 
 def compared(carrier, family):
