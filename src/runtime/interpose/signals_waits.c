@@ -10,6 +10,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/interpose/io.h"
 #include "runtime/interpose/pointers.h"
@@ -78,6 +79,13 @@ static void mask_end(void *state)
 EXPORT int sigsuspend(const sigset_t *mask)
 {
     return WITH_MASK(mask, REAL(sigsuspend)(mask));
+}
+
+/* What interpose/syscall.S hands on: no point of cancellation. */
+long sigsuspend_by_number(long number, const sigset_t *mask, long size);
+long sigsuspend_by_number(long number, const sigset_t *mask, long size)
+{
+    return WITH_MASK(size == MASK_SIZE ? mask : NULL, (int)REAL(syscall)(number, mask, size));
 }
 
 /* The older ways to say it. libc's own do not call ours. */

@@ -1,7 +1,8 @@
 /* libc's syscall() for programs that execute another one by it: those two calls go to exec.c, where
  * nothing of ours is left pending for the new image; for those that enter a sandbox (libseccomp),
  * prctl's among them: process.c; and for those that set a signal's action (Chromium, between fork
- * and exec), a mask or a signal stack, or ask what is pending: signals.c, signals_mask.c, memory.c.
+ * and exec), a mask or a signal stack, ask what is pending, or wait for it: signals.c,
+ * signals_mask.c, signals_waits.c, memory.c.
  * All others are made by libc, where a filter or PR_SET_SYSCALL_USER_DISPATCH may want them to be
  * made, and before that has been looked for (process.c) here, just as libc makes them. Both without
  * a frame: the child of a vfork returns into its caller's. */
@@ -21,6 +22,7 @@
         .hidden sigprocmask_by_number
         .hidden sigpending_by_number
         .hidden sigaltstack_by_number
+        .hidden sigsuspend_by_number
 syscall:
         .cfi_startproc
         endbr64
@@ -40,6 +42,8 @@ syscall:
         je sigpending_by_number
         cmpq $SYS_sigaltstack, %rdi
         je sigaltstack_by_number
+        cmpq $SYS_rt_sigsuspend, %rdi
+        je sigsuspend_by_number
         movq syscall_place+SYSCALL_PLACE_FOUND(%rip), %r11
         testq %r11, %r11
         jz 2f
