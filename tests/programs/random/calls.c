@@ -121,7 +121,8 @@ struct script script_part(struct script *s, unsigned count)
 }
 
 static const struct operation *const families[] = {signal_operations, memory_operations,
-                                                   file_operations, process_operations};
+                                                   file_operations, process_operations,
+                                                   thread_operations};
 
 /* By weight, among all families. */
 static const struct operation *operation_draw(struct draw *d)

@@ -47,7 +47,7 @@ struct operation {
     unsigned weight;
 };
 extern const struct operation signal_operations[], memory_operations[], file_operations[],
-    process_operations[];
+    process_operations[], thread_operations[];
 
 /* Into the log, which is shared with all children, also with executed ones. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

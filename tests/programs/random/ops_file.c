@@ -10,8 +10,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static void *volatile nowhere = (void *)8;
@@ -136,7 +140,93 @@ static void op_list(struct draw *d, struct script *s)
     }
 }
 
+static void op_timerfd(struct draw *d, struct script *s)
+{
+    static const clockid_t clocks[] = {CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_BOOTTIME, 99};
+    struct itimerspec soon = {.it_value = {0, 1000000}}, now = {0};
+    uint64_t times = 0;
+    int flags = draw(d, 4) ? TFD_NONBLOCK | TFD_CLOEXEC : 99;
+    (void)s;
+    int fd = (int)said(timerfd_create(PICK(d, clocks), flags));
+    if (fd < 0)
+        return;
+    said(read(fd, &times, sizeof times));
+    said(timerfd_settime(fd, 0, draw(d, 6) ? &soon : (void *)8, NULL));
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    if (draw(d, 2))
+        while (poll(&one, 1, 100) < 0 && errno == EINTR)
+            ;
+    said(timerfd_settime(fd, 0, &(struct itimerspec){0}, &now));
+    said(timerfd_gettime(fd, draw(d, 4) ? &now : (void *)8));
+    say(" %ld", (long)now.it_value.tv_sec);
+    close(fd);
+}
+
+/* What goes from one pipe to another, and into a file. */
+static void op_splice(struct draw *d, struct script *s)
+{
+    int a[2], b[2], file = memfd_create("splice", MFD_CLOEXEC);
+    char bytes[32] = "";
+    loff_t offset = (loff_t)draw(d, 9) - 1;
+    unsigned flags = draw(d, 4) ? SPLICE_F_NONBLOCK : 99;
+    (void)s;
+    if (file < 0 || pipe2(a, O_NONBLOCK | O_CLOEXEC) != 0)
+        return;
+    if (pipe2(b, O_NONBLOCK | O_CLOEXEC) == 0) {
+        struct iovec part = {bytes, 5};
+        said(write(a[1], "hello", 5));
+        said(tee(a[0], b[1], draw(d, 10), flags));
+        said(splice(a[0], NULL, file, draw(d, 3) ? &offset : NULL, 3, flags));
+        said(splice(a[0], &offset, b[1], NULL, 3, flags));
+        said(vmsplice(b[1], &part, 1, flags));
+        said(read(b[0], bytes, sizeof bytes));
+        said(sendfile(b[1], file, &offset, 4));
+        said(copy_file_range(file, NULL, file, &offset, 3, 0));
+        said(fcntl(a[0], F_SETPIPE_SZ, 4096 << draw(d, 4)));
+        close(b[0]);
+        close(b[1]);
+    }
+    close(a[0]);
+    close(a[1]);
+    close(file);
+}
+
+static void op_seals(struct draw *d, struct script *s)
+{
+    static const int seals[] = {F_SEAL_WRITE, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_FUTURE_WRITE, 999};
+    int fd = memfd_create("seals", MFD_CLOEXEC | (draw(d, 5) ? MFD_ALLOW_SEALING : 0));
+    (void)s;
+    said(pwrite(fd, "bytes", 5, 4090));
+    for (unsigned i = draw(d, 3); i; i--)
+        said(fcntl(fd, F_ADD_SEALS, PICK(d, seals)));
+    said(fcntl(fd, F_GET_SEALS));
+    said(pwrite(fd, "more", 4, 0));
+    said(ftruncate(fd, draw(d, 2) ? 100 : 10000));
+    said(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096));
+    void *at = said_address(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    if (at != MAP_FAILED)
+        munmap(at, 4096);
+    said(lseek(fd, 0, SEEK_END));
+    close(fd);
+}
+
+static void op_pidfd(struct draw *d, struct script *s)
+{
+    static const int signals[] = {0, SIGURG, SIGWINCH, SIGCONT, 65};
+    long fd = syscall(SYS_pidfd_open, draw(d, 6) ? (long)getpid() : -1L, draw(d, 6) ? 0L : 99L);
+    (void)s;
+    say(" %s", fd < 0 ? "none" : "opened");
+    said(syscall(SYS_pidfd_send_signal, fd, (long)PICK(d, signals), draw(d, 4) ? NULL : (void *)8, draw(d, 8) ? 0L : 99L));
+    long copy = syscall(SYS_pidfd_getfd, fd, (long)draw(d, 30), 0L);
+    say(" %s", copy < 0 ? "none" : "copied");
+    if (copy >= 0)
+        close((int)copy);
+    if (fd >= 0)
+        close((int)fd);
+}
+
 const struct operation file_operations[] = {
+    {"timerfd", op_timerfd, 4}, {"splice", op_splice, 5}, {"seals", op_seals, 4}, {"pidfd", op_pidfd, 4},
     {"make", op_make, 14}, {"copy", op_copy, 12}, {"close", op_close, 10}, {"io", op_io, 14},
     {"epoll", op_epoll, 4}, {"list", op_list, 3}, {NULL, NULL, 0},
 };

@@ -10,6 +10,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+
 struct range {
     uint8_t *at;
     size_t size;
@@ -304,7 +308,33 @@ static void op_break(struct draw *d, struct script *s)
     say(" %s", sbrk(-pages * PAGE) == (void *)-1 ? "refused" : "shrunk");
 }
 
+/* Answers of the machine and the kernel, which are the same every time. */
+static void op_machine(struct draw *d, struct script *s)
+{
+    unsigned way = draw(d, 5);
+    (void)s;
+    say(" way %u", way);
+    if (way == 0) {
+        said(syscall(SYS_membarrier, (long)draw(d, 10), 0L, 0L));
+    } else if (way == 1) {
+        int key = (int)said(pkey_alloc(draw(d, 4) ? 0 : 99, draw(d, 2)));
+        said(pkey_free(key));
+    } else if (way == 2) {
+        long fd = syscall(SYS_userfaultfd, draw(d, 4) ? (long)(O_CLOEXEC | O_NONBLOCK | 1) : 99L);
+        say(" %s %d", fd < 0 ? "none" : "opened", fd < 0 ? errno : 0);
+        if (fd >= 0)
+            close((int)fd);
+    } else if (way == 3) {
+        struct range r = range_draw(d);
+        struct iovec part = {r.at, r.size};
+        said(syscall(SYS_process_madvise, -1L, &part, 1L, 20L, 0L));
+    } else {
+        said(syscall(SYS_mseal, ARENA + 200 * PAGE, (long)PAGE, draw(d, 2) ? 0L : 9L));
+    }
+}
+
 const struct operation memory_operations[] = {
+    {"machine", op_machine, 4},
     {"map", op_map, 24},
     {"anywhere", op_anywhere, 4},
     {"unmap", op_unmap, 10},

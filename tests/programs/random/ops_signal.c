@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -386,6 +388,37 @@ static void op_suspend(struct draw *d, struct script *s)
     sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
+/* A pending signal that the mask of a wait lets through. */
+static void op_let(struct draw *d, struct script *s)
+{
+    struct sigaction a = {.sa_sigaction = handler_long, .sa_flags = SA_SIGINFO | (draw(d, 2) ? SA_RESTART : 0)}, was;
+    static const int signals[] = {SIGUSR1, SIGTRAP, 34};
+    int number = PICK(d, signals), queue = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event;
+    struct timespec long_time = {1, 0};
+    sigset_t all, others, mask;
+    unsigned way = draw(d, 5);
+    if (s->shares)
+        return;
+    say(" %d way %u", number, way);
+    sigfillset(&all);
+    others = all;
+    sigdelset(&others, number);
+    sigprocmask(SIG_SETMASK, &all, &mask);
+    sigaction(number, &a, &was);
+    raise(number);
+    switch (way) {
+    case 0: said(ppoll(NULL, 0, &long_time, &others)); break;
+    case 1: said(pselect(0, NULL, NULL, NULL, &long_time, &others)); break;
+    case 2: said(epoll_pwait(queue, &event, 1, 1000, &others)); break;
+    case 3: said(syscall(SYS_rt_sigsuspend, &others, 8L)); break;
+    default: said(epoll_pwait2(queue, &event, 1, &long_time, &others));
+    }
+    sigaction(number, &was, NULL);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    close(queue);
+}
+
 static void op_signalfd(struct draw *d, struct script *s)
 {
     sigset_t set = set_draw(d);
@@ -535,6 +568,7 @@ const struct operation signal_operations[] = {
     {"send", op_send, 30},
     {"wait", op_wait, 10},
     {"suspend", op_suspend, 4},
+    {"let", op_let, 5},
     {"signalfd", op_signalfd, 4},
     {"timer", op_timer, 4},
     {"itimer", op_itimer, 3},

@@ -65,6 +65,8 @@ class Calls:
         except ProcessLookupError:
             pass
         child.communicate()
+        if not os.path.exists(log):
+            return b"", b""
         with open(log, "rb") as f:
             text = f.read()[8:]
         return text.rstrip(b"\0"), b""
