@@ -201,6 +201,7 @@ static void free_process(struct host_process *p)
         free(p->chunks[i]);
     free(p->chunks);
     free(p->keys);
+    free(p->emitted);
     free(p->maps);
     free(p->regions);
     free(p);
@@ -242,6 +243,26 @@ static uint64_t site_of(struct penumbra_host *host, uint64_t pc)
     return 0;
 }
 
+static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site)
+{
+    struct host_process *p = host->current;
+    uint64_t key = host_place(host, p, pc);
+    uint64_t call = site ? host_place(host, p, site - 1) : 0;
+    bool somewhere = host->options.redact || (key_image(key) && (!site || key_image(call)));
+    return host_table_find(host, key, call, kind, somewhere ? 0 : p->ref);
+}
+
+/* The hotlist of what the module says; NULL: there is no room. */
+static struct spool_hotlist *hotlist_of(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site)
+{
+    uint64_t hash = (pc ^ (uint64_t)kind << 48 ^ site << 17) * UINT64_C(0x9e3779b97f4a7c15);
+    struct host_emitted *e = &host->current->emitted[hash >> (64 - HOST_EMITTED_BITS)];
+    if (e->list && e->pc == pc && e->kind == kind && e->site == site)
+        return e->list;
+    *e = (struct host_emitted){pc, site, hotlist_find_slowly(host, pc, kind, site), kind};
+    return e->list;
+}
+
 void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site, uint64_t value)
 {
     struct host_process *p = host->current;
@@ -251,10 +272,7 @@ void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint6
     }
     if (host->options.by_site && !site)
         site = site_of(host, pc);
-    uint64_t key = host_place(host, p, pc);
-    uint64_t call = site ? host_place(host, p, site - 1) : 0;
-    bool somewhere = host->options.redact || (key_image(key) && (!site || key_image(call)));
-    struct spool_hotlist *h = host_table_find(host, key, call, kind, somewhere ? 0 : p->ref);
+    struct spool_hotlist *h = hotlist_of(host, pc, kind, site);
     if (h)
         hotlist_add(&h->list, host->options.summary, host_value(host, p, kind, value), &host->random);
     else

@@ -38,7 +38,7 @@ struct host_region {
     uint32_t kind; /* enum hotlist_region */
 };
 
-enum { HOST_KEYS = 1 << 12 };
+enum { HOST_KEYS = 1 << 12, HOST_EMITTED_BITS = 14 };
 
 struct host_process {
     spool_ref ref;
@@ -51,6 +51,11 @@ struct host_process {
     /* NULL until it has a ring. */
     struct host_insn **chunks; /* [id / TUPLES_CHUNK], each TUPLES_CHUNK of them */
     struct host_key { uint64_t address, key; } *keys; /* HOST_KEYS that were found before */
+    struct host_emitted {
+        uint64_t pc, site;
+        struct spool_hotlist *list;
+        uint32_t kind;
+    } *emitted; /* so are hotlists; forgotten with the keys */
 };
 
 /* Forgets what is no longer so. */

@@ -56,6 +56,7 @@ void host_places_refresh(struct penumbra_host *host, struct host_process *p)
     p->epoch = epoch;
     read_maps(host, p);
     memset(p->keys, 0, HOST_KEYS * sizeof *p->keys);
+    memset(p->emitted, 0, (sizeof *p->emitted) << HOST_EMITTED_BITS);
 }
 
 static const struct host_map *find_map(const struct host_process *p, uint64_t address)

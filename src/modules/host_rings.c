@@ -53,7 +53,8 @@ static bool open_process(struct host_process *p)
 {
     p->chunks = p->chunks ? p->chunks : calloc(TUPLES_CHUNKS, sizeof *p->chunks);
     p->keys = p->keys ? p->keys : calloc(HOST_KEYS, sizeof *p->keys);
-    return p->chunks && p->keys;
+    p->emitted = p->emitted ? p->emitted : calloc(1 << HOST_EMITTED_BITS, sizeof *p->emitted);
+    return p->chunks && p->keys && p->emitted;
 }
 
 static void find_rings(struct penumbra_host *host, struct host_process *p)

@@ -1,4 +1,6 @@
 /* `record --tool values`: what instructions compute, read and go to, and what is worth specializing for. */
+#include <string.h>
+
 #include "modules/builtin.h"
 #include "x86/insn.h"
 
@@ -99,15 +101,35 @@ static void show_item(struct penumbra_host *host, const struct penumbra_tuple *t
         penumbra_emit(host, t->pc, KIND_SHIFT, 0, item->value & 63);
 }
 
+/* The decoded instruction; NULL: it is none. Those that were decoded last are remembered. */
+static const struct x86_insn *decoded_find(const struct penumbra_tuple *t)
+{
+    enum { REMEMBERED = 1 << 12, LONGEST = 15 };
+    static struct {
+        uint8_t code[LONGEST], length;
+        struct x86_insn insn;
+    } decoded[REMEMBERED];
+    uint32_t at = (uint32_t)(t->pc * UINT64_C(0x9e3779b97f4a7c15) >> 52);
+    _Static_assert(REMEMBERED == 1 << (64 - 52), "as many as there are values of the hash");
+    if (!t->length || t->length > LONGEST)
+        return NULL;
+    if (decoded[at].length != t->length || memcmp(decoded[at].code, t->code, t->length) != 0) {
+        decoded[at].length = 0;
+        if (!x86_decode_as(t->code, t->length, &decoded[at].insn))
+            return NULL;
+        memcpy(decoded[at].code, t->code, t->length);
+        decoded[at].length = t->length;
+    }
+    return &decoded[at].insn;
+}
+
 static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const struct penumbra_tuple *t = &s->tuples[i];
-        struct x86_insn insn = { 0 };
-        if (!x86_decode_as(t->code, t->length, &insn))
-            continue;
-        for (uint32_t k = 0; k < t->count; k++)
-            show_item(host, t, &insn, &t->items[k]);
+        const struct x86_insn *insn = decoded_find(t);
+        for (uint32_t k = 0; insn && k < t->count; k++)
+            show_item(host, t, insn, &t->items[k]);
     }
 }
 
