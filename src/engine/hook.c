@@ -105,6 +105,27 @@ bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_f
     return hook;
 }
 
+bool hook_call_appending_as(struct hooks *h, enum hook_point point, uint32_t index,
+                            hook_function *function, uint64_t argument)
+{
+    h->appended += HOOK_CALL_APPENDS;
+    return hook_call_as(h, point, index, function, argument);
+}
+
+/* r15 of translated code is in gpr while a called hook runs. */
+void *hook_append_as(struct engine_thread *t, const struct tool *tool, uint32_t size)
+{
+    const struct engine *e = t->engine;
+    uint32_t *at = (uint32_t *)t->gpr[ENGINE_R15], member = 0;
+    t->gpr[ENGINE_R15] += head_size(e) + size;
+    if (!head_size(e))
+        return at;
+    while (e->config.tools.of[member].tool != tool)
+        member++;
+    *at = ring_head_word((struct ring_head){ size, member });
+    return at + 1;
+}
+
 bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_function *function,
                   uint64_t argument)
 {

@@ -63,7 +63,7 @@ struct hook_block {
 };
 
 struct hooks; /* what has been asked for */
-enum { HOOKS_MOST = 512 /* of a block */ };
+enum { HOOKS_MOST = 1024 /* of a block */, HOOK_CALL_APPENDS = 192 };
 
 /* Where what is in a lead's argument begins; its id is the low 32 bits. Registers are the general ones, and of xmm0 to
  * xmm15 the low and the upper 8 bytes. */
@@ -101,6 +101,11 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
                              enum engine_register reg, uint32_t size);
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
+/* The same for tools that append: the function may, at most HOOK_CALL_APPENDS bytes. */
+bool hook_call_appending_as(struct hooks *h, enum hook_point point, uint32_t index,
+                            hook_function *function, uint64_t argument);
+/* Appends so many bytes, a multiple of 4, for the caller to fill in; once in a call. */
+void *hook_append_as(struct engine_thread *t, const struct tool *tool, uint32_t size);
 /* For tools with TOOL_LEADS: a function that is called only now and then. One is taken off `left` of the thread's lead
  * of that id (struct counts_lead); if it is below 0 then, and the low `width` bytes (1, 2, 4, 8) of the register are not
  * those of `bits`, the function is called, with this argument. If the tool has a struct tool_line,

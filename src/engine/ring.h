@@ -3,7 +3,7 @@
  *
  *        2^32 k + 2^31 - 64 kB                2^32 k + 2^31
  *        v                                    v
- *        [ records ...      64 kB             ][ slack       192 kB        ][ guard ]
+ *        [ records ...      64 kB             ][ slack       256 kB        ][ guard ]
  *        ^ base        ^ r15                    r15d is negative here
  *
  * Code looks at the sign of r15d where a block begins (prologue_ring_as), and leaves for the
@@ -23,12 +23,13 @@
 
 enum {
     RING_SIZE = 64 << 10,
-    RING_SLACK = 192 << 10,
+    RING_SLACK = 256 << 10,
     RING_GUARD = 4 << 10,
     RING_LEAST = 64, /* where hardly anything is left of a budget that is counted when the ring is emptied */
     /* What a block that does not look appends for a byte of code at most. */
     RING_DENSITY = 32,
-    RING_BLOCK = 12 * HOOKS_MOST, /* what any appends: 8 bytes and a head with each hook */
+    /* What any appends: 8 bytes and a head with each hook, and what is called for each instruction. */
+    RING_BLOCK = 12 * HOOKS_MOST + 64 * 3 * HOOK_CALL_APPENDS,
 };
 /* A run of blocks that do not look stays in one page of code, upwards; a block that looks may
  * precede it. 15 bytes is the longest instruction, 64 a block's number of them. */

@@ -38,23 +38,34 @@ static const struct penumbra_kind kinds[KINDS] = {
     ARGUMENT(1), ARGUMENT(2), ARGUMENT(3), ARGUMENT(4), ARGUMENT(5), ARGUMENT(6),
 };
 
+static bool divides(unsigned map, unsigned opcode, unsigned digit)
+{
+    return map == X86_MAP_ONE_BYTE && (opcode | 1) == 0xf7 && digit >= 6;
+}
+
+static bool shifts_by_cl(unsigned map, unsigned opcode)
+{
+    return map == X86_MAP_ONE_BYTE && (opcode | 1) == 0xd3;
+}
+
 /* Divisions need their divisor, shifts by a register their count; flags say nothing that results do not. */
 static uint32_t capture(const struct penumbra_opcode *opcode)
 {
     uint32_t what = PENUMBRA_RESULT | PENUMBRA_LOADED | PENUMBRA_STORED | PENUMBRA_ADDRESS |
                     PENUMBRA_TAKEN | PENUMBRA_TARGET | PENUMBRA_ARGUMENTS | PENUMBRA_SYSTEM_CALL;
-    (void)opcode;
-    return what | PENUMBRA_SOURCES;
+    bool sources = divides(opcode->map, opcode->opcode, opcode->digit) ||
+                   shifts_by_cl(opcode->map, opcode->opcode);
+    return what | (sources ? PENUMBRA_SOURCES : 0);
 }
 
 static bool is_division(const struct x86_insn *i)
 {
-    return i->map == X86_MAP_ONE_BYTE && (i->opcode | 1) == 0xf7 && (i->reg & 7) >= 6;
+    return divides(i->map, i->opcode, i->reg & 7);
 }
 
 static bool is_shift_by_cl(const struct x86_insn *i)
 {
-    return i->map == X86_MAP_ONE_BYTE && (i->opcode | 1) == 0xd3;
+    return shifts_by_cl(i->map, i->opcode);
 }
 
 /* The operand that divides: in the register that the encoding names, or in memory. */

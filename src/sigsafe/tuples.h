@@ -201,6 +201,13 @@ struct tuple_ring {
         uint8_t continues; /* the sequence goes on where the last one ended */
         uint8_t lost;     /* the consumer was waited for in vain */
         uint8_t counted;  /* something of this burst was published, or counted as dropped */
+        /* Through the engine's ring (tools/values_whole.c). */
+        uint8_t after;    /* what the open tuple has after its instruction is there */
+        uint8_t arrived;  /* `result` is that of a system call that may be the open tuple's */
+        uint32_t site;    /* of the open tuple */
+        uint64_t now[TUPLE_MEMORIES]; /* memory operands of the instruction that is being executed */
+        uint64_t arguments[TUPLE_ARGUMENT_COUNT]; /* if `called` */
+        uint64_t result;
     } cursor;
     /* Written by the consumer. */
     _Alignas(64) uint64_t tail; /* atomic; bytes ever consumed */

@@ -13,6 +13,7 @@
 #define TOOL_DECLARED(id, name, ...) extern const struct tool tool_##name;
 TOOLS_OF_ENGINE(TOOL_DECLARED)
 #undef TOOL_DECLARED
-extern const struct tool tool_values; /* what all modules observe by (sigsafe/tuples.h) */
+/* What all modules observe by (sigsafe/tuples.h): in bursts; where everything is observed. */
+extern const struct tool tool_values, tool_values_whole;
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "penumbra/module.h"
 #include "tools/list.h"
 
 #define OF_ENGINE(id, name, ...) [TOOL_##id] = &tool_##name,
@@ -30,6 +31,15 @@ void tools_set(uint64_t kinds, struct tool_set *out)
     out->count = 0;
     add(out, kinds, 0);
     add(out, kinds, TOOL_LEADS);
+}
+
+/* In line, unless the callers of single instructions are asked for. */
+void tools_set_whole(const struct spool_config *config, struct tool_set *out)
+{
+    tools_set(config->tools, out);
+    for (uint32_t i = 0; i < out->count; i++)
+        if (out->of[i].tool == &tool_values && !(config->value_context & PENUMBRA_RETURN_ADDRESS))
+            out->of[i].tool = &tool_values_whole;
 }
 
 uint32_t tools_flags_any(uint64_t kinds)

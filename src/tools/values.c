@@ -25,8 +25,8 @@
 #include "sigsafe/sys.h"
 #include "sigsafe/tuples.h"
 #include "tools/memory.h"
-#include "tools/tools.h"
 #include "tools/values_plan.h"
+#include "tools/values_shared.h"
 #include "tools/wide.h"
 
 enum {
@@ -38,10 +38,9 @@ enum {
     LENGTH_SHIFT = 56,       /* hooks' argument: address | length << 56 | is a system call << 60 */
     SYSCALL_SHIFT = 60,
     LENGTH_MASK = 15,
-    SEQUENCE_WHOLE = 64,     /* tuples of a sequence of a whole run */
+    SEQUENCE_WHOLE = TUPLE_LENGTH_MAX,     /* tuples of a sequence of a whole run */
     WAIT_NS = 1000000, WAITS = 3000,
     FLAGS_SHOWN = 0xcd5,     /* CF PF AF ZF SF DF OF */
-    UNTIMED = -1,
     SPINS = 10000000,
 };
 #define ADDRESS_MASK ((UINT64_C(1) << LENGTH_SHIFT) - 1)
@@ -51,28 +50,20 @@ enum {
  *
  *       31    26 25   22 21       0
  *      | address | hash | id + 1   |     0: free */
-struct slots {
+struct values_slots {
     uint32_t front[LINES_FRONT][LINE_SLOTS]; /* atomic, each */
     uint32_t back[LINES][LINE_SLOTS];
 };
 _Static_assert(TUPLES_CHUNK * TUPLES_CHUNKS < SLOT_ID, "an id fits");
 
-/* The process's. */
-static struct {
-    struct spool_counts *counts;  /* atomic: whose `tuples` are; a forked child has others */
-    struct spool_tuples *tuples;  /* set before counts */
-    const struct tuple_capture *capture;
-    const struct spool_config *config;
-    struct slots *slots;
-    uint32_t lock;
-} values;
+struct values values;
 
 /* ---- the process ---- */
 
-static struct slots *slots_map_as(void)
+static struct values_slots *slots_map_as(void)
 {
-    long base = own_map_as(0, sizeof(struct slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    return base < 0 && base > -4096 ? NULL : (struct slots *)base;
+    long base = own_map_as(0, sizeof(struct values_slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    return base < 0 && base > -4096 ? NULL : (struct values_slots *)base;
 }
 
 /* Records of a parent are not the child's: it begins with none. */
@@ -80,7 +71,7 @@ static bool slots_empty_as(void)
 {
     if (!values.slots)
         return (values.slots = slots_map_as()) != NULL;
-    return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct slots), MADV_DONTNEED) == 0;
+    return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct values_slots), MADV_DONTNEED) == 0;
 }
 
 static bool process_make_as(const struct spool *s, struct spool_counts *counts)
@@ -112,7 +103,7 @@ static bool process_ready_as(const struct spool *s, struct spool_counts *counts)
 }
 
 /* The thread is observed if there is room for its ring. */
-static bool thread_begin_as(struct engine_thread *t)
+bool values_thread_begin_as(struct engine_thread *t)
 {
     const struct spool *s = hook_spool(t);
     struct spool_counts *counts = hook_counts(t);
@@ -212,30 +203,22 @@ static struct tuple_insn *record_of_as(struct engine_thread *t, uint64_t pc, uns
 
 /* ---- values ---- */
 
-static uint64_t narrowed(uint64_t value, unsigned bytes)
-{
-    if (bytes & TUPLE_HIGH)
-        return value >> 8 & 0xff;
-    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
-}
-
-/* `pc`: the next instruction's address. False: memory is gone that was there a moment ago. */
-static bool value_of(const struct engine_thread *t, const struct tuple_cursor *c,
+bool values_value_as(const struct engine_thread *t, const uint64_t address[TUPLE_MEMORIES],
                      const struct tuple_insn *r, const struct tuple_value *v, uint64_t pc, uint64_t *to)
 {
     switch (v->what) {
     case TUPLE_FLAGS: *to = t->rflags & FLAGS_SHOWN; return true;
-    case TUPLE_ADDRESS: *to = c->address[v->index / 2]; return true;
+    case TUPLE_ADDRESS: *to = address[v->index / 2]; return true;
     case TUPLE_TAKEN: *to = pc == r->target; return true;
     case TUPLE_TARGET: *to = pc; return true;
-    case TUPLE_LATENCY: *to = t->time; return t->time != (uint64_t)UNTIMED;
+    case TUPLE_LATENCY: *to = t->time; return t->time != (uint64_t)VALUES_UNTIMED;
     case TUPLE_LOADED: case TUPLE_STORED:
         if (v->reg >= TUPLE_VECTOR)
-            return engine_probe_as(c->address[v->index / 2] + (v->index & 1u) * 8, v->bytes, to);
+            return engine_probe_as(address[v->index / 2] + (v->index & 1u) * 8, v->bytes, to);
         break;
     default: break;
     }
-    *to = narrowed(v->reg < TUPLE_VECTOR ? t->gpr[v->reg] : wide_word_as(v->reg, v->index), v->bytes);
+    *to = values_narrowed(v->reg < TUPLE_VECTOR ? hook_register(t, v->reg) : wide_word_as(v->reg, v->index), v->bytes);
     return true;
 }
 
@@ -294,8 +277,7 @@ static bool room_find_as(const struct engine_thread *t, struct tuple_ring *ring,
     return there;
 }
 
-/* A sequence begins with the instruction at pc, which is the next. */
-static bool sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc)
+bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, uint64_t pc)
 {
     struct tuple_cursor *c = &ring->cursor;
     uint32_t most = hook_is_burst(t) ? TUPLE_LENGTH_MAX : SEQUENCE_WHOLE;
@@ -325,7 +307,7 @@ static bool sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
     return true;
 }
 
-static void sequence_end_as(struct engine_thread *t, struct tuple_ring *ring)
+void values_sequence_end_as(struct engine_thread *t, struct tuple_ring *ring)
 {
     struct tuple_cursor *c = &ring->cursor;
     if (header(t, ring)->count) {
@@ -343,8 +325,7 @@ static struct tuple_insn *record_at(const struct engine_thread *t, const struct 
     return tuples_insn_at(hook_spool(t), values.tuples, head->id);
 }
 
-/* Is the tuple's instruction one that goes to pc? A system call counts before it is over, too. */
-static bool goes_to(const struct tuple_insn *r, uint64_t pc, bool indirect)
+bool values_goes_to(const struct tuple_insn *r, uint64_t pc, bool indirect)
 {
     uint64_t next = r->address + r->length;
     if (r->flags & TUPLE_INSN_INDIRECT)
@@ -362,7 +343,7 @@ static void tuple_complete_as(struct engine_thread *t, struct tuple_ring *ring, 
     struct tuple_cursor *c = &ring->cursor;
     struct tuple_head *head = (void *)word(t, ring, c->open);
     const struct tuple_insn *r = record_at(t, head);
-    if (!goes_to(r, pc, indirect)) {
+    if (!values_goes_to(r, pc, indirect)) {
         c->at = c->open;
         c->open = 0;
         c->called = 0;
@@ -371,7 +352,7 @@ static void tuple_complete_as(struct engine_thread *t, struct tuple_ring *ring, 
     c->open = 0;
     bool over = !(r->flags & TUPLE_INSN_SYSCALL) || pc == r->address + r->length;
     for (unsigned i = r->before; over && i < r->count; i++) {
-        if (!value_of(t, c, r, &r->values[i], pc, word(t, ring, c->at)))
+        if (!values_value_as(t, c->address, r, &r->values[i], pc, word(t, ring, c->at)))
             break;
         c->at += 8;
         head->count++;
@@ -416,11 +397,11 @@ static void tuple_open_as(struct engine_thread *t, struct tuple_ring *ring, uint
     for (unsigned i = 0; i < r->memories; i++)
         c->address[i] = memory_address_as(t, &r->memory[i]);
     for (unsigned i = 0; i < r->before; i++) {
-        value_of(t, c, r, &r->values[i], pc, word(t, ring, c->at));
+        values_value_as(t, c->address, r, &r->values[i], pc, word(t, ring, c->at));
         c->at += 8;
         head->count++;
     }
-    t->time = (uint64_t)UNTIMED;
+    t->time = (uint64_t)VALUES_UNTIMED;
 }
 
 /* ---- hooks ---- */
@@ -443,8 +424,8 @@ static void before_as(struct engine_thread *t, uint64_t argument, uint64_t value
     /* A system call may take long, or never come back: what was seen before it is not to wait. */
     bool leaves = argument >> SYSCALL_SHIFT && !hook_is_burst(t);
     if (c->at && (!c->left || leaves))
-        sequence_end_as(t, ring);
-    if (c->total && (c->at || sequence_begin_as(t, ring, pc)))
+        values_sequence_end_as(t, ring);
+    if (c->total && (c->at || values_sequence_begin_as(t, ring, pc)))
         tuple_open_as(t, ring, pc, (unsigned)(argument >> LENGTH_SHIFT) & LENGTH_MASK);
 }
 
@@ -500,7 +481,7 @@ static void burst_end_as(struct engine_thread *t)
     if (ring->cursor.open)
         tuple_complete_as(t, ring, t->rip, false);
     if (ring->cursor.at)
-        sequence_end_as(t, ring);
+        values_sequence_end_as(t, ring);
     if (!ring->cursor.counted)
         ring->dropped[TUPLE_DROP_EMPTY]++;
     ring->cursor.total = 0;
@@ -510,10 +491,10 @@ static void thread_end_as(struct engine_thread *t)
 {
     struct tuple_ring *ring = t->tools[TOOL_VALUES];
     if (ring && ring->cursor.at && ring->counts == (uint64_t)(uintptr_t)values.counts)
-        sequence_end_as(t, ring);
+        values_sequence_end_as(t, ring);
 }
 
 const struct tool tool_values = {
-    .flags = TOOL_CONTEXT, .block = block_as, .thread_begin = thread_begin_as, .thread_end = thread_end_as,
+    .flags = TOOL_CONTEXT, .block = block_as, .thread_begin = values_thread_begin_as, .thread_end = thread_end_as,
     .burst_begin = burst_begin_as, .burst_end = burst_end_as,
 };

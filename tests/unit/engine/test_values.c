@@ -28,6 +28,8 @@ struct fixture {
     struct spool_counts *counts;
     struct tuple_capture *capture;
     struct rig rig;
+    const struct tool *tool; /* of whole runs */
+    const struct tool *observes;
     struct seen *seen;
     uint32_t count;
 };
@@ -45,7 +47,8 @@ static void rig_begin(struct fixture *f, uint32_t carrier, uint16_t what)
     f->counts = spool_alloc_as(&f->spool, sizeof *f->counts);
     struct spool_things *things = spool_alloc_as(&f->spool, sizeof *things);
     f->counts->things = spool_ref_of(&f->spool, things);
-    rig_make(&f->rig, &(struct engine_config){.tools = tool_set_of(&tool_values), .spool = &f->spool,
+    f->observes = carrier == CARRIER_BURST ? &tool_values : f->tool;
+    rig_make(&f->rig, &(struct engine_config){.tools = tool_set_of(f->observes), .spool = &f->spool,
                                               .counts = f->counts,
                                               .budget = carrier == CARRIER_BURST,
                                               .late = carrier == CARRIER_BURST});
@@ -56,6 +59,7 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     f->seen = calloc(TUPLES_MOST, sizeof *f->seen);
+    f->tool = &tool_values;
     f->spool.mapped = SPOOL_SIZE;
     f->spool.base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,6 +70,14 @@ static int set_up(void **state)
     f->capture = spool_alloc_as(&f->spool, sizeof *f->capture);
     *state = f;
     return 0;
+}
+
+static int set_up_whole(void **state)
+{
+    int failed = set_up(state);
+    struct fixture *f = *state;
+    f->tool = &tool_values_whole;
+    return failed;
 }
 
 static int tear_down(void **state)
@@ -107,7 +119,8 @@ static void drain(struct fixture *f)
 static uint64_t observe(struct fixture *f, const void *fn, uint64_t a, uint64_t b)
 {
     uint64_t result = rig_call(&f->rig, fn, a, b, 0, 0);
-    tool_values.burst_end(f->rig.thread);
+    if (f->observes->burst_end)
+        f->observes->burst_end(f->rig.thread);
     drain(f);
     return result;
 }
@@ -420,11 +433,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_instruction, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_instruction, set_up_whole, tear_down),
         cmocka_unit_test_setup_teardown(full_ring, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(full_ring, set_up_whole, tear_down),
         cmocka_unit_test_setup_teardown(bursts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(little_is_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_asked_for, set_up_whole, tear_down),
         cmocka_unit_test_setup_teardown(dense_code, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dense_code, set_up_whole, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

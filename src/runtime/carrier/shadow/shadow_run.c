@@ -328,7 +328,7 @@ void shadow_engine_config(struct engine_config *config, struct spool_counts *cou
                                      .loose = flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
                                      .shared = true,
                                      .lost = cache_lost};
-    tools_set(rt.config->tools, &config->tools);
+    tools_set_whole(rt.config, &config->tools);
 }
 
 void shadow_passing_config(struct engine_config *config)

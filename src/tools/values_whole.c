@@ -1,0 +1,655 @@
+/* Values in whole runs and shadows, where every instruction is observed: appended to the engine's ring
+ * in line, and made tuples of (sigsafe/tuples.h) when that is emptied.
+ *
+ *      before A ── A ── after A ── before B ── B ── ...
+ *        │                │
+ *        │                └ AFTER A: results; TAKEN, NOT_TAKEN; the target
+ *        └ BEFORE A: source operands, registers that make addresses; left out where there are none and
+ *          an AFTER comes
+ *
+ *      ring:   head │ registers, 8 bytes each │ head │ ...
+ *
+ *              31   28 27            0
+ *             +-------+---------------+
+ *             | part  | site          |
+ *             +-------+---------------+
+ *
+ * A site is an instruction as the code cache has it: what is captured of it, and the record that names
+ * it in the spool. What cannot be appended in line (memory, vector registers, flags, times) a called
+ * hook appends, as the tuple's words (BEFORE_DONE, AFTER_DONE).
+ *
+ * A tuple whose instruction did not come to its end (it faulted, a signal's handler runs) is taken
+ * back: something else follows than what had to.
+ *
+ * Context: block_as under the engine's lock; the rest in the thread concerned.
+ * Ownership: sites stay until the process ends; a forked child knows its parent's. */
+#include <stddef.h>
+
+#include "tools/memory.h"
+#include "tools/rows.h"
+#include "tools/values_plan.h"
+#include "tools/values_shared.h"
+
+enum part {
+    BEFORE, BEFORE_DONE, AFTER, AFTER_DONE, TAKEN, NOT_TAKEN,
+    ARGUMENTS, /* of a call that has been executed */
+    ARRIVED,   /* rax, behind a system call's instruction */
+};
+enum { PART_SHIFT = 28, SITE_MASK = (1 << PART_SHIFT) - 1, WORD = 8 };
+
+enum { SITES = 1 << 20, INDEX = SITES * 2 };
+
+struct site {
+    struct tuple_insn plan;
+    const struct spool_counts *of; /* whose `record` is */
+    uint32_t record;
+    bool brief; /* there is nothing before it: AFTER is its only part */
+};
+
+static struct {
+    struct site *sites; /* from 1 on */
+    uint32_t *index;    /* by hash of the address: the site; 0: free */
+    uint32_t used;
+    bool arguments;     /* some are asked for */
+    const struct tuple_capture *capture; /* plans are by this */
+} whole;
+
+/* ---- sites ---- */
+
+static bool arguments_wanted(const struct tuple_capture *capture)
+{
+    const uint16_t *what = &capture->what[0][0][0];
+    for (uint32_t i = 0; i < sizeof capture->what / sizeof *what; i++)
+        if (what[i] & PENUMBRA_ARGUMENTS)
+            return true;
+    return false;
+}
+
+/* By the process's first thread. */
+static bool sites_make_as(void)
+{
+    if (whole.sites) {
+        own_unmap_as(whole.sites, SITES * sizeof *whole.sites);
+        own_unmap_as(whole.index, INDEX * sizeof *whole.index);
+    }
+    whole.index = memory_map_as(INDEX * sizeof *whole.index);
+    whole.sites = whole.index ? memory_map_as(SITES * sizeof *whole.sites) : NULL;
+    whole.arguments = arguments_wanted(values.capture);
+    whole.capture = values.capture;
+    whole.used = 0;
+    return whole.sites;
+}
+
+static bool same_code(const struct tuple_insn *r, uint64_t pc, const uint8_t *code, unsigned length)
+{
+    bool same = r->address == pc && r->length == length;
+    for (unsigned i = 0; same && i < length; i++)
+        same = r->bytes[i] == code[i];
+    return same;
+}
+
+/* 0: there is no room. */
+static uint32_t site_make(const struct hooks *h, uint64_t pc, const uint8_t *code, const struct x86_insn *insn)
+{
+    uint32_t at = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) % INDEX;
+    for (; whole.index[at]; at = (at + 1) % INDEX)
+        if (same_code(&whole.sites[whole.index[at]].plan, pc, code, insn->length))
+            return whole.index[at];
+    if (whole.used + 1 >= SITES)
+        return 0;
+    uint32_t number = whole.used + 1;
+    struct site *s = &whole.sites[number];
+    for (unsigned i = 0; i < insn->length; i++)
+        s->plan.bytes[i] = code[i];
+    s->plan.address = pc;
+    s->plan.key = hook_key_as(h, pc);
+    values_plan_as(&s->plan, insn, values.capture);
+    s->plan.length = insn->length;
+    whole.used = number;
+    whole.index[at] = number;
+    return number;
+}
+
+/* The site's record in this process's part of the spool. */
+static bool record_find_as(struct engine_thread *t, struct site *s, uint32_t *id)
+{
+    const struct spool_counts *counts = values.counts;
+    if (__atomic_load_n(&s->of, __ATOMIC_ACQUIRE) == counts) {
+        *id = s->record;
+        return true;
+    }
+    struct tuple_insn *r = tuples_insn_make_as(hook_spool(t), values.tuples, id);
+    if (!r) {
+        __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    uint8_t *to = (uint8_t *)r;
+    const uint8_t *from = (const uint8_t *)&s->plan;
+    for (uint32_t i = 0; i < sizeof *r; i++)
+        if (i != offsetof(struct tuple_insn, length))
+            to[i] = from[i];
+    __atomic_store_n(&r->length, s->plan.length, __ATOMIC_RELEASE);
+    s->record = *id;
+    __atomic_store_n(&s->of, counts, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- called hooks ---- */
+
+static void put_head(uint32_t *at, enum part part, uint32_t site, uint32_t words)
+{
+    at[0] = (uint32_t)part << PART_SHIFT | site;
+    at[1] = words;
+}
+
+static void put_word(uint32_t *at, uint32_t word, uint64_t value)
+{
+    at[2 + 2 * word] = (uint32_t)value;
+    at[3 + 2 * word] = (uint32_t)(value >> 32);
+}
+
+static void before_called_as(struct engine_thread *t, uint64_t site, uint64_t value)
+{
+    const struct tuple_insn *r = &whole.sites[site].plan;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
+    uint32_t words = r->before;
+    (void)value;
+    if (!ring)
+        return;
+    for (unsigned i = 0; i < r->memories; i++)
+        ring->cursor.now[i] = memory_address_as(t, &r->memory[i]);
+    uint32_t *at = hook_append_as(t, &tool_values_whole, 8 + WORD * words);
+    put_head(at, BEFORE_DONE, (uint32_t)site, words);
+    for (uint32_t i = 0; i < words; i++) {
+        uint64_t word = 0;
+        values_value_as(t, ring->cursor.now, r, &r->values[i], r->address, &word);
+        put_word(at, i, word);
+    }
+    t->time = (uint64_t)VALUES_UNTIMED;
+}
+
+/* next: where the instruction goes. */
+static void after_append_as(struct engine_thread *t, uint64_t site, uint64_t next)
+{
+    const struct tuple_insn *r = &whole.sites[site].plan;
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
+    uint64_t words[TUPLE_VALUES_MAX];
+    uint32_t count = 0;
+    if (!ring)
+        return;
+    for (unsigned i = r->before; i < r->count; i++) {
+        if (!values_value_as(t, ring->cursor.now, r, &r->values[i], next, &words[count]))
+            break;
+        count++;
+    }
+    uint32_t *at = hook_append_as(t, &tool_values_whole, 8 + WORD * count);
+    put_head(at, AFTER_DONE, (uint32_t)site, count);
+    for (uint32_t i = 0; i < count; i++)
+        put_word(at, i, words[i]);
+}
+
+static void after_called_as(struct engine_thread *t, uint64_t site, uint64_t value)
+{
+    const struct tuple_insn *r = &whole.sites[site].plan;
+    after_append_as(t, site, value ? value : r->address + r->length);
+}
+
+static void taken_called_as(struct engine_thread *t, uint64_t site, uint64_t value)
+{
+    (void)value;
+    after_append_as(t, site, whole.sites[site].plan.target);
+}
+
+static void arguments_called_as(struct engine_thread *t, uint64_t site, uint64_t value)
+{
+    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_RCX, ENGINE_R8, ENGINE_R9};
+    uint32_t *at = hook_append_as(t, &tool_values_whole, 4 + WORD * TUPLE_ARGUMENT_COUNT);
+    (void)value;
+    at[0] = (uint32_t)ARGUMENTS << PART_SHIFT | (uint32_t)site;
+    for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++) {
+        at[1 + 2 * i] = (uint32_t)t->gpr[order[i]];
+        at[2 + 2 * i] = (uint32_t)(t->gpr[order[i]] >> 32);
+    }
+}
+
+/* ---- the block ---- */
+
+/* What is asked of one instruction. */
+struct asked {
+    const struct hook_block *block;
+    struct hooks *hooks;
+    uint32_t index, site;
+    struct site *s;
+    bool called; /* parts that a hook appends: memory is read after the instruction */
+    bool ok;
+};
+
+static void head_as(struct asked *a, enum hook_point point, uint32_t index, enum part part)
+{
+    a->ok = a->ok && hook_append_constant_as(a->hooks, point, index, (uint32_t)part << PART_SHIFT | a->site, 4);
+}
+
+static void register_as(struct asked *a, enum hook_point point, uint32_t index, unsigned reg)
+{
+    a->ok = a->ok && hook_append_register_as(a->hooks, point, index, (enum engine_register)reg, WORD);
+}
+
+static bool is_general(const struct tuple_value *v)
+{
+    return v->reg < TUPLE_VECTOR;
+}
+
+static bool is_way(const struct tuple_value *v)
+{
+    return v->what == TUPLE_TAKEN || v->what == TUPLE_TARGET;
+}
+
+/* Can all that is captured after the instruction be appended in line? */
+static bool after_in_line(const struct asked *a, bool indirect)
+{
+    const struct tuple_insn *r = &a->s->plan;
+    for (unsigned i = r->before; i < r->count; i++) {
+        const struct tuple_value *v = &r->values[i];
+        if (!is_way(v) && (!is_general(v) || indirect))
+            return false;
+    }
+    return true;
+}
+
+static void before_as(struct asked *a)
+{
+    const struct tuple_insn *r = &a->s->plan;
+    if (a->called) {
+        a->ok = a->ok && hook_call_appending_as(a->hooks, HOOK_BEFORE, a->index, before_called_as, a->site);
+        return;
+    }
+    head_as(a, HOOK_BEFORE, a->index, BEFORE);
+    for (unsigned i = 0; i < r->memories; i++) {
+        if (r->memory[i].base < 16)
+            register_as(a, HOOK_BEFORE, a->index, r->memory[i].base);
+        if (r->memory[i].index < 16)
+            register_as(a, HOOK_BEFORE, a->index, r->memory[i].index);
+        if (r->memory[i].add8 < 16)
+            register_as(a, HOOK_BEFORE, a->index, r->memory[i].add8);
+    }
+    for (unsigned i = 0; i < r->before; i++)
+        if (is_general(&r->values[i]))
+            register_as(a, HOOK_BEFORE, a->index, r->values[i].reg);
+}
+
+static void after_as(struct asked *a, enum hook_point point, uint32_t index)
+{
+    const struct tuple_insn *r = &a->s->plan;
+    bool indirect = point == HOOK_INDIRECT, taken = point == HOOK_TAKEN;
+    if (!after_in_line(a, indirect)) {
+        a->ok = a->ok && hook_call_appending_as(a->hooks, point, index, taken ? taken_called_as : after_called_as, a->site);
+        return;
+    }
+    bool branch = r->flags & TUPLE_INSN_BRANCH;
+    head_as(a, point, index, !branch ? AFTER : taken ? TAKEN : NOT_TAKEN);
+    if (indirect)
+        register_as(a, point, index, ENGINE_RCX);
+    for (unsigned i = r->before; i < r->count; i++)
+        if (is_general(&r->values[i]))
+            register_as(a, point, index, r->values[i].reg);
+}
+
+static void arguments_as(struct asked *a)
+{
+    static const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_RCX, ENGINE_R8, ENGINE_R9};
+    if (!whole.arguments)
+        return;
+    if (a->block->end == END_CALL_INDIRECT) {
+        a->ok = a->ok && hook_call_appending_as(a->hooks, HOOK_INDIRECT, 0, arguments_called_as, a->site);
+        return;
+    }
+    head_as(a, HOOK_TAKEN, 0, ARGUMENTS);
+    for (unsigned i = 0; i < sizeof order; i++)
+        register_as(a, HOOK_TAKEN, 0, order[i]);
+}
+
+/* The last instruction's: on every way out of the block. */
+static void end_as(struct asked *a)
+{
+    enum block_end end = a->block->end;
+    bool after = a->s->plan.count > a->s->plan.before;
+    if (end == END_JUMP_INDIRECT || end == END_CALL_INDIRECT || end == END_RETURN)
+        after_as(a, HOOK_INDIRECT, 0);
+    if (after && (end == END_JUMP || end == END_CALL || end == END_BRANCH))
+        after_as(a, HOOK_TAKEN, 0);
+    if (after && (end == END_FALL || end == END_BRANCH))
+        after_as(a, HOOK_FALL, 0);
+    if (end == END_CALL || end == END_CALL_INDIRECT)
+        arguments_as(a);
+}
+
+/* Is something read behind the instruction that has to be known before it: where its operands are, or a time? */
+static bool is_called(const struct asked *a)
+{
+    const struct tuple_insn *r = &a->s->plan;
+    for (unsigned i = r->before; i < r->count; i++)
+        if (!is_general(&r->values[i]) && !is_way(&r->values[i]) &&
+            (r->values[i].reg >= TUPLE_MEMORY || r->values[i].what == TUPLE_LATENCY))
+            return true;
+    return false;
+}
+
+static bool insn_as(struct asked *a, uint64_t pc)
+{
+    const struct x86_insn *insn = &a->block->insns[a->index];
+    const uint8_t *code = a->block->code[a->index];
+    a->site = site_make(a->hooks, pc, code, insn);
+    if (!a->site) {
+        __atomic_fetch_add(&values.tuples->dropped[TUPLE_DROP_RECORDS], 1, __ATOMIC_RELAXED);
+        return true;
+    }
+    a->s = &whole.sites[a->site];
+    const struct tuple_insn *r = &a->s->plan;
+    bool last = a->index + 1 == a->block->count;
+    bool syscall = a->block->end == END_SYSCALL && last;
+    a->called = is_called(a);
+    a->s->brief = !a->called && !r->before && !r->memories && r->count && !(r->flags & TUPLE_INSN_SYSCALL);
+    if (!a->s->brief)
+        before_as(a);
+    if (!last && values_loads_as(insn, code) && r->what & PENUMBRA_LATENCY)
+        a->ok = a->ok && hook_time_as(a->hooks, a->index);
+    if (!last && r->count > r->before)
+        after_as(a, HOOK_AFTER, a->index);
+    if (last && !syscall)
+        end_as(a);
+    return a->ok;
+}
+
+/* The result of a system call is there where its next instruction begins. */
+static void arrival_as(const struct hook_block *block, struct hooks *h)
+{
+    enum { PAGE = 4096, SYSCALL_0 = 0x0f, SYSCALL_1 = 0x05 };
+    const uint8_t *code = (const uint8_t *)block->pc;
+    if (block->pc % PAGE < 2 || code[-2] != SYSCALL_0 || code[-1] != SYSCALL_1)
+        return;
+    hook_append_constant_as(h, HOOK_ENTRY, 0, (uint32_t)ARRIVED << PART_SHIFT, 4);
+    hook_append_register_as(h, HOOK_ENTRY, 0, ENGINE_RAX, WORD);
+}
+
+static void block_as(const struct hook_block *block, struct hooks *h)
+{
+    if (!values.capture || !whole.sites)
+        return;
+    struct asked a = {.block = block, .hooks = h, .ok = true};
+    uint64_t pc = block->pc; /* block->code may be a copy */
+    arrival_as(block, h);
+    for (; a.ok && a.index < block->count; a.index++) {
+        if (!insn_as(&a, pc))
+            hook_refuse_as(h);
+        pc += block->insns[a.index].length;
+    }
+}
+
+/* ---- tuples ---- */
+
+struct flush {
+    struct engine_thread *thread;
+    struct tuple_ring *ring;
+    struct tuple_cursor *c;
+    uint64_t *data; /* the ring's */
+    uint64_t mask, fs_base;
+    struct records from;
+};
+
+static uint64_t *word_at(const struct flush *f, uint64_t at)
+{
+    return &f->data[(at & f->mask) / WORD];
+}
+
+static struct tuple_head *open_head(const struct flush *f)
+{
+    return (void *)word_at(f, f->c->open);
+}
+
+static void put(struct flush *f, uint64_t word)
+{
+    *word_at(f, f->c->at) = word;
+    f->c->at += WORD;
+}
+
+/* What is put without c->at: a sequence lies in one piece. */
+static uint64_t *put_begin(const struct flush *f)
+{
+    return word_at(f, f->c->at);
+}
+
+static void put_end(struct flush *f, const uint64_t *to)
+{
+    uint64_t words = (uint64_t)(to - put_begin(f));
+    open_head(f)->count = (uint8_t)(open_head(f)->count + words);
+    f->c->at += WORD * words;
+}
+
+static struct tuple_sequence *sequence_of(const struct flush *f)
+{
+    return (void *)word_at(f, f->c->begin);
+}
+
+/* The open tuple's instruction went to pc, if it came to its end; indirect: that is known. */
+static inline __attribute__((always_inline)) void complete(struct flush *f, uint64_t pc)
+{
+    struct tuple_cursor *c = f->c;
+    const struct tuple_insn *r = &whole.sites[c->site].plan;
+    bool needs = r->count > r->before && !(r->flags & TUPLE_INSN_SYSCALL);
+    bool on = pc == r->address + r->length && !(r->flags & (TUPLE_INSN_JUMP | TUPLE_INSN_INDIRECT));
+    if ((needs && !c->after) || (!on && !values_goes_to(r, pc, c->after))) {
+        c->at = c->open;
+        c->open = 0;
+        c->called = 0;
+        return;
+    }
+    if (r->flags & TUPLE_INSN_SYSCALL && c->arrived && pc == r->address + r->length && r->count > r->before) {
+        put(f, c->result);
+        open_head(f)->count++;
+    }
+    c->open = 0;
+    sequence_of(f)->count++;
+    c->left--;
+}
+
+static uint64_t taken_from(struct flush *f, unsigned reg)
+{
+    return reg < 16 ? take64(&f->from) : 0;
+}
+
+static void addresses_take(struct flush *f, const struct tuple_insn *r)
+{
+    for (unsigned i = 0; i < r->memories; i++) {
+        const struct tuple_memory *m = &r->memory[i];
+        uint64_t sum = (uint64_t)m->disp + taken_from(f, m->base);
+        sum += taken_from(f, m->index) * m->scale;
+        sum += taken_from(f, m->add8) & 0xff;
+        if (m->address32)
+            sum = (uint32_t)sum;
+        f->c->address[i] = m->segment ? sum + f->fs_base : sum;
+    }
+}
+
+static const uint8_t *behind_before(const struct tuple_insn *r, const uint8_t *at)
+{
+    for (unsigned i = 0; i < r->memories; i++)
+        at += WORD * ((r->memory[i].base < 16) + (r->memory[i].index < 16) + (r->memory[i].add8 < 16));
+    for (unsigned i = 0; i < r->before; i++)
+        at += WORD * is_general(&r->values[i]);
+    return at;
+}
+
+static void arguments_put(struct flush *f)
+{
+    open_head(f)->flags |= TUPLE_ARGUMENTS;
+    for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++)
+        put(f, f->c->arguments[i]);
+    open_head(f)->count = TUPLE_ARGUMENT_COUNT;
+}
+
+/* A tuple for the instruction at the site. False: it is not observed. */
+static inline __attribute__((always_inline)) bool open_tuple(struct flush *f, uint32_t site)
+{
+    struct tuple_cursor *c = f->c;
+    struct site *s = &whole.sites[site];
+    const struct tuple_insn *r = &s->plan;
+    uint32_t id;
+    if (c->open)
+        complete(f, r->address);
+    c->arrived = 0;
+    bool called = c->called;
+    c->called = 0;
+    if (c->skip && c->skip--)
+        return false;
+    if (c->at && !c->left)
+        values_sequence_end_as(f->thread, f->ring);
+    if (!c->at && !values_sequence_begin_as(f->thread, f->ring, r->address))
+        return false;
+    if (!record_find_as(f->thread, s, &id)) {
+        c->left--;
+        return false;
+    }
+    c->open = c->at;
+    c->site = site;
+    c->after = 0;
+    *(struct tuple_head *)(void *)word_at(f, c->at) = (struct tuple_head){.id = id};
+    c->at += WORD;
+    if (called && r->what & PENUMBRA_ARGUMENTS)
+        arguments_put(f);
+    return true;
+}
+
+static void before(struct flush *f, uint32_t site)
+{
+    const struct tuple_insn *r = &whole.sites[site].plan;
+    if (!open_tuple(f, site)) {
+        f->from.at = behind_before(r, f->from.at);
+        return;
+    }
+    uint64_t *to = put_begin(f);
+    addresses_take(f, r);
+    for (unsigned i = 0; i < r->before; i++) {
+        const struct tuple_value *v = &r->values[i];
+        *to++ = is_general(v) ? values_narrowed(take64(&f->from), v->bytes) : f->c->address[v->index / 2];
+    }
+    put_end(f, to);
+}
+
+/* The tuple's own words. */
+static void words_put(struct flush *f, bool wanted)
+{
+    uint32_t count = take32(&f->from);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t word = take64(&f->from);
+        if (wanted)
+            put(f, word);
+    }
+    if (wanted)
+        open_head(f)->count = (uint8_t)(open_head(f)->count + count);
+}
+
+/* The site's tuple, which waits for what is there after the instruction; a brief one begins with that. */
+static inline __attribute__((always_inline)) bool is_opened(struct flush *f, uint32_t site)
+{
+    if (whole.sites[site].brief)
+        return open_tuple(f, site);
+    return f->c->open && f->c->site == site && !f->c->after;
+}
+
+static void after(struct flush *f, uint32_t site, enum part part)
+{
+    const struct tuple_insn *r = &whole.sites[site].plan;
+    bool wanted = is_opened(f, site);
+    bool indirect = r->flags & TUPLE_INSN_INDIRECT;
+    uint64_t target = indirect ? take64(&f->from) : 0, *to = put_begin(f);
+    for (unsigned i = r->before; i < r->count; i++) {
+        const struct tuple_value *v = &r->values[i];
+        uint64_t word = v->what == TUPLE_TARGET  ? target
+                        : v->what == TUPLE_TAKEN ? part == TAKEN
+                                                 : values_narrowed(take64(&f->from), v->bytes);
+        if (wanted)
+            *to++ = word;
+    }
+    if (!wanted)
+        return;
+    put_end(f, to);
+    f->c->after = 1;
+}
+
+static void arguments_take(struct flush *f, uint32_t site)
+{
+    for (unsigned i = 0; i < TUPLE_ARGUMENT_COUNT; i++)
+        f->c->arguments[i] = take64(&f->from);
+    f->c->called = f->c->open && f->c->site == site;
+}
+
+static void part_take(struct flush *f)
+{
+    uint32_t head = take32(&f->from), site = head & SITE_MASK;
+    bool wanted;
+    switch (head >> PART_SHIFT) {
+    case BEFORE: before(f, site); break;
+    case BEFORE_DONE: words_put(f, open_tuple(f, site)); break;
+    case AFTER_DONE:
+        wanted = is_opened(f, site);
+        words_put(f, wanted);
+        f->c->after |= wanted;
+        break;
+    case ARGUMENTS: arguments_take(f, site); break;
+    case ARRIVED:
+        f->c->result = take64(&f->from);
+        f->c->arrived = 1;
+        break;
+    default: after(f, site, (enum part)(head >> PART_SHIFT)); break;
+    }
+}
+
+/* Publishes what is complete. The open tuple goes on in another sequence. */
+static void publish_as(struct flush *f)
+{
+    struct tuple_cursor *c = f->c;
+    uint64_t words[TUPLE_WORDS_MAX];
+    uint32_t count = 0;
+    if (!c->at || !sequence_of(f)->count)
+        return;
+    for (uint64_t at = c->open; c->open && at < c->at; at += WORD)
+        words[count++] = *word_at(f, at);
+    if (c->open)
+        c->at = c->open;
+    values_sequence_end_as(f->thread, f->ring);
+    if (!count || !values_sequence_begin_as(f->thread, f->ring, whole.sites[c->site].plan.address))
+        return;
+    c->open = c->at;
+    for (uint32_t i = 0; i < count; i++)
+        put(f, words[i]);
+}
+
+static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t size, bool ends)
+{
+    struct tuple_ring *ring = t->tools[TOOL_VALUES];
+    if (!ring)
+        return;
+    struct flush f = {.thread = t, .ring = ring, .c = &ring->cursor, .mask = ring->size - 1,
+                      .data = tuples_word_as(hook_spool(t), ring, 0), .fs_base = memory_fs_base_as(),
+                      .from = {records}};
+    while (f.from.at < records + size)
+        part_take(&f);
+    if (ends && ring->cursor.open)
+        complete(&f, t->rip);
+    publish_as(&f);
+}
+
+static bool thread_begin_as(struct engine_thread *t)
+{
+    struct tuple_ring *ring;
+    if (!values_thread_begin_as(t) || !values.capture)
+        return true;
+    ring = t->tools[TOOL_VALUES];
+    if (ring)
+        ring->cursor.after = ring->cursor.arrived = 0;
+    return (whole.sites && whole.capture == values.capture) || sites_make_as();
+}
+
+const struct tool tool_values_whole = {
+    .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
+};
