@@ -1,7 +1,7 @@
 """What profiles say that they cost, beside what they do: the account of plain sampling, of values and of shadows under a budget.
 
 All copies of a round share a core. The kernel tells what each program has used, without its shadows (accounts.py). The profile's
-account is what `report --json` has as `overhead.percent_of_cpu`, here in percent of what is left without it."""
+account is what `report --json` has as `overhead.percent_of_cpu`, here in percent of the native copies' time."""
 import os
 import statistics
 
@@ -53,11 +53,11 @@ def record(a, options):
     return lambda hold, out: [a.tools.penumbra, "record", "-q", *options, "-o", f"{out}/penumbra.pnb", "--", *hold()]
 
 
-def account_of(a, profile):
+def account_of(a, profile, native_us):
     report = profilers.penumbra_head(a.tools, profile)
     overhead = report["overhead"]
     share = overhead["percent_of_cpu"]
-    return {"stated": None if share is None else 100 * share / (100 - share), "samples": report["samples"],
+    return {"stated": None if share is None else share * report["cpu_ns"] / 1000 / native_us, "samples": report["samples"],
              **{key: overhead[key] for key in ("handler_ns", "deliveries", "delivery_ns", "switches", "processes_ns")}}
 
 
@@ -83,7 +83,8 @@ def one_round(a, program):
         for name, o in outcomes.items():
             found[name] = {"own_us": o.own_us, **(o.extra or {})}
             if name in ways:
-                found[name] |= account_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"))
+                native_us = (outcomes["native"].own_us + outcomes["null"].own_us) / 2
+                found[name] |= account_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"), native_us)
             if name == "shadow":
                 found[name] |= shadows_of(a, os.path.join(one.folder, name, "out/penumbra.pnb"))
             harm = pairs.harm(outcomes["native"], o, program)

@@ -55,7 +55,7 @@ def one_round(a, name, argv):
                 found[n]["harm"] = harm
         report = profilers.penumbra_totals(a.tools, os.path.join(one.folder, "penumbra/out/penumbra.pnb"))
     share = report["overhead"]["percent_of_cpu"]
-    found["penumbra"] |= {"stated": 100 * share / (100 - share), "threads": len(report["threads"]),
+    found["penumbra"] |= {"stated": share * report["cpu_ns"] / 1000 / outcomes["native"].own_us, "threads": len(report["threads"]),
                           "samples": report["samples"], "coverage": report["coverage"]["percent"]}
     found["load_average"] = round(os.getloadavg()[0], 1)
     return found

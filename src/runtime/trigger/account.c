@@ -22,7 +22,7 @@
 #include "sigsafe/sample_path.h"
 #include "sigsafe/sys.h"
 
-enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2 };
+enum { SHORT_US = 20, TURNS = 4, BURST_US = 200, SWITCHED_US = 2, COLD = 120, SWITCH_COLD = 2, LATENCY_MOST = 8 };
 
 /* Of the process: where a thread begins. 0: not measured yet. */
 static uint64_t process_latency_ns;
@@ -37,7 +37,7 @@ void account_begin_as(struct rt_thread *t)
     t->account = (struct rt_account){.latency_ns = __atomic_load_n(&process_latency_ns, __ATOMIC_RELAXED)};
 }
 
-/* The median of the last few: a period that expires in a system call is delivered at its end, so single ones say nothing. */
+/* The median of the last few: a period that expires in a page fault is delivered at its end, so single ones say nothing. */
 static uint64_t latency_median(const struct rt_account *a)
 {
     uint32_t sorted[ACCOUNT_LATENCIES] = {0}, count = a->measured < ACCOUNT_LATENCIES ? a->measured : ACCOUNT_LATENCIES;
@@ -79,7 +79,9 @@ void account_latency_as(struct rt_thread *t, uint64_t expiry_cpu_ns, uint64_t ti
 /* As much more than in the collector's loop as the latency is. */
 static uint64_t colder(uint64_t price_ns, uint64_t latency_ns)
 {
-    uint64_t least = rt.config->latency_ns;
+    uint64_t least = rt.config->latency_ns, most = least * LATENCY_MOST;
+    if (latency_ns > most)
+        latency_ns = most;
     return least && latency_ns > least ? price_ns * latency_ns / least : price_ns;
 }
 

@@ -184,6 +184,8 @@ static inline __attribute__((always_inline)) bool sample(struct rt_thread *t, co
         trigger_finish_as(t, ticks);
         return false;
     }
+    if (regs.r[UNWIND_RCX] == regs.r[UNWIND_RIP]) /* at the end of a system call, in which its period may have expired long ago */
+        t->account.set_ticks = 0;
     enum drop_reason drop = late ? late_reason(t, &regs, ticks) : DROP_COUNT;
     struct trigger_charge charge = trigger_charge_as(t, ticks, overrun);
     bool taken = false, stopping = stack_left(t, u) >= STACK_WALK && is_stopping(t, &regs, late);

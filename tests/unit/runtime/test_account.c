@@ -15,6 +15,7 @@
 #include "runtime/self.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/internal.h"
+#include "sigsafe/sys.h"
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
@@ -185,11 +186,46 @@ static void switches_are_charged(void **state)
     assert_int_equal(status, 0);
 }
 
+/* How late a signal came is not known where it came at the end of a system call: there rcx is rip. */
+static int latency_check(bool in_call)
+{
+    enum { PERIOD_NS = 1000000, LATE_NS = 50000 };
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    if (!t)
+        return 1;
+    while (thread_cpu_ns_as() < 2 * PERIOD_NS)
+        continue;
+    union alone_info info = alone_signal(t, 0);
+    ucontext_t here;
+    getcontext(&here);
+    here.uc_mcontext.gregs[REG_RCX] = in_call ? here.uc_mcontext.gregs[REG_RIP] : 0;
+    t->clock.mean = t->clock.period = PERIOD_NS;
+    t->clock.group_left = 2;
+    t->clock.base = thread_cpu_ns_as() - PERIOD_NS - LATE_NS;
+    t->clock.last_ticks = t->account.set_ticks = sys_ticks_as();
+    handler_as(SIGTRAP, &info.info, &here);
+    return t->account.measured == !in_call ? 0 : 2;
+}
+
+static void latency_is_not_a_call(void **state)
+{
+    (void)state;
+    for (int in_call = 0; in_call < 2; in_call++) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(latency_check(in_call));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
                                        cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged),
                                        cmocka_unit_test(unseen_is_charged),
-                                       cmocka_unit_test(switches_are_charged)};
+                                       cmocka_unit_test(switches_are_charged),
+                                       cmocka_unit_test(latency_is_not_a_call)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
