@@ -108,7 +108,7 @@ bool options_word(const char *what, const char *name, const char *(*word)(unsign
 
 static void store(const struct option_row *row, void *field, double value)
 {
-    double number = row->number.per ? value / row->number.per + 0.5 : value;
+    double number = row->number.per > 0 ? value / row->number.per + 0.5 : value;
     switch (row->type) {
     case FIELD_U32:
         *(uint32_t *)field = (uint32_t)number;

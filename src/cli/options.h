@@ -5,7 +5,7 @@
  *
  *     {'o', "output", "FILE", .help = "write to FILE", FIELD(struct arguments, output)},
  *     {0, "depth", "N", .fallback = "128", .help = "levels of a tree",
- *      FIELD(struct arguments, depth), .number = {number_counts, 0, 4e9}},
+ *      FIELD(struct arguments, depth), NUMBER(number_counts, 0, 4e9)},
  *     {0, "json", .help = "as JSON", FIELD(struct arguments, json)},
  *
  * The field's type says what is done with a value: text is kept; a number is parsed, within its
@@ -67,6 +67,8 @@ struct option_row {
                      uint64_t: FIELD_U64, int64_t: FIELD_I64, double: FIELD_DOUBLE,                \
                      const char *: FIELD_TEXT)
 #define GIVEN(type_, member) .given = offsetof(type_, member) + 1
+#define NUMBER(units_, low_, high_, ...)                                                           \
+    .number = {.units = (units_), .low = (low_), .high = (high_), __VA_ARGS__}
 
 struct options {
     const char *command;

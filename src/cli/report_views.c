@@ -253,21 +253,22 @@ static bool show_table(const struct job *j, struct err *e)
 
 /* ---- the rows ---- */
 
-#define OF_TOOL(id, name, ...) [REPORT_VIEW_TABLE + TABLE_##id] = {show_table, needs_table},
+#define OF_TOOL(id, name, ...)                                                                     \
+    [REPORT_VIEW_TABLE + TABLE_##id] = {.show = show_table, .needs = needs_table},
 static const struct view_row rows[REPORT_VIEW_COUNT] = {
-    [REPORT_VIEW_flat] = {show_flat, NULL},
-    [REPORT_VIEW_tree] = {show_tree, NULL},
-    [REPORT_VIEW_bottom_up] = {show_bottom_up, NULL},
-    [REPORT_VIEW_calls] = {show_calls, needs_calls},
-    [REPORT_VIEW_threads] = {show_threads, NULL, .threads = true},
-    [REPORT_VIEW_processes] = {show_processes, NULL, .threads = true},
-    [REPORT_VIEW_images] = {show_images, NULL},
-    [REPORT_VIEW_imbalance] = {show_imbalance, needs_imbalance, .threads = true},
-    [REPORT_VIEW_semi_invariant] = {show_semi_invariant, needs_semi_invariant},
-    [REPORT_VIEW_phases] = {show_phases, needs_phases, .threads = true},
-    [REPORT_VIEW_timeline] = {show_timeline, needs_timeline, .threads = true},
-    [REPORT_VIEW_callers] = {show_callers, needs_callers},
-    [REPORT_VIEW_callees] = {show_callees, needs_callees},
+    [REPORT_VIEW_flat] = {.show = show_flat},
+    [REPORT_VIEW_tree] = {.show = show_tree},
+    [REPORT_VIEW_bottom_up] = {.show = show_bottom_up},
+    [REPORT_VIEW_calls] = {.show = show_calls, .needs = needs_calls},
+    [REPORT_VIEW_threads] = {.show = show_threads, .threads = true},
+    [REPORT_VIEW_processes] = {.show = show_processes, .threads = true},
+    [REPORT_VIEW_images] = {.show = show_images},
+    [REPORT_VIEW_imbalance] = {.show = show_imbalance, .needs = needs_imbalance, .threads = true},
+    [REPORT_VIEW_semi_invariant] = {.show = show_semi_invariant, .needs = needs_semi_invariant},
+    [REPORT_VIEW_phases] = {.show = show_phases, .needs = needs_phases, .threads = true},
+    [REPORT_VIEW_timeline] = {.show = show_timeline, .needs = needs_timeline, .threads = true},
+    [REPORT_VIEW_callers] = {.show = show_callers, .needs = needs_callers},
+    [REPORT_VIEW_callees] = {.show = show_callees, .needs = needs_callees},
     TOOLS_TABLE(OF_TOOL)};
 
 /* ---- the whole ---- */
