@@ -176,10 +176,10 @@ static const struct option_row rows[] = {
      .help = "run two unrecorded copies of PROGRAM beside it, without output, and say what the "
              "recording costs",
      FIELD(struct record_options, recording.verify_cost)},
-    {0, "arm-sandboxes", NULL,
-     .help = "on trial: sample threads and children that are made in a seccomp sandbox, by events "
-             "that are set from outside",
-     FIELD(struct record_options, recording.arm_sandboxes)},
+    {0, "no-arm-sandboxes", NULL,
+     .help = "no triggers set from outside, for threads and children that are made in a seccomp "
+             "sandbox",
+     .clears = true, FIELD(struct record_options, recording.arm_sandboxes)},
     {0, "no-names", NULL, .help = "keep no names of functions and lines in the profile",
      .clears = true, FIELD(struct record_options, recording.names)},
     {0, "no-timeline", NULL, .help = "do not keep when samples fell: up to 64 kB less a thread",

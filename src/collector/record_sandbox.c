@@ -1,18 +1,19 @@
 #include "collector/record_sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/measure.h"
 #include "collector/outside/outside.h"
-#include "collector/process_runs.h"
 #include "collector/record_files.h"
 #include "collector/record_sandbox_thread.h"
 
@@ -26,7 +27,7 @@ enum { LIST_MOST = 1 << 20, SHARE = 50, SEARCHES_MOST = 5, EXECUTES_MOST = 100 }
 struct sandbox_process {
     struct sandbox_process *next;
     struct spool_process *record;
-    pid_t pid;          /* its number here; 0: it is in no sandbox yet */
+    struct sandbox_place at; /* .folder -1: it is in no sandbox yet */
     spool_ref newest;   /* of its threads that are known */
     struct sandbox_thread *threads;
     uint32_t count, capacity;
@@ -57,64 +58,113 @@ static uint32_t *bell_of(const struct sandbox_rounds *r)
 
 /* ---- threads ---- */
 
-/* CPU time that the records of a thread, one for each phase, know of. */
-static uint64_t known_of(const struct sandbox_rounds *r, const struct spool_process *p, int32_t tid)
-{
-    uint64_t sum = 0;
-    spool_ref ref = __atomic_load_n(&p->threads, __ATOMIC_ACQUIRE);
-    for (unsigned n = 0; n < LIST_MOST; n++) {
-        const struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
-        if (!t)
-            break;
-        if (t->tid == tid && !t->end_ns)
-            sum += __atomic_load_n(&t->cpu_ns, __ATOMIC_RELAXED);
-        ref = t->next;
-    }
-    return sum;
-}
-
-static bool is_known(const struct sandbox_process *p, int32_t tid)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (p->threads[i].record->tid == tid)
-            return true;
-    return false;
-}
-
-static void thread_add(const struct sandbox_rounds *r, struct sandbox_process *p, struct spool_thread *record)
-{
-    struct sandbox_thread t;
-    if (p->count == p->capacity) {
-        uint32_t capacity = p->capacity ? p->capacity * 2 : 8;
-        struct sandbox_thread *more = reallocarray(p->threads, capacity, sizeof *more);
-        if (!more)
-            return;
-        p->threads = more;
-        p->capacity = capacity;
-    }
-    if (sandbox_thread_open(&t, record, known_of(r, p->record, record->tid), p->pid))
-        p->threads[p->count++] = t;
-    else
-        sandbox_thread_close(&t, p->record, OUTSIDE_ENDED);
-}
-
 static bool has_asked(const struct spool_thread *t)
 {
     return __atomic_load_n(&t->outside, __ATOMIC_ACQUIRE) != OUTSIDE_NONE;
 }
 
-/* A thread's second record, of another phase, is not one that it asks by. Numbers may be used again: whoever asks is new. */
+static void thread_add(struct sandbox_process *p, struct spool_thread *record, uint64_t known_ns)
+{
+    struct sandbox_thread t;
+    if (p->count == p->capacity) {
+        uint32_t capacity = p->capacity ? p->capacity * 2 : 8;
+        struct sandbox_thread *more = reallocarray(p->threads, capacity, sizeof *more);
+        if (!more) {
+            sandbox_thread_refuse(record, p->record, ENOMEM);
+            return;
+        }
+        p->threads = more;
+        p->capacity = capacity;
+    }
+    int error = sandbox_thread_open(&t, record, known_ns, &p->at);
+    if (!error)
+        p->threads[p->count++] = t;
+    else if (error == ESRCH)
+        sandbox_thread_close(&t, p->record, OUTSIDE_ENDED);
+    else
+        sandbox_thread_refuse(record, p->record, error);
+}
+
+/* A thread that was there before: what its records, one for each phase, know of its CPU time. */
+struct known {
+    int32_t tid;
+    uint64_t cpu_ns;
+    struct spool_thread *newest; /* NULL: it has been found before */
+};
+
+static int known_order(const void *a, const void *b)
+{
+    int32_t x = ((const struct known *)a)->tid, y = ((const struct known *)b)->tid;
+    return (x > y) - (x < y);
+}
+
+/* Those that have been found, by number. The room is for as many more. */
+static struct known *known_make(const struct sandbox_process *p, size_t more, size_t *count)
+{
+    struct known *known = calloc(p->count + more, sizeof *known);
+    *count = 0;
+    for (uint32_t i = 0; known && i < p->count; i++)
+        known[(*count)++].tid = p->threads[i].record->tid;
+    if (known)
+        qsort(known, *count, sizeof *known, known_order);
+    return known;
+}
+
+/* All records of those that end at `stop` and have not asked. A thread's second one, of another phase, is not one that it asks by.
+ * Numbers may be used again: whoever asks is new. */
+static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spool_ref first, spool_ref stop, size_t most)
+{
+    size_t found, count;
+    struct known *known = known_make(p, most, &found);
+    count = found;
+    spool_ref ref = first;
+    for (size_t n = 0; known && ref != stop && n < LIST_MOST; n++) {
+        struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
+        if (!t)
+            break;
+        ref = t->next;
+        if (!t->end_ns && !has_asked(t) && count < found + most && !bsearch(&(struct known){.tid = t->tid}, known, found, sizeof *known, known_order))
+            known[count++] = (struct known){.tid = t->tid, .newest = t};
+    }
+    struct known *fresh = known + found;
+    size_t kept = 0;
+    qsort(fresh, count - found, sizeof *fresh, known_order);
+    for (size_t i = 0; i < count - found; i++)
+        if (!kept || fresh[kept - 1].tid != fresh[i].tid)
+            fresh[kept++] = fresh[i];
+    ref = first;
+    for (size_t n = 0; kept && n < LIST_MOST; n++) {
+        const struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
+        if (!t)
+            break;
+        ref = t->next;
+        struct known *k = t->end_ns ? NULL : bsearch(&(struct known){.tid = t->tid}, fresh, kept, sizeof *fresh, known_order);
+        if (k)
+            k->cpu_ns += __atomic_load_n(&t->cpu_ns, __ATOMIC_RELAXED);
+    }
+    for (size_t i = 0; i < kept; i++)
+        thread_add(p, fresh[i].newest, fresh[i].cpu_ns);
+    free(known);
+}
+
 static void threads_find(struct sandbox_rounds *r, struct sandbox_process *p)
 {
     spool_ref newest = __atomic_load_n(&p->record->threads, __ATOMIC_ACQUIRE), ref = newest;
+    size_t silent = 0;
     for (unsigned n = 0; ref != p->newest && n < LIST_MOST; n++) {
         struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
         if (!t)
             break;
         ref = t->next;
-        if (!t->end_ns && (has_asked(t) || !is_known(p, t->tid)))
-            thread_add(r, p, t);
+        if (t->end_ns)
+            continue;
+        if (has_asked(t))
+            thread_add(p, t, __atomic_load_n(&t->cpu_ns, __ATOMIC_RELAXED));
+        else
+            silent++;
     }
+    if (silent)
+        silent_find(r, p, newest, p->newest, silent);
     if (newest != p->newest)
         r->changed_ns = monotonic_ns();
     p->newest = newest;
@@ -133,12 +183,25 @@ static void threads_look(const struct sandbox_rounds *r, struct sandbox_process 
 
 /* ---- processes ---- */
 
-static void process_free(struct sandbox_process *p, enum spool_outside state)
+/* Those whose threads nobody came to, or that is over; who writes ENDED would say that of threads which may run on. */
+static void process_free(const struct sandbox_rounds *r, struct sandbox_process *p, bool is_over)
 {
     for (uint32_t i = 0; i < p->count; i++)
-        sandbox_thread_close(&p->threads[i], p->record, state);
-    if (p->pid && state == OUTSIDE_ENDED && !p->record->end_ns)
+        sandbox_thread_close(&p->threads[i], p->record, OUTSIDE_GONE);
+    spool_ref ref = __atomic_load_n(&p->record->threads, __ATOMIC_ACQUIRE);
+    for (unsigned n = 0; n < LIST_MOST; n++) {
+        struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
+        if (!t)
+            break;
+        ref = t->next;
+        sandbox_thread_refuse(t, p->record, 0);
+        if (is_over && p->at.folder >= 0 && !t->end_ns)
+            t->end_ns = monotonic_ns();
+    }
+    if (is_over && p->at.folder >= 0 && !p->record->end_ns)
         p->record->end_ns = monotonic_ns();
+    if (p->at.folder >= 0)
+        close(p->at.folder);
     free(p->threads);
     free(p);
 }
@@ -155,6 +218,7 @@ static void processes_find(struct sandbox_rounds *r)
         if (!p)
             break;
         p->record = record;
+        p->at.folder = -1;
         p->next = r->outside;
         r->outside = p;
     }
@@ -162,15 +226,28 @@ static void processes_find(struct sandbox_rounds *r)
 }
 
 /* Processes of several PID namespaces may have one number (all of Chromium's renderers have 1). Who may not be read, and has the number
- * here too, is taken for it. */
+ * here too, is taken for it: its CPU time can be seen, but no trigger of its be set. */
 static bool has_cookie(const void *context, int32_t outside)
 {
     const struct spool_process *p = context;
-    uint32_t cookie = 0;
-    struct iovec to = {&cookie, sizeof cookie}, from = {(void *)p->cookie_at, sizeof cookie};
-    if (process_vm_readv(outside, &to, 1, &from, 1, 0) == (ssize_t)sizeof cookie)
-        return cookie == p->cookie;
-    return errno == EPERM && outside == p->pid;
+    const struct sandbox_place at = {-1, outside};
+    int error = sandbox_place_check(&at, p);
+    return !error || (error == EPERM && outside == p->pid);
+}
+
+/* Its folder is opened before it is known to be the one. An errno. */
+static int place_open(struct sandbox_place *at, const struct spool_process *p, pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", pid);
+    *at = (struct sandbox_place){open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), pid};
+    if (at->folder < 0)
+        return errno;
+    if (has_cookie(p, pid))
+        return 0;
+    close(at->folder);
+    at->folder = -1;
+    return ESRCH;
 }
 
 /* True: it has entered one, and can be found. */
@@ -178,28 +255,30 @@ static bool enters(struct sandbox_process *p)
 {
     if (!__atomic_load_n(&p->record->sandboxed, __ATOMIC_ACQUIRE) || p->searches == SEARCHES_MOST)
         return false;
-    p->pid = record_files_outside(p->record->pid, has_cookie, p->record);
-    p->searches += !p->pid;
-    if (!p->pid)
+    pid_t pid = record_files_outside(p->record->pid, has_cookie, p->record);
+    if (!pid || place_open(&p->at, p->record, pid)) {
+        p->searches++;
         return false;
+    }
     if (!p->record->start_ns)
         p->record->start_ns = monotonic_ns();
     __atomic_store_n(&p->record->timed, 1, __ATOMIC_RELAXED);
     return true;
 }
 
+/* A child that shares its memory may have said that it has exited, which is known when it has been found. */
 static void outside_look(struct sandbox_rounds *r)
 {
     for (struct sandbox_process **at = &r->outside; *at;) {
         struct sandbox_process *p = *at;
-        bool over = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) == PROCESS_EXITED;
-        if (!over && !enters(p)) {
+        bool exited = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) == PROCESS_EXITED, found = enters(p);
+        if (!exited && !found) {
             at = &p->next;
             continue;
         }
         *at = p->next;
-        if (over) {
-            process_free(p, OUTSIDE_ENDED);
+        if (!found) {
+            process_free(r, p, true);
             continue;
         }
         p->next = r->inside;
@@ -208,19 +287,39 @@ static void outside_look(struct sandbox_rounds *r)
     }
 }
 
+/* Nobody of it runs: it is not there, or waits for its parent, and alone. What cannot be read is not known. */
+static bool is_over(const struct sandbox_place *at)
+{
+    enum { STATE = 3, THREADS = 20 };
+    char text[512];
+    int fd = openat(at->folder, "stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ESRCH;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    bool gone = n < 0 && errno == ESRCH;
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *field = strrchr(text, ')');
+    if (!field || field[1] != ' ' || (field[2] != 'Z' && field[2] != 'X'))
+        return gone;
+    for (int i = STATE - 1; field && i < THREADS; i++)
+        field = strchr(field + 1, ' ');
+    return field && strtol(field, NULL, 10) <= 1;
+}
+
 /* False: it is over. What comes after it has executed another program is not its own. */
 static bool process_serve(struct sandbox_rounds *r, struct sandbox_process *p, bool accounts)
 {
     uint32_t state = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE);
     threads_find(r, p);
     for (uint32_t i = 0; i < p->count; i++)
-        sandbox_thread_serve(&p->threads[i], config_of(r), p->record, p->pid);
+        sandbox_thread_serve(&p->threads[i], config_of(r), p->record, &p->at);
     p->executes = state == PROCESS_EXECING ? p->executes + accounts : 0;
     if (state == PROCESS_EXECING)
         return p->executes < EXECUTES_MOST;
     if (accounts || state == PROCESS_EXITED)
         threads_look(r, p);
-    return state != PROCESS_EXITED && (!accounts || p->count || process_runs(p->pid));
+    return !accounts || !is_over(&p->at);
 }
 
 static void inside_serve(struct sandbox_rounds *r)
@@ -234,7 +333,7 @@ static void inside_serve(struct sandbox_rounds *r)
             continue;
         }
         *at = p->next;
-        process_free(p, OUTSIDE_ENDED);
+        process_free(r, p, true);
     }
     if (!accounts)
         return;
@@ -257,6 +356,9 @@ static void *rounds_run(void *context)
     uint64_t look_ns = 0;
     uint32_t heard = 0;
     for (;;) {
+        uint32_t *deaf = &spool_header(r->spool)->sandbox_deaf;
+        if (__atomic_load_n(deaf, __ATOMIC_RELAXED))
+            __atomic_store_n(deaf, 0, __ATOMIC_RELAXED);
         bool last = __atomic_load_n(&r->stop, __ATOMIC_ACQUIRE);
         uint32_t seen = __atomic_load_n(bell_of(r), __ATOMIC_ACQUIRE);
         uint64_t now = monotonic_ns();
@@ -294,11 +396,11 @@ bool record_sandbox_start(struct record_sandbox *r, const struct spool *s, struc
     return err_set_errno(e, ERR_INTERNAL, error, "cannot make a thread that looks after sandboxes");
 }
 
-static void list_free(struct sandbox_process *p)
+static void list_free(const struct sandbox_rounds *r, struct sandbox_process *p)
 {
     while (p) {
         struct sandbox_process *next = p->next;
-        process_free(p, OUTSIDE_GONE);
+        process_free(r, p, false);
         p = next;
     }
 }
@@ -312,8 +414,8 @@ void record_sandbox_stop(struct record_sandbox *r)
     __atomic_fetch_add(bell_of(rounds), 1, __ATOMIC_RELEASE);
     syscall(SYS_futex, bell_of(rounds), FUTEX_WAKE, 1, NULL, NULL, 0);
     pthread_join(rounds->thread, NULL);
-    list_free(rounds->inside);
-    list_free(rounds->outside);
+    list_free(rounds, rounds->inside);
+    list_free(rounds, rounds->outside);
     free(rounds);
     r->rounds = NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collector/measure.h"
@@ -14,57 +15,95 @@
 
 /* ---- its number here ---- */
 
-/* What the thread calls itself: the last number of its line "NSpid:". */
-static int32_t number_inside(pid_t pid, pid_t tid)
+static int file_open(const struct sandbox_place *at, pid_t tid, const char *name)
 {
-    char path[64], line[256];
-    int32_t number = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", pid, tid);
-    FILE *f = fopen(path, "re");
-    while (f && !number && fgets(line, sizeof line, f))
+    char path[64];
+    snprintf(path, sizeof path, "task/%d/%s", tid, name);
+    return openat(at->folder, path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool has_ended(int error)
+{
+    return error == ENOENT || error == ESRCH;
+}
+
+/* What the thread calls itself: the last number of its line "NSpid:". An errno; ESRCH: it has ended. */
+static int number_inside(const struct sandbox_place *at, pid_t tid, int32_t *number)
+{
+    char line[256];
+    int fd = file_open(at, tid, "status");
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    int error = f ? ESRCH : errno;
+    *number = 0;
+    while (f && !*number && fgets(line, sizeof line, f))
         if (!strncmp(line, "NSpid:", 6)) {
             const char *last = strrchr(line, '\t');
-            number = last ? atoi(last + 1) : 0;
+            *number = last ? atoi(last + 1) : 0;
         }
     if (f)
         fclose(f);
-    return number;
+    else if (fd >= 0)
+        close(fd);
+    return *number ? 0 : has_ended(error) ? ESRCH : error;
 }
 
-/* 0: it is not there. */
-static pid_t number_outside(pid_t pid, int32_t inside)
+static int number_search(const struct sandbox_place *at, int32_t inside, pid_t *tid)
 {
-    char path[64];
-    pid_t found = 0;
-    if (number_inside(pid, inside) == inside)
-        return inside;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    DIR *folder = opendir(path);
+    int fd = openat(at->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = ESRCH;
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
-    while (folder && !found && (entry = readdir(folder)) != NULL) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid > 0 && number_inside(pid, tid) == inside)
-            found = tid;
+    int32_t number;
+    if (!folder) {
+        error = has_ended(errno) ? ESRCH : errno;
+        if (fd >= 0)
+            close(fd);
+        return error;
     }
-    if (folder)
-        closedir(folder);
-    return found;
+    while (!*tid && (entry = readdir(folder)) != NULL) {
+        pid_t next = (pid_t)strtol(entry->d_name, NULL, 10);
+        int failed = next > 0 ? number_inside(at, next, &number) : ESRCH;
+        if (!failed && number == inside)
+            *tid = next;
+        if (failed != ESRCH)
+            error = failed;
+    }
+    closedir(folder);
+    return *tid ? 0 : error ? error : ESRCH;
 }
 
-static int file_open(pid_t pid, pid_t tid, const char *name)
+/* An errno; ESRCH: it has ended. */
+static int number_outside(const struct sandbox_place *at, int32_t inside, pid_t *tid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", pid, tid, name);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    int32_t number;
+    *tid = 0;
+    int error = number_inside(at, inside, &number);
+    if (error && error != ESRCH)
+        return error;
+    if (!error && number == inside) {
+        *tid = inside;
+        return 0;
+    }
+    return number_search(at, inside, tid);
 }
 
-bool sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, pid_t pid)
+int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, const struct sandbox_place *at)
 {
-    pid_t tid = number_outside(pid, record->tid);
+    pid_t tid;
     *t = (struct sandbox_thread){.record = record, .known_ns = known_ns, .fd = -1, .switches = -1, .account = -1};
-    if (tid)
-        t->account = file_open(pid, tid, "schedstat");
-    return t->account >= 0;
+    int error = number_outside(at, record->tid, &tid);
+    if (error)
+        return error;
+    t->account = file_open(at, tid, "schedstat");
+    return t->account >= 0 ? 0 : has_ended(errno) ? ESRCH : errno;
+}
+
+int sandbox_place_check(const struct sandbox_place *at, const struct spool_process *p)
+{
+    uint32_t cookie = 0;
+    struct iovec to = {&cookie, sizeof cookie}, from = {(void *)p->cookie_at, sizeof cookie};
+    if (process_vm_readv(at->pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof cookie)
+        return cookie == p->cookie ? 0 : ESRCH;
+    return errno == EFAULT ? ESRCH : errno;
 }
 
 /* ---- its events ---- */
@@ -102,10 +141,10 @@ static void events_close(struct sandbox_thread *t)
     t->counted_ns = 0;
 }
 
-static void name_read(const struct sandbox_thread *t, pid_t pid, pid_t tid)
+static void name_read(const struct sandbox_thread *t, const struct sandbox_place *at, pid_t tid)
 {
     char name[sizeof t->record->name] = "";
-    int fd = file_open(pid, tid, "comm");
+    int fd = file_open(at, tid, "comm");
     ssize_t n = fd >= 0 ? read(fd, name, sizeof name - 1) : 0;
     if (fd >= 0)
         close(fd);
@@ -133,37 +172,57 @@ static void left_out(struct spool_process *p)
     __atomic_fetch_add(&p->sandbox_threads, 1, __ATOMIC_RELAXED);
 }
 
-/* One that has ended is found by its account. */
-static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, pid_t pid)
+void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error)
 {
-    pid_t tid = number_outside(pid, t->record->tid);
-    if (!tid)
+    uint32_t wanted = OUTSIDE_WANTED;
+    if (!__atomic_compare_exchange_n(&record->outside, &wanted, OUTSIDE_REFUSED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         return;
-    if (!t->record->start_ns)
+    left_out(p);
+    if (!p->arm_error)
+        p->arm_error = (uint32_t)error;
+}
+
+/* The event that has been made, and does not run, is of this thread, in the program that it was to be for: the kernel takes it away with
+ * the next one, and the number may have been another process's by then. An errno. */
+static int event_check(const struct sandbox_thread *t, const struct spool_process *p, const struct sandbox_place *at, pid_t tid)
+{
+    int32_t number;
+    int error = number_inside(at, tid, &number);
+    if (!error && number != t->record->tid)
+        error = ESRCH;
+    return error ? error : sandbox_place_check(at, p);
+}
+
+/* One that has ended is found by its account. */
+static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at)
+{
+    pid_t tid;
+    int error = number_outside(at, t->record->tid, &tid);
+    if (error == ESRCH)
+        return;
+    if (!error && !t->record->start_ns)
         t->record->start_ns = monotonic_ns();
-    name_read(t, pid, tid);
-    if (!events_open(t, c, p, tid)) {
-        if (errno == ESRCH || !state_change(t, OUTSIDE_WANTED, OUTSIDE_REFUSED))
-            return;
-        left_out(p);
-        if (!p->arm_error)
-            p->arm_error = (uint32_t)errno;
-        return;
-    }
-    if (!state_change(t, OUTSIDE_WANTED, OUTSIDE_SET)) { /* it wants it no more */
+    if (!error && !events_open(t, c, p, tid))
+        error = errno;
+    if (!error)
+        error = event_check(t, p, at, tid);
+    if (error || !state_change(t, OUTSIDE_WANTED, OUTSIDE_SET)) { /* or it wants it no more */
         events_close(t);
+        if (error && error != ESRCH)
+            sandbox_thread_refuse(t->record, p, error);
         return;
     }
+    name_read(t, at, tid);
     ioctl(t->fd, PERF_EVENT_IOC_ENABLE, 0);
     if (t->switches >= 0)
         ioctl(t->switches, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, pid_t pid)
+void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at)
 {
     uint32_t state = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
     if (state == OUTSIDE_WANTED && t->fd < 0)
-        arm(t, c, p, pid);
+        arm(t, c, p, at);
     state = __atomic_load_n(&t->record->outside, __ATOMIC_SEQ_CST);
     if (state != OUTSIDE_LEAVES)
         return;
@@ -195,7 +254,10 @@ bool sandbox_thread_look(struct sandbox_thread *t, const struct spool_config *c)
 {
     char text[128];
     ssize_t n = t->account >= 0 ? pread(t->account, text, sizeof text - 1, 0) : -1;
+    int error = errno;
     uint64_t counted = event_count(t, c);
+    if (n <= 0 && t->account >= 0 && error != ESRCH)
+        return true;
     if (n <= 0) {
         known_add(t, counted);
         return false;

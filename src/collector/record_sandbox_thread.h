@@ -19,10 +19,21 @@ struct sandbox_thread {
     uint64_t counted_ns;         /* the event's count then, if that is of CPU time */
 };
 
-/* Who is `record->tid` to the process `pid`, whose number here that is. False: it has ended. */
-bool sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, pid_t pid);
+/* A process, whose number may be another one's when it is over. */
+struct sandbox_place {
+    int folder; /* its own in /proc */
+    pid_t pid;  /* its number here */
+};
+
+/* An errno; ESRCH: it executes another program than `p` is about. */
+int sandbox_place_check(const struct sandbox_place *at, const struct spool_process *p);
+
+/* Who is `record->tid` to the process. An errno; ESRCH: it has ended. */
+int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, const struct sandbox_place *at);
+/* Its trigger cannot be set, if it is wanted, which is counted. An errno; 0: nothing has failed. */
+void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error);
 /* Does what its state asks for. */
-void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, pid_t pid);
+void sandbox_thread_serve(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at);
 /* Its CPU time. False: it has ended. */
 bool sandbox_thread_look(struct sandbox_thread *t, const struct spool_config *c);
 /* `state`: OUTSIDE_ENDED or OUTSIDE_GONE. */

@@ -14,7 +14,8 @@ void recording_options_init(struct recording_options *o)
                                     .randomize = true,
                                     .trampoline = true,
                                     .timeline = true,
-                                    .names = true};
+                                    .names = true,
+                                    .arm_sandboxes = true};
 }
 
 /* Bursts and shadows begin at the samples of one event. */

@@ -43,6 +43,7 @@ static void ours_make(void)
     *ours = 1;
 }
 
+static bool of_copy;  /* one that is no copy, but was made by one */
 static uint32_t held; /* atomic: process_samples_hold */
 
 /* What the runtime's part of a record says at the beginning. */
@@ -111,16 +112,39 @@ bool process_images_begin(void)
     return images_begin((struct images_ways){(find_object *)loader_find.found, image_look_as});
 }
 
+bool process_is_copy_as(void)
+{
+    return ours && !*ours;
+}
+
+bool process_of_copy_as(void)
+{
+    return of_copy || !ours || !*ours;
+}
+
+int32_t process_number_as(void)
+{
+    bool asks = !vfork_is_confined_as() && (!rt_quiet_as() || sandbox_lets_number());
+    if (asks)
+        return (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    return vfork_is_child_as() || process_is_copy_as() ? PROCESS_FOREIGN : guest.pid;
+}
+
+bool process_foreign_as(void)
+{
+    return process_number_as() != guest.pid;
+}
+
 void process_end_as(void)
 {
     if (!rt_profiled_as())
         return;
-    if (rt_quiet_as()) {
-        guest_end_as();
+    if (process_foreign_as()) {
+        vfork_child_leaves_as(false);
         return;
     }
-    if (guest_is_foreign_as()) {
-        vfork_child_leaves_as(false);
+    if (rt_quiet_as()) {
+        guest_end_as();
         return;
     }
     struct rt_thread *t = self_get();
@@ -188,6 +212,7 @@ bool process_copy_as(void)
 void process_fork_prepare(void)
 {
     process_adopt();
+    of_copy |= process_is_copy_as();
     CARRIER_TELL(fork_prepare, ());
 }
 
@@ -220,6 +245,7 @@ void process_fork_child(void)
         *ours = 1;
     rt.inside = held = 0; /* of threads that are not here */
     sandbox_filter_fork_child();
+    vfork_fork_child();
     environment_fork_child();
     held_forget_all_as();
     own_memory_locks_as(false);
@@ -305,7 +331,7 @@ void process_events_resume(struct rt_thread *t)
 
 bool process_samples_hold(void)
 {
-    if (!rt_running_as() || !carrier_samples_as() || rt_quiet_as() || guest_is_foreign_as())
+    if (!rt_running_as() || !carrier_samples_as() || rt_quiet_as() || process_foreign_as())
         return false;
     __atomic_fetch_add(&held, 1, __ATOMIC_SEQ_CST);
     trigger_stop_all_as();
@@ -329,11 +355,9 @@ void process_samples_release(void)
         trigger_stop_all_as();
 }
 
-static void exec_quiet(struct rt_thread *t)
+static void exec_quiet(void)
 {
-    if (t && t->outside.may)
-        outside_leave_as(t);
-    trigger_abandon_as(t);
+    sandbox_exec_begins();
     guest_exec_as();
 }
 
@@ -341,12 +365,12 @@ struct signals_lent process_before_exec(void)
 {
     if (!rt_profiled_as())
         return signals_lend(true);
-    if (guest_is_foreign_as()) {
+    if (process_foreign_as()) {
         vfork_child_leaves_as(true);
         return signals_lend(true);
     }
     if (rt_quiet_as()) { /* or a sample would end the new image */
-        exec_quiet(self_get());
+        exec_quiet();
         return signals_lend(true);
     }
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
@@ -368,13 +392,11 @@ struct signals_lent process_before_exec(void)
     return signals_lend(true);
 }
 
-/* In a vfork child nothing of this is about it, which its parent's state tells. */
-static void exec_quiet_failed(struct rt_thread *t)
+static void exec_quiet_failed(void)
 {
     uint32_t execing = PROCESS_EXECING;
-    if (__atomic_compare_exchange_n(&guest.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) &&
-        t && t->outside.may && !t->filter.silenced)
-        outside_again_as(t);
+    if (__atomic_compare_exchange_n(&guest.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        sandbox_exec_failed();
 }
 
 void process_after_failed_exec(struct signals_lent lent)
@@ -383,12 +405,12 @@ void process_after_failed_exec(struct signals_lent lent)
     signals_return(lent);
     if (!rt_profiled_as())
         return;
-    if (rt_quiet_as()) {
-        exec_quiet_failed(t);
+    if (process_foreign_as()) {
+        vfork_child_stays_as();
         return;
     }
-    if (guest_is_foreign_as()) {
-        vfork_child_stays_as();
+    if (rt_quiet_as()) {
+        exec_quiet_failed();
         return;
     }
     CARRIER_TELL(program_goes_on_as, ());

@@ -7,6 +7,8 @@
 #include "runtime/interpose/signals.h"
 #include "runtime/runtime.h"
 
+enum { PROCESS_FOREIGN = -1 };
+
 /* A new record for this process in the spool; arguments: from the constructor. False: spool full. */
 bool process_begin(int argc, char **argv);
 /* The same for a process that has been running (attach.h). */
@@ -15,8 +17,17 @@ bool process_join(void);
 bool process_images_begin(void);
 /* Says goodbye: whatever has no end time was killed. */
 void process_end_as(void);
+/* True in a child that shares or copied our memory without telling us (vfork, raw clone): then
+ * nothing here is about it. */
+bool process_foreign_as(void);
+/* The calling process's number; where it may not be asked for, guest.pid, or of such a child that is known for one PROCESS_FOREIGN. */
+int32_t process_number_as(void);
 /* Arms the calling thread as the first of this process, which had used so much CPU time when all this began. */
 void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_ns);
+/* A copy of the process that a raw fork has made, and that is not ours: all that is known here is about another process. */
+bool process_is_copy_as(void);
+/* It is one, or has been made by one. */
+bool process_of_copy_as(void);
 /* In a fork child that is the only thread: a record of its own. False: it is not followed. */
 bool process_copy_as(void);
 /* Called before every fork(), and after it in the parent and in the child. */

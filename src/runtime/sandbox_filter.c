@@ -27,8 +27,10 @@ enum { LOOKS = 2000, LOOK_NS = 1000000 };
 static uint32_t lock;
 static struct sock_filter code[BPF_MAXINSNS];
 static struct filter_state states[BPF_MAXINSNS];
+static uint32_t filters_noted; /* atomic: how many have come for all threads */
 static uint32_t filters_seen; /* atomic: those that samples have ended before; a number for each */
 static uint32_t denied;       /* atomic: rt_thread.denied of all threads, also of those that are not observed */
+static uint32_t coming;       /* atomic: what a filter does not let through that is about to come for all threads */
 
 /* All that this file and what it calls asks the kernel for. */
 enum call { CALL_READ, CALL_PROBE, CALL_PID, CALL_TID, CALL_CONTROL, CALL_CLOSE, CALL_TIMER, CALL_WAIT, CALL_QUEUE, CALL_ACTION,
@@ -48,7 +50,7 @@ static uint32_t bit(enum call call)
 static uint32_t denied_here(void)
 {
     const struct rt_thread *t = self_get();
-    return t ? __atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) : __atomic_load_n(&denied, __ATOMIC_RELAXED);
+    return __atomic_load_n(t ? &t->filter.denied : &denied, __ATOMIC_RELAXED) | __atomic_load_n(&coming, __ATOMIC_SEQ_CST);
 }
 
 static bool lets(enum call call)
@@ -146,16 +148,20 @@ static uint32_t denied_by(uint32_t count)
     for (unsigned i = 0; i < CALL_COUNT; i++)
         if (!count || !filter_lets_as(code, count, calls[i], states))
             result |= bit(i);
-    if (count && !may(count, SYS_seccomp) && !may(count, SYS_prctl) && !may(count, SYS_ptrace))
+    if (count && !may(count, SYS_seccomp) && !may(count, SYS_prctl) && !may(count, SYS_ptrace) && !may(count, SYS_execve) &&
+        !may(count, SYS_execveat))
         result |= bit(CALL_DEADLY);
     return result;
 }
 
-/* Whether another filter may come behind this one. */
-static bool may_another(uint32_t count)
+/* Whether another filter may come behind this one, or what else samples are to have ended before. */
+static bool may_deadly(uint32_t count)
 {
-    const uint32_t option = PR_SET_SECCOMP;
-    return filter_may_as(code, count, SYS_seccomp, NULL, states) || filter_may_as(code, count, SYS_prctl, &option, states);
+    static const uint32_t options[] = {PR_SET_SECCOMP, PR_SET_TSC, PR_SET_SYSCALL_USER_DISPATCH};
+    for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
+        if (filter_may_as(code, count, SYS_prctl, &options[i], states))
+            return true;
+    return may(count, SYS_seccomp) || may(count, SYS_ptrace) || may(count, SYS_execve) || may(count, SYS_execveat);
 }
 
 /* ---- silencing ---- */
@@ -184,25 +190,28 @@ static bool makes_calls(void)
     return guest.process->mechanism == MECHANISM_CALLS;
 }
 
-static void trigger_end(struct rt_thread *t)
+/* False: it has none, but by the way that the program's own events would go, too. */
+static bool trigger_end(struct rt_thread *t)
 {
-    switch (way_without(denied_here())) {
-    case WAY_CONTROL: trigger_silence_as(t); break;
-    case WAY_CLOSE: trigger_abandon_as(t); break;
-    default: sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
-    }
+    enum way way = way_without(denied_here());
+    if (way == WAY_CONTROL)
+        trigger_silence_as(t);
+    if (way == WAY_CLOSE)
+        trigger_abandon_as(t);
+    return way == WAY_CONTROL || way == WAY_CLOSE;
 }
 
-/* Its signals that were on their way arrive in the calling thread before this returns. */
+/* Its signals that were on their way arrive in the calling thread before this returns. Who has its trigger from outside is only asked:
+ * outside_await. */
 static void silence(struct rt_thread *t, struct sandbox_filter *f)
 {
     if (!t || t->filter.silenced || !(trigger_any_armed_as(t) || t->outside.may || makes_calls()))
         return;
     __atomic_store_n(&t->filter.silenced, f->silenced, __ATOMIC_SEQ_CST);
-    if (!t->outside.may)
-        trigger_end(t);
-    else if (!outside_leave_as(t) && lets(CALL_ACTION))
-        signals_ignore(true);
+    if (t->outside.may)
+        outside_ask(t);
+    else if (!trigger_end(t) && way_without(denied_here()) == WAY_PRCTL)
+        sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
     __atomic_fetch_add(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
@@ -249,6 +258,13 @@ static void discovery_end(void)
     trigger_pause_discovery_as();
 }
 
+/* Entries of ours that have looked at what is let through, before a filter comes for all that lets less through. */
+static void entries_await(void)
+{
+    for (int i = 0; i < LOOKS && __atomic_load_n(&rt.inside, __ATOMIC_SEQ_CST); i++)
+        wait_a_little();
+}
+
 static void samples_end(struct sandbox_filter *f)
 {
     f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST);
@@ -256,19 +272,21 @@ static void samples_end(struct sandbox_filter *f)
     silence(f->self, f);
     if (f->all)
         silence_all(f->self, f);
+    if (!outside_await(f->all ? NULL : f->self) && lets(CALL_ACTION))
+        signals_ignore(true);
     pending_drop();
 }
 
 static bool is_sampled(void)
 {
-    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !(lets(CALL_PID) && guest_is_foreign_as());
+    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !process_foreign_as();
 }
 
 /* The calling thread: to end its samples takes no system call. */
 static bool is_outside(void)
 {
     const struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
-    return t && t->outside.may;
+    return t && t->outside.may && !process_foreign_as();
 }
 
 /* ---- the program's call ---- */
@@ -317,6 +335,12 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all};
+    if (program && rt_quiet_as() && process_is_copy_as()) { /* whose filter nobody has looked at */
+        f.looked = true;
+        f.self = self_get();
+        f.denies = DENIED_ALL;
+        return f;
+    }
     if (!program || !rt_quiet_as() || !is_sampled() || makes_calls())
         return f;
     f.looked = true;
@@ -325,8 +349,12 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
     uint32_t count = f.locked ? filter_read(program) : 0;
     f.denies = denied_by(count);
     bool returns = count && filter_lets_as(code, count, SYS_rt_sigreturn, states);
-    if (!returns || (!can_look(denied_here() | f.denies) && may_another(count)))
+    if (!returns || (!can_look(denied_here() | f.denies) && may_deadly(count)))
         samples_end(&f);
+    if (all) {
+        __atomic_store_n(&coming, f.denies, __ATOMIC_SEQ_CST);
+        entries_await();
+    }
     return f;
 }
 
@@ -352,8 +380,9 @@ static void triggers_resume(const struct sandbox_filter *f)
 
 static void denials_note(const struct sandbox_filter *f)
 {
-    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
-    __atomic_fetch_or(&denied, f->denies, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&denied, f->denies, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&filters_noted, f->all, __ATOMIC_SEQ_CST);
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_SEQ_CST);
     if (f->self)
         __atomic_fetch_or(&f->self->filter.denied, f->denies, __ATOMIC_RELAXED);
     for (uint32_t i = 0; f->all && i < used; i++) {
@@ -369,6 +398,8 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there)
         return;
     if (is_there)
         denials_note(f);
+    if (f->all)
+        __atomic_store_n(&coming, 0, __ATOMIC_SEQ_CST);
     if (is_there && f->first)
         sandbox_granted_as();
     if (!is_there && f->first && sandbox_refused())
@@ -389,6 +420,16 @@ bool sandbox_lets_close(void)
     return lets(CALL_CLOSE);
 }
 
+bool sandbox_lets_number(void)
+{
+    return lets(CALL_PID);
+}
+
+bool sandbox_lets_looks(void)
+{
+    return !rt_quiet_as() || lets(CALL_PROBE);
+}
+
 bool sandbox_lets_wake(void)
 {
     return lets(CALL_WAKE);
@@ -401,7 +442,7 @@ bool sandbox_lets_sleep(void)
 
 bool sandbox_lets_stack(const struct rt_thread *t)
 {
-    return !(__atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) & bit(CALL_STACK));
+    return !((__atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) | __atomic_load_n(&coming, __ATOMIC_SEQ_CST)) & bit(CALL_STACK));
 }
 
 bool sandbox_ends_anyway_as(const struct rt_thread *t)
@@ -415,7 +456,58 @@ uint32_t sandbox_endings_as(void)
     return __atomic_load_n(&filters_seen, __ATOMIC_SEQ_CST);
 }
 
+void sandbox_samples_end(void)
+{
+    struct sandbox_filter f = {.self = self_get(), .silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST)};
+    silence(f.self, &f);
+    outside_await(f.self);
+}
+
+/* By no way that the program's own events would go, too: exec may fail. */
+void sandbox_exec_begins(void)
+{
+    struct rt_thread *t = self_get();
+    bool ended = way_without(denied_here()) < WAY_PRCTL;
+    outside_withdraw();
+    if (t && !t->filter.silenced && t->outside.may)
+        ended = outside_leave(t);
+    else if (t && !t->filter.silenced && trigger_any_armed_as(t))
+        ended = trigger_end(t);
+    discovery_end();
+    if (!ended && lets(CALL_ACTION))
+        signals_exec_ignore(true);
+}
+
+void sandbox_exec_failed(void)
+{
+    struct rt_thread *t = self_get();
+    signals_exec_ignore(false);
+    outside_want_again();
+    if (t && !t->filter.silenced && t->outside.may)
+        outside_again_as(t);
+    else if (t && !t->filter.silenced && trigger_any_armed_as(t) && !t->alternate.too_short && !t->delivery.stopped &&
+             !(signals_yield_as() && t->mask.trap_blocked) && way_without(denied_here()) == WAY_CONTROL)
+        trigger_resume_as(t);
+}
+
+void sandbox_filter_thread_begins(struct rt_thread *t)
+{
+    if (__atomic_load_n(&filters_noted, __ATOMIC_SEQ_CST) != t->outside.filters)
+        __atomic_fetch_or(&t->filter.denied, __atomic_load_n(&denied, __ATOMIC_SEQ_CST), __ATOMIC_RELAXED);
+}
+
+uint32_t sandbox_filters_as(void)
+{
+    return __atomic_load_n(&filters_noted, __ATOMIC_SEQ_CST);
+}
+
+/* A filter for all threads that another one was about to install may have come for the child, too. */
 void sandbox_filter_fork_child(void)
 {
+    struct rt_thread *t = self_get();
+    denied |= coming;
+    if (t)
+        t->filter.denied |= coming;
+    coming = 0;
     lock = 0;
 }

@@ -54,7 +54,15 @@ void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 bool sandbox_lets_actions(void);
 /* close may still be called. */
 bool sandbox_lets_close(void);
-/* futex, nanosleep and sigaltstack. */
+/* The calling thread is not sampled any more, for as long as it lives. */
+void sandbox_samples_end(void);
+/* Around exec in a sandbox: no sample is to come to the new image; there is none. */
+void sandbox_exec_begins(void);
+void sandbox_exec_failed(void);
+/* getpid, futex, nanosleep and sigaltstack. */
+bool sandbox_lets_number(void);
+/* What tells whether memory can be read (interpose/pointers.h). */
+bool sandbox_lets_looks(void);
 bool sandbox_lets_wake(void);
 bool sandbox_lets_sleep(void);
 bool sandbox_lets_stack(const struct rt_thread *t);
@@ -62,6 +70,10 @@ bool sandbox_lets_stack(const struct rt_thread *t);
 bool sandbox_ends_anyway_as(const struct rt_thread *t);
 /* How often samples have ended, of one thread or of all. */
 uint32_t sandbox_endings_as(void);
+/* How many filters have come for all threads. */
+uint32_t sandbox_filters_as(void);
+/* A thread that others can find from now on: filters may have come for all of them since its maker's were noted for it. */
+void sandbox_filter_thread_begins(struct rt_thread *t);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);
 

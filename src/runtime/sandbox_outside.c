@@ -8,6 +8,7 @@
 #include "runtime/carrier/carrier.h"
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/signals_mask.h"
+#include "runtime/process.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
 #include "runtime/self.h"
@@ -15,7 +16,7 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
-/* FEW: where the address space is limited. */
+/* FEW: where the program's memory is limited. */
 enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
 
 /* Bursts and shadows make many system calls, and calls of the program's have no trigger. Of several triggers only the
@@ -27,11 +28,22 @@ static bool takes_part(void)
 
 void outside_reserve(void)
 {
-    struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+    static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
+    bool limited = false;
     if (!takes_part())
         return;
-    sys_call6_as(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
-    thread_reserve(limit.rlim_cur == RLIM64_INFINITY ? THREADS : FEW);
+    for (unsigned i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+        sys_call6_as(SYS_prlimit64, 0, limits[i], 0, (long)&limit, 0, 0);
+        limited |= limit.rlim_cur != RLIM64_INFINITY;
+    }
+    thread_reserve(limited ? FEW : THREADS);
+}
+
+/* The collector has not answered, and has not been heard of since. */
+static bool is_deaf(void)
+{
+    return __atomic_load_n(&spool_header(&guest.spool)->sandbox_deaf, __ATOMIC_RELAXED);
 }
 
 static void wake(void)
@@ -75,23 +87,25 @@ static uint32_t state_of(const struct rt_thread *t)
 
 bool outside_may_as(const struct rt_thread *maker)
 {
-    return maker && sandbox_is_there_as() && takes_part() && (maker->outside.may || trigger_is_armed_as(maker)) &&
-           !maker->filter.silenced && !maker->delivery.stopped && !maker->alternate.too_short && !(signals_yield_as() && maker->mask.trap_blocked) &&
-           sandbox_ends_anyway_as(maker);
+    return maker && sandbox_is_there_as() && takes_part() && !process_of_copy_as() && !is_deaf() &&
+           (maker->outside.may || trigger_is_armed_as(maker)) && !maker->filter.silenced && !maker->delivery.stopped &&
+           !maker->alternate.too_short && !(signals_yield_as() && maker->mask.trap_blocked) && sandbox_ends_anyway_as(maker);
 }
 
 /* Of threads that have ended. */
 static void states_take_back(void)
 {
+    static uint32_t taking; /* by one at a time: what another one has taken back could be in use again, in the same slot */
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    if (__atomic_exchange_n(&taking, 1, __ATOMIC_ACQUIRE))
+        return;
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i), *seen = t;
-        if (!t || state_of(t) != OUTSIDE_ENDED)
-            continue;
-        /* Whoever takes it out of its slot gives it back. */
-        if (__atomic_compare_exchange_n(&rt.slots[i], &seen, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        if (t && state_of(t) == OUTSIDE_ENDED &&
+            __atomic_compare_exchange_n(&rt.slots[i], &seen, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             thread_free_as(t);
     }
+    __atomic_store_n(&taking, 0, __ATOMIC_RELEASE);
 }
 
 struct rt_thread *outside_prepare(void)
@@ -104,9 +118,10 @@ struct rt_thread *outside_prepare(void)
     if (!t)
         return NULL;
     t->outside.may = true;
-    t->filter.denied = __atomic_load_n(&maker->filter.denied, __ATOMIC_RELAXED);
-    t->clock.multiple = maker->clock.multiple; /* what the budget allowed there */
     t->outside.endings = sandbox_endings_as();
+    t->outside.filters = sandbox_filters_as();
+    t->filter.denied = __atomic_load_n(&maker->filter.denied, __ATOMIC_SEQ_CST);
+    t->clock.multiple = maker->clock.multiple; /* what the budget allowed there */
     return t;
 }
 
@@ -120,28 +135,29 @@ static bool want(struct rt_thread *t)
     __atomic_store_n(&t->outside.record, t->record, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->record->outside, OUTSIDE_WANTED, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&t->filter.silenced, __ATOMIC_SEQ_CST))
-        outside_leave_as(t);
+        outside_leave(t);
     ring();
     return true;
 }
 
+/* Who cannot be sampled keeps its state, on which the kernel may put its signals. */
 bool outside_begin(struct rt_thread *t)
 {
-    /* Without a stack for signals a frame at the very end of the thread's own would end it. */
-    int32_t tid = t->outside.may && sandbox_lets_stack(t) ? outside_number() : 0;
+    int32_t tid = t->outside.may ? outside_number() : 0;
     if (!tid) {
         thread_free_as(t);
         return false;
     }
     if (!thread_begin_numbered_as(t, tid))
         return false;
+    sandbox_filter_thread_begins(t);
+    self_set_quiet(t);
     alternate_begin_as(t);
     trigger_outside_as(t, t->clock.multiple);
-    if (want(t)) {
-        self_set_quiet(t);
+    /* Without a stack for signals a frame at the very end of the thread's own would end it. */
+    if (t->alternate.is_ours && want(t))
         return true;
-    }
-    thread_forget_as(t);
+    t->outside.may = false;
     return false;
 }
 
@@ -159,28 +175,45 @@ bool outside_fork_child(struct rt_thread *t)
     return want(t);
 }
 
-static bool is_there(uint32_t state)
+/* ---- no more samples ---- */
+
+static bool change(struct spool_thread *record, uint32_t from, uint32_t to)
 {
-    return state == OUTSIDE_WANTED || state == OUTSIDE_SET || state == OUTSIDE_LEAVES;
+    return __atomic_compare_exchange_n(&record->outside, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-bool outside_leave_as(struct rt_thread *t)
+/* The collector sets nothing that is not wanted any more when it has made the event, which does not run until then. */
+void outside_ask(struct rt_thread *t)
+{
+    struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
+    if (record && !change(record, OUTSIDE_WANTED, OUTSIDE_GONE) && change(record, OUTSIDE_SET, OUTSIDE_LEAVES))
+        ring();
+}
+
+static bool is_leaving(const struct rt_thread *t)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    if (t)
+        return state_of(t) == OUTSIDE_LEAVES;
+    for (uint32_t i = 0; i < used; i++)
+        if (thread_at_as(i) && state_of(thread_at_as(i)) == OUTSIDE_LEAVES)
+            return true;
+    return false;
+}
+
+bool outside_await(const struct rt_thread *t)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
-    struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
-    uint32_t state = record ? __atomic_load_n(&record->outside, __ATOMIC_SEQ_CST) : OUTSIDE_NONE;
-    while (is_there(state) && state != OUTSIDE_LEAVES &&
-           !__atomic_compare_exchange_n(&record->outside, &state, OUTSIDE_LEAVES, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-        ;
-    if (!is_there(state))
-        return true;
-    ring();
-    uint64_t begun = sys_ticks_as(), most = rt.config->tsc_hz / 1000 * WAIT_MS;
-    while (is_there(state_of(t))) {
+    uint64_t begun = 0, most = rt.config->tsc_hz / 1000 * WAIT_MS;
+    while (is_leaving(t)) {
         if (!rt_running_as()) /* they were closed before that was said */
             return true;
-        if (sys_ticks_as() - begun > most)
+        if (is_deaf())
             return false;
+        if (!begun)
+            begun = sys_ticks_as();
+        if (sys_ticks_as() - begun > most)
+            __atomic_store_n(&spool_header(&guest.spool)->sandbox_deaf, 1, __ATOMIC_RELAXED);
         if (sandbox_lets_sleep())
             sys_call3_as(SYS_nanosleep, (long)&look, 0, 0);
         else
@@ -189,9 +222,36 @@ bool outside_leave_as(struct rt_thread *t)
     return true;
 }
 
+bool outside_leave(struct rt_thread *t)
+{
+    outside_ask(t);
+    return outside_await(t);
+}
+
 void outside_again_as(struct rt_thread *t)
 {
-    uint32_t gone = OUTSIDE_GONE;
-    if (t->outside.record && __atomic_compare_exchange_n(&t->outside.record->outside, &gone, OUTSIDE_WANTED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
+    if (record && change(record, OUTSIDE_GONE, OUTSIDE_WANTED))
         ring();
+}
+
+void outside_withdraw(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        struct spool_thread *record = t ? __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE) : NULL;
+        if (record && change(record, OUTSIDE_WANTED, OUTSIDE_GONE))
+            __atomic_store_n(&t->outside.withdrawn, true, __ATOMIC_RELEASE);
+    }
+}
+
+void outside_want_again(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        struct rt_thread *t = thread_at_as(i);
+        if (t && __atomic_exchange_n(&t->outside.withdrawn, false, __ATOMIC_ACQ_REL) && !__atomic_load_n(&t->filter.silenced, __ATOMIC_SEQ_CST))
+            outside_again_as(t);
+    }
 }

@@ -8,7 +8,7 @@
  *     before another filter, exec, and what else makes samples deadly: LEAVES, and it waits for GONE
  *
  * A collector that has been killed has no events any more; one that is stopped has. So that this cannot be deadly, nothing
- * is done where something deadly may come and our signal cannot be ignored then.
+ * is done where something deadly may come, exec too, and our signal cannot be ignored then.
  *
  * No function here makes a system call that the caller's filters do not let through, but outside_reserve and _announce, which come before
  * them.
@@ -23,7 +23,9 @@
 /* What is known of a thread that was made in one. */
 struct rt_outside {
     bool may;         /* its trigger is to be set from outside */
-    uint32_t endings; /* of samples, in the process, when it was about to be made (sandbox_endings_as) */
+    bool withdrawn;   /* atomic: nobody is to set it while a program is being executed */
+    uint32_t endings; /* of samples, in the process, when it was about to be made (sandbox_endings_as), ... */
+    uint32_t filters; /* ... and filters (sandbox_filters_as) */
     struct spool_thread *record; /* atomic: by which that was asked for; NULL: it was not */
 };
 
@@ -37,15 +39,21 @@ void outside_announce(void);
 bool outside_may_as(const struct rt_thread *maker);
 /* The state of a thread that the calling one is about to make; NULL: it cannot be sampled. */
 struct rt_thread *outside_prepare(void);
-/* In the new thread. False: it cannot be sampled, and the state has been given back. */
+/* In the new thread. False: it cannot be sampled; a state that nobody could find has been given back. */
 bool outside_begin(struct rt_thread *t);
 /* In a fork child, whose record there is, and which has no other thread. */
 bool outside_fork_child(struct rt_thread *t);
 
-/* No sample of the thread, which may be another one, is to come any more. False: the collector does not answer. */
-bool outside_leave_as(struct rt_thread *t);
+/* No sample of the thread, which may be another one, is to come any more: the collector is asked for that, unless it has not come to it
+ * yet. _await: until it has done so for the thread, NULL: for all. False: it does not answer. Once it has not, nobody waits until it does. */
+void outside_ask(struct rt_thread *t);
+bool outside_await(const struct rt_thread *t);
+bool outside_leave(struct rt_thread *t);
 /* Again. */
 void outside_again_as(struct rt_thread *t);
+/* Around exec, whose thread takes the number of the first one: nobody is to set a trigger that has not been set yet; or again. */
+void outside_withdraw(void);
+void outside_want_again(void);
 
 /* The calling thread's number, which its libc knows; 0: it does not. */
 int32_t outside_number(void);

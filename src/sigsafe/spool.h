@@ -230,6 +230,7 @@ struct spool_header {
     uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
     struct shadow_common programs[SHADOW_PROGRAMS];
     uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
+    uint32_t sandbox_deaf;   /* atomic, 1: who looks after sandboxes has not answered a runtime; it writes 0 when it looks again */
     uint32_t sandbox_bell;   /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process enters a sandbox, and
                                 when the state of a thread there changes (enum spool_outside) */
     struct spool_config config;
@@ -341,11 +342,12 @@ struct spool_phase {
 /* A thread that was made in a sandbox, where it may not make its trigger: the collector does.
  *
  *     NONE ──> WANTED ──> SET ──> LEAVES ──> GONE ──> WANTED ...
- *                │ └──> REFUSED    ↑
- *                └─────────────────┘                 and ENDED from any, with the thread
+ *                │ └──> REFUSED               ↑
+ *                └────────────────────────────┘      and ENDED from any, with the thread
  *
- * The runtime writes WANTED and LEAVES, the collector the others, by compare-and-swap. With GONE, REFUSED and ENDED there is no
- * event of the thread, and none will be made until it is wanted again. */
+ * The runtime writes WANTED and LEAVES, and GONE where the collector has not come to it; the collector writes the others, all by
+ * compare-and-swap. With GONE, REFUSED and ENDED there is no event of the thread that runs, and none will until it is wanted again.
+ * ENDED is written only of a thread that is known to be over: its memory is used again. */
 enum spool_outside { OUTSIDE_NONE, OUTSIDE_WANTED, OUTSIDE_SET, OUTSIDE_LEAVES, OUTSIDE_GONE, OUTSIDE_REFUSED, OUTSIDE_ENDED };
 
 /* One for each trigger, and each phase that the thread has been sampled in by it. */

@@ -143,7 +143,7 @@ static stack_t program_told(const struct rt_thread *t, uint64_t sp)
 static bool is_no_change(const struct rt_thread *t, const stack_t *stack)
 {
     const stack_t *now = &own_of(t)->program;
-    if (!stack || !pointer_readable_as(stack, sizeof *stack) || stack->ss_sp != now->ss_sp || stack->ss_size != now->ss_size)
+    if (!stack || !sandbox_lets_looks() || !pointer_readable_as(stack, sizeof *stack) || stack->ss_sp != now->ss_sp || stack->ss_size != now->ss_size)
         return false;
     return stack->ss_flags == now->ss_flags || (!stack->ss_flags && !own_of(t)->changed);
 }
@@ -173,7 +173,7 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
     return result;
 }
 
-/* In a sandbox only the program's own call is made. */
+/* In a sandbox that may let no more of these calls pass than the program's own: what it sets may have no room for a sample. */
 static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
 {
     stack_t before = program_told(t, sp);
@@ -181,6 +181,8 @@ static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old,
         errno = EPERM;
         return -1;
     }
+    if (stack)
+        sandbox_samples_end();
     int result = REAL(sigaltstack)(stack, old);
     if (result == 0 && old && is_own(t, old))
         *old = before;
@@ -208,7 +210,7 @@ int alternate_change_child(const struct rt_thread *t, const stack_t *stack, stac
 int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old)
 {
     uint64_t sp = (uint64_t)__builtin_frame_address(0);
-    if (!rt_quiet_as())
+    if (!rt_quiet_as() || sandbox_lets_stack(t))
         return change_seen(t, stack, old, sp);
     return t->alternate.is_ours ? change_quiet(t, stack, old, sp) : REAL(sigaltstack)(stack, old);
 }
@@ -239,7 +241,7 @@ uint64_t alternate_wrap(int signal, struct sigaction *action)
         action->sa_sigaction == alternate_entered_as)
         return before;
     /* A vfork child's actions are its own, the table is its parent's. */
-    if (!rt_quiet_as() && guest_is_foreign_as()) {
+    if (!rt_quiet_as() && process_foreign_as()) {
         program_stack_give();
         return before;
     }

@@ -8,7 +8,7 @@
  *                                                put it without us, and the handler begins there
  *      the program's without SA_ONSTACK: the kernel's business, as without us
  *
- * Not: where we are attached, under the engine, in a sandbox from the program's next sigaltstack on, and with SS_AUTODISARM.
+ * Not: where we are attached, under the engine, with SS_AUTODISARM, and in a sandbox that does not let sigaltstack pass.
  *
  * Context: _as functions: signal handlers too. The rest: ordinary code.
  * Ownership: the stack is a part of the thread's state. */

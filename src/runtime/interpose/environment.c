@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/interpose/pointers.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/sandbox.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/elf_probe.h"
@@ -162,7 +163,7 @@ bool environment_follows(const char *file, bool search, struct environment_image
 {
     char found[PATH_BYTES];
     image->first[0] = '\0';
-    if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file)
+    if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file || vfork_is_confined_as())
         return false;
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);

@@ -290,7 +290,7 @@ static int lists_look(struct dl_phdr_info *info, size_t size, void *begin)
 static void look(bool begin)
 {
     if (!loader || !rt_running_as() || !sync_wants(TRIGGER_MALLOC) ||
-        rt_quiet_as() || guest_is_foreign_as())
+        rt_quiet_as() || process_foreign_as())
         return;
     REAL(dl_iterate_phdr)(lists_look, &begin);
 }

@@ -27,7 +27,7 @@ static bool lock_take(void)
         if (rt_quiet_as() || tries % SPINS != SPINS - 1)
             continue;
         /* A child that was forked while another thread held it, and that we do not know of. */
-        if (guest_is_foreign_as())
+        if (process_foreign_as())
             return false;
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
     }

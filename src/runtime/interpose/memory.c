@@ -25,7 +25,7 @@
 static void spool_shrink(uint64_t keep)
 {
     enum { AHEAD = 4 << 20, PAGE = 4096 };
-    if (!rt_profiled_as() || rt_quiet_as() || guest_is_foreign_as())
+    if (!rt_profiled_as() || rt_quiet_as() || process_foreign_as())
         return;
     uint64_t used = __atomic_load_n(&spool_header(&guest.spool)->next, __ATOMIC_RELAXED) + AHEAD;
     uint64_t mapped = guest.spool.mapped;
@@ -156,7 +156,7 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
     struct rt_thread *t = self_get();
     if (!t || !carrier_samples_as())
         return REAL(sigaltstack)(stack, old);
-    if (stack && rt_profiled_as() && !rt_quiet_as() && guest_is_foreign_as())
+    if (stack && rt_profiled_as() && process_foreign_as())
         return alternate_change_child(t, stack, old);
     if (t->alternate.is_ours || alternate_takes_as())
         return alternate_change(t, stack, old);

@@ -15,6 +15,7 @@
 #include "guest/images.h"
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/syscall_layout.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/kept_files.h"
 #include "runtime/sandbox.h"
 #include "runtime/sandbox_filter.h"
@@ -55,7 +56,7 @@ static bool sandbox_expect(bool only_asks)
     if (sandbox_is_there_as()) /* a second filter: under the first one that would be deadly to look at */
         return false;
     process_adopt();
-    if (guest_is_foreign_as())
+    if (process_foreign_as())
         return false;
     if (!only_asks)
         sandbox_begins();
@@ -78,12 +79,21 @@ static bool is_deadly(int option, unsigned long first)
     }
 }
 
+/* What a vfork child enters is its own. */
+static void child_confines(void)
+{
+    if (rt_profiled_as() && vfork_is_child_as())
+        vfork_child_confines();
+}
+
 /* A filter that does not let our calls pass is a sandbox: from then on our handlers make none. Giving up new privileges is not: it forbids no
  * system call. */
 static int process_control(int option, const unsigned long *argument)
 {
     struct sandbox_filter filter;
     bool pending = false, is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
+    if (is_filter || is_deadly(option, argument[0]))
+        child_confines();
     if (is_deadly(option, argument[0])) {
         filter = sandbox_thread_comes(option != PR_SET_TSC);
     } else if (!is_filter || !sandbox_filter_passes(argument[1], false, &filter)) {
@@ -129,6 +139,8 @@ long seccomp_by_number(long number, long operation, long flags, long filter)
 {
     struct sandbox_filter looked;
     bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER, all = flags & (long)SECCOMP_FILTER_FLAG_TSYNC;
+    if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
+        child_confines();
     if (operation == SECCOMP_SET_MODE_STRICT && !(uint32_t)flags && !filter) {
         looked = sandbox_thread_comes(true);
     } else if (!is_filter || !sandbox_filter_passes((uint64_t)filter, all, &looked)) {
@@ -153,6 +165,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     va_end(list);
     if (request != PTRACE_TRACEME)
         return REAL(ptrace)(request, pid, address, data);
+    vfork_child_unsample_as();
     struct sandbox_filter asked = sandbox_thread_comes(false);
     long result = REAL(ptrace)(request, pid, address, data);
     sandbox_filter_came(&asked, result == 0);
@@ -162,7 +175,7 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 /* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
 static bool proc_hold(void)
 {
-    return rt_profiled_as() && !rt_quiet_as() && !guest_is_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
+    return rt_profiled_as() && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
            rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
 }
 
@@ -183,14 +196,14 @@ static bool hidden(int fd)
 /* The program takes a number for itself: it is the program's. */
 EXPORT int dup2(int from, int to)
 {
-    if (hidden(to) && !guest_is_foreign_as())
+    if (hidden(to) && !process_foreign_as())
         trigger_yield_fd_as(to);
     return REAL(dup2)(from, to);
 }
 
 EXPORT int dup3(int from, int to, int flags)
 {
-    if (hidden(to) && !guest_is_foreign_as())
+    if (hidden(to) && !process_foreign_as())
         trigger_yield_fd_as(to);
     return REAL(dup3)(from, to, flags);
 }
@@ -205,7 +218,7 @@ EXPORT int close(int fd)
 static int range_close(unsigned first, unsigned last, int flags)
 {
     unsigned lowest = (unsigned)trigger_lowest_fd_as();
-    if (!rt_profiled_as() || guest_is_foreign_as() || last < lowest || first > last)
+    if (!rt_profiled_as() || process_foreign_as() || last < lowest || first > last)
         return REAL(close_range)(first, last, flags);
     int result = 0;
     unsigned from = first;

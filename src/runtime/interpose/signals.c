@@ -239,6 +239,15 @@ void signals_ignore(bool on)
         ignored = !handler_install(NULL);
 }
 
+void signals_exec_ignore(bool on)
+{
+    static bool away;
+    if (on)
+        away = ignore_set();
+    else if (away)
+        away = !handler_install(NULL);
+}
+
 /* Undoes it without our handler. There is no thread that it was for: in a fork child, and in a vfork child, whose actions are its
  * own; before an exec for a moment, in which it would have to wake up for the first time since then. While another program is started
  * that is too long: only if there is no other thread. */
@@ -294,7 +303,8 @@ static void program_enter(int signal, siginfo_t *info, void *context)
         return;
     if (!(action.flags & SA_RESTART))
         interrupted_end_as(context);
-    sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
+    if (sandbox_lets_looks()) /* else it runs with all signals blocked */
+        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8, 0, 0);
     if (action.flags & SA_RESETHAND)
         program_action.sa_handler = SIG_DFL;
     handler_call_as(&action, signal, info, context);
@@ -324,7 +334,7 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
 {
     struct sigaction without;
     /* A vfork child's actions are its own; the table is its parent's. */
-    bool foreign = !rt_quiet_as() && guest_is_foreign_as(), before = masks_ours[signal];
+    bool foreign = !rt_quiet_as() && process_foreign_as(), before = masks_ours[signal];
     struct rt_actions *own = foreign ? actions_own() : NULL, own_before = own ? *own : (struct rt_actions){0};
     bool set_itself = own_get(own, signal, &before);
     uint8_t table_before = masks_ours[signal];
@@ -365,7 +375,7 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
 static int action_of_fault(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction before = faults_program(signal), ours;
-    bool foreign = guest_is_foreign_as();
+    bool foreign = process_foreign_as();
     if (wanted && !foreign) {
         struct sigaction kept = as_kept(wanted);
         ours = faults_installed(signal, wanted);
@@ -394,7 +404,7 @@ sighandler_t signals_set_by_libc(int number, bool set, sighandler_t was)
     struct sigaction answer = {.sa_handler = was};
     if (was == SIG_ERR || !signals_active_as() || number < 1 || number >= SIGNALS)
         return was;
-    if (set && (rt_quiet_as() || !guest_is_foreign_as()))
+    if (set && (rt_quiet_as() || !process_foreign_as()))
         masks_ours[number] = 0;
     else if (set)
         own_put(actions_own(), number, false);
@@ -415,7 +425,7 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
     if (signal != signals_number_as())
         return faults_ours(signal) ? action_of_fault(signal, wanted, old)
                                    : action_set(signal, wanted, old);
-    if (guest_is_foreign_as())
+    if (process_foreign_as())
         return action_of_child(wanted, old);
     struct sigaction before = program_action;
     if (wanted) {
@@ -468,6 +478,8 @@ static bool ignore_real(void)
 
 struct signals_lent signals_lend(bool is_exec)
 {
+    if (vfork_is_confined_as())
+        return (struct signals_lent){0};
     struct signals_lent lent = {.given = signals_active_as() && (is_exec || !thread_others_as()) && ignored_give()};
     if (!signals_active_as() || rt_quiet_as())
         return lent;

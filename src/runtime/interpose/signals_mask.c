@@ -11,6 +11,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
+#include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
@@ -45,7 +46,7 @@ static uint64_t bit_as(void)
 
 static bool *believed_as(void)
 {
-    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    int32_t pid = process_number_as();
     if (pid == guest.pid)
         return &belief.blocked;
     if (belief.child != pid) {
@@ -53,6 +54,11 @@ static bool *believed_as(void)
         belief.child_blocked = belief.blocked;
     }
     return &belief.child_blocked;
+}
+
+void signals_belief_of_child(void)
+{
+    belief.child = 0;
 }
 
 bool *signals_believed_as(void)

@@ -24,6 +24,8 @@ int signals_number_as(void);
 /* What the calling thread believes. NULL: it has no thread-local storage, and its mask is what the kernel says. */
 bool *signals_believed_as(void);
 void signals_believe_as(bool blocked);
+/* A vfork child begins, which believes what its parent does. */
+void signals_belief_of_child(void);
 /* What the kernel knows of a sigset_t, which may be no longer. */
 uint64_t signals_mask_of(const sigset_t *set);
 /* Blocks or unblocks our signal for the kernel. True: it was blocked. */

@@ -21,6 +21,57 @@ CALLED void vfork_begins(void);
 CALLED void vfork_child(void);
 CALLED void vfork_parent(pid_t child);
 
+/* Who executes in this thread's memory: the thread itself at depth 0, or a child, a child's child. One that leaves says so, for a
+ * signal's handler of the parent's may run before vfork_parent does, and never return there. */
+struct depth {
+    uint32_t children;
+    uint32_t confined; /* the first of them that entered a filter of its own; 0: none */
+    bool left;
+};
+static _Thread_local struct depth depth __attribute__((tls_model("initial-exec")));
+static bool confined_ever; /* atomic */
+
+static void depth_enter(void)
+{
+    if (depth.left)
+        depth.children = depth.confined = 0;
+    depth.left = false;
+    depth.children++;
+}
+
+static void depth_return(void)
+{
+    depth.left = false;
+    if (depth.children)
+        depth.children--;
+    if (depth.children < depth.confined)
+        depth.confined = 0;
+}
+
+bool vfork_is_child_as(void)
+{
+    return depth.children && !depth.left;
+}
+
+bool vfork_is_confined_as(void)
+{
+    return __atomic_load_n(&confined_ever, __ATOMIC_RELAXED) && depth.confined;
+}
+
+void vfork_child_confines(void)
+{
+    vfork_child_unsample_as();
+    if (!vfork_is_child_as() || depth.confined)
+        return;
+    depth.confined = depth.children;
+    __atomic_store_n(&confined_ever, true, __ATOMIC_RELAXED);
+}
+
+void vfork_fork_child(void)
+{
+    depth = (struct depth){0};
+}
+
 /* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
 static bool is_sampled(const struct rt_thread *waits)
 {
@@ -29,12 +80,13 @@ static bool is_sampled(const struct rt_thread *waits)
            !trigger_is_synchronous(rt.config->trigger);
 }
 
-/* The state of the calling process; NULL: it has none. */
+/* The state of the calling process; NULL: it has none, or may not ask. */
 static struct rt_thread *own_as(void)
 {
     struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
-    int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    return t && t->tid == tid ? t : NULL;
+    if (!t || rt_quiet_as() || vfork_is_confined_as())
+        return NULL;
+    return t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0) ? t : NULL;
 }
 
 void vfork_begins(void)
@@ -59,6 +111,8 @@ static struct rt_thread *child_begin(struct rt_thread *waits)
 
 void vfork_child(void)
 {
+    depth_enter();
+    signals_belief_of_child();
     struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL;
     struct rt_thread *t = is_sampled(waits) ? child_begin(waits) : NULL;
     if (!t)
@@ -137,6 +191,8 @@ void vfork_spawned(pid_t child, uint64_t begun)
  * call of its own. */
 void vfork_parent(pid_t child)
 {
+    if (child > 0)
+        depth_return();
     struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
     if (child < 0 || !t || t->tid != child)
         return;
@@ -158,7 +214,8 @@ void vfork_parent(pid_t child)
 void vfork_child_leaves_as(bool by_exec)
 {
     struct rt_thread *t = own_as();
-    if (!t || rt_quiet_as())
+    depth.left = vfork_is_child_as();
+    if (!t)
         return;
     trigger_pause_as(t);
     thread_settle_as(t);
@@ -174,14 +231,15 @@ void vfork_child_leaves_as(bool by_exec)
 void vfork_child_unsample_as(void)
 {
     struct rt_thread *t = own_as();
-    if (t && !rt_quiet_as())
+    if (t)
         trigger_disarm_as(t);
 }
 
 void vfork_child_stays_as(void)
 {
+    depth.left = false;
     struct rt_thread *t = own_as();
-    if (!t || rt_quiet_as())
+    if (!t)
         return;
     t->vfork.has_left = false;
     if (t->vfork.left)

@@ -42,6 +42,15 @@ void vfork_child_unsample_as(void);
 /* It could not. */
 void vfork_child_stays_as(void);
 
+/* Whether it is a vfork child that calls, without asking the kernel. Only children of vfork() and clone() are known. */
+bool vfork_is_child_as(void);
+/* Such a child is about to enter a filter of its own, or what is like one, of which its parent's memory is to know nothing: it is
+ * not sampled any more, and nothing of ours is to ask the kernel in it (vfork_is_confined_as). */
+void vfork_child_confines(void);
+bool vfork_is_confined_as(void);
+/* In a fork child: whatever its parent was to another one, this one is a process of its own. */
+void vfork_fork_child(void);
+
 /* Before posix_spawn: what to hand on to vfork_spawned. And behind it, with the child's number; 0:
  * there is none. */
 uint64_t vfork_spawn_begins(void);

@@ -29,7 +29,7 @@ def sanitized():
 
 
 FLAGS = {"-q", "--quiet", "--wait-all", "--no-follow", "--no-trampoline", "--no-randomize", "--no-names", "--verify-cost",
-         "--no-timeline", "--arm-sandboxes"}
+         "--no-timeline", "--no-arm-sandboxes"}
 
 
 def options_of(args):

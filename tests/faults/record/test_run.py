@@ -83,10 +83,10 @@ class Streams(Case):
 
     def test_summary_in_a_sandbox(self):
         """Where something was left out, its CPU time is not known: no share of it is, and it is not 0."""
-        done = self.record("--arm-sandboxes", PYTHON, "-c", SANDBOX + SPIN % 0.5)
+        done = self.record(PYTHON, "-c", SANDBOX + SPIN % 0.5)
         self.assertRegex(done.stderr.decode(), r"^penumbra: \d+ samples? in .*, \d+\.\d% overhead -> .*\n$")
         self.assertIsNotNone(self.report()["overhead"]["percent_of_cpu"])
-        said = self.record("--arm-sandboxes", "-c", "1000s", PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
+        said = self.record("-c", "1000s", PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
         self.assertIn("nothing was sampled: the program used", said)
         said = self.record("-e", "malloc=1000G", PYTHON, "-c", SANDBOX + THREAD + SPIN % 0.1).stderr.decode()
         self.assertIn("nothing was sampled: the program entered a sandbox (seccomp), and 1 thread and 0 processes were "
@@ -591,7 +591,7 @@ class Terminal(Case):
 
     def test_live_line_in_a_sandbox(self):
         """The CPU time that is used there is known, but where calls are what is sampled."""
-        for options, made, share in ((("--arm-sandboxes",), "", rb"%"), (("-e", "malloc"), THREAD, rb" ms")):
+        for options, made, share in (((), "", rb"%"), (("-e", "malloc"), THREAD, rb" ms")):
             pid = self.start_on_terminal(*options, PYTHON, "-c", SANDBOX + made + SPIN % 1)
             self.wait(pid)
             self.assertRegex(self.seen, rb"1 process, \d threads?(, \d+ dropped[^\]]*)?, \d+\.\d" + share + rb" overhead\]\x1b8")

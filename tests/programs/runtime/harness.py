@@ -65,7 +65,7 @@ class Recording:
         known = key in natives
         self.native = natives.get(key) or run(command, input=data)
         rate = () if by_default else at_a_rate(options)
-        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *rate, *options, "--arm-sandboxes", "--", *command],
+        self.profiled = run([*around, PENUMBRA, "record", "-q", "-o", self.file, *rate, *options, "--", *command],
                             input=data)
         if known and self.differences():
             self.native = run(command, input=data)

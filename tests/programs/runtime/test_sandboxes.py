@@ -1,10 +1,11 @@
 """Programs that give up privileges, and what is sampled of them then."""
 import os
+import re
 import shutil
 import sys
 import tempfile
 
-from harness import Recording, expect, main, run, target
+from harness import Failure, Recording, expect, main, run, target
 
 
 EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
@@ -102,6 +103,9 @@ def made():
             r = Recording([target("sandbox_made"), "returns", "exec"], options)
             expect(r.total("executes") > 5, f"exec {options}: {r.total('executes')} of {r.samples()}")
     made_is_left_alone()
+    for how, left in (("threads", (3, 0)), ("fork", (0, 1))):
+        sandbox = Recording([target("sandbox_made"), "returns", how], ("-F", "1000", "--no-arm-sandboxes")).report["processes"][0]["sandbox"]
+        expect((sandbox["threads"], sandbox["processes"]) == left, f"{how}, not armed: {sandbox}")
 
 
 def made_is_sampled(r, threads, what, options):
@@ -133,5 +137,38 @@ def made_is_left_alone():
         expect((sandbox["threads"], sandbox["processes"]) == (0, 1), f"{what}: {r.report['processes']}")
 
 
+def calls_of(thing):
+    """Numbers of the system calls that it makes where nobody records it, each kind once."""
+    with tempfile.NamedTemporaryFile() as log:
+        done = run(["strace", "-f", "-n", "-qq", "-e", "signal=none", "-o", log.name, target("sandbox_calls"), thing, "learn"])
+        lines = open(log.name).read().splitlines()
+    expect(done.returncode == 0 or thing in UNTRACED, f"{thing}: {done.returncode} under strace")
+    numbers = [(re.match(r"\d+ +\[ *(\d+)\]", line), line) for line in lines]
+    begins = next(i for i, (_, line) in enumerate(numbers) if "getpgid(-77)" in line)
+    return {int(found[1]) for found, _ in numbers[begins + 1:] if found} | {FUTEX} | UNTRACED.get(thing, set())
+
+
+FUTEX, SIGRETURN, SIGALTSTACK, SIGACTION, PTRACE, EXIT_GROUP = 202, 15, 131, 13, 101, 231
+UNTRACED = {"traced": {PTRACE, EXIT_GROUP}}
+
+
+def calls():
+    """In a sandbox nothing makes a system call that it does not make natively. What it makes depends a little on chance."""
+    if not shutil.which("strace"):
+        sys.exit(77)
+    failed = []
+    for thing in os.environ.get("THINGS", "").split() or run([target("sandbox_calls")]).stdout.decode().split():
+        known = calls_of(thing)
+        for more in (set(), {SIGRETURN, SIGALTSTACK}, {SIGRETURN, SIGALTSTACK, SIGACTION}):
+            numbers = [str(n) for n in sorted(known | more)]
+            command = [target("sandbox_calls"), thing, *numbers]
+            try:
+                r = Recording(command, ("-F", "9973"))
+                expect(r.native.returncode == 0, f"natively {r.native}")
+            except Failure as failure:
+                failed.append(f"{thing} {sorted(more)}: {failure}")
+    expect(not failed, "\n".join(failed))
+
+
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, calls)})
