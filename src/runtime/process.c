@@ -250,7 +250,8 @@ void process_fork_child(void)
     held_forget_all_as();
     own_memory_locks_as(false);
     trampoline_fork_child(t);
-    CARRIER_TELL(forget, ());
+    if (!rt_quiet_as()) /* in a sandbox its memory stays, and nobody uses it */
+        CARRIER_TELL(forget, ());
     if (!rt_profiled_as())
         return;
     if (!carrier_samples_as())

@@ -335,14 +335,14 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all};
-    if (program && rt_quiet_as() && process_is_copy_as()) { /* whose filter nobody has looked at */
+    if (!program || !rt_quiet_as() || !rt_profiled_as() || vfork_is_child_as())
+        return f;
+    if (!is_sampled() || makes_calls()) { /* nobody looks at it: it may forbid anything */
         f.looked = true;
         f.self = self_get();
         f.denies = DENIED_ALL;
         return f;
     }
-    if (!program || !rt_quiet_as() || !is_sampled() || makes_calls())
-        return f;
     f.looked = true;
     f.self = self_find();
     f.locked = lock_take();
