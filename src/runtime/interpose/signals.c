@@ -34,10 +34,10 @@ static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask h
 /* Of a child in our memory, or in a copy of it, that nobody was told of: NULL where there is no place to keep them. */
 static struct rt_actions *actions_own(void)
 {
-    struct rt_thread *t = self_get();
-    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+    struct rt_thread *t = rt_quiet_as() || vfork_is_confined_as() ? NULL : self_get();
     if (!t)
         return NULL;
+    int32_t pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
     if (t->actions.pid != pid && t->actions.pid == (int32_t)sys_call3_as(SYS_getppid, 0, 0, 0))
         t->actions.pid = pid; /* its child has inherited them */
     else if (t->actions.pid != pid)
