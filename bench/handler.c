@@ -78,7 +78,7 @@ static void measure(struct rt_thread *t, unsigned depth, bool trampoline)
     for (unsigned i = 0; i < TRUNC_COUNT; i++)
         incomplete += t->record->truncated[i];
     qsort(spent, calls, sizeof *spent, compare);
-    double ns = 1e9 / (double)rt.config->tsc_hz;
+    double ns = 1e9 / (double)spool_header(&guest.spool)->tsc_hz;
     printf("handler, %u frames, %s: median %.0f ns, 10%% %.0f ns, 90%% %.0f ns, 99%% %.0f ns "
            "(%lu samples taken, %lu incomplete)\n",
            depth, trampoline ? "trampoline" : "whole walk", (double)spent[calls / 2] * ns,
@@ -93,10 +93,10 @@ enum timing { TIMING_NONE, TIMING_SAME, TIMING_NEW };
 static void timing_set(enum timing timing)
 {
     static const char *const names[] = {"no time", "the same bin", "a bin of its own"};
-    struct spool_config *c = &spool_header(&guest.spool)->config;
-    c->timeline = timing != TIMING_NONE;
-    c->start_ticks = timing == TIMING_SAME ? UINT64_MAX : sys_ticks_as();
-    c->tick_fraction = UINT64_C(4000) << 32;
+    struct spool_header *h = spool_header(&guest.spool);
+    settings_sampling_as(&guest.spool)->timeline = timing != TIMING_NONE;
+    h->start_ticks = timing == TIMING_SAME ? UINT64_MAX : sys_ticks_as();
+    h->tick_fraction = UINT64_C(4000) << 32;
     printf("%s: ", names[timing]);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "collector/events.h"
 #include "profile/counts.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
 /* ---- values ---- */

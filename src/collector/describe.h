@@ -9,7 +9,7 @@
 
 #include "collector/record_files.h"
 #include "profile/profile.h"
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 /* kernel, cpu, cpus, and the event's name. */
 bool describe_machine(struct profile *p, const struct spool_config *config, struct err *e);

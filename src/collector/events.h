@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 struct event {
     const char *name;

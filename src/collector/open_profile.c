@@ -11,6 +11,7 @@
 #include "collector/record_spool.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
+#include "sigsafe/settings.h"
 
 #define NOTE_SNAPSHOT "a snapshot: the recording is still going on\n"
 #define NOTE_RECOVERED "recovered: the collector was killed, and this is what had been counted\n"
@@ -48,10 +49,9 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
     struct profile *p = profile_from_spool(&s->spool, &damage, e);
     if (!p)
         return NULL;
-    struct spool_config config = h->config;
     p->exit_status = -1;
     p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
-    if (!describe_machine(p, &config, e) || !describe_set(&p->notes, note, e) ||
+    if (!describe_machine(p, settings_sampling(&s->spool), e) || !describe_set(&p->notes, note, e) ||
         !describe_set(&p->command, first_command(p), e)) {
         profile_free(p);
         return NULL;

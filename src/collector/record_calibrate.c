@@ -230,15 +230,16 @@ static uint32_t ns_of(uint64_t ticks, uint64_t hz)
     return hz ? (uint32_t)((double)ticks * 1e9 / (double)hz) : 0;
 }
 
-void record_calibrate(struct spool_config *config, const struct record_clocks *began)
+uint64_t record_calibrate(struct spool_config *config, const struct record_clocks *began)
 {
     struct prices p = {0};
     if (config->carrier != CARRIER_EXACT)
         p = prices_find(config);
-    config->tsc_hz = ticks_per_second(began);
+    uint64_t hz = ticks_per_second(began);
     config->latency_ns = (uint32_t)p.latency_ns;
-    config->delivery_ns = delivery_bound(ns_of(p.delivery, config->tsc_hz), config->latency_ns);
-    config->tick_ns = ns_of(p.tick, config->tsc_hz);
+    config->delivery_ns = delivery_bound(ns_of(p.delivery, hz), config->latency_ns);
+    config->tick_ns = ns_of(p.tick, hz);
     if (config->trigger == TRIGGER_CPU && config->mechanism == MECHANISM_PERF && config->carrier != CARRIER_EXACT)
         config->switch_ns = switch_bound(record_switches_ns(config), config->delivery_ns);
+    return hz;
 }

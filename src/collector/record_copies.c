@@ -91,14 +91,14 @@ static bool pages_are_small(void)
     return !read || !strstr(text, "[always]");
 }
 
-void record_copies_poll(struct record_copies *c, struct spool_config *config)
+void record_copies_poll(struct record_copies *c, uint32_t carrier, struct shadow_settings *settings)
 {
     const uint64_t every_ns = 1000000000;
-    if (config->carrier != CARRIER_SHADOW && config->carrier != CARRIER_AUTO)
+    if (!settings || (carrier != CARRIER_SHADOW && carrier != CARRIER_AUTO))
         return;
     uint64_t now = monotonic_ns();
     if (!c->looked_ns)
-        config->small_pages = pages_are_small();
+        settings->small_pages = pages_are_small();
     if (c->looked_ns && now - c->looked_ns < every_ns)
         return;
     c->looked_ns = now;
@@ -110,8 +110,10 @@ void record_copies_poll(struct record_copies *c, struct spool_config *config)
         uint64_t copy_ns = measure_median(copies, measured);
         note(c, c->count ? copy_ns : copies[0], measure_median(reuses, measured));
     }
-    __atomic_store_n(&config->cow_ns, c->count ? median_ns(c->costs_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
-    __atomic_store_n(&config->reuse_ns, c->count ? median_ns(c->reuses_ns, c->count) : GUESS_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&settings->cow_ns, c->count ? median_ns(c->costs_ns, c->count) : GUESS_NS,
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&settings->reuse_ns, c->count ? median_ns(c->reuses_ns, c->count) : GUESS_NS,
+                     __ATOMIC_RELAXED);
 }
 
 void record_copies_end(struct record_copies *c)

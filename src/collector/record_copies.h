@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 enum { COPIES_KEPT = 9 };
 
@@ -23,10 +23,10 @@ struct record_copies {
     uint64_t looked_ns;             /* CLOCK_MONOTONIC, of the last one; 0: none yet */
 };
 
-/* Measures where that is due, which takes some milliseconds, and fills in config->cow_ns and reuse_ns: the medians of those
+/* Measures where that is due, which takes some milliseconds, and fills in settings->cow_ns and reuse_ns: the medians of those
  * kept, each the median of three, but the first: the least of nine, as memory that the host of a virtual machine has to give first costs
  * several times as much; at first small_pages as well. Nothing where there are no shadows. */
-void record_copies_poll(struct record_copies *c, struct spool_config *config);
+void record_copies_poll(struct record_copies *c, uint32_t carrier, struct shadow_settings *settings);
 
 void record_copies_end(struct record_copies *c);
 

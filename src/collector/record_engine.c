@@ -6,6 +6,7 @@
 #include "base/numbers.h"
 #include "base/suggest.h"
 #include "profile/counts.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
 enum {

@@ -143,7 +143,7 @@ static bool take_reply(struct record_host *h, int from, struct reply *reply, str
 
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct spool_config *config, const struct recording_callbacks *callbacks, struct err *e)
+                       struct value_settings *settings, const struct recording_callbacks *callbacks, struct err *e)
 {
     int ends[2];
     pid_t collector = getpid();
@@ -175,8 +175,8 @@ bool record_host_start(struct record_host *h, const char *file, const char *name
         end_host(h);
         return false;
     }
-    config->capture = reply.capture;
-    config->value_context |= h->values->context;
+    settings->capture = reply.capture;
+    settings->context |= h->values->context;
     __atomic_store_n(&spool_header(&spool->spool)->host, HOST_READING, __ATOMIC_RELEASE);
     h->wall_ns = clock_ns(CLOCK_MONOTONIC);
     return true;

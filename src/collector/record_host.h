@@ -21,6 +21,7 @@
 #include "collector/callbacks.h"
 #include "collector/record_spool.h"
 #include "modules/host.h"
+#include "sigsafe/settings.h"
 
 struct record_host {
     pid_t pid;          /* 0: there is none */
@@ -33,11 +34,11 @@ struct record_host {
     uint64_t wall_ns;   /* CLOCK_MONOTONIC */
 };
 
-/* file: of a shared object, or NULL: name is a built-in module's. Sets what the module wants in *config, which
+/* file: of a shared object, or NULL: name is a built-in module's. Sets what the module wants in *settings, which
  * the spool does not have yet. */
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct spool_config *config, const struct recording_callbacks *callbacks, struct err *e);
+                       struct value_settings *settings, const struct recording_callbacks *callbacks, struct err *e);
 
 /* Drops a module that crashed or hangs, and tells it. Does nothing without a host. */
 void record_host_poll(struct record_host *h);

@@ -12,6 +12,7 @@
 #include "profile/profile.h"
 #include "profile/spool_read.h"
 #include "sigsafe/key.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/shadow_place.h"
 #include "sigsafe/spool_counts.h"
 #include "x86/format.h"
@@ -98,7 +99,7 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
     bool is_cpu = !strcmp(p->metrics[0].trigger, "cpu");
     for (uint32_t i = 0; i < p->process_count; i++)
         processes += p->processes[i].exclude_kernel != 0;
-    if (!processes || spool_header(&s->spool)->config.exclude_kernel)
+    if (!processes || settings_sampling(&s->spool)->exclude_kernel)
         return;
     buf_printf(b, "%s inside the kernel is not sampled in some threads of ",
                is_cpu ? "time" : p->metrics[0].trigger);
@@ -373,7 +374,7 @@ static uint64_t stretched_most(const struct spool *s, uint32_t which)
 
 static void put_stretched(struct buf *b, const struct profile *p, const struct record_spool *s)
 {
-    const struct spool_config *c = &spool_header(&s->spool)->config;
+    const struct spool_config *c = settings_sampling(&s->spool);
     uint32_t triggers = spool_triggers(c);
     for (uint32_t which = 0; which < triggers; which++) {
         struct spool_trigger trigger = spool_trigger_at(c, which);

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "collector/record_events.h"
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 /* Fills the trigger's part of *config: trigger, mechanism, perf_type, perf_config, signal,
  * exclude_kernel, period. Appends to *notes, a line each, what could not be had. False if the event
@@ -29,6 +29,6 @@ void record_clocks_read(struct record_clocks *c);
 
 /* Fills tsc_hz, from what has passed since `began` (a millisecond at least), and delivery_ns, which takes some
  * milliseconds; but not for the carrier exact, which takes no samples. */
-void record_calibrate(struct spool_config *config, const struct record_clocks *began);
+uint64_t record_calibrate(struct spool_config *config, const struct record_clocks *began);
 
 #endif

@@ -12,6 +12,7 @@
 #include "collector/record_launch.h"
 #include "profile/profile.h"
 #include "profile/spool_read.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/sys.h"
 
 enum { LEAST = 16, TIMES = 5, FORKS = 16, PROGRAMS = 8, PAUSE_NS = 50000, MOST_NS = 1000000000 };
@@ -56,6 +57,7 @@ struct trial {
     struct record_spool spool;
     const char *runtime;
     const struct recording_callbacks *callbacks;
+    uint64_t tsc_hz;
 };
 
 static bool trial_begin(struct trial *x, const struct spool_config *config, const char *directory, const char *output)
@@ -65,14 +67,15 @@ static bool trial_begin(struct trial *x, const struct spool_config *config, cons
         !record_spool_create(&x->spool, directory, output, RECORD_RESERVE_LITTLE, &ignored))
         return false;
     struct spool_header *h = spool_header(&x->spool.spool);
-    h->config = *config;
-    h->config.carrier = CARRIER_HANDLER;
-    h->config.capture = 0; /* it is in the other spool */
-    h->config.timeline = h->config.outside = h->config.arm_sandboxes = 0;
+    struct settings settings = {.sampling = *config};
+    settings.sampling.carrier = CARRIER_HANDLER;
+    settings.sampling.timeline = settings.sampling.outside = settings.sampling.arm_sandboxes = 0;
+    h->tsc_hz = x->tsc_hz;
+    h->follow = 1;
     h->collector_pid = getpid();
     h->start_monotonic_ns = monotonic_ns();
     x->runtime = config->runtime_path;
-    if (record_spool_name(&x->spool, &ignored))
+    if (settings_put(&x->spool.spool, &settings) && record_spool_name(&x->spool, &ignored))
         return true;
     record_spool_release(&x->spool, true);
     return false;
@@ -162,7 +165,7 @@ static void trial_run(struct trial *x, struct record_processes *p)
     p->ns = p->executed * measure_median(executed, TIMES) + p->forked * measure_median(forked, TIMES);
 }
 
-struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config,
+struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config, uint64_t tsc_hz,
                                               const char *directory, const char *output,
                                               const struct recording_callbacks *callbacks)
 {
@@ -170,7 +173,7 @@ struct record_processes record_processes_cost(const struct spool *s, const struc
     uint32_t processes, threads;
     spool_totals(s, &t, &processes, &threads);
     struct record_processes p = counted(s, processes);
-    struct trial x = {.spool.fd = -1, .callbacks = callbacks};
+    struct trial x = {.spool.fd = -1, .tsc_hz = tsc_hz, .callbacks = callbacks};
     if (processes < LEAST || config->carrier == CARRIER_EXACT || !trial_begin(&x, config, directory, output))
         return p;
     trial_run(&x, &p);

@@ -13,15 +13,16 @@
 
 #include "collector/callbacks.h"
 #include "collector/record_spool.h"
+#include "sigsafe/settings.h"
 
 struct record_processes {
     uint64_t executed, forked; /* programs and processes that the recording has seen begin */
     uint64_t ns;               /* all of them together; 0: they are few, or it could not be measured */
 };
 
-/* config: as the collector has made it, not the one in s, which the program can write to. directory, output: as
+/* config, tsc_hz: as the collector has made them, not those in s, which the program can write to. directory, output: as
  * record_spool_create takes them, for the spool of what is measured. */
-struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config,
+struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config, uint64_t tsc_hz,
                                               const char *directory, const char *output,
                                               const struct recording_callbacks *callbacks);
 

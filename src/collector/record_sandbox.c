@@ -16,6 +16,7 @@
 #include "collector/outside/outside.h"
 #include "collector/record_files.h"
 #include "collector/record_sandbox_thread.h"
+#include "sigsafe/settings.h"
 
 #define LOOK_NS UINT64_C(1000000)     /* where somebody may want a trigger, and not be able to wake us */
 #define CHANGES_NS UINT64_C(1000000000) /* ... so long after somebody did; then at each look at accounts */
@@ -48,7 +49,7 @@ struct sandbox_rounds {
 
 static const struct spool_config *config_of(const struct sandbox_rounds *r)
 {
-    return &spool_header(r->spool)->config;
+    return settings_sampling(r->spool);
 }
 
 static uint32_t *bell_of(const struct sandbox_rounds *r)

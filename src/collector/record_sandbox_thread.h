@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 struct sandbox_thread {
     struct spool_thread *record; /* the one in which it was first seen */

@@ -10,6 +10,7 @@
 
 #include "collector/measure.h"
 #include "collector/process_runs.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/spool_shadow.h"
 
 static uint32_t load(const uint32_t *at)
@@ -89,7 +90,7 @@ static void each(const struct spool *s, enum shadow_end why)
 
 static bool there_may_be(const struct spool *s)
 {
-    uint32_t carrier = spool_header(s)->config.carrier;
+    uint32_t carrier = settings_sampling(s)->carrier;
     return carrier == CARRIER_SHADOW || carrier == CARRIER_AUTO;
 }
 

@@ -152,7 +152,9 @@ bool record_spool_create(struct record_spool *s, const char *directory, const ch
     static const union {
         struct spool_header header;
         char page[SPOOL_HEADER_SIZE];
-    } first = {.header = {.magic = SPOOL_MAGIC, .version = SPOOL_VERSION}};
+    } first = {.header = {.magic = SPOOL_MAGIC, .version = SPOOL_VERSION, .layout = SPOOL_LAYOUT,
+                         .process_size = sizeof(struct spool_process),
+                         .thread_size = sizeof(struct spool_thread)}};
     if (flock(s->fd, LOCK_EX | LOCK_NB) ||
         pwrite(s->fd, &first, sizeof first, 0) != (ssize_t)sizeof first || !map_file(s))
         error = errno ? errno : ENOSPC;
@@ -229,9 +231,12 @@ out:
 bool record_spool_restore(const struct record_spool *s)
 {
     struct spool_header *h = spool_header(&s->spool);
-    bool overwritten = h->magic != SPOOL_MAGIC || h->version != SPOOL_VERSION;
+    bool overwritten = h->magic != SPOOL_MAGIC || h->version != SPOOL_VERSION ||
+                       h->layout != SPOOL_LAYOUT || h->settings != s->settings;
     h->magic = SPOOL_MAGIC;
     h->version = SPOOL_VERSION;
+    h->layout = SPOOL_LAYOUT;
+    h->settings = s->settings;
     return overwritten;
 }
 
@@ -256,7 +261,7 @@ static bool check_spool_file(struct record_spool *s, struct stat *st, struct err
                        s->path);
     struct spool_header head;
     if (pread(s->fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPOOL_MAGIC ||
-        head.version != SPOOL_VERSION || st->st_size < (off_t)SPOOL_HEADER_SIZE)
+        head.version != SPOOL_VERSION || head.layout != SPOOL_LAYOUT || st->st_size < (off_t)SPOOL_HEADER_SIZE)
         return err_set(e, ERR_FORMAT, "\"%s\" does not hold the counters of a recording (of this "
                        "version of penumbra)", s->path);
     return true;

@@ -25,6 +25,7 @@ struct record_spool {
     struct spool spool;
     int fd;
     char path[SPOOL_PATH_MAX];
+    spool_ref settings;   /* spool_header.settings; whoever writes the settings notes it here */
     bool named;           /* the file is there under `path` */
     pthread_mutex_t lock; /* of what is below */
     uint64_t reserve;     /* bytes kept ready ahead of next */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 /* In nanoseconds of CPU time; 0: not known. */
 uint32_t record_switches_ns(const struct spool_config *config);

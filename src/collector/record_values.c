@@ -54,7 +54,8 @@ bool record_values_calibrate(const struct record_values *v, const struct recordi
 
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         struct spool_config *config, const struct recording_callbacks *callbacks,
+                         uint32_t carrier, struct burst_settings *burst, struct shadow_settings *shadow,
+                         struct value_settings *values, const struct recording_callbacks *callbacks,
                          struct err *e)
 {
     struct host_options options = {.summary = v->summary, .redact = v->redact, .by_site = v->by_site};
@@ -63,17 +64,17 @@ bool record_values_start(const struct record_values *v, struct record_host *host
     if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)
         return err_set(e, ERR_INTERNAL, "there are no random numbers to be had");
     if (v->by_site)
-        config->value_context |= PENUMBRA_RETURN_ADDRESS;
-    if (!record_host_start(host, v->file, v->name, &options, spool, config, callbacks, e))
+        values->context |= PENUMBRA_RETURN_ADDRESS;
+    if (!record_host_start(host, v->file, v->name, &options, spool, values, callbacks, e))
         return false;
     const struct spool_values *wants = host->values;
     uint32_t length = wants->length < TUPLE_LENGTH_MAX ? wants->length : TUPLE_LENGTH_MAX;
-    config->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
-    config->burst_ppm = v->every ? 0 : SHARE_PPM;
+    burst->every = v->every ? v->every : wants->every ? wants->every : EVERY_DEFAULT;
+    burst->ppm = v->every ? 0 : SHARE_PPM;
     length = length ? length : LENGTH_DEFAULT;
-    if (config->carrier == CARRIER_AUTO)
-        config->burst_length = engine->burst_length ? engine->burst_length : length;
-    else if (config->carrier != CARRIER_EXACT && !engine->length)
-        config->length = length;
+    if (carrier == CARRIER_AUTO)
+        burst->length = engine->burst_length ? engine->burst_length : length;
+    else if (carrier != CARRIER_EXACT && !engine->length)
+        burst->length = shadow->length = length;
     return true;
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "collector/record_engine.h"
 #include "collector/record_host.h"
+#include "sigsafe/settings.h"
 
 struct record_values {
     const char *file;   /* --module; NULL: not given */
@@ -33,7 +34,8 @@ bool record_values_calibrate(const struct record_values *v, const struct recordi
 /* Starts the module's process, and sets what it wants and the user did not say. */
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         struct spool_config *config, const struct recording_callbacks *callbacks,
+                         uint32_t carrier, struct burst_settings *burst, struct shadow_settings *shadow,
+                         struct value_settings *values, const struct recording_callbacks *callbacks,
                          struct err *e);
 
 #endif

@@ -17,6 +17,7 @@
 #include "collector/recording_internal.h"
 #include "profile/live.h"
 #include "profile/spool_read.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/sys.h"
 #include "sigsafe/tools.h"
 
@@ -55,7 +56,6 @@ static bool check_other_recording(struct recording *r, struct err *e)
 static void settle_config(struct recording *r)
 {
     const struct recording_options *o = &r->options;
-    r->config.follow = o->follow;
     r->config.randomize = o->randomize;
     r->config.budget_ppm = o->budget_ppm;
     bool handler = o->engine.carrier == CARRIER_HANDLER;
@@ -71,19 +71,20 @@ static void settle_config(struct recording *r)
     r->config.arm_sandboxes = o->arm_sandboxes;
     r->config.timeline = o->timeline && r->config.carrier != CARRIER_EXACT;
     r->config.tools = o->engine.tools;
-    r->config.length = o->engine.length;
-    r->config.burst_length = o->engine.burst_length;
-    r->config.length_least = o->engine.length_least;
-    r->config.skip = o->engine.skip;
+    r->shadow.length = o->engine.length;
+    r->burst.length = o->engine.burst_length ? o->engine.burst_length : o->engine.length;
+    r->burst.length_least = o->engine.length_least;
+    r->burst.skip = o->engine.skip;
+    r->burst.beside_shadows = o->engine.carrier == CARRIER_AUTO;
     r->config.native_ns = o->engine.native_ns;
-    r->config.load_milli = o->engine.load_milli;
-    r->config.shadow_flags = o->engine.shadow_flags;
-    r->config.shadow_memory = o->engine.shadow_memory;
-    r->config.barrier_us = o->engine.barrier_us;
-    r->config.seed = o->engine.seed;
+    r->load_milli = o->engine.load_milli;
+    r->shadow.flags = o->engine.shadow_flags;
+    r->shadow.memory = o->engine.shadow_memory;
+    r->shadow.barrier_us = o->engine.barrier_us;
+    r->shadow.seed = o->engine.seed;
     r->config.contexts = o->engine.contexts;
     r->config.fold_recursion = o->engine.fold_recursion;
-    sched_getaffinity(0, sizeof r->config.cpus, (cpu_set_t *)(void *)r->config.cpus);
+    sched_getaffinity(0, sizeof r->shadow.cpus, (cpu_set_t *)(void *)r->shadow.cpus);
     r->config.rank = r->rank.known ? r->rank.rank + 1 : 0;
 }
 
@@ -132,8 +133,8 @@ static bool prepare(struct recording *r, struct err *e)
                              counts ? RECORD_RESERVE : RECORD_RESERVE_LITTLE, e))
         return false;
     r->spooled = true;
-    record_calibrate(&r->config, &r->began);
-    record_copies_poll(&r->copies, &r->config);
+    r->tsc_hz = record_calibrate(&r->config, &r->began);
+    record_copies_poll(&r->copies, r->config.carrier, &r->shadow);
     return true;
 }
 
@@ -153,19 +154,18 @@ static bool start_subject(struct recording *r, struct err *e)
 /* The moment that all times count from, by both clocks. */
 static void start_clocks(struct recording *r, struct spool_header *h)
 {
-    uint64_t hz = h->config.tsc_hz;
+    uint64_t hz = h->tsc_hz;
     r->start_ns = r->live_ns = h->start_monotonic_ns = monotonic_ns();
-    h->config.start_ticks = sys_ticks_as();
-    h->config.tick_fraction = hz ? (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) : 0;
-    h->config.timeline &= hz != 0;
+    h->start_ticks = sys_ticks_as();
+    h->tick_fraction = hz ? (uint64_t)(((unsigned __int128)1000000000 << 32) / hz) : 0;
 }
 
 static bool start_module(struct recording *r, struct err *e)
 {
     const struct recording_options *o = &r->options;
     return record_values_calibrate(&o->values, &r->callbacks, e) &&
-           record_values_start(&o->values, &r->host, &o->engine, &r->spool, &r->config,
-                               &r->callbacks, e);
+           record_values_start(&o->values, &r->host, &o->engine, &r->spool, r->config.carrier,
+                               &r->burst, &r->shadow, &r->value, &r->callbacks, e);
 }
 
 /* A part that could not be started: how, and what follows from it. */
@@ -194,14 +194,28 @@ static void start_helpers(struct recording *r)
         tell_without(r, &e, "what threads wait is not seen");
 }
 
+static bool write_settings(struct recording *r, struct err *e)
+{
+    struct spool_header *h = spool_header(&r->spool.spool);
+    h->tsc_hz = r->tsc_hz;
+    h->follow = r->options.follow;
+    h->load_milli = r->load_milli;
+    r->config.timeline &= r->tsc_hz != 0;
+    const struct settings all = {r->config, r->burst, r->shadow, r->value};
+    if (!settings_put(&r->spool.spool, &all))
+        return err_set(e, ERR_INTERNAL, "the spool has no room for what is to be recorded");
+    r->spool.settings = h->settings;
+    return true;
+}
+
 static bool start(struct recording *r, struct err *e)
 {
     struct live_info live;
     struct record_live file;
     struct spool_header *h = spool_header(&r->spool.spool);
-    if (!live_describe_self(&live, r->spool.path, e) || !start_module(r, e))
+    if (!live_describe_self(&live, r->spool.path, e) || !start_module(r, e) ||
+        !write_settings(r, e))
         return false;
-    h->config = r->config;
     h->collector_pid = getpid();
     h->start_realtime_ns = live.start_realtime_ns;
     start_clocks(r, h);
@@ -365,7 +379,7 @@ static void tell_live(struct recording *r, uint64_t now)
     if (!r->callbacks.live || now - r->live_ns < LIVE_NS)
         return;
     struct recording_live live = {.elapsed_ns = now - r->start_ns,
-                                  .budget_ppm = spool_header(s)->config.budget_ppm};
+                                  .budget_ppm = settings_sampling(s)->budget_ppm};
     r->live_ns = now;
     spool_totals(s, &live.totals, &live.processes, &live.threads);
     r->callbacks.live(r->callbacks.context, &live);
@@ -383,7 +397,7 @@ static void serve(struct recording *r, uint64_t now)
     record_host_poll(&r->host);
     record_shadows_poll(&r->shadows, s);
     record_discover_poll(&r->discover, s, now);
-    record_copies_poll(&r->copies, &spool_header(s)->config);
+    record_copies_poll(&r->copies, r->config.carrier, settings_shadow_as(s));
     if (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
         recording_hand_on(r);
 }

@@ -12,6 +12,7 @@
 #include "collector/record_notes.h"
 #include "collector/recording_internal.h"
 #include "profile/spool_read.h"
+#include "sigsafe/settings.h"
 
 #define POLL_NS UINT64_C(100000000)
 
@@ -58,7 +59,7 @@ static void end(struct recording *r)
     record_discover_end(&r->discover);
     record_host_finish(&r->host);
     if (r->child.ended && !r->options.pid && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
-        r->processes = record_processes_cost(&r->spool.spool, &r->config, r->options.spool_dir,
+        r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz, r->options.spool_dir,
                                              r->output, &r->callbacks);
     verify_end(r);
 }
@@ -80,11 +81,11 @@ static bool describe(const struct recording *r, const struct record_outcome *out
                      struct profile *p, struct err *e)
 {
     bool program_ended = r->child.ended && !r->options.pid;
-    const struct spool_config config = spool_header(&r->spool.spool)->config;
+    const struct spool_config *config = settings_sampling(&r->spool.spool);
     char *command = describe_command(r->arguments);
     char *notes = record_notes_all(outcome, p, &r->spool);
     bool ok = command && notes && describe_set(&p->command, command, e) &&
-              describe_set(&p->notes, notes, e) && describe_machine(p, &config, e);
+              describe_set(&p->notes, notes, e) && describe_machine(p, config, e);
     if (!command || !notes)
         err_set(e, ERR_INTERNAL, "out of memory");
     free(command);

@@ -24,6 +24,7 @@
 #include "collector/record_tables.h"
 #include "collector/record_verify.h"
 #include "collector/recording.h"
+#include "sigsafe/settings.h"
 
 struct recording {
     struct recording_options options;
@@ -34,6 +35,11 @@ struct recording {
     char output[PATH_MAX];          /* its real path */
     char abandoned[SPOOL_PATH_MAX]; /* spool of a dead recording whose file we replace, or "" */
     struct spool_config config;
+    struct burst_settings burst;
+    struct shadow_settings shadow;
+    struct value_settings value;
+    uint32_t load_milli;
+    uint64_t tsc_hz;
     struct buf notes; /* lines; NUL-terminated once recording_start has returned */
     struct record_spool spool;
     struct record_tables tables;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
 enum { BUDGET_FORKS_PPM = 10000 };

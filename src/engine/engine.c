@@ -173,7 +173,7 @@ static bool tables_map_as(struct engine *e)
 
 static uint64_t tick_ns(const struct spool *spool)
 {
-    uint64_t hz = spool ? spool_header(spool)->config.tsc_hz : 0;
+    uint64_t hz = spool ? spool_header(spool)->tsc_hz : 0;
     return hz ? (UINT64_C(1000000000) << 32) / hz : 0;
 }
 

@@ -33,6 +33,8 @@ struct guest {
     int32_t pid;
     uint32_t phase;  /* atomic: id of what the process is in; 0: no phase */
     uint32_t paused; /* atomic: pauses that have not been resumed */
+    uint32_t process_size, thread_size; /* bytes of records, as the collector has them */
+    bool layout_known; /* records have what follows their core where this code has it */
 };
 
 extern struct guest guest;
@@ -49,6 +51,8 @@ static inline bool guest_quiet_as(void)
  * where the address space is limited. False: it cannot be mapped, or is of another version. */
 bool guest_open(const char *path, uint64_t at_most);
 bool guest_map(int fd, uint64_t at_most);
+/* What guest_map does with the header of guest.spool. False: it is of another version. */
+bool guest_sizes_take(void);
 /* Unmaps it: nothing may have been recorded yet. */
 void guest_close(void);
 

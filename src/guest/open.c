@@ -18,6 +18,19 @@ static bool header_good(const struct spool_header *h, long file_size)
            h->size <= (uint64_t)file_size && h->size >= MAPPED_MIN;
 }
 
+/* Copies, which the program cannot change. */
+bool guest_sizes_take(void)
+{
+    const struct spool_header *h = spool_header(&guest.spool);
+    guest.process_size = h->process_size;
+    guest.thread_size = h->thread_size;
+    guest.layout_known = h->layout == SPOOL_LAYOUT &&
+                         guest.process_size == sizeof(struct spool_process) &&
+                         guest.thread_size == sizeof(struct spool_thread);
+    return guest.process_size >= SPOOL_PROCESS_CORE && guest.process_size <= SPOOL_PAGE &&
+           guest.thread_size >= SPOOL_THREAD_CORE && guest.thread_size <= SPOOL_PAGE;
+}
+
 /* Where the address space is limited, nearly all of it is for the program. */
 static uint64_t address_space_share(void)
 {
@@ -56,7 +69,12 @@ bool guest_map(int fd, uint64_t at_most)
         guest.spool.mapped = size;
         sys_call3_as(SYS_madvise, at, (long)size, MADV_DONTDUMP);
     }
-    return guest.spool.base != NULL;
+    if (!guest.spool.base)
+        return false;
+    if (guest_sizes_take())
+        return true;
+    guest_close();
+    return false;
 }
 
 bool guest_open(const char *path, uint64_t at_most)

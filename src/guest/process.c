@@ -68,7 +68,7 @@ static void record_ask(struct spool_process *p)
 
 struct spool_process *guest_process_make_as(int32_t pid)
 {
-    struct spool_process *p = spool_alloc_as(&guest.spool, sizeof *p);
+    struct spool_process *p = spool_alloc_as(&guest.spool, guest.process_size);
     if (!p)
         return NULL;
     if (guest_quiet_as())

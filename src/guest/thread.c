@@ -6,12 +6,19 @@
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
+/* Drops are no part of the core: of another layout they cannot be counted. */
+static void drop_as(enum drop_reason why)
+{
+    if (guest.layout_known)
+        __atomic_fetch_add(&guest.process->drops[why], 1, __ATOMIC_RELAXED);
+}
+
 struct spool_thread *guest_thread_make_as(int32_t tid, uint32_t phase)
 {
-    struct spool_thread *t = spool_alloc_as(&guest.spool, sizeof *t);
+    struct spool_thread *t = spool_alloc_as(&guest.spool, guest.thread_size);
     struct cct_node *root = spool_alloc_as(&guest.spool, sizeof *root);
     if (!t || !root) {
-        __atomic_fetch_add(&guest.process->drops[DROP_SPOOL_FULL], 1, __ATOMIC_RELAXED);
+        drop_as(DROP_SPOOL_FULL);
         return NULL;
     }
     root->key = key_pseudo(KEY_ROOT);

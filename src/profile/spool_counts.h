@@ -22,11 +22,11 @@ struct spool_counts_reader {
 };
 
 static inline struct spool_counts_reader
-spool_counts_reader(struct spool_view *v, const struct spool_config *config)
+spool_counts_reader(struct spool_view *v, uint64_t tools)
 {
     return (struct spool_counts_reader){.view = v,
-                                        .tsc_hz = config->tsc_hz,
-                                        .tools = config->tools,
+                                        .tsc_hz = spool_header(&v->spool)->tsc_hz,
+                                        .tools = tools,
                                         .steps = v->spool.mapped / SPOOL_UNIT,
                                         .counters = v->spool.mapped / sizeof(uint64_t),
                                         .table_bytes = v->spool.mapped};

@@ -12,11 +12,13 @@
 #include "profile/spool_timeline.h"
 #include "profile/spool_values.h"
 #include "profile/table/table.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
 struct reader {
     struct spool_view view;
     const struct spool_header *header;
+    struct settings settings;
     struct profile *p;
     uint32_t thread_capacity;
     struct spool_counts_reader counts;
@@ -135,8 +137,10 @@ static const char *exact_trigger(const struct spool_config *c)
     return tools_about(c->tools).contexts ? "calls" : "instructions";
 }
 
-static bool get_carrier(struct reader *r, const struct spool_config *c)
+static bool get_carrier(struct reader *r, const struct settings *all)
 {
+    const struct spool_config *c = &all->sampling;
+    bool shadows = c->carrier == CARRIER_SHADOW || c->carrier == CARRIER_AUTO;
     const char *carrier = profile_carrier_name(c->carrier);
     char tools[TOOLS_NAMES_MAX];
     if (c->carrier == CARRIER_HANDLER)
@@ -145,15 +149,17 @@ static bool get_carrier(struct reader *r, const struct spool_config *c)
     r->p->counts = profile_counts_new(carrier ? carrier : "unknown", *tools ? tools : "unknown");
     if (!r->p->counts)
         return false;
-    r->p->counts->length = c->carrier == CARRIER_EXACT ? 0 : c->length;
+    r->p->counts->length = shadows                         ? all->shadow.length
+                           : c->carrier == CARRIER_BURST ? all->burst.length
+                                                         : 0;
     r->p->counts->native_ns = c->native_ns;
-    if (c->carrier != CARRIER_SHADOW && c->carrier != CARRIER_AUTO)
+    if (!shadows)
         return true;
     r->p->shadows = calloc(1, sizeof *r->p->shadows);
     if (!r->p->shadows)
         return false;
-    r->p->shadows->load_milli = c->load_milli;
-    r->p->shadows->burst_length = c->carrier == CARRIER_AUTO ? c->burst_length : 0;
+    r->p->shadows->load_milli = r->header->load_milli;
+    r->p->shadows->burst_length = c->carrier == CARRIER_AUTO ? all->burst.length : 0;
     return true;
 }
 
@@ -217,13 +223,14 @@ static bool get_metrics(struct reader *r, const struct spool_config *c)
 
 static bool get_header(struct reader *r)
 {
-    struct spool_config c = r->header->config;
-    r->p->budget_ppm = c.budget_ppm;
-    r->p->delivery_ns = c.delivery_ns;
+    r->view.damage += !settings_get(&r->view.spool, &r->settings);
+    const struct spool_config *c = &r->settings.sampling;
+    r->p->budget_ppm = c->budget_ppm;
+    r->p->delivery_ns = c->delivery_ns;
     r->p->start_realtime_ns = r->header->start_realtime_ns;
     get_drops(r, r->p->drops, r->header->drops);
-    r->counts = spool_counts_reader(&r->view, &c);
-    return get_carrier(r, &c) && get_metrics(r, &c);
+    r->counts = spool_counts_reader(&r->view, c->tools);
+    return get_carrier(r, &r->settings) && get_metrics(r, c);
 }
 
 /* ---- threads and processes ---- */
@@ -312,7 +319,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
     for (unsigned i = 1; i < TRUNC_COUNT; i++)
         t->truncated[i] = spool_view_count(v, &s->truncated[i]);
     get_drops(r, t->drops, s->drops);
-    t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->config.tsc_hz);
+    t->cost_ns = ticks_to_ns(load(&s->cost_ticks), r->header->tsc_hz);
     t->deliveries = spool_view_count(v, &s->deliveries);
     t->delivered_ns = load(&s->delivered_ns);
     t->switches = spool_view_count(v, &s->switches);
@@ -322,7 +329,7 @@ static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t 
         return false;
     if (which)
         return put_in_place(r, t, which);
-    if (tools_about(r->header->config.tools).contexts)
+    if (tools_about(r->settings.sampling.tools).contexts)
         count_calls(t);
     return true;
 }
@@ -440,7 +447,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
     to->ticking = __atomic_load_n(&s->ticking, __ATOMIC_RELAXED);
     to->unarmed = __atomic_load_n(&s->unarmed, __ATOMIC_RELAXED);
     to->exclude_kernel = s->exclude_kernel;
-    to->rank = r->header->config.rank;
+    to->rank = r->settings.sampling.rank;
     if (to->rank > (uint32_t)INT32_MAX + 1) {
         to->rank = 0;
         r->view.damage++;
@@ -472,7 +479,7 @@ static bool get_process(struct reader *r, const struct spool_process *s,
                                r->p->counts, &r->p->values);
     if (ok && r->p->shadows)
         ok = spool_shadows_read(&r->view, __atomic_load_n(&s->shadows, __ATOMIC_ACQUIRE),
-                                r->header->config.tsc_hz, r->p->shadows);
+                                r->header->tsc_hz, r->p->shadows);
     free(maps.records);
     return ok;
 }
@@ -490,8 +497,8 @@ static bool get_values(struct reader *r, const struct record_list *list)
     struct spool_value_processes processes = {refs, list->count};
     bool ok = spool_values_read(&r->view, &processes, &r->p->values);
     free(refs);
-    if (ok && r->p->values && r->header->config.carrier != CARRIER_EXACT)
-        r->p->values->every = r->header->config.every ? r->header->config.every : 1;
+    if (ok && r->p->values && r->settings.sampling.carrier != CARRIER_EXACT)
+        r->p->values->every = r->settings.burst.every ? r->settings.burst.every : 1;
     return ok;
 }
 
@@ -751,7 +758,7 @@ struct profile *profile_from_spool(const struct spool *s, uint64_t *damage, stru
         resolve_images(&r);
         ok = (!r.p->counts || resolve_counts(&r)) &&
              (!r.p->values || spool_values_resolve(&r.view, r.p->values, index_of)) &&
-             (!r.header->config.outside || profile_join_threads(r.p, e));
+             (!r.settings.sampling.outside || profile_join_threads(r.p, e));
     }
     if (!ok) {
         err_set(e, ERR_INTERNAL, "out of memory while the spool was read");

@@ -85,6 +85,6 @@ void spool_totals(const struct spool *s, struct profile_totals *out, uint32_t *p
             add_thread(&w, out, t);
         }
     }
-    uint64_t hz = h->config.tsc_hz;
+    uint64_t hz = h->tsc_hz;
     out->cost_ns = hz ? (uint64_t)((unsigned __int128)w.ticks * 1000000000u / hz) : 0;
 }

@@ -36,6 +36,10 @@ bool spool_view_open(struct spool_view *v, const struct spool *s, struct err *e)
         return err_set(e, ERR_FORMAT, "the spool's offset 8: version %" PRIu32 "; this penumbra reads "
                        "version %u: recover it with the penumbra that recorded it", h->version,
                        SPOOL_VERSION);
+    if (h->layout != SPOOL_LAYOUT)
+        return err_set(e, ERR_FORMAT, "the spool's offset 64: layout %" PRIu32 "; this penumbra reads "
+                       "layout %u: recover it with the penumbra that recorded it", h->layout,
+                       SPOOL_LAYOUT);
     v->spool.mapped = used_bytes(s);
     if (v->spool.mapped < SPOOL_HEADER_SIZE)
         v->spool.mapped = SPOOL_HEADER_SIZE;

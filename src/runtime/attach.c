@@ -133,7 +133,7 @@ static int give_up(int result)
 
 EXPORT int penumbra_rt_attach(const struct attach_request *request)
 {
-    if (request->version != SPOOL_VERSION)
+    if (request->layout != SPOOL_LAYOUT)
         return ATTACH_VERSION;
     if (rt_profiled_as() || guest.spool.base)
         return rt_running_as() ? ATTACH_BUSY : ATTACH_STALE;

@@ -14,6 +14,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/process.h"
+#include "runtime/input/input_log.h"
 #include "runtime/runtime.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
@@ -36,13 +37,18 @@ static const char *variable(char **envp, const char *name)
 
 bool runtime_config_take(void)
 {
-    const struct spool_config *config = &spool_header(&guest.spool)->config;
-    if (!config->period || config->max_depth < SPOOL_DEPTH_LEAST) {
+    const struct spool_config *config = settings_sampling_as(&guest.spool);
+    if (!guest.layout_known || !config || !config->period || config->max_depth < SPOOL_DEPTH_LEAST) {
         guest_close();
         return false;
     }
     rt.config = config;
     rt.carrier = carrier_of(config->carrier);
+    input_wanted = false;
+    if (rt.carrier->settings_take && !rt.carrier->settings_take(&guest.spool)) {
+        guest_close();
+        return false;
+    }
     return true;
 }
 

@@ -194,7 +194,7 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
 bool process_copy_as(void)
 {
     const struct spool_process *parent = guest.process;
-    struct spool_process *p = rt_running_as() && rt.config->follow ? record_make() : NULL;
+    struct spool_process *p = rt_running_as() && spool_header(&guest.spool)->follow ? record_make() : NULL;
     if (!p) {
         rt.state = RT_LEFT_OUT;
         return false;

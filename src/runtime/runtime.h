@@ -21,7 +21,7 @@
 #include <ucontext.h>
 
 #include "guest/guest.h"
-#include "sigsafe/spool.h"
+#include "sigsafe/settings.h"
 
 enum {
     RT_SLOTS = 1 << 16,       /* threads that can be alive at once */

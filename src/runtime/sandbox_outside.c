@@ -204,7 +204,7 @@ static bool is_leaving(const struct rt_thread *t)
 bool outside_await(const struct rt_thread *t)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
-    uint64_t begun = 0, most = rt.config->tsc_hz / 1000 * WAIT_MS;
+    uint64_t begun = 0, most = spool_header(&guest.spool)->tsc_hz / 1000 * WAIT_MS;
     while (is_leaving(t)) {
         if (!rt_running_as()) /* they were closed before that was said */
             return true;

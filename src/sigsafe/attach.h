@@ -18,7 +18,7 @@
 #define DETACH_FUNCTION "penumbra_rt_detach"
 
 struct attach_request {
-    uint32_t version;     /* SPOOL_VERSION of the collector */
+    uint32_t layout;      /* SPOOL_LAYOUT of the collector */
     int32_t spool_fd;     /* descriptors in the process, the collector's to close */
     int32_t lifeline_fd;  /* read end of a pipe that closes when the collector ends */
     uint32_t reserved;

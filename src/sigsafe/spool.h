@@ -2,7 +2,7 @@
  * every process that is profiled. All that is counted is in it at the moment it is counted, so a
  * program, a collector, or both can die by SIGKILL and nothing is lost.
  *
- *   0          header   config, lists, allocation state
+ *   0          header   lists, allocation state
  *   4096 ...   bump-allocated, 16-byte aligned, zero-filled, never freed:
  *              process records, thread records, image records, maps, strings,
  *              unwind tables (compiled by the collector), blocks of tree nodes
@@ -11,6 +11,7 @@
  *              fallocate(), so that a store below it can never raise SIGBUS.
  *   size       end of the mapping (sparse)
  *
+ *   header.settings  ─> settings ─> settings ...      what is to be done (settings.h)
  *   header.processes ─> process ─> process ...        (newest first; pushed by compare-and-swap)
  *                        ├ threads ─> thread ─> ...   thread.tree ─> cct root
  *                        ├ maps ─> map ─> ...         map.image ─> image
@@ -38,13 +39,16 @@
 #include "sigsafe/shadow_common.h"
 
 #define SPOOL_MAGIC UINT64_C(0x4c4f4f5053424e50) /* "PNBSPOOL" */
-#define SPOOL_VERSION 26u
+#define SPOOL_VERSION 1u /* of the cores: see struct spool_header */
+#define SPOOL_LAYOUT 27u /* of everything */
 #define SPOOL_UNIT 16u
 #define SPOOL_PAGE 4096u
 #define SPOOL_HEADER_SIZE 4096u
 #define SPOOL_ENV "PENUMBRA_SPOOL"
 #define SPOOL_PATH_MAX 1024
 #define SPOOL_CPUS 1024
+#define SPOOL_PROCESS_CORE 104u /* bytes */
+#define SPOOL_THREAD_CORE 96u
 #define SPOOL_BUILD_ID_MAX 32
 
 enum trigger_kind {
@@ -100,106 +104,18 @@ enum trigger_mechanism {
 enum carrier_kind { CARRIER_KINDS(CARRIER_ENUMERATOR) CARRIER_KIND_COUNT };
 #undef CARRIER_ENUMERATOR
 
-enum { SPOOL_DEPTH_LEAST = 4 }; /* of max_depth */
-
-/* Written by the collector before the program starts, constant afterwards. */
-struct spool_config {
-    uint32_t trigger;       /* enum trigger_kind */
-    uint32_t mechanism;     /* enum trigger_mechanism */
-    uint32_t perf_type;     /* perf_event_attr.type and .config */
-    uint32_t signal;        /* the signal that carries a sample */
-    uint64_t perf_config;
-    uint64_t period;        /* mean, in the trigger's unit (ns or events) */
-    uint32_t exclude_kernel; /* 1: only user-mode samples (unprivileged) */
-    uint32_t follow;        /* 1: fork and exec are followed */
-    uint32_t budget_ppm;    /* of the program's CPU time; 0: no bound was asked for */
-    uint32_t bound_ppm;     /* what the first trigger's samples may cost of a thread's CPU time: the budget, or else a bound
-                               by default; 0: anything */
-    uint32_t max_depth;     /* frames kept of one stack */
-    uint64_t tsc_hz;        /* time stamp counter ticks a second */
-    /* Calibrated by the collector, in a loop. */
-    uint32_t delivery_ns;   /* cost of an empty handler's signal, ... */
-    uint32_t latency_ns;    /* ... of which until the handler begins, ... */
-    uint32_t tick_ns;       /* ... of one that comes at a kernel tick, ... */
-    uint32_t switch_ns;     /* ... and, at a switch of threads, of stopping the events of one and starting another's */
-    uint32_t randomize;     /* 1: the period is drawn anew from [P/2, 3P/2] every few samples */
-    uint32_t carrier;       /* enum carrier_kind */
-    uint64_t tools;         /* bit n: enum tool_kind n observes (tools.h) */
-    uint64_t length;        /* instructions of a burst */
-    uint64_t native_ns;     /* CPU time of a native run, as the user gave it; 0: not given */
-    char runtime_path[SPOOL_PATH_MAX]; /* libpenumbra-rt.so: for LD_PRELOAD across exec */
-    uint32_t rank;          /* of a parallel program: 0: none; else 1 + its number */
-    uint32_t trampoline;    /* 1: calls are counted where they return, unless the process is one in
-                               which that is not safe */
-    uint64_t length_least;  /* bursts are of any length from this to `length`; 0: of `length` */
-    /* Where values are captured (tuples.h). */
-    uint32_t capture;       /* spool_ref of a struct tuple_capture; 0: none */
-    uint32_t value_context; /* bits of enum penumbra_context */
-    uint32_t every;         /* one of so many triggers begins a burst, at most; 0 is 1 */
-    uint32_t skip;          /* most instructions between the interrupted one and the first observed */
-    uint32_t load_milli;    /* shadows: how many are to be active on average, in thousandths */
-    uint32_t shadow_flags;  /* SHADOW_* */
-    uint64_t shadow_memory; /* bytes that a shadow may change */
-    uint32_t cow_ns;        /* of the first write to a page that is shared with a shadow, calibrated, ... */
-    uint32_t reuse_ns;      /* ... and to one that no longer is */
-    uint32_t small_pages;   /* 1: a page fault makes one page, but where the program asks for huge ones */
-    uint32_t barrier_us;    /* how long the monitor waits for all threads to stop */
-    uint64_t seed;          /* of how shadows schedule the threads they have */
-    uint64_t cpus[SPOOL_CPUS / 64]; /* where shadows may run: the collector's own affinity */
-    uint64_t burst_length;  /* of CARRIER_AUTO: instructions of a burst; `length` is of a shadow */
-    uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the collector: the wall clock */
-    uint32_t burst_ppm;     /* fewer than one in `every` where bursts would cost more of the CPU time; 0: no bound */
-    uint32_t contexts;      /* nodes of a thread's tree before new contexts are folded; 0: no bound */
-    uint32_t fold_recursion; /* 1: a function that is active is not a context of its own once more */
-    /* timeline.h */
-    uint64_t start_ticks;   /* time stamp counter at the header's start_monotonic_ns */
-    uint64_t tick_fraction; /* nanoseconds of a tick, times 2^32 */
-    uint32_t timeline;      /* 1: threads keep when their samples fell */
-    uint32_t arm_sandboxes; /* 1: the collector sets the triggers of threads that are made in sandboxes */
-    uint32_t more_triggers; /* beside the one above, CARRIER_HANDLER only; events and synchronous ones */
-    struct spool_trigger more[TRIGGERS_MAX - 1];
-};
-
-/* How many triggers there are: 1 at least. */
-static inline uint32_t spool_triggers(const struct spool_config *c)
-{
-    return 1 + (c->more_triggers < TRIGGERS_MAX ? c->more_triggers : TRIGGERS_MAX - 1);
-}
-
-/* By number, from 0. */
-static inline struct spool_trigger spool_trigger_at(const struct spool_config *c, uint32_t which)
-{
-    if (which)
-        return c->more[which - 1];
-    return (struct spool_trigger){c->trigger, c->perf_type, c->perf_config, c->period, c->bound_ppm, 0};
-}
-
-/* The number of the trigger of this kind; UINT32_MAX: there is none. */
-static inline uint32_t spool_trigger_find(const struct spool_config *c, uint32_t kind)
-{
-    for (uint32_t which = 0; which < spool_triggers(c); which++)
-        if (kind == (which ? c->more[which - 1].trigger : c->trigger))
-            return which;
-    return UINT32_MAX;
-}
-
-enum {
-    SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
-    SHADOW_COLD = 2,          /* no shadow uses what another has translated */
-    SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
-    SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
-    SHADOW_GOES_ON = 32,      /* behind its `length`, until another one is wanted */
-    SHADOW_THREADS_AUTO = 64, /* as SHADOW_THREADS where several run, or wait for each other; else the one */
-};
-
 /* Who consumes the tuples. */
 enum spool_host_state { HOST_NONE, HOST_READING, HOST_GONE };
 
 enum spool_state { SPOOL_RUNNING = 0, SPOOL_STOPPED = 1 };
 
+/* The core of a record is what every guest writes and every reader knows: it never changes without
+ * SPOOL_VERSION. What follows it, and what is reached from there, changes with SPOOL_LAYOUT. A guest
+ * of another layout makes records as large as the header says, and leaves what follows the core 0,
+ * which says nothing. */
 struct spool_header {
     uint64_t magic;
-    uint32_t version;
+    uint32_t version;        /* SPOOL_VERSION */
     uint32_t state;          /* atomic enum spool_state; collector. STOPPED: runtimes disarm */
     uint64_t size;           /* bytes of address space; collector */
     uint64_t limit;          /* atomic; collector */
@@ -209,11 +125,22 @@ struct spool_header {
     uint32_t image_count;    /* atomic; last image number handed out */
     uint32_t bell;           /* atomic futex word: a runtime adds 1 and wakes when the collector
                                 should look (a new image without a table, a new process, limit) */
+    uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector
+                                takes it back */
+    uint32_t settings;       /* atomic spool_ref of a struct spool_settings (settings.h); collector */
+    uint32_t layout;         /* SPOOL_LAYOUT */
+    uint32_t process_size;   /* bytes of a struct spool_process, ... */
+    uint32_t thread_size;    /* ... and of a struct spool_thread */
+    uint32_t follow;         /* 1: fork and exec are followed */
     int32_t collector_pid;
     uint32_t elapsed_ms;     /* collector, some times a second: how long it has been recording, for
                                 recovery after its death */
     uint64_t start_realtime_ns;
     uint64_t start_monotonic_ns;
+    uint64_t start_ticks;    /* time stamp counter at start_monotonic_ns */
+    uint64_t tick_fraction;  /* nanoseconds of a tick, times 2^32; 0: not known */
+    uint64_t tsc_hz;         /* time stamp counter ticks a second; 0: not known */
+    /* The core ends here. */
     uint64_t drops[DROP_COUNT]; /* atomic adds: drops that belong to no thread */
     uint64_t unfollowed[UNFOLLOWED_COUNT]; /* atomic adds: programs executed that are not recorded */
     uint32_t tuples_bell;    /* atomic futex word: a runtime adds 1 and wakes when a ring of tuples is
@@ -221,19 +148,21 @@ struct spool_header {
     uint32_t host;           /* atomic enum spool_host_state; collector and module host */
     uint32_t values;         /* atomic spool_ref of a struct spool_values (profile/spool_values.h), the
                                 module host's; 0: none */
+    uint32_t sandbox_deaf;   /* atomic, 1: who looks after sandboxes has not answered a runtime; it
+                                writes 0 when it looks again */
+    uint32_t sandbox_bell;   /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process
+                                enters a sandbox, and when the state of a thread there changes (enum
+                                spool_outside) */
     /* spool_shadow.h */
     int64_t load_area;       /* atomic */
     uint64_t load_ns;        /* atomic; CLOCK_MONOTONIC, to which load_area has been added up */
+    uint32_t load_milli;     /* how many shadows are to be active on average, in thousandths */
     uint32_t shadows_active; /* atomic */
     uint32_t memory_scarce;  /* atomic, the collector's: shadows are to end, and none is to be made */
     uint32_t shadows_ripe;   /* atomic: of those active, that go on until there is another one */
-    uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the next one */
+    uint32_t shadows_made;   /* atomic: that began to run, modulo 2^32; those that are ripe end at the
+                                next one */
     struct shadow_common programs[SHADOW_PROGRAMS];
-    uint32_t wanted_pages;   /* atomic: of the greatest piece that found no room; the collector takes it back */
-    uint32_t sandbox_deaf;   /* atomic, 1: who looks after sandboxes has not answered a runtime; it writes 0 when it looks again */
-    uint32_t sandbox_bell;   /* atomic futex word: a runtime adds 1 and, if it may, wakes when a process enters a sandbox, and
-                                when the state of a thread there changes (enum spool_outside) */
-    struct spool_config config;
 };
 _Static_assert(sizeof(struct spool_header) <= SPOOL_HEADER_SIZE, "header fits its page");
 
@@ -276,40 +205,48 @@ struct spool_process {
     uint32_t state;     /* atomic enum spool_process_state */
     uint64_t start_ns;  /* CLOCK_MONOTONIC */
     uint64_t end_ns;    /* 0 while running or if it never said goodbye */
-    /* CPU time of the first thread, when its trigger was set, and of the one that called exec, then: the clock goes on. */
-    uint64_t armed_cpu_ns, exec_cpu_ns;
     uint32_t threads;   /* atomic spool_ref, newest first */
     uint32_t maps;      /* atomic spool_ref, newest first */
     uint32_t epoch;     /* atomic: number of dlopen/dlclose epochs begun, from 1 */
-    uint32_t mechanism; /* what this process really uses (enum trigger_mechanism) */
-    uint32_t arm_error; /* errno of the first perf_event_open or timer that failed, or ARM_ERROR_*;
-                           0: none */
-    uint32_t exclude_kernel; /* what this process really uses */
-    uint32_t trampoline; /* atomic enum trampoline_state */
     spool_ref command;  /* spool_string: arguments separated by NUL */
-    uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
-    uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
-    uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
-    uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
-    uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found by their ticks */
-    uint32_t cookie;    /* what its signals carry */
-    uint32_t undiscovered; /* atomic, 1: it has no event that finds threads which nobody told the runtime about */
-    uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the kernel's ticks */
-    uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
     char name[16];
-    uint64_t drops[DROP_COUNT];
-    uint64_t foreign[TRIGGERS_MAX - 1]; /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
-    uint32_t unarmed_others; /* atomic: times that one of those could not be set in a thread */
-    struct spool_heap heap;
     /* What the program says through include/penumbra/penumbra.h. */
     uint32_t phases;     /* atomic spool_ref, newest first */
     uint32_t phases_refused; /* begun, but too many or too deep to have trees of their own */
     uint64_t pauses;     /* times that it paused the recording */
     uint64_t paused_ns;  /* in pauses that have ended */
     uint64_t pause_start_ns; /* CLOCK_MONOTONIC; 0: not paused now */
-    uint32_t left;       /* atomic spool_ref of a struct spool_left, newest first */
-    uint32_t timed;      /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
-    uint64_t cookie_at;  /* where in its own memory the cookie is: several processes may call themselves `pid` */
+    uint32_t counts;    /* atomic spool_ref of a struct spool_counts (spool_counts.h); 0: none */
+    uint32_t sandboxed; /* atomic, 1: it may have entered a sandbox; from then on CPU time is not read */
+    /* The core ends here. */
+    uint32_t mechanism; /* what this process really uses (enum trigger_mechanism) */
+    uint32_t arm_error; /* errno of the first perf_event_open or timer that failed, or ARM_ERROR_*;
+                           0: none */
+    uint32_t exclude_kernel; /* what this process really uses */
+    uint32_t trampoline; /* atomic enum trampoline_state */
+    uint32_t shadows;   /* atomic spool_ref of a struct spool_shadows (spool_shadow.h); 0: none */
+    uint32_t left;      /* atomic spool_ref of a struct spool_left, newest first */
+    /* CPU time of the first thread, when its trigger was set, and of the one that called exec, then:
+     * the clock goes on. */
+    uint64_t armed_cpu_ns, exec_cpu_ns;
+    uint32_t sandbox_threads, sandbox_processes; /* atomic: made in it, and not observed */
+    uint32_t unarmed;   /* atomic: threads that the trigger could not be set in, but for those found
+                           by their ticks */
+    uint32_t unarmed_others; /* atomic: times that one of the triggers after the first could not be
+                                set in a thread */
+    uint32_t cookie;    /* what its signals carry */
+    uint32_t undiscovered; /* atomic, 1: it has no event that finds threads which nobody told the
+                              runtime about */
+    uint32_t ticking;   /* atomic: threads that switched so often that they were sampled at the
+                           kernel's ticks */
+    uint32_t sandbox_silenced; /* atomic: threads that are not sampled from when they entered it on */
+    uint32_t timed;     /* atomic, 1: in its sandbox the collector reads the CPU time of its threads */
+    uint32_t reserved;
+    uint64_t cookie_at; /* where in its own memory the cookie is: several processes may call
+                           themselves `pid` */
+    uint64_t drops[DROP_COUNT];
+    uint64_t foreign[TRIGGERS_MAX - 1]; /* atomic adds: as DROP_FOREIGN, of the triggers after the first */
+    struct spool_heap heap;
 };
 
 /* It may have entered a sandbox, and not all that it did there is known. */
@@ -356,9 +293,10 @@ struct spool_thread {
     int32_t tid;
     spool_ref tree;      /* cct root, key_pseudo(KEY_ROOT) */
     uint32_t phase;      /* id of the process's phase, or 0 */
-    uint32_t slot;       /* what its signals carry, with the process's cookie; only where `outside` is wanted */
-    uint32_t outside;    /* atomic enum spool_outside */
-    uint32_t multiple;   /* of the mean period, that its event is to have; the same */
+    spool_ref life;      /* of several triggers: the thread's first record */
+    uint32_t which;      /* number of the trigger */
+    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's
+                            records of the first trigger share; 0: none */
     uint32_t reserved;
     char name[16];       /* last seen */
     uint64_t start_ns;
@@ -368,19 +306,24 @@ struct spool_thread {
     uint64_t taken;      /* samples taken */
     uint64_t weight;     /* sum of their weights: what the tree's counts add up to */
     uint64_t weight_squares; /* sum of squared weights, for confidence intervals */
+    /* The core ends here. */
     uint64_t guessed;    /* samples with at least one frame found by heuristics */
     uint64_t truncated[TRUNC_COUNT]; /* by enum truncation; [0] unused */
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning and the end of the process */
+    uint64_t cost_ticks; /* time stamp counter ticks spent in the handler, and at the beginning and
+                            the end of the process */
     uint64_t deliveries; /* signals received, for the delivery cost */
     uint64_t delivered_ns; /* what they have cost besides the handler */
-    uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that has cost; not all are noticed */
+    uint64_t switches, switched_ns; /* of the thread, while an event counted its time, and what that
+                                       has cost; not all are noticed */
     uint64_t nodes;      /* tree nodes made */
-    uint64_t stretched;  /* the most periods that were to pass between two samples for what they cost, if more than 1 */
-    uint32_t timeline;   /* atomic spool_ref of a struct spool_timeline (timeline.h), which a thread's records of the
-                            first trigger share; 0: none */
-    uint32_t which;      /* number of the trigger */
-    spool_ref life;      /* of several triggers: the thread's first record */
+    uint64_t stretched;  /* the most periods that were to pass between two samples for what they
+                            cost, if more than 1 */
+    /* Of threads that are made in sandboxes: */
+    uint32_t slot;       /* what its signals carry, with the process's cookie */
+    uint32_t outside;    /* atomic enum spool_outside */
+    uint32_t multiple;   /* of the mean period, that its event is to have */
+    uint32_t unused;
 };
 
 enum { IMAGE_VDSO = 1, IMAGE_MAIN = 2, IMAGE_RUNTIME = 4 };
@@ -410,6 +353,40 @@ struct spool_map {
     uint32_t epoch_first; /* epochs in which it was mapped: [first, last] */
     uint32_t epoch_last;  /* atomic; 0 while mapped */
 };
+
+/* Where the cores are and end: frozen with SPOOL_VERSION. */
+#define SPOOL_AT(record, field, offset)                                                            \
+    _Static_assert(offsetof(struct record, field) == (offset), "the core is frozen")
+SPOOL_AT(spool_header, state, 12);
+SPOOL_AT(spool_header, next, 32);
+SPOOL_AT(spool_header, processes, 40);
+SPOOL_AT(spool_header, bell, 52);
+SPOOL_AT(spool_header, settings, 60);
+SPOOL_AT(spool_header, layout, 64);
+SPOOL_AT(spool_header, follow, 76);
+SPOOL_AT(spool_header, start_realtime_ns, 88);
+SPOOL_AT(spool_header, tsc_hz, 120);
+SPOOL_AT(spool_header, drops, 128);
+SPOOL_AT(spool_process, state, 12);
+SPOOL_AT(spool_process, threads, 32);
+SPOOL_AT(spool_process, name, 48);
+SPOOL_AT(spool_process, phases, 64);
+SPOOL_AT(spool_process, pause_start_ns, 88);
+SPOOL_AT(spool_process, sandboxed, 100);
+SPOOL_AT(spool_process, mechanism, SPOOL_PROCESS_CORE);
+SPOOL_AT(spool_thread, phase, 12);
+SPOOL_AT(spool_thread, name, 32);
+SPOOL_AT(spool_thread, start_ns, 48);
+SPOOL_AT(spool_thread, taken, 72);
+SPOOL_AT(spool_thread, guessed, SPOOL_THREAD_CORE);
+SPOOL_AT(spool_image, build_id, 24);
+SPOOL_AT(spool_image, dev, 56);
+SPOOL_AT(spool_image, path, 104);
+SPOOL_AT(spool_map, bias, 8);
+SPOOL_AT(spool_map, epoch_last, 36);
+SPOOL_AT(spool_phase, begun, 16);
+SPOOL_AT(spool_phase, start_ns, 32);
+#undef SPOOL_AT
 
 struct spool_string {
     uint32_t length; /* bytes, without a terminator */

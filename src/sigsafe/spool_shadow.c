@@ -15,7 +15,7 @@ static int64_t working(const struct spool_header *h)
  * number changes. */
 static void account_as(struct spool_header *h, uint64_t now_ns)
 {
-    int64_t load = h->config.load_milli;
+    int64_t load = h->load_milli;
     int64_t active = working(h);
     uint64_t last = __atomic_load_n(&h->load_ns, __ATOMIC_RELAXED);
     if (now_ns > last && __atomic_compare_exchange_n(&h->load_ns, &last, now_ns, false,
@@ -31,7 +31,7 @@ static void account_as(struct spool_header *h, uint64_t now_ns)
 
 bool shadow_load_allows_as(struct spool_header *h, uint64_t now_ns)
 {
-    int64_t load = h->config.load_milli;
+    int64_t load = h->load_milli;
     account_as(h, now_ns);
     return __atomic_load_n(&h->load_area, __ATOMIC_RELAXED) < 0 &&
            working(h) < (load + UNIT - 1) / UNIT;

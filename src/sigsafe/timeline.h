@@ -147,11 +147,11 @@ bool timeline_add_as(struct timeline *t, const struct spool *spool, uint32_t *li
 bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node);
 
 /* Nanoseconds since the start of the recording, by a time stamp counter. */
-static inline uint64_t timeline_ns(const struct spool_config *config, uint64_t ticks)
+static inline uint64_t timeline_ns(const struct spool_header *h, uint64_t ticks)
 {
-    if (ticks <= config->start_ticks)
+    if (ticks <= h->start_ticks)
         return 0;
-    return (uint64_t)((unsigned __int128)(ticks - config->start_ticks) * config->tick_fraction >> 32);
+    return (uint64_t)((unsigned __int128)(ticks - h->start_ticks) * h->tick_fraction >> 32);
 }
 
 #endif

@@ -54,7 +54,7 @@ enum {
 };
 
 /* What is captured, in bits of enum penumbra_capture, of each opcode: [map][opcode][digit]; `digit` is 0
- * where there is no ModRM byte. Made by the collector before the program starts (spool_config.capture);
+ * where there is no ModRM byte. Made by the collector before the program starts (value_settings.capture);
  * constant afterwards. */
 struct tuple_capture {
     uint16_t what[16][256][8];

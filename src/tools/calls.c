@@ -32,6 +32,7 @@
 
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
+#include "sigsafe/settings.h"
 #include "tools/calls_fold.h"
 #include "tools/memory.h"
 #include "tools/calls_layout.h"
@@ -421,7 +422,7 @@ static void block_as(const struct hook_block *block, struct hooks *h)
 static void bounds_set(struct calls *c, const struct spool *spool)
 {
     enum { NODES_MOST = INT32_MAX / 2 };
-    const struct spool_config *config = spool ? &spool_header(spool)->config : NULL;
+    const struct spool_config *config = spool ? settings_sampling_as(spool) : NULL;
     c->nodes_most = config && config->contexts ? config->contexts : NODES_MOST;
     c->depth_most = config && config->max_depth ? config->max_depth : UINT32_MAX;
     c->fold_recursion = config && config->fold_recursion;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "penumbra/module.h"
+#include "sigsafe/settings.h"
 #include "tools/list.h"
 
 #define OF_ENGINE(id, name, ...) [TOOL_##id] = &tool_##name,
@@ -34,11 +35,13 @@ void tools_set(uint64_t kinds, struct tool_set *out)
 }
 
 /* In line, unless the callers of single instructions are asked for. */
-void tools_set_whole(const struct spool_config *config, struct tool_set *out)
+void tools_set_whole(const struct spool *s, uint64_t kinds, struct tool_set *out)
 {
-    tools_set(config->tools, out);
+    const struct value_settings *values = settings_values_as(s);
+    bool callers = values && values->context & PENUMBRA_RETURN_ADDRESS;
+    tools_set(kinds, out);
     for (uint32_t i = 0; i < out->count; i++)
-        if (out->of[i].tool == &tool_values && !(config->value_context & PENUMBRA_RETURN_ADDRESS))
+        if (out->of[i].tool == &tool_values && !callers)
             out->of[i].tool = &tool_values_whole;
 }
 

@@ -12,10 +12,10 @@
 /* The tool of that kind (enum tool_kind); NULL: none that runs under the engine. */
 const struct tool *tool_of_kind(uint32_t kind);
 
-/* The tools that the collector asked for (spool_config.tools), as far as they run under the engine: in
- * bursts, and where everything is observed. */
+/* The tools that the collector asked for (spool_config.tools), as far as they run under the engine:
+ * in bursts, and where everything is observed. */
 void tools_set(uint64_t kinds, struct tool_set *out);
-void tools_set_whole(const struct spool_config *config, struct tool_set *out);
+void tools_set_whole(const struct spool *s, uint64_t kinds, struct tool_set *out);
 
 /* Flags (engine/hook.h) that one of them has, or all have. */
 uint32_t tools_flags_any(uint64_t kinds);

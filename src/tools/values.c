@@ -20,6 +20,7 @@
 
 #include "engine/probe.h"
 #include "sigsafe/key.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
@@ -74,11 +75,23 @@ static bool slots_empty_as(void)
     return sys_call3_as(SYS_madvise, (long)values.slots, sizeof(struct values_slots), MADV_DONTNEED) == 0;
 }
 
+/* False: nobody has said what to capture. */
+static bool settings_look_as(const struct spool *s)
+{
+    const struct spool_config *sampling = settings_sampling_as(s);
+    const struct burst_settings *burst = settings_burst_as(s);
+    values.settings = settings_values_as(s);
+    values.exact = sampling && sampling->carrier == CARRIER_EXACT;
+    values.every = burst && burst->every ? burst->every : 1;
+    values.capture = values.settings
+                         ? spool_at(s, values.settings->capture, sizeof *values.capture)
+                         : NULL;
+    return values.capture != NULL;
+}
+
 static bool process_make_as(const struct spool *s, struct spool_counts *counts)
 {
-    values.config = &spool_header(s)->config;
-    values.capture = spool_at(s, values.config->capture, sizeof *values.capture);
-    if (!values.capture || !slots_empty_as())
+    if (!settings_look_as(s) || !slots_empty_as())
         return false;
     values.tuples = tuples_begin_as(s, counts);
     if (!values.tuples)
@@ -113,7 +126,7 @@ bool values_thread_begin_as(struct engine_thread *t)
         return true;
     }
     if (!ring || ring->counts != (uint64_t)(uintptr_t)counts) {
-        uint32_t size = values.config->carrier == CARRIER_EXACT ? TUPLE_RING_EXACT : TUPLE_RING_BURST;
+        uint32_t size = values.exact ? TUPLE_RING_EXACT : TUPLE_RING_BURST;
         do
             ring = tuples_ring_make_as(s, values.tuples, t->window.record->tid, size);
         while (!ring && hook_wait_as(t));
@@ -289,18 +302,17 @@ bool values_sequence_begin_as(struct engine_thread *t, struct tuple_ring *ring, 
         c->counted = 1;
         return false;
     }
-    const struct spool_config *config = values.config;
     struct tuple_sequence *s = header(t, ring);
-    bool context = config->value_context & PENUMBRA_RETURN_ADDRESS;
+    bool context = values.settings->context & PENUMBRA_RETURN_ADDRESS;
     s->count = 0;
-    s->flags = (uint16_t)((config->carrier == CARRIER_EXACT ? TUPLE_EXACT : 0) |
+    s->flags = (uint16_t)((values.exact ? TUPLE_EXACT : 0) |
                           (c->continues ? TUPLE_CONTINUES : 0));
     s->tid = t->window.record->tid;
-    s->cpu = config->value_context & PENUMBRA_CPU ? cpu_number() : UINT32_MAX;
+    s->cpu = values.settings->context & PENUMBRA_CPU ? cpu_number() : UINT32_MAX;
     s->ticks = sys_ticks_as();
     s->return_address = context ? hook_caller_as(t, pc) : 0;
     s->context = s->return_address ? hook_key_late_as(t, s->return_address - 1) : 0;
-    s->every = hook_is_burst(t) && config->every ? config->every : 1;
+    s->every = hook_is_burst(t) ? values.every : 1;
     s->skipped = c->skipped;
     c->at = c->begin + sizeof *s;
     c->open = 0;

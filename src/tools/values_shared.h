@@ -18,7 +18,9 @@ extern struct values {
     struct spool_counts *counts;  /* atomic: whose `tuples` are; a forked child has others */
     struct spool_tuples *tuples;  /* set before counts */
     const struct tuple_capture *capture;
-    const struct spool_config *config;
+    const struct value_settings *settings;
+    uint32_t every; /* one of so many triggers begins a burst */
+    bool exact;
     struct values_slots *slots;
     uint32_t lock;
 } values;

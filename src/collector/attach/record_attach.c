@@ -292,7 +292,7 @@ static bool attach_there(struct record_attach *a, struct attach_call *c, const s
     if (ok && (!attach || !detach))
         ok = err_set(e, ERR_ATTACH, "process %d has a libpenumbra-rt.so loaded that cannot be attached "
                      "to (an older version)", a->pid);
-    struct attach_request request = {.version = SPOOL_VERSION, .spool_fd = got[FD_SPOOL],
+    struct attach_request request = {.layout = SPOOL_LAYOUT, .spool_fd = got[FD_SPOOL],
                                      .lifeline_fd = got[FD_LIFELINE]};
     ok = ok && attach_call_function(c, attach, attach_call_data(c, 0, &request, sizeof request), 0,
                                     result, e);

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "collector/record_spool.h"
+#include "sigsafe/settings.h"
 
 struct record_attach {
     pid_t pid;

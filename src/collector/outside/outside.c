@@ -12,6 +12,7 @@
 
 #include "collector/measure.h"
 #include "collector/outside/outside_process.h"
+#include "sigsafe/settings.h"
 
 /* A round uses one part in so many of the time to the next: 5% of a processor. */
 enum { SPARE = 20, PROCESSES_MOST = 1 << 20 };
@@ -109,7 +110,7 @@ static void *rounds_run(void *context)
 
 static struct outside_rounds *rounds_make(const struct record_spool *spool, const bool *stop)
 {
-    const struct spool_config *c = &spool_header(&spool->spool)->config;
+    const struct spool_config *c = settings_sampling(&spool->spool);
     struct outside_rounds *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;

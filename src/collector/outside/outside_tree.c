@@ -8,6 +8,7 @@
 #include "collector/measure.h"
 #include "collector/outside/outside_process.h"
 #include "sigsafe/cct_grow.h"
+#include "sigsafe/settings.h"
 
 uint32_t outside_phase_now(const struct spool *s, const struct spool_process *p)
 {
@@ -114,7 +115,7 @@ static void note_time(const struct outside_tools *tools, struct outside_thread *
     uint64_t now = monotonic_ns(), start = h->start_monotonic_ns;
     struct timeline_moment m = {.ns = now > start ? now - start : 0, .weight = periods, .node = node,
                                 .span_ns = periods > 1 ? periods * tools->period : 0};
-    if (h->config.timeline)
+    if (settings_sampling(tools->spool)->timeline)
         timeline_add_as(&t->timeline, tools->spool, &record->timeline, &m);
 }
 

@@ -6,6 +6,11 @@
 #include "runtime/carrier/shadow/shadow_barrier.h"
 #include "runtime/carrier/shadow/shadow_kept.h"
 
+static bool settings_take(const struct spool *spool)
+{
+    return carrier_burst.settings_take(spool) && carrier_shadow.settings_take(spool);
+}
+
 static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge)
 {
@@ -56,6 +61,7 @@ static void forget(void)
 const struct carrier carrier_auto = {
     .translates = true,
     .system_calls = &shadow_calls, /* those of bursts are among them */
+    .settings_take = settings_take,
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = trigger_ppm,

@@ -31,6 +31,9 @@ struct carrier {
 
     /* ---- the beginning ---- */
 
+    /* The carrier's own settings (sigsafe/settings.h), of a spool that has just been mapped. False:
+     * they are not there. NULL: it has none. */
+    bool (*settings_take)(const struct spool *spool);
     /* Ordinary code, the process's only thread, which runs in the carrier from the return on. False: it
      * cannot. NULL: triggers interrupt threads. */
     bool (*begin)(void);

@@ -26,7 +26,7 @@ struct input_log {
     uint8_t bytes[INPUT_BYTES];
 };
 
-bool input_numbered;
+bool input_wanted, input_numbered;
 _Thread_local struct input_request input_now __attribute__((tls_model("initial-exec")));
 
 static struct input_log *log;
@@ -66,7 +66,7 @@ static void move(uint64_t at, const struct input_call *call, uint64_t size, bool
 
 bool input_log_wanted_as(void)
 {
-    return log && rt_running_as() && !rt_quiet_as() && rt.config->shadow_flags & SHADOW_LOG_INPUT &&
+    return log && rt_running_as() && !rt_quiet_as() && input_wanted &&
            __atomic_load_n(&spool_header(&guest.spool)->shadows_active, __ATOMIC_RELAXED) != 0;
 }
 

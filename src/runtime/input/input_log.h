@@ -58,6 +58,8 @@ struct input_call {
     uint32_t pieces;         /* of `to` */
 };
 
+/* Whether the carrier asks for a log (carrier.h, settings_take). */
+extern bool input_wanted;
 /* Whether calls are numbered in this process: set once, before threads can be. */
 extern bool input_numbered;
 extern _Thread_local struct input_request input_now __attribute__((tls_model("initial-exec")));

@@ -163,7 +163,8 @@ bool environment_follows(const char *file, bool search, struct environment_image
 {
     char found[PATH_BYTES];
     image->first[0] = '\0';
-    if (!rt_running_as() || !rt.config->follow || !spool_variable[0] || !file || vfork_is_confined_as())
+    if (!rt_running_as() || !spool_header(&guest.spool)->follow || !spool_variable[0] || !file ||
+        vfork_is_confined_as())
         return false;
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);

@@ -291,7 +291,7 @@ static void begin(void)
         io_triggers |= 1u << d->trigger;
         d->start_bytes = rt_quiet_as() ? 0 : kernel_bytes(d);
     }
-    input_numbered = rt.config->shadow_flags & SHADOW_LOG_INPUT;
+    input_numbered = input_wanted;
 }
 
 static void fork_child(void)

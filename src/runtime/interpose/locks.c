@@ -40,7 +40,7 @@ static void waited(uint64_t start)
 {
     if (!rt_profiled_as() || !start)
         return;
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    uint64_t per_us = spool_header(&guest.spool)->tsc_hz / 1000000u;
     uint64_t ticks = sys_ticks_as() - start;
     if (per_us && sync_due(TRIGGER_LOCK_WAIT, ticks / per_us * 1000u + ticks % per_us * 1000u / per_us))
         sync_take(TRIGGER_LOCK_WAIT);

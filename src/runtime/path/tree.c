@@ -26,7 +26,7 @@ static void time_note_as(struct rt_thread *t, spool_ref node, uint64_t weight)
 {
     if (!rt.config->timeline || t->which)
         return;
-    uint64_t ns = timeline_ns(rt.config, t->clock.last_ticks);
+    uint64_t ns = timeline_ns(spool_header(&guest.spool), t->clock.last_ticks);
     if (weight != 1 || !timeline_add_one_as(&t->timeline, ns, node))
         time_spread_as(t, node, weight, ns);
 }

@@ -29,7 +29,7 @@ static uint64_t process_latency_ns;
 
 static uint64_t ns_to_ticks(uint64_t ns)
 {
-    return ns * (rt.config->tsc_hz / 1000000u) / 1000u;
+    return ns * (spool_header(&guest.spool)->tsc_hz / 1000000u) / 1000u;
 }
 
 void account_begin_as(struct rt_thread *t)

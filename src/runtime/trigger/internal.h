@@ -94,7 +94,7 @@ static inline int32_t directory_number_as(const char *name)
 /* Of the time stamp counter. */
 static inline uint64_t ticks_to_ns(uint64_t ticks)
 {
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    uint64_t per_us = spool_header(&guest.spool)->tsc_hz / 1000000u;
     return per_us ? ticks * 1000u / per_us : 0;
 }
 

@@ -118,7 +118,7 @@ void scan_look_as(uint64_t now_ticks)
     if (!__atomic_load_n(&scan.on, __ATOMIC_ACQUIRE) || now_ticks < __atomic_load_n(&scan.next_ticks, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&scan.busy, 1, __ATOMIC_ACQUIRE))
         return;
-    uint64_t pause = rt.config->tsc_hz / 1000u * (RT_DISCOVERY_NS / 1000000u);
+    uint64_t pause = spool_header(&guest.spool)->tsc_hz / 1000u * (RT_DISCOVERY_NS / 1000000u);
     __atomic_store_n(&scan.next_ticks, now_ticks + pause, __ATOMIC_RELAXED);
     scan_some();
     __atomic_store_n(&scan.busy, 0, __ATOMIC_RELEASE);

@@ -13,6 +13,7 @@
 #include "../profile/sample.h"
 #include "profile/merge.h"
 #include "profile/spool_read.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
 enum { SIZE = 8 << 20 };
@@ -40,8 +41,8 @@ static struct profile *read_spool(const struct spool *s, uint64_t *damage)
 static struct spool exact_spool(void)
 {
     struct spool s = sample_spool_new(SIZE);
-    spool_header(&s)->config.carrier = CARRIER_EXACT;
-    spool_header(&s)->config.tools = tools_one(TOOL_EDGES);
+    settings_sampling_as(&s)->carrier = CARRIER_EXACT;
+    settings_sampling_as(&s)->tools = tools_one(TOOL_EDGES);
     for (uint32_t i = 1; i <= 3; i++)
         sample_image(&s, i, i == 1 ? "/lib/one.so" : i == 2 ? "/lib/two.so" : "/lib/three.so");
     return s;
@@ -130,7 +131,7 @@ static void a_thread_without_rows_is_sound(void **state)
     struct counts_window w = sample_counts(&s, process), second = {0};
     struct spool_counts *c = spool_at(&s, process->counts, sizeof *c);
     uint64_t damage = 1;
-    spool_header(&s)->config.tools = tools_one(TOOL_RESULTS);
+    settings_sampling_as(&s)->tools = tools_one(TOOL_RESULTS);
     sample_results_in(&s, c, &w);
     uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(counts_window_begin_as(&s, c, &second, space, COUNTS_PIECE, 8));
@@ -241,7 +242,7 @@ static void paths_become_sequences_of_blocks(void **state)
 {
     (void)state;
     struct spool s = exact_spool();
-    spool_header(&s)->config.tools = tools_one(TOOL_PATHS);
+    settings_sampling_as(&s)->tools = tools_one(TOOL_PATHS);
     struct spool_process *process = sample_process(&s, 7);
     struct counts_window w = sample_counts(&s, process);
     struct spool_counts *c = spool_at(&s, process->counts, sizeof *c);
@@ -339,7 +340,7 @@ static void calls_of_nodes_are_exact(void **state)
 {
     (void)state;
     struct spool s = exact_spool();
-    spool_header(&s)->config.tools = tools_one(TOOL_CALLS);
+    settings_sampling_as(&s)->tools = tools_one(TOOL_CALLS);
     struct spool_thread *t = sample_thread(&s, sample_process(&s, 7), 7);
     const uint64_t path[] = {key_make(1, 0x10), key_make(1, 0x20)};
     for (int i = 0; i < 9; i++)

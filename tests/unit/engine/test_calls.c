@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "run.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
 #include "tools/list.h"
@@ -29,8 +30,8 @@ static void spool_make(void)
     struct spool_header *h = spool_header(&spool);
     h->size = SPOOL_SIZE;
     h->limit = ready;
-    h->config = config;
     h->next = SPOOL_HEADER_SIZE;
+    settings_put(&spool, &(struct settings){.sampling = config});
     record = spool_alloc_as(&spool, sizeof *record);
     struct cct_node *root = spool_alloc_as(&spool, sizeof *root);
     root->key = key_pseudo(KEY_ROOT);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "run.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/tuples.h"
 #include "tools/list.h"
@@ -36,14 +37,13 @@ struct fixture {
 
 static void rig_begin(struct fixture *f, uint32_t carrier, uint16_t what)
 {
-    struct spool_config *config = &spool_header(&f->spool)->config;
+    struct settings settings = {.sampling = {.carrier = carrier, .tools = tools_one(TOOL_VALUES)}};
     for (unsigned map = 0; map < 16; map++)
         for (unsigned opcode = 0; opcode < 256; opcode++)
             for (unsigned digit = 0; digit < 8; digit++)
                 f->capture->what[map][opcode][digit] = what;
-    config->carrier = carrier;
-    config->tools = tools_one(TOOL_VALUES);
-    config->capture = spool_ref_of(&f->spool, f->capture);
+    settings.values.capture = spool_ref_of(&f->spool, f->capture);
+    settings_put(&f->spool, &settings);
     f->counts = spool_alloc_as(&f->spool, sizeof *f->counts);
     struct spool_things *things = spool_alloc_as(&f->spool, sizeof *things);
     f->counts->things = spool_ref_of(&f->spool, things);

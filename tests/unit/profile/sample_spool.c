@@ -1,6 +1,7 @@
 #include "sample.h"
 
 #include "lead.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,17 @@ struct spool sample_spool_new(uint64_t size)
     struct spool_header *h = spool_header(&s);
     h->magic = SPOOL_MAGIC;
     h->version = SPOOL_VERSION;
+    h->layout = SPOOL_LAYOUT;
+    h->process_size = sizeof(struct spool_process);
+    h->thread_size = sizeof(struct spool_thread);
     h->size = h->limit = size;
     h->next = SPOOL_HEADER_SIZE;
     h->start_realtime_ns = 77;
     h->start_monotonic_ns = 1000;
-    h->config = (struct spool_config){.trigger = TRIGGER_CPU, .period = 1003009, .randomize = 1,
-                                      .budget_ppm = 10000, .delivery_ns = 1300,
-                                      .tsc_hz = 2000000000};
+    h->tsc_hz = 2000000000;
+    settings_put(&s, &(struct settings){.sampling = {.trigger = TRIGGER_CPU, .period = 1003009,
+                                                     .randomize = 1, .budget_ppm = 10000,
+                                                     .delivery_ns = 1300}});
     return s;
 }
 
@@ -265,9 +270,9 @@ struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed)
         uint64_t k = sample_random(&seed, 3);
         sample_insert_at(&s, threads[k], keys, depth, &lines[k], i * UINT64_C(700000));
     }
-    spool_header(&s)->config.carrier = CARRIER_BURST;
-    spool_header(&s)->config.tools = tools_one(TOOL_EDGES);
-    spool_header(&s)->config.length = 1000;
+    settings_sampling_as(&s)->carrier = CARRIER_BURST;
+    settings_sampling_as(&s)->tools = tools_one(TOOL_EDGES);
+    settings_burst_as(&s)->length = 1000;
     struct counts_window w = sample_counts(&s, a);
     sample_paths_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));
     sample_streams_in(&s, spool_at(&s, a->counts, sizeof(struct spool_counts)));

@@ -13,6 +13,7 @@
 #include "profile/spool_read.h"
 #include "sample.h"
 #include "runtime/carrier/burst/burst_draw.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/shadow_budget.h"
 #include "sigsafe/spool_shadow.h"
 
@@ -22,7 +23,7 @@
  * as were asked for, and never more than that rounded up. */
 static void check_load(uint32_t load_milli)
 {
-    struct spool_header h = {.config = {.load_milli = load_milli}};
+    struct spool_header h = {.load_milli = load_milli};
     uint64_t ends[16] = {0}, started = 0, steps = 40000;
     for (uint64_t step = 1; step <= steps; step++) {
         uint64_t now = step * 5 * MS;
@@ -60,7 +61,7 @@ static void test_load(void **state)
 static void test_credit(void **state)
 {
     (void)state;
-    struct spool_header h = {.config = {.load_milli = 500}};
+    struct spool_header h = {.load_milli = 500};
     assert_false(shadow_load_allows_as(&h, 1 * MS));
     assert_true(shadow_load_allows_as(&h, 3600 * 1000 * MS));
     h.shadows_active = 1;
@@ -87,7 +88,7 @@ static void test_seats(void **state)
 static void test_ripe(void **state)
 {
     (void)state;
-    struct spool_header h = {.config = {.load_milli = 1000}, .shadows_active = 1};
+    struct spool_header h = {.load_milli = 1000, .shadows_active = 1};
     struct spool_seat seat = {.state = SEAT_TAKEN}, next = {.state = SEAT_TAKEN};
     uint64_t now = 5 * MS;
     for (; now < 100 * MS; now += 5 * MS)
@@ -454,9 +455,9 @@ static void test_spool(void **state)
 {
     (void)state;
     struct spool s = sample_spool_new(8 << 20);
-    spool_header(&s)->config.carrier = CARRIER_SHADOW;
-    spool_header(&s)->config.load_milli = 250;
-    spool_header(&s)->config.tsc_hz = 1000000000;
+    settings_sampling_as(&s)->carrier = CARRIER_SHADOW;
+    spool_header(&s)->load_milli = 250;
+    spool_header(&s)->tsc_hz = 1000000000;
     for (int i = 0; i < 2; i++) {
         struct spool_process *process = sample_process(&s, 100 + i);
         struct spool_shadows *r = spool_alloc_as(&s, sizeof *r);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "sigsafe/settings.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -322,7 +324,7 @@ static void test_several_triggers(void **state)
     (void)state;
     uint64_t damage, stacks[][2] = {{key_make(1, 0x100), key_make(1, 0x300)}, {key_make(1, 0x100), key_make(2, 0x80)}};
     struct spool s = sample_spool_new(4 * MIB);
-    struct spool_config *c = &spool_header(&s)->config;
+    struct spool_config *c = settings_sampling_as(&s);
     c->more_triggers = 2;
     c->more[0] = (struct spool_trigger){.trigger = TRIGGER_PAGE_FAULTS, .period = 16};
     c->more[1] = (struct spool_trigger){.trigger = TRIGGER_MALLOC, .period = 65536};
@@ -385,7 +387,7 @@ static void test_triggers_that_do_not_fit(void **state)
     uint64_t damage, stack[] = {key_make(1, 0x100)};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct spool s = sample_spool_new(4 * MIB);
-        struct spool_config *c = &spool_header(&s)->config;
+        struct spool_config *c = settings_sampling_as(&s);
         c->more_triggers = MORE;
         for (unsigned k = 0; k < MORE; k++)
             c->more[k] = (struct spool_trigger){.trigger = cases[i].kinds[k], .period = 16};

@@ -29,10 +29,8 @@ static void config_begin(struct spool_config *c, uint32_t depth_most, uint32_t m
     c->perf_config = PERF_COUNT_SW_TASK_CLOCK;
     c->signal = SIGTRAP;
     c->period = PERIOD_NS;
-    c->follow = 1;
     c->max_depth = depth_most;
     c->trampoline = !more;
-    c->tsc_hz = tsc_hz();
     c->more_triggers = more;
     for (uint32_t i = 0; i < more; i++)
         c->more[i] = (struct spool_trigger){.trigger = TRIGGER_PAGE_FAULTS, .period = 1};
@@ -65,8 +63,15 @@ struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *st
     struct spool_header *h = spool_header(&guest.spool);
     h->size = h->limit = SPOOL_SIZE;
     h->next = SPOOL_HEADER_SIZE;
-    config_begin(&h->config, depth_most, more);
-    rt.config = &h->config;
+    h->layout = SPOOL_LAYOUT;
+    h->process_size = sizeof(struct spool_process);
+    h->thread_size = sizeof(struct spool_thread);
+    h->follow = 1;
+    h->tsc_hz = tsc_hz();
+    struct settings settings = {0};
+    config_begin(&settings.sampling, depth_most, more);
+    if (!settings_put(&guest.spool, &settings) || !guest_sizes_take() || !runtime_config_take())
+        return NULL;
     if (!process_begin(1, argv))
         return NULL;
     forbidden_init();

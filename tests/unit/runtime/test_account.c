@@ -25,7 +25,7 @@ enum { LEAST = 30 };
 
 static uint64_t charged_ns(const struct rt_thread *t)
 {
-    return (uint64_t)((unsigned __int128)t->record->cost_ticks * 1000000000u / rt.config->tsc_hz);
+    return (uint64_t)((unsigned __int128)t->record->cost_ticks * 1000000000u / spool_header(&guest.spool)->tsc_hz);
 }
 
 /* What the call itself took. */
@@ -122,7 +122,7 @@ static int unseen_check(bool excludes)
 {
     enum { PERIODS = 10, DELIVERY_NS = 20000, SIGNAL_NS = 3000, PRICE_NS = DELIVERY_NS * 12 / 10 - SIGNAL_NS };
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
-    struct spool_config *c = t ? &spool_header(&guest.spool)->config : NULL;
+    struct spool_config *c = t ? settings_sampling_as(&guest.spool) : NULL;
     if (!t)
         return 1;
     c->delivery_ns = DELIVERY_NS;
@@ -168,7 +168,7 @@ static void switches_are_charged(void **state)
         struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
         if (!t)
             _exit(1);
-        struct spool_config *c = &spool_header(&guest.spool)->config;
+        struct spool_config *c = settings_sampling_as(&guest.spool);
         c->switch_ns = SWITCH_NS;
         c->latency_ns = LATENCY_NS;
         account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});

@@ -10,25 +10,25 @@
 
 enum { SECOND = 1000000000 };
 
-static void again(struct record_copies *c, struct spool_config *config)
+static void again(struct record_copies *c, struct shadow_settings *settings)
 {
     c->looked_ns -= SECOND;
-    record_copies_poll(c, config);
+    record_copies_poll(c, CARRIER_SHADOW, settings);
 }
 
 static void test_measured(void **state)
 {
     (void)state;
-    static struct spool_config config = {.carrier = CARRIER_SHADOW};
+    static struct shadow_settings settings;
     struct record_copies c = {0};
-    record_copies_poll(&c, &config);
+    record_copies_poll(&c, CARRIER_SHADOW, &settings);
     assert_int_equal(c.count, 1);
-    assert_in_range(config.cow_ns, 50, 1000000);
-    assert_in_range(config.reuse_ns, 10, config.cow_ns); /* a fault, but no copy */
-    record_copies_poll(&c, &config); /* a second has not passed, in all likelihood */
+    assert_in_range(settings.cow_ns, 50, 1000000);
+    assert_in_range(settings.reuse_ns, 10, settings.cow_ns); /* a fault, but no copy */
+    record_copies_poll(&c, CARRIER_SHADOW, &settings); /* a second has not passed, in all likelihood */
     assert_in_range(c.count, 1, 2);
     uint64_t count = c.count;
-    again(&c, &config);
+    again(&c, &settings);
     assert_int_equal(c.count, count + 1);
     record_copies_end(&c);
 }
@@ -37,12 +37,12 @@ static void test_measured(void **state)
 static void test_two(void **state)
 {
     (void)state;
-    static struct spool_config config = {.carrier = CARRIER_SHADOW};
+    static struct shadow_settings settings;
     struct record_copies c = {.costs_ns = {UINT32_MAX}, .reuses_ns = {UINT32_MAX}, .count = 1, .looked_ns = 1};
-    again(&c, &config);
+    again(&c, &settings);
     assert_int_equal(c.count, 2);
-    assert_in_range(config.cow_ns, 10, 1000000);
-    assert_in_range(config.reuse_ns, 10, config.cow_ns);
+    assert_in_range(settings.cow_ns, 10, 1000000);
+    assert_in_range(settings.reuse_ns, 10, settings.cow_ns);
     record_copies_end(&c);
 }
 
@@ -50,13 +50,13 @@ static void test_two(void **state)
 static void test_median(void **state)
 {
     (void)state;
-    static struct spool_config config = {.carrier = CARRIER_AUTO};
+    static struct shadow_settings settings;
     struct record_copies c = {.costs_ns = {1, 1, 1, 1, 1}, .count = 5, .looked_ns = 1};
     for (unsigned i = 0; i < 4; i++)
-        again(&c, &config);
-    assert_int_equal(config.cow_ns, 1);
-    again(&c, &config); /* in the place of the first: five of nine */
-    assert_true(config.cow_ns > 1);
+        again(&c, &settings);
+    assert_int_equal(settings.cow_ns, 1);
+    again(&c, &settings); /* in the place of the first: five of nine */
+    assert_true(settings.cow_ns > 1);
     assert_int_equal(c.count, 10);
     record_copies_end(&c);
 }
@@ -64,10 +64,10 @@ static void test_median(void **state)
 static void test_without_shadows(void **state)
 {
     (void)state;
-    static struct spool_config config = {.carrier = CARRIER_HANDLER, .cow_ns = 7};
+    static struct shadow_settings settings = {.cow_ns = 7};
     struct record_copies c = {0};
-    record_copies_poll(&c, &config);
-    assert_int_equal(config.cow_ns, 7);
+    record_copies_poll(&c, CARRIER_HANDLER, &settings);
+    assert_int_equal(settings.cow_ns, 7);
     assert_null(c.pages);
 }
 

@@ -9,13 +9,14 @@
 #include <cmocka.h>
 
 #include "../profile/sample.h"
+#include "sigsafe/settings.h"
 #include "sigsafe/spool_shadow.h"
 
 static struct spool_shadows *killed_program(struct spool *s)
 {
     *s = sample_spool_new(1 << 20);
-    spool_header(s)->config.carrier = CARRIER_SHADOW;
-    spool_header(s)->config.load_milli = 2000;
+    settings_sampling_as(s)->carrier = CARRIER_SHADOW;
+    spool_header(s)->load_milli = 2000;
     struct spool_process *p = sample_process(s, 0); /* no process has this number */
     struct spool_shadows *of = spool_alloc_as(s, sizeof *of);
     p->shadows = spool_ref_of(s, of);

@@ -98,6 +98,7 @@ void shadow_call_done(struct engine_thread *t, long result)
 
 /* ---- a shadow ---- */
 
+const struct shadow_settings *shadow_settings;
 static struct engine_thread engine;
 static uint64_t fs;
 static struct spool_shadows sums;
@@ -106,11 +107,11 @@ static struct spool_seat seat = {.verdict = VERDICT_WHOLE};
 /* The interrupted thread is FIRST; of the others the last one sleeps in a read, and can never run. */
 static void begin(uint64_t seed, uint64_t number)
 {
-    static struct spool_config config;
+    static struct shadow_settings settings;
     static ucontext_t interrupted;
     const struct shadow_start start = {.context = &interrupted, .seat = &seat, .tid = FIRST, .number = number, .whole = true};
-    config = (struct spool_config){.shadow_flags = SHADOW_THREADS, .seed = seed};
-    rt.config = &config;
+    settings = (struct shadow_settings){.flags = SHADOW_THREADS, .seed = seed};
+    shadow_settings = &settings;
     syscall(SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, &fs);
     for (int i = 0; i < OTHERS; i++) {
         contexts[i].uc_mcontext.gregs[REG_RIP] = 0x1000 + i;

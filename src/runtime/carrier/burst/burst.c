@@ -29,6 +29,7 @@ static struct burst {
     uint32_t making;             /* atomic: somebody makes it, or it could not be made */
     uint32_t natives;            /* atomic: threads that execute an instruction natively */
 } burst;
+static const struct burst_settings *settings;
 static uint32_t off; /* atomic enum stop_reason + 1: no bursts any more, nor in forked children */
 
 static void count_stop(enum stop_reason why)
@@ -60,17 +61,17 @@ static struct native_frame *frame_of(const struct engine_thread *e)
 
 static uint64_t interval_least(void)
 {
-    return (uint64_t)(rt.config->every ? rt.config->every : 1) * BURST_PARTS;
+    return (uint64_t)(settings->every ? settings->every : 1) * BURST_PARTS;
 }
 
 /* A burst that is all cost took so long: are there to be more of them, or fewer? */
 static void share_look(struct rt_burst *b, uint64_t ns)
 {
     b->window_ns += ns;
-    if (!rt.config->burst_ppm || ++b->window_bursts < BURST_WINDOW)
+    if (!settings->ppm || ++b->window_bursts < BURST_WINDOW)
         return;
     uint64_t cpu = thread_cpu_ns_as();
-    b->interval = burst_interval(b->interval, interval_least(), b->window_ns, cpu - b->window_cpu_ns, rt.config->burst_ppm);
+    b->interval = burst_interval(b->interval, interval_least(), b->window_ns, cpu - b->window_cpu_ns, settings->ppm);
     b->window_cpu_ns = cpu;
     b->window_ns = b->window_bursts = 0;
 }
@@ -100,7 +101,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_ticks, now - b->begun, __ATOMIC_RELAXED);
     engine_latency_as(e->engine, translated ? LATENCY_BURST_COLD : LATENCY_BURST_WARM,
                       now - b->begun);
-    if (burst_in_context_as() || rt.config->burst_length)
+    if (burst_in_context_as() || settings->beside_shadows)
         share_look(b, trigger_burst_as(t, now - b->counted_from));
     b->active = false;
 }
@@ -407,8 +408,7 @@ static uint64_t *random_of(struct rt_thread *t)
 
 static uint64_t length_draw(struct rt_thread *t)
 {
-    const struct spool_config *c = rt.config;
-    uint64_t least = c->length_least, most = c->burst_length ? c->burst_length : c->length;
+    uint64_t least = settings->length_least, most = settings->length;
     return !least || least >= most ? most : least + burst_draw(random_of(t), most - least);
 }
 
@@ -467,7 +467,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     b->length = length_draw(t);
     b->active = true;
     if (tools_late(rt.config->tools)) {
-        b->reach = burst_reach(b->credit, rt.config->skip);
+        b->reach = burst_reach(b->credit, settings->skip);
         uint32_t skip = burst_skip(random_of(t), b->reach);
         tool_set_burst_begin_as(e, skip, b->length);
         e->wanted = b->length;
@@ -608,9 +608,15 @@ static void files_keep_as(void)
     kept_open_as(KEPT_MAPS);
 }
 
+static bool settings_take(const struct spool *spool)
+{
+    return (settings = settings_burst_as(spool)) != NULL;
+}
+
 const struct carrier carrier_burst = {
     .translates = true,
     .system_calls = &translated_calls,
+    .settings_take = settings_take,
     .sample_as = sample_as,
     .take_as = burst_take_as,
     .trap_as = burst_trap_as,

@@ -118,7 +118,7 @@ static bool exact_begin(void)
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&guest.spool, guest.process);
     struct engine_config config = {.carrier = &engine_carrier, .spool = &guest.spool, .counts = counts};
-    tools_set_whole(rt.config, &config.tools);
+    tools_set_whole(&guest.spool, rt.config->tools, &config.tools);
     bool may = counts && !forbidden_shadow_stack_as();
     if (counts && !may)
         why = STOP_SHADOW_STACK;

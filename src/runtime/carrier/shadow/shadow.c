@@ -18,6 +18,7 @@
 #include "sigsafe/sys.h"
 
 struct shadow_monitor shadow_monitor;
+const struct shadow_settings *shadow_settings;
 
 static bool records_need_as(void)
 {
@@ -196,9 +197,17 @@ static const struct sandbox_call calls[] = {
 
 const struct sandbox_calls shadow_calls = {calls, sizeof calls / sizeof *calls, &translated_calls};
 
+static bool settings_take(const struct spool *spool)
+{
+    shadow_settings = settings_shadow_as(spool);
+    input_wanted = shadow_settings && shadow_settings->flags & SHADOW_LOG_INPUT;
+    return shadow_settings != NULL;
+}
+
 const struct carrier carrier_shadow = {
     .translates = true,
     .system_calls = &shadow_calls,
+    .settings_take = settings_take,
     .sample_as = sample_as,
     .take_as = take_as,
     .trigger_ppm = shadow_trigger_ppm,

@@ -19,6 +19,9 @@
 #include "runtime/runtime.h"
 #include "runtime/sandbox_calls.h"
 
+/* Of the recording; constant but for fields that say otherwise. */
+extern const struct shadow_settings *shadow_settings;
+
 /* A trigger's handler, about to return to the interrupted context u. In the program: makes a shadow, or
  * counts why not. In the shadow, which returns from here too, u is made to lead into the engine. False:
  * may_burst, and this process is to be observed by bursts in place (sigsafe/shadow_place.h). */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "runtime/carrier/shadow/barrier_look.h"
+#include "runtime/carrier/shadow/shadow.h"
 #include "runtime/tasks.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
@@ -225,7 +226,7 @@ static enum barrier_reason quiet_await_as(const struct rt_thread *monitor, uint3
 
 static enum barrier_reason stop_as(const struct rt_thread *monitor)
 {
-    barrier.deadline = thread_monotonic_ns_as() + UINT64_C(1000) * rt.config->barrier_us;
+    barrier.deadline = thread_monotonic_ns_as() + UINT64_C(1000) * shadow_settings->barrier_us;
     if (rt.config->mechanism != MECHANISM_PERF)
         return BARRIER_EVENTS;
     if (!barrier_may_look_as(monitor->tid))

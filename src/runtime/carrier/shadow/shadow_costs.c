@@ -22,7 +22,7 @@ static struct shadow_costs {
 
 void shadow_costs_paused(uint64_t ticks)
 {
-    uint64_t per_us = rt.config->tsc_hz / 1000000u;
+    uint64_t per_us = spool_header(&guest.spool)->tsc_hz / 1000000u;
     struct spool_shadows *r = shadow_monitor.record;
     __atomic_fetch_add(&r->pause_ticks, ticks, __ATOMIC_RELAXED);
     if (per_us)
@@ -51,8 +51,8 @@ bool shadow_usage_look_as(struct shadow_usage *u)
 /* The collector measures them again and again. */
 struct shadow_prices shadow_prices(void)
 {
-    return (struct shadow_prices){.copy_ns = __atomic_load_n(&rt.config->cow_ns, __ATOMIC_RELAXED),
-                                  .reuse_ns = __atomic_load_n(&rt.config->reuse_ns, __ATOMIC_RELAXED)};
+    return (struct shadow_prices){.copy_ns = __atomic_load_n(&shadow_settings->cow_ns, __ATOMIC_RELAXED),
+                                  .reuse_ns = __atomic_load_n(&shadow_settings->reuse_ns, __ATOMIC_RELAXED)};
 }
 
 /* Before the first: by the memory that has to be described anew. */
@@ -104,7 +104,7 @@ void shadow_costs_look_as(const struct shadow_usage *now)
     const struct shadow_prices p = shadow_prices();
     bool sharing = shadow_seats_active(true), shared = sharing || costs.shared;
     __atomic_store_n(&costs.shared, sharing, __ATOMIC_RELAXED);
-    shadow_account_look(&account, now, rt.config->budget_ppm, rt.config->small_pages);
+    shadow_account_look(&account, now, rt.config->budget_ppm, shadow_settings->small_pages);
     struct copies_charged c = {0, 0};
     if (shadow_monitor.record->started)
         c = shadow_account_copies(&account, now, &p, shared);

@@ -11,7 +11,8 @@ static struct {
 /* What a tool keeps outside of the spool and of the code is not there in another process. */
 static bool shares_code(void)
 {
-    return !(rt.config->shadow_flags & SHADOW_COLD) && tools_flags_all(rt.config->tools) & TOOL_SHARED;
+    return !(shadow_settings->flags & SHADOW_COLD) &&
+           tools_flags_all(rt.config->tools) & TOOL_SHARED;
 }
 
 static void drop_as(void)

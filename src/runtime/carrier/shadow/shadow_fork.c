@@ -25,7 +25,7 @@ static long fork_direct_as(struct shadow_start *start)
 
 bool shadow_stops_threads(void)
 {
-    return rt.config->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO);
+    return shadow_settings->flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO);
 }
 
 /* All other threads stand still, where the shadow is to have them. False: they did not, and it has to. */
@@ -38,7 +38,7 @@ static bool threads_stop_as(struct rt_thread *t, struct shadow_start *start, uin
     if (why != BARRIER_COUNT) {
         shadow_monitor.record->gave_up[why]++;
         shadow_monitor.record->barrier_ticks += sys_ticks_as() - begin;
-        return rt.config->shadow_flags & SHADOW_THREADS_AUTO;
+        return shadow_settings->flags & SHADOW_THREADS_AUTO;
     }
     start->whole = true;
     shadow_monitor.record->barriers++;

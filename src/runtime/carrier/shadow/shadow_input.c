@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "runtime/input/input_log.h"
+#include "runtime/carrier/shadow/shadow.h"
 #include "runtime/carrier/shadow/shadow_self.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
@@ -86,7 +87,7 @@ bool shadow_input_as(const struct input_call *call, long *result)
     struct input_record record;
     const struct input_request *now = &input_now;
     /* Not a system call that the interposed function makes: nobody has numbered it. */
-    if (!(rt.config->shadow_flags & SHADOW_LOG_INPUT) || !input_numbered || !now->active)
+    if (!(shadow_settings->flags & SHADOW_LOG_INPUT) || !input_numbered || !now->active)
         return false;
     if (now->flags == INPUT_STREAM && now->fd == wanted.fd && now->system_call == wanted.system_call)
         return stream_as(call, result);

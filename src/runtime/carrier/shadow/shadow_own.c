@@ -71,7 +71,7 @@ static uint64_t kept_as(void)
 static bool has_room_as(uint64_t size)
 {
     static uint64_t all;
-    uint64_t most = rt.config->shadow_memory;
+    uint64_t most = shadow_settings->memory;
     if (most && all + size > most)
         all = kept_as();
     if (most && all + size > most)

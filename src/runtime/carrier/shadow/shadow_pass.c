@@ -18,15 +18,15 @@
 
 bool shadow_passes(void)
 {
-    return (rt.config->shadow_flags & (SHADOW_GOES_ON | SHADOW_COLD)) == SHADOW_GOES_ON;
+    return (shadow_settings->flags & (SHADOW_GOES_ON | SHADOW_COLD)) == SHADOW_GOES_ON;
 }
 
 uint64_t shadow_stretch(void)
 {
-    uint64_t length = rt.config->length;
+    uint64_t length = shadow_settings->length;
     struct tool_about tools = tools_about(rt.config->tools);
     uint64_t stretch = tool_stretch(&tools);
-    return rt.config->shadow_flags & SHADOW_GOES_ON && length > stretch ? stretch : length;
+    return shadow_settings->flags & SHADOW_GOES_ON && length > stretch ? stretch : length;
 }
 
 /* NULL: there is no memory for it, and the shadow observes on. */

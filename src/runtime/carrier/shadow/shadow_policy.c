@@ -21,7 +21,7 @@ static struct shadow_policy {
 /* Within a budget a shadow goes on until there is another one, unless it must not. */
 static bool last_failed(void)
 {
-    return rt.config->shadow_flags & SHADOW_GOES_ON && shadow_monitor.record->started &&
+    return shadow_settings->flags & SHADOW_GOES_ON && shadow_monitor.record->started &&
            !shadow_costs_dismissed() && !shadow_seats_active(false);
 }
 
@@ -125,7 +125,7 @@ uint64_t shadow_faulted(void)
 bool shadow_threads_wanted(void)
 {
     const uint64_t *ended = shadow_monitor.record->ended;
-    uint32_t flags = rt.config->shadow_flags;
+    uint32_t flags = shadow_settings->flags;
     if (!(flags & SHADOW_THREADS_AUTO))
         return flags & SHADOW_THREADS;
     return (flags & SHADOW_GOES_ON || policy.several || ended[END_WAIT] || ended[END_EXIT] || shadow_faulted()) &&
@@ -144,7 +144,7 @@ static uint32_t processors(void)
 {
     uint32_t count = 0;
     for (unsigned i = 0; i < SPOOL_CPUS / 64; i++)
-        for (uint64_t set = rt.config->cpus[i]; set; set &= set - 1)
+        for (uint64_t set = shadow_settings->cpus[i]; set; set &= set - 1)
             count++;
     return count;
 }
@@ -156,7 +156,7 @@ void shadow_place_look_as(void)
     struct spool_shadows *r = shadow_monitor.record;
     uint64_t ticks = sys_ticks_as();
     struct shadow_usage now;
-    if ((policy.looked_ticks && ticks - policy.looked_ticks < rt.config->tsc_hz / LOOKS) ||
+    if ((policy.looked_ticks && ticks - policy.looked_ticks < spool_header(&guest.spool)->tsc_hz / LOOKS) ||
         !shadow_usage_look_as(&now))
         return;
     policy.looked_ticks = ticks;

@@ -170,7 +170,7 @@ static bool astray_as(void)
 
 uint64_t shadow_pages_most(void)
 {
-    return rt.config->shadow_memory / PAGE;
+    return shadow_settings->memory / PAGE;
 }
 
 /* It has changed more memory than it may: neither its page faults, of which some are those of shared memory, nor the pages that
@@ -207,9 +207,9 @@ static bool goes_on(void)
 {
     struct shadow_self *self = &shadow_self;
     struct spool_header *h = spool_header(&guest.spool);
-    if (self->observed < rt.config->length)
+    if (self->observed < shadow_settings->length)
         return true;
-    if (!(rt.config->shadow_flags & SHADOW_GOES_ON))
+    if (!(shadow_settings->flags & SHADOW_GOES_ON))
         return false;
     if (!self->seat->ripe)
         shadow_ripen_as(h, self->seat, thread_monotonic_ns_as());
@@ -325,10 +325,11 @@ void shadow_engine_config(struct engine_config *config, struct spool_counts *cou
                                      .spool = &guest.spool,
                                      .counts = counts,
                                      .budget = true,
-                                     .loose = flags & TOOL_LOOSE && !(rt.config->shadow_flags & SHADOW_THREADS),
+                                     .loose = flags & TOOL_LOOSE &&
+                                              !(shadow_settings->flags & SHADOW_THREADS),
                                      .shared = true,
                                      .lost = cache_lost};
-    tools_set_whole(rt.config, &config->tools);
+    tools_set_whole(&guest.spool, rt.config->tools, &config->tools);
 }
 
 void shadow_passing_config(struct engine_config *config)
@@ -378,7 +379,7 @@ static void fault_as(int signal, siginfo_t *info, void *context)
     if (signal != SIGSEGV || info->si_code != SEGV_ACCERR ||
         !shadow_memory_is_shared(address, address + 1))
         shadow_end_early_as(END_FAULT, not_run);
-    if (!(rt.config->shadow_flags & SHADOW_SKIP_SHARED) || !skip_as(u))
+    if (!(shadow_settings->flags & SHADOW_SKIP_SHARED) || !skip_as(u))
         shadow_end_early_as(END_SHARED_WRITE, not_run);
     __atomic_fetch_add(&shadow_self.record->skipped_writes, 1, __ATOMIC_RELAXED);
 }
@@ -418,7 +419,7 @@ static void humble_as(void)
     file_write_as("/proc/self/oom_score_adj", score, sizeof score - 1);
     sys_call6_as(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
     sys_call3_as(SYS_setsid, 0, 0, 0);
-    sys_call3_as(SYS_sched_setaffinity, 0, sizeof rt.config->cpus, (long)rt.config->cpus);
+    sys_call3_as(SYS_sched_setaffinity, 0, sizeof shadow_settings->cpus, (long)shadow_settings->cpus);
     sys_call3_as(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority);
 }
 

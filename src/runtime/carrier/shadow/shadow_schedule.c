@@ -119,7 +119,7 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
     threads.count = 0;
     threads.tickets = threads.switches = 0;
     threads.room = count + 1 + ADDED_MOST;
-    threads.random = (rt.config->seed + start->number) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    threads.random = (shadow_settings->seed + start->number) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     interrupted_describe(start);
     for (uint32_t i = 0; i < count; i++) {
         struct shadow_thread *to = &threads.at[threads.count];
