@@ -14,11 +14,6 @@
 
 enum { HUGE = 2 << 20, STEP = 64 << 10 };
 
-static bool failed(long at)
-{
-    return at < 0 && at > -4096;
-}
-
 /* Begins the area at a multiple of 2 MB, and gives back what was reserved for that. */
 static void align_huge_as(struct area *a)
 {
@@ -38,14 +33,14 @@ static bool map_as(struct area *a, uint64_t size, unsigned how)
                  (how & AREA_LOW ? MAP_32BIT : 0);
     uint64_t huge = how & (AREA_HUGE | AREA_GROWS) ? HUGE : 0, from = how & AREA_GROWS ? HUGE : 0;
     long base = own_map_as(0, size + huge, prot, flags, -1);
-    if (failed(base))
+    if (sys_failed(base))
         return false;
     *a = (struct area){ .base = (uint8_t *)base, .size = size + huge };
     if (!huge)
         return true;
     align_huge_as(a);
     /* Shared memory is in huge pages where they begin with those of the file that it is. */
-    if (how & AREA_SHARED && failed(own_map_as((uint64_t)(uintptr_t)a->base, size, prot, flags | MAP_FIXED, -1))) {
+    if (how & AREA_SHARED && sys_failed(own_map_as((uint64_t)(uintptr_t)a->base, size, prot, flags | MAP_FIXED, -1))) {
         area_unmap_as(a);
         return false;
     }

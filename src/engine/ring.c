@@ -21,7 +21,7 @@ static bool sorted_make_as(struct engine_thread *t)
 {
     long base = own_map_as(0, RING_SIZE + RING_SLACK, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (base < 0 && base > -4096)
+    if (sys_failed(base))
         return false;
     t->sorted = (uint8_t *)base;
     return true;

@@ -48,7 +48,7 @@ static struct engine_thread *area_make_as(struct engine *e)
     uint64_t targets = e->flags & TOOL_TARGETS ? ENGINE_T_TARGETS_SIZE : 0;
     uint64_t size = targets + RETURNS + GUARD + STACK + ENGINE_T_SIZE + e->counter_space;
     long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (base < 0 && base > -4096)
+    if (sys_failed(base))
         return NULL;
     uint8_t *mapping = (uint8_t *)base, *returns = mapping + targets;
     sys_call3_as(SYS_mprotect, (long)(returns + RETURNS), GUARD, PROT_NONE);

@@ -11,13 +11,14 @@
 
 #include "engine/hook.h"
 #include "sigsafe/own_memory.h"
+#include "sigsafe/sys.h"
 #include "sigsafe/tuples.h"
 
 /* `size` zero bytes, which cost no memory before they are touched; NULL without address space. */
 static inline void *memory_map_as(uint64_t size)
 {
     long base = own_map_as(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    return base < 0 && base > -4096 ? NULL : (void *)base;
+    return sys_failed(base) ? NULL : (void *)base;
 }
 
 static inline uint64_t memory_fs_base_as(void)

@@ -63,8 +63,9 @@ struct values values;
 
 static struct values_slots *slots_map_as(void)
 {
-    long base = own_map_as(0, sizeof(struct values_slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    return base < 0 && base > -4096 ? NULL : (struct values_slots *)base;
+    long base = own_map_as(0, sizeof(struct values_slots), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    return sys_failed(base) ? NULL : (struct values_slots *)base;
 }
 
 /* Records of a parent are not the child's: it begins with none. */

@@ -124,7 +124,7 @@ void input_log_need_as(void)
     if (log || !input_numbered)
         return;
     long made = own_map_as(0, sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
-    if (made < 0 && made > -4096)
+    if (sys_failed(made))
         return;
     sys_call3_as(SYS_madvise, made, sizeof *log, MADV_DONTDUMP);
     ((struct input_log *)made)->pid = (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);

@@ -187,7 +187,7 @@ void heap_table_begin(void)
     enum { SIZE = SLOTS * sizeof(struct slot) + FILTER };
     long at = own_map_as((uint64_t)slots, SIZE, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (slots ? MAP_FIXED : 0), -1);
-    if (at < 0 && at > -4096)
+    if (sys_failed(at))
         return;
     lock = version = used = 0;
     slots = (struct slot *)at;

@@ -41,7 +41,7 @@ static bool list_grow(void)
 {
     uint32_t capacity = seekers.capacity ? seekers.capacity * 2 : 4096 / sizeof(struct seeker);
     long address = own_map_as(0, capacity * sizeof(struct seeker), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (address < 0 && address > -4096)
+    if (sys_failed(address))
         return false;
     struct seeker *list = (struct seeker *)address;
     for (uint32_t i = 0; i < seekers.count; i++)

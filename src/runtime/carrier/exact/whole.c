@@ -90,7 +90,7 @@ bool whole_owns_as(uint64_t gs)
 struct whole_thread *whole_thread_make_as(int32_t tid)
 {
     long at = own_map_as(0, sizeof(struct whole_thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    if (at < 0 && at > -4096)
+    if (sys_failed(at))
         return NULL;
     struct whole_thread *w = (struct whole_thread *)at;
     w->t = engine_thread_make_as(whole.engine, tid);

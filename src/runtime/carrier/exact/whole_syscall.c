@@ -31,11 +31,6 @@ static long plain(const struct engine_thread *t)
                         (long)r[ENGINE_R9]);
 }
 
-static bool failed(long result)
-{
-    return result < 0 && result > -4096;
-}
-
 /* Natively from the system call on. */
 static enum engine_action leave(struct engine_thread *t, enum stop_reason why)
 {
@@ -55,7 +50,7 @@ static enum engine_action call_range(struct engine_thread *t)
 {
     uint64_t at = t->gpr[ENGINE_RDI], size = t->gpr[ENGINE_RSI];
     long result = plain(t);
-    if (!failed(result))
+    if (!sys_failed(result))
         changed(t, at, size);
     return done(t, result);
 }
@@ -79,7 +74,7 @@ static enum engine_action call_mremap(struct engine_thread *t)
 {
     uint64_t from = t->gpr[ENGINE_RDI], old = t->gpr[ENGINE_RSI], size = t->gpr[ENGINE_RDX];
     long result = plain(t);
-    if (failed(result))
+    if (sys_failed(result))
         return done(t, result);
     changed(t, from, old);
     changed(t, (uint64_t)result, size);
@@ -163,7 +158,7 @@ static enum engine_action clone_shared(struct engine_thread *t, const struct clo
         child->t->alt_size = t->alt_size;
     }
     long result = whole_clone_as(t->gpr, child->t);
-    if (failed(result) || request->flags & CLONE_VFORK)
+    if (sys_failed(result) || request->flags & CLONE_VFORK)
         whole_thread_free_as(child);
     return done(t, result);
 }
@@ -278,7 +273,7 @@ static enum engine_action filter(struct engine_thread *t, bool only_asks)
         return leave(t, STOP_SANDBOX);
     long result = plain(t);
     done(t, result);
-    return failed(result) ? ENGINE_CONTINUE : whole_stopped_as(t, STOP_SANDBOX);
+    return sys_failed(result) ? ENGINE_CONTINUE : whole_stopped_as(t, STOP_SANDBOX);
 }
 
 static enum engine_action call_prctl(struct engine_thread *t)

@@ -31,11 +31,6 @@ enum { YIELDS_MOST = 1000, VECTOR_MOST = 1024, PATH_MOST = 4096 };
 #define ARG4(t) ((t)->gpr[ENGINE_R10])
 #define ARG5(t) ((t)->gpr[ENGINE_R8])
 
-static bool failed(long result)
-{
-    return result < 0 && result > -4096;
-}
-
 static uint64_t number_of(const struct engine_thread *t)
 {
     uint64_t number = t->gpr[ENGINE_RAX];
@@ -169,7 +164,7 @@ static enum engine_action call_CLOSE(struct engine_thread *t)
 static enum engine_action call_DUP(struct engine_thread *t)
 {
     long result = plain(t);
-    if (!failed(result))
+    if (!sys_failed(result))
         shadow_file_copy(ARG1(t), (uint64_t)result);
     return done(t, result);
 }
@@ -183,7 +178,7 @@ static enum engine_action call_REPLAY(struct engine_thread *t)
     struct input_call call;
     long result;
     if (input_call_describe_as(number, arguments, &call) && shadow_input_as(&call, &result) &&
-        (failed(result) || !input_call_opens(number) ||
+        (sys_failed(result) || !input_call_opens(number) ||
          shadow_file_accept_as(ARG1(t), (uint64_t)result, call.wanted.flags)))
         return done(t, result);
     ends(t, number == SYS_epoll_ctl ? END_SYSTEM_CALL : END_INPUT);
@@ -224,7 +219,7 @@ static enum engine_action call_STAT(struct engine_thread *t)
     uint64_t number = t->gpr[ENGINE_RAX];
     bool at = number == SYS_newfstatat;
     long result = plain(t);
-    if (!failed(result) && !shadow_file_status_as((struct stat *)(at ? ARG3(t) : ARG2(t)),
+    if (!sys_failed(result) && !shadow_file_status_as((struct stat *)(at ? ARG3(t) : ARG2(t)),
                                                   at                    ? asked(t, ARG4(t))
                                                   : number == SYS_fstat ? ARG1(t)
                                                                         : SHADOW_NO_FILE))
@@ -236,7 +231,7 @@ static enum engine_action call_STATX(struct engine_thread *t)
 {
     const struct statx *status = (const struct statx *)ARG5(t);
     long result = plain(t);
-    if (!failed(result) && shadow_file_changed(asked(t, ARG3(t)), makedev(status->stx_dev_major, status->stx_dev_minor),
+    if (!sys_failed(result) && shadow_file_changed(asked(t, ARG3(t)), makedev(status->stx_dev_major, status->stx_dev_minor),
                                                status->stx_ino))
         ends(t, END_INPUT);
     return done(t, result);
@@ -332,7 +327,7 @@ static enum engine_action lock_asked(struct engine_thread *t)
 {
     struct flock *lock = (struct flock *)ARG3(t);
     long result = plain(t);
-    if (!failed(result) && lock->l_pid == shadow_self.pid)
+    if (!sys_failed(result) && lock->l_pid == shadow_self.pid)
         lock->l_type = F_UNLCK;
     return done(t, result);
 }
@@ -391,7 +386,7 @@ static enum engine_action opened(struct engine_thread *t, long result)
 {
     if (result == SHADOW_FILE_LOST)
         ends(t, END_INPUT);
-    if (!failed(result) && shadow_file_of((uint64_t)result) == FILE_UNKNOWN)
+    if (!sys_failed(result) && shadow_file_of((uint64_t)result) == FILE_UNKNOWN)
         ends(t, END_SYSTEM_CALL); /* no room to remember it */
     return done(t, result);
 }
@@ -423,7 +418,7 @@ static enum engine_action call_OPEN(struct engine_thread *t)
                                flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, 0, 0);
     if (result == -ENOENT && flags & O_CREAT)
         return open_new(t, folder, path, flags);
-    if (failed(result))
+    if (sys_failed(result))
         return done(t, result);
     if (S_ISDIR(status.st_mode) && writes)
         return done(t, -EISDIR);

@@ -21,11 +21,6 @@ static struct {
     int64_t at[LOOKED_MOST]; /* by descriptor */
 } positions;
 
-static bool failed(long result)
-{
-    return result < 0 && result > -4096;
-}
-
 struct shadow_descriptor *shadow_descriptor_at(uint64_t fd)
 {
     return fd < shadow_files.count ? &shadow_files.at[fd] : NULL;
@@ -59,13 +54,13 @@ static bool each_as(void (*function)(long fd, void *data), void *data)
 {
     static uint8_t text[TEXT] __attribute__((aligned(8)));
     long folder = folder_open_as(), n = folder;
-    while (!failed(n) && (n = sys_call3_as(SYS_getdents64, folder, (long)text, TEXT)) > 0)
+    while (!sys_failed(n) && (n = sys_call3_as(SYS_getdents64, folder, (long)text, TEXT)) > 0)
         for (long i = 0; i < n; i += *(const uint16_t *)(const void *)(text + i + 16)) {
             long number = entry_number(text + i);
             if (number >= 0 && number != folder)
                 function(number, data);
         }
-    if (!failed(folder))
+    if (!sys_failed(folder))
         sys_call3_as(SYS_close, folder, 0, 0);
     return n == 0;
 }
@@ -101,7 +96,7 @@ void shadow_files_look_as(void)
     for (unsigned gap = 0; fd < LOOKED_MOST && gap < GAP_MOST; fd++) {
         long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
         gap = position == -EBADF ? gap + 1 : 0;
-        positions.at[fd] = failed(position) ? NOWHERE : position;
+        positions.at[fd] = sys_failed(position) ? NOWHERE : position;
     }
     positions.count = fd;
 }
@@ -134,7 +129,7 @@ static long describe_as(long fd, bool reads, uint32_t flags)
 {
     uint64_t how = reads ? O_RDONLY | O_CLOEXEC | (flags & (O_DIRECTORY | O_NOATIME | O_DIRECT)) : O_PATH | O_CLOEXEC;
     long made = shadow_reopen_as((uint64_t)fd, how);
-    if (failed(made) || !reads)
+    if (sys_failed(made) || !reads)
         return made;
     sys_call3_as(SYS_lseek, made, position_of(fd), SEEK_SET);
     return made;
@@ -148,7 +143,7 @@ static void part(long fd, void *data)
     long flags = sys_call3_as(SYS_fcntl, fd, F_GETFL, 0);
     long closes = sys_call3_as(SYS_fcntl, fd, F_GETFD, 0);
     struct shadow_descriptor *file = shadow_descriptor_at((uint64_t)fd);
-    if (!file || failed(flags) || failed(sys_call3_as(SYS_fstat, fd, (long)&status, 0))) {
+    if (!file || sys_failed(flags) || sys_failed(sys_call3_as(SYS_fstat, fd, (long)&status, 0))) {
         sys_call3_as(SYS_close, fd, 0, 0);
         return;
     }
@@ -158,18 +153,18 @@ static void part(long fd, void *data)
         kind = FILE_OTHER;
     bool reads = kind == FILE_REGULAR || kind == FILE_FOLDER || (kind == FILE_UNREADABLE && position_of(fd) != NOWHERE);
     long made = describe_as(fd, reads, (uint32_t)flags);
-    if (failed(made) && reads && kind != FILE_FOLDER) { /* it may not be opened again */
+    if (sys_failed(made) && reads && kind != FILE_FOLDER) { /* it may not be opened again */
         kind = FILE_UNREADABLE;
         made = describe_as(fd, false, (uint32_t)flags);
     }
-    if (failed(made) ||
-        failed(sys_call3_as(SYS_dup3, made, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
+    if (sys_failed(made) ||
+        sys_failed(sys_call3_as(SYS_dup3, made, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0)))
         sys_call3_as(SYS_close, fd, 0, 0);
     else {
         shadow_descriptor_set(file, kind, (uint32_t)flags, &status);
         file->terminal = terminal;
     }
-    if (!failed(made))
+    if (!sys_failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
 }
 
@@ -183,13 +178,13 @@ bool shadow_files_part_as(void)
     shadow_files.count = (uint64_t)most + 1 + SPARE;
     long at = sys_call6_as(SYS_mmap, 0, (long)(shadow_files.count * sizeof *shadow_files.at),
                            PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (failed(at))
+    if (sys_failed(at))
         return false;
     shadow_files.at = (struct shadow_descriptor *)at;
     if (!each_as(part, NULL))
         return false;
     /* Another thread of the program may have opened one that the list did not have. */
-    return !failed(sys_call3_as(SYS_close_range, (long)shadow_files.count, UINT32_MAX, 0));
+    return !sys_failed(sys_call3_as(SYS_close_range, (long)shadow_files.count, UINT32_MAX, 0));
 }
 
 /* ---- afterwards ---- */
@@ -251,7 +246,7 @@ bool shadow_file_accept_as(uint64_t from, uint64_t fd, uint32_t flags)
 {
     struct shadow_descriptor *file = shadow_descriptor_at(fd);
     if (!file || file->kind != FILE_UNKNOWN || sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0) != -EBADF ||
-        failed(sys_call3_as(SYS_dup3, (long)from, (long)fd, (long)(flags & O_CLOEXEC))))
+        sys_failed(sys_call3_as(SYS_dup3, (long)from, (long)fd, (long)(flags & O_CLOEXEC))))
         return false;
     *file = (struct shadow_descriptor){.kind = FILE_SOCKET, .flags = O_RDWR | (flags & O_NONBLOCK)};
     return true;

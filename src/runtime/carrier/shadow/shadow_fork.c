@@ -10,11 +10,6 @@
 #include "runtime/thread.h"
 #include "sigsafe/sys.h"
 
-static bool failed(long result)
-{
-    return result < 0 && result > -4096;
-}
-
 /* Where the collector is the program's parent it is the shadow's too, and buries it; the program never was
  * its parent, so neither wait nor times tell. */
 static long fork_direct_as(struct shadow_start *start)
@@ -96,7 +91,7 @@ void shadow_fork_as(struct rt_thread *t, ucontext_t *u, struct spool_seat *seat,
         threads_go_on_as(t, seat, begin);
     shadow_costs_paused(sys_ticks_as() - begin);
     uint64_t pause_ns = thread_cpu_ns_as() - cpu; /* it may have been interrupted: that is not its cost */
-    if (failed(pid)) {
+    if (sys_failed(pid)) {
         shadow_monitor.record->started--;
         shadow_monitor.record->fork_errno = (uint32_t)-pid;
         shadow_seat_give_back_as(seat, DECLINE_FORK);

@@ -21,11 +21,6 @@ static struct {
     unsigned count;
 } shown;
 
-static bool failed(long result)
-{
-    return result < 0 && result > -4096;
-}
-
 static long memory_file_as(uint64_t flags)
 {
     enum { MEMFD_CLOEXEC = 1 };
@@ -34,7 +29,7 @@ static long memory_file_as(uint64_t flags)
 
 static struct shadow_descriptor *known(long fd)
 {
-    return failed(fd) ? NULL : shadow_descriptor_at((uint64_t)fd);
+    return sys_failed(fd) ? NULL : shadow_descriptor_at((uint64_t)fd);
 }
 
 /* A descriptor that leads to this file, of such a kind; FILE_UNKNOWN: of any. NULL: none does. */
@@ -61,7 +56,7 @@ static uint64_t kept_as(void)
     for (uint64_t i = 0; i < shadow_files.count; i++) {
         const struct shadow_descriptor *d = &shadow_files.at[i];
         if (d->kind == FILE_OWN && another(d->device, d->inode, FILE_OWN) == d &&
-            !failed(sys_call3_as(SYS_fstat, (long)i, (long)&status, 0)))
+            !sys_failed(sys_call3_as(SYS_fstat, (long)i, (long)&status, 0)))
             all += (uint64_t)status.st_blocks * STATUS_UNIT;
     }
     return all;
@@ -112,15 +107,15 @@ long shadow_file_make_as(long folder, const char *path, uint64_t flags)
     struct stat status;
     long there = sys_call6_as(SYS_newfstatat, folder, (long)path, (long)&status, AT_SYMLINK_NOFOLLOW, 0, 0);
     if (there != -ENOENT)
-        return failed(there) ? there : -EEXIST;
+        return sys_failed(there) ? there : -EEXIST;
     if (!parent_name(path, parent, sizeof parent))
         return -ENAMETOOLONG;
     long may = sys_call6_as(SYS_faccessat, folder, (long)parent, WRITE_AND_SEARCH, 0, 0, 0);
-    if (failed(may))
+    if (sys_failed(may))
         return may;
     long made = memory_file_as(flags);
     struct shadow_descriptor *file = known(made);
-    if (file && !failed(sys_call3_as(SYS_fstat, made, (long)&status, 0)))
+    if (file && !sys_failed(sys_call3_as(SYS_fstat, made, (long)&status, 0)))
         shadow_descriptor_set(file, FILE_OWN, (uint32_t)(flags & ~(uint64_t)MAKING), &status);
     return made;
 }
@@ -131,7 +126,7 @@ long shadow_file_make_as(long folder, const char *path, uint64_t flags)
 static bool put_as(long description, uint64_t fd)
 {
     long closes = sys_call3_as(SYS_fcntl, (long)fd, F_GETFD, 0);
-    return !failed(sys_call3_as(SYS_dup3, description, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
+    return !sys_failed(sys_call3_as(SYS_dup3, description, (long)fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0));
 }
 
 /* fd leads to `memory` from here on, where it stood. */
@@ -140,9 +135,9 @@ static bool lead_as(uint64_t fd, long memory)
     const struct shadow_descriptor *d = shadow_descriptor_at(fd);
     long position = sys_call3_as(SYS_lseek, (long)fd, 0, SEEK_CUR);
     long made = shadow_reopen_as((uint64_t)memory, d->flags & (O_ACCMODE | O_APPEND));
-    bool led = !failed(position) && !failed(made) && !failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) &&
+    bool led = !sys_failed(position) && !sys_failed(made) && !sys_failed(sys_call3_as(SYS_lseek, made, position, SEEK_SET)) &&
                put_as(made, fd);
-    if (!failed(made))
+    if (!sys_failed(made))
         sys_call3_as(SYS_close, made, 0, 0);
     return led;
 }
@@ -202,16 +197,16 @@ static bool own_as(uint64_t fd, bool empty)
         return false;
     const struct shadow_descriptor *source = empty ? file : another(file->device, file->inode, FILE_REGULAR);
     struct stat *status = free_place();
-    if (!source || !status || failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) ||
+    if (!source || !status || sys_failed(sys_call3_as(SYS_fstat, (long)fd, (long)status, 0)) ||
         !has_room_as(empty ? 0 : (uint64_t)status->st_size))
         return false;
     long memory = memory_file_as(O_CLOEXEC);
-    bool made = !failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status->st_size));
+    bool made = !sys_failed(memory) && (empty || copy_as(memory, number_of(source), (uint64_t)status->st_size));
     if (made) {
         lead_all_as(fd, memory);
         shadow_files.changed = true;
     }
-    if (!failed(memory))
+    if (!sys_failed(memory))
         sys_call3_as(SYS_close, memory, 0, 0);
     return made;
 }
@@ -288,7 +283,7 @@ long shadow_file_open_as(long folder, const char *path, uint64_t flags, const st
     const struct shadow_descriptor *same = shadow_files.changed ? another(status->st_dev, status->st_ino, FILE_UNKNOWN) : NULL;
     bool lost = same && same->written, writes = (flags & O_ACCMODE) != O_RDONLY;
     long may = writes ? sys_call6_as(SYS_faccessat, folder, (long)path, WRITE, 0, 0, 0) : 0;
-    if (failed(may))
+    if (sys_failed(may))
         return may;
     if (writes && is_shown(status->st_dev, status->st_ino))
         return SHADOW_FILE_LOST;
@@ -320,7 +315,7 @@ bool shadow_file_status_as(struct stat *status, uint64_t fd)
     struct stat now;
     if (!was)
         return !d || !d->written;
-    if (failed(sys_call3_as(SYS_fstat, (long)number_of(d), (long)&now, 0)))
+    if (sys_failed(sys_call3_as(SYS_fstat, (long)number_of(d), (long)&now, 0)))
         return false;
     status->st_dev = was->st_dev;
     status->st_ino = was->st_ino;

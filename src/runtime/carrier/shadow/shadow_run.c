@@ -485,7 +485,7 @@ static struct native_frame *frame_make_as(const ucontext_t *u)
 {
     long at = sys_call6_as(SYS_mmap, 0, FRAME_ROOM, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool made = at > 0 || at < -4095;
+    bool made = !sys_failed(at);
     return made && native_frame_prepare_as((struct native_frame *)at, u) ? (struct native_frame *)at
                                                                          : NULL;
 }
@@ -504,7 +504,7 @@ void shadow_begin_as(const struct shadow_start *start)
     humble_as();
     long stack = sys_call6_as(SYS_mmap, 0, HANDLER_STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if ((stack < 0 && stack > -4096) || !engine_need_as(self) || !shadow_memory_part_as() ||
+    if (sys_failed(stack) || !engine_need_as(self) || !shadow_memory_part_as() ||
         start->context->uc_mcontext.gregs[REG_EFL] & EFLAGS_TF || engine_gs_as(self->engine) ||
         !area_make_as(start) || !shadow_threads_begin_as(start))
         shadow_end_as(END_SETUP);

@@ -113,7 +113,7 @@ bool shadow_threads_begin_as(const struct shadow_start *start)
     uint64_t size = (uint64_t)(count + 1 + ADDED_MOST) * sizeof *threads.at;
     long at = sys_call6_as(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at < 0 && at > -4096)
+    if (sys_failed(at))
         return false;
     threads.at = (struct shadow_thread *)at;
     threads.count = 0;

@@ -29,7 +29,7 @@ void *shadow_vectors_area_as(void)
 {
     long at = sys_call6_as(SYS_mmap, 0, (long)vectors.size, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at < 0 && at > -4096 ? NULL : (void *)at;
+    return sys_failed(at) ? NULL : (void *)at;
 }
 
 void shadow_vectors_save(void *area)
