@@ -67,7 +67,7 @@ struct engine_thread {
     uint32_t reserved2;
     uint64_t reserved3;
     uint64_t mask_before;
-    void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/inline/lines.h) */
+    void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/lines.h) */
     uint64_t floor;         /* the tool's: returns are watched from above ~floor (hook.h, hook_watch_return_as) */
     uint8_t watch[256];     /* the tool's: which memory is watched (hook.h, hook_watch_as) */
     int64_t alarm;          /* the tool's: what is left of it (hook.h, hook_alarm_as) */
