@@ -7,8 +7,9 @@
 const struct number_unit number_counts[] = {
     {"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {NULL, 0}};
 const struct number_unit number_bytes[] = {
-    {"", 1}, {"B", 1}, {"k", 1024}, {"K", 1024}, {"kB", 1024}, {"KiB", 1024}, {"M", 1 << 20},
-    {"MB", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GB", 1 << 30}, {"GiB", 1 << 30}, {NULL, 0}};
+    {"", 1},         {"B", 1},         {"k", 1024},     {"K", 1024},      {"kB", 1024},
+    {"KiB", 1024},   {"M", 1 << 20},   {"MB", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30},
+    {"GB", 1 << 30}, {"GiB", 1 << 30}, {NULL, 0}};
 const struct number_unit number_durations[] = {
     {"", 1e9}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {NULL, 0}};
 const struct number_unit number_periods[] = {

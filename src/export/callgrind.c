@@ -8,12 +8,13 @@
 #include "export/stack.h"
 #include "export/text.h"
 
-/* A calling context tree becomes a call graph here: costs by (function, line), and calls by (function,
- * line, callee) with the inclusive cost of the callee.
+/* A calling context tree becomes a call graph here: costs by (function, line), and calls by
+ * (function, line, callee) with the inclusive cost of the callee.
  *
- * The inclusive cost of a call is counted only where the callee is not active already, further out on
- * the same path. So the calls into a function add up to its inclusive cost, recursive or not, and
- * nothing adds up to more than everything. A call that re-enters is still shown, with cost 0. */
+ * The inclusive cost of a call is counted only where the callee is not active already, further
+ * out on the same path. So the calls into a function add up to its inclusive cost, recursive or
+ * not, and nothing adds up to more than everything. A call that re-enters is still shown, with
+ * cost 0. */
 struct callgrind {
     const struct profile *profile;
     const struct symbols *symbols;
@@ -270,7 +271,8 @@ static void put_header(const struct callgrind *w, struct buf *out)
     buf_printf(out, "desc: Period: %" PRIu64 " %s\n", p->metrics[0].period, p->metrics[0].unit);
     buf_printf(out, "desc: Samples dropped: %" PRIu64 "\n", totals.dropped_all);
     buf_printf(out, "desc: Stacks incomplete: %" PRIu64 "\n", totals.truncated_all);
-    buf_printf(out, "positions: line\nevent: %s\n", of_blocks ? "Ir : Instructions executed" : "Samples : Samples taken");
+    buf_printf(out, "positions: line\nevent: %s\n",
+               of_blocks ? "Ir : Instructions executed" : "Samples : Samples taken");
     if (of_blocks)
         buf_puts(out, "events: Ir\n");
     else if (export_is_time(p))
@@ -331,5 +333,6 @@ bool export_callgrind(const struct profile *p, const struct symbols *s,
     intern_fini(&w.calls);
     buf_free(&w.stack);
     text_clean_buffer(out);
-    return (ok && buf_ok(out)) || err_set(e, ERR_INTERNAL, "writing the callgrind profile: out of memory");
+    return (ok && buf_ok(out)) ||
+           err_set(e, ERR_INTERNAL, "writing the callgrind profile: out of memory");
 }

@@ -32,7 +32,8 @@ typedef bool export_function(const struct profile *p, const struct symbols *s,
  * apart). export_NAME writes it. The first is the default.
  *     pprof       gzip'ed profile.proto, as `go tool pprof` and others read it
  *     folded      "root;...;leaf count" lines, as flamegraph.pl and others read them
- *     callgrind   Callgrind's profile format, version 1, as callgrind_annotate and KCachegrind do */
+ *     callgrind   Callgrind's profile format, version 1,
+ *                 as callgrind_annotate and KCachegrind do */
 #define EXPORT_FORMATS(X)                                                                          \
     X(pprof, "penumbra.pb.gz", PROFILE_APART)                                                      \
     X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \

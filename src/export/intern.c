@@ -19,7 +19,8 @@ void intern_fini(struct intern *t)
     *t = (struct intern){0};
 }
 
-/* By eight bytes, the last ones filled up with zeros: keys of different sizes are told apart besides. */
+/* By eight bytes, the last ones filled up with zeros: keys of different sizes are told apart
+ * besides. */
 static uint32_t hash_bytes(const uint8_t *bytes, size_t size)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325) + size;

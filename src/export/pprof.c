@@ -14,8 +14,8 @@
 
 /* What is being written. A serialized message may be written in pieces, which readers merge
  * (protocol buffers' encoding: concatenated messages merge, repeated fields append). So each entry
- * of a repeated field is packed as a Profile with that entry only, and nothing is held in memory but
- * the tables. */
+ * of a repeated field is packed as a Profile with that entry only, and nothing is held in memory
+ * but the tables. */
 struct pprof {
     const struct profile *profile;
     const struct symbols *symbols;
@@ -24,7 +24,8 @@ struct pprof {
     struct intern strings;   /* number: index in the string table; 0 is "" */
     struct intern functions; /* struct function_key; number + 1: the id */
     struct intern locations; /* struct location_key; number + 1: the id */
-    struct intern stacks;    /* of one thread: location ids leaf first, uint32_t each; sum: samples */
+    struct intern stacks;    /* of one thread: location ids leaf first, uint32_t each; sum:
+                                samples */
     struct buf more;         /* uint64_t for each stack and each metric after the first: weights */
     struct buf out;
 };
@@ -147,7 +148,8 @@ static uint32_t location_id(struct pprof *w, const struct profile_thread *t, uin
 }
 
 /* Most nodes are in many stacks. */
-static uint32_t location_of(struct pprof *w, const struct profile_thread *t, uint32_t node, uint32_t *known)
+static uint32_t location_of(struct pprof *w, const struct profile_thread *t, uint32_t node,
+                            uint32_t *known)
 {
     return known[node] ? known[node] : (known[node] = location_id(w, t, node));
 }
@@ -194,7 +196,8 @@ static void add_weights(struct pprof *w, uint32_t stack, const struct profile_no
         weights_of(w, stack)[m] += n->more[m];
 }
 
-static bool add_thread(struct pprof *w, const struct profile_thread *t, struct export_result *result)
+static bool add_thread(struct pprof *w, const struct profile_thread *t,
+                       struct export_result *result)
 {
     struct stack_walk walk;
     struct buf key = {0};
@@ -366,7 +369,8 @@ static void put_description(struct pprof *w)
     for (uint32_t m = 0; m < p->metric_count; m++) {
         const struct profile_metric *metric = &p->metrics[m];
         values[1 + m].type = string_number(w, m ? metric->name : metric->trigger);
-        values[1 + m].unit = string_number(w, strcmp(metric->unit, "events") ? metric->unit : "count");
+        values[1 + m].unit =
+            string_number(w, strcmp(metric->unit, "events") ? metric->unit : "count");
     }
     Pprof__Profile piece = PPROF__PROFILE__INIT;
     piece.n_sample_type = 1 + p->metric_count;
@@ -381,8 +385,8 @@ static void put_description(struct pprof *w)
     put_message(w, &piece);
 }
 
-/* Strings are written last: all the other pieces may add some. A protobuf string must be UTF-8 and a
- * C++ or Rust name is; a byte that is not (a file name, say) becomes '?'. */
+/* Strings are written last: all the other pieces may add some. A protobuf string must be UTF-8 and
+ * a C++ or Rust name is; a byte that is not (a file name, say) becomes '?'. */
 static void put_strings(struct pprof *w)
 {
     for (uint32_t i = 0; i < w->strings.count; i++) {

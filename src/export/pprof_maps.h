@@ -2,8 +2,8 @@
  * addresses although a profile keeps link-time ones.
  *
  * With one process, the addresses it really had are used, as long as they do not overlap. With
- * several processes, or after a dlclose and dlopen that reused addresses, one address would mean two
- * things; then images get disjoint made-up ranges, one after the other:
+ * several processes, or after a dlclose and dlopen that reused addresses, one address would mean
+ * two things; then images get disjoint made-up ranges, one after the other:
  *
  *     0x10000000             +size, rounded up          +1 MiB
  *     | image 0 (its program) |.......................| image 1 ...

@@ -16,7 +16,7 @@ enum {
     PLAIN_CYCLES = 1, MULTIPLY_CYCLES = 3, DIVIDE_CYCLES = 20, FLOAT_CYCLES = 4,
 };
 
-const char *const conflict_names[CONFLICT_KINDS + 1] = { "order", "size", "split", "synonym", NULL };
+const char *const conflict_names[CONFLICT_KINDS + 1] = {"order", "size", "split", "synonym", NULL};
 
 /* ---- what an instruction does ---- */
 
@@ -67,7 +67,8 @@ static uint8_t latency_of(const struct x86_insn *insn, const uint8_t *code)
     }
 }
 
-/* push, pop, call, ret: the stack pointer's new value is there at once. `leave` and `enter` compute it. */
+/* push, pop, call, ret: the stack pointer's new value is there at once. `leave` and `enter` compute
+ * it. */
 static bool moves_stack_only(const struct x86_insn *insn)
 {
     bool frame = insn->map == X86_MAP_ONE_BYTE && (insn->opcode == 0xc8 || insn->opcode == 0xc9);
@@ -151,7 +152,8 @@ struct window {
     struct set stores_of[REGS]; /* stores whose results this register's value was made from */
     uint32_t ready[REGS];       /* cycle */
     struct access stores[CONFLICT_WINDOW * X86_MEMORY_MAX];
-    uint32_t written[CONFLICT_WINDOW]; /* cycle at which a step's results, and what it stores, are there */
+    uint32_t written[CONFLICT_WINDOW]; /* cycle at which a step's results, and what it stores, are
+                                          there */
     uint32_t store_count;
     struct conflict *out;
     uint32_t count, most;
@@ -189,8 +191,8 @@ static bool crosses_line(const struct access *a)
     return a->address / CONFLICT_LINE != (a->address + a->size - 1) / CONFLICT_LINE;
 }
 
-/* Looks at the load, at all stores before it, youngest first. Returns the cycle at which its bytes are
- * there. */
+/* Looks at the load, at all stores before it, youngest first. Returns the cycle at which its bytes
+ * are there. */
 static uint32_t load_look(struct window *w, const struct access *load, const struct set *depends)
 {
     uint64_t whole = load->size >= 64 ? UINT64_MAX : (UINT64_C(1) << load->size) - 1;
@@ -219,7 +221,8 @@ static uint32_t load_look(struct window *w, const struct access *load, const str
     return ready + LOAD_CYCLES;
 }
 
-/* When all of the registers are there, not before cycle `from`; adds what they were made from to *made. */
+/* When all of the registers are there, not before cycle `from`; adds what they were made from to
+ * *made. */
 static uint32_t gather(const struct window *w, uint64_t registers, uint32_t from, struct set *made)
 {
     for (unsigned r = 0; r < REGS; r++) {

@@ -54,7 +54,8 @@ static struct conflict_step step_of(const struct penumbra_tuple *t)
 
 static void sequence(struct penumbra_host *host, const struct penumbra_sequence *s)
 {
-    static struct conflict_insn insns[CONFLICT_WINDOW]; /* two addresses may share a place of `known` */
+    static struct conflict_insn insns[CONFLICT_WINDOW]; /* two addresses may share a place of
+                                                           `known` */
     struct conflict_step steps[CONFLICT_WINDOW];
     struct conflict found[PAIRS];
     uint32_t count = s->count < CONFLICT_WINDOW ? s->count : CONFLICT_WINDOW;

@@ -68,8 +68,8 @@ static uint32_t less(uint32_t ticks, uint32_t cost)
     return ticks > cost ? ticks - cost : 0;
 }
 
-/* The smallest difference of two neighbours that occurs in one sample of a hundred or more: a counter that
- * runs in steps shows only few. */
+/* The smallest difference of two neighbours that occurs in one sample of a hundred or more: a
+ * counter that runs in steps shows only few. */
 static uint32_t step_of(struct hierarchy_samples s)
 {
     uint32_t least = UINT32_MAX, same = 1, before = 0;
@@ -86,9 +86,10 @@ static uint32_t step_of(struct hierarchy_samples s)
     return least == UINT32_MAX ? 1 : least;
 }
 
-/* Where between two sorted sets fewest are on the wrong side: those of `near` at or above it, those of
- * `far` below. Returns the millionths that are. */
-static uint32_t boundary(struct hierarchy_samples near, struct hierarchy_samples far, uint32_t *from)
+/* Where between two sorted sets fewest are on the wrong side: those of `near` at or above it, those
+ * of `far` below. Returns the millionths that are. */
+static uint32_t boundary(struct hierarchy_samples near, struct hierarchy_samples far,
+                         uint32_t *from)
 {
     uint64_t best = UINT64_MAX;
     uint32_t below_near = 0;

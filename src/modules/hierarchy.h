@@ -2,15 +2,15 @@
  *
  *      measured at first use: loads that were made to come from each level
  *
- *           L1        L2          L3                memory            page fault       samples, in ticks
+ *           L1        L2          L3                memory            page fault  samples, in ticks
  *          .:|:.    .:|||:.     .::|:.            .:|||||:..                 .:|:
  *      ───────────┼──────────┼────────────┼────────────────────────┼──────────────>    ticks
  *                from[L2]   from[L3]     from[memory]             from[fault]
  *
  * A boundary is where the fewest of the samples on its two sides are judged wrong. Where more than
- * HIERARCHY_WRONG of them would be, the two levels cannot be told apart with this machine's clock, and a load
- * is said to come from one of both. What is told apart is time: a load that misses the TLB, waits for
- * another processor's cache, or is interrupted, seems to come from farther away.
+ * HIERARCHY_WRONG of them would be, the two levels cannot be told apart with this machine's clock,
+ * and a load is said to come from one of both. What is told apart is time: a load that misses the
+ * TLB, waits for another processor's cache, or is interrupted, seems to come from farther away.
  *
  * All ticks are of the time stamp counter, less what measuring costs, never below zero.
  *
@@ -42,7 +42,8 @@ struct hierarchy {
     struct hierarchy_bound {
         uint32_t median; /* of loads from there */
         uint32_t from;   /* loads of so many ticks or more come from here or farther away */
-        uint32_t wrong;  /* millionths of loads from here and from one level nearer that `from` judges
+        uint32_t
+            wrong; /* millionths of loads from here and from one level nearer that `from` judges
                             wrong; the nearest: 0 */
         bool present;    /* the machine has this level */
         bool apart;      /* it is told apart from the nearer one that is present */
@@ -74,8 +75,8 @@ void hierarchy_machine(char *out, size_t size);
 /* Measures this machine. False without memory. */
 bool hierarchy_measure(struct hierarchy *h, struct err *err);
 
-/* What was measured, from the file that remembers it, under XDG_CACHE_HOME (or ~/.cache). False: there is
- * none for this machine, or it is damaged. */
+/* What was measured, from the file that remembers it, under XDG_CACHE_HOME (or ~/.cache). False:
+ * there is none for this machine, or it is damaged. */
 bool hierarchy_load(struct hierarchy *h);
 /* Remembers it. */
 bool hierarchy_save(const struct hierarchy *h, struct err *err);

@@ -4,7 +4,7 @@
  *      machine AMD EPYC, signature a10f11, virtual
  *      clock 2596000000 26 52                  hz, step, cost
  *      level L1 4 0 0 1 1                      median, from, wrong, present, apart
- *      ...                                                                                          */
+ *      ... */
 #include "modules/hierarchy_file.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ static bool parse_level(const char *line, struct hierarchy *h)
     char name[16];
     unsigned present, apart;
     struct hierarchy_bound b = { 0 };
-    if (sscanf(line, "level %15s %" SCNu32 " %" SCNu32 " %" SCNu32 " %u %u", name, &b.median, &b.from,
-               &b.wrong, &present, &apart) != 6)
+    if (sscanf(line, "level %15s %" SCNu32 " %" SCNu32 " %" SCNu32 " %u %u", name, &b.median,
+               &b.from, &b.wrong, &present, &apart) != 6)
         return false;
     b.present = present;
     b.apart = apart;
@@ -137,6 +137,6 @@ bool hierarchy_save(const struct hierarchy *h, struct err *err)
     int why = errno;
     if (f)
         unlink(made);
-    return err_set_errno(err, ERR_OUTPUT, why, "the measured memory hierarchy cannot be remembered in %s",
-                         path);
+    return err_set_errno(err, ERR_OUTPUT, why,
+                         "the measured memory hierarchy cannot be remembered in %s", path);
 }

@@ -6,9 +6,10 @@
  *      memory  read, then flushed (clflush)
  *      fault   the first access to a page
  *
- * That takes tenths of a second, where pointer chases through up to a gigabyte would take many, and it
- * leaves hardly any time for neighbours on a shared machine to take the L3's lines. The lines are in an
- * order by chance, for the prefetchers; their pages were touched just before, for the TLB. */
+ * That takes tenths of a second, where pointer chases through up to a gigabyte would take many, and
+ * it leaves hardly any time for neighbours on a shared machine to take the L3's lines. The lines
+ * are in an order by chance, for the prefetchers; their pages were touched just before, for the
+ * TLB. */
 #include "modules/hierarchy.h"
 
 #include <cpuid.h>
@@ -46,9 +47,9 @@ struct bench {
 
 static uint64_t slots[4]; /* as in the thread area: time, time_end, rax, rdx */
 
-/* What src/engine/hook_time.c emits, around one instruction: both must stay the same. The difference is
- * what translated code would have. */
-#define TIMED(instruction, result, address)                                                         \
+/* What src/engine/hook_time.c emits, around one instruction: both must stay the same. The
+ * difference is what translated code would have. */
+#define TIMED(instruction, result, address)                                                        \
     __asm__ volatile("    movq %%rax, 16(%[s])\n"                                                  \
                      "    movq %%rdx, 24(%[s])\n"                                                  \
                      "    lfence\n"                                                                \
@@ -71,7 +72,7 @@ static uint64_t slots[4]; /* as in the thread area: time, time_end, rax, rdx */
                      "    movq %%rax, (%[s])\n"                                                    \
                      "    movq 16(%[s]), %%rax\n"                                                  \
                      "    movq 24(%[s]), %%rdx\n"                                                  \
-                     : [to] "=&c"(result)                                                           \
+                     : [to] "=&c"(result)                                                          \
                      : [s] "S"(slots), [at] "D"(address)                                           \
                      : "memory")
 

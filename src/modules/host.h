@@ -1,14 +1,15 @@
-/* The process that a module runs in: empties the program's rings of tuples, calls the module, keeps hotlists of
- * what it emits.
+/* The process that a module runs in: empties the program's rings of tuples, calls the module, keeps
+ * hotlists of what it emits.
  *
- *     spool                             host                                  spool
- *     rings ──> host_rings.c: one sequence at a time, ──> module ──> penumbra_emit ──> host_table.c: hotlists
- *               items by host_insn.c                                   │
- *                                                                host_places.c: addresses to image + offset,
- *                                                                or (redacted) to hashes and kinds of memory
+ *     spool                             host                                      spool
+ *     rings ──> host_rings.c: sequences, ──> module ──> penumbra_emit ──> host_table.c: hotlists
+ *               items by host_insn.c                          │
+ *                                               host_places.c: addresses to image + offset, or
+ *                                               (redacted) to hashes and kinds of memory
  *
- * All that is shared with others is mapped read-only here but for what the host writes: the rings' tails,
- * the spool's header and its own records. A module that writes where it should not is ended by that.
+ * All that is shared with others is mapped read-only here but for what the host writes: the rings'
+ * tails, the spool's header and its own records. A module that writes where it should not is ended
+ * by that.
  *
  * Context: one thread of a process of its own, forked before the program is started.
  * Ownership: a struct penumbra_host lives as long as its process. */
@@ -32,10 +33,11 @@ struct host_options {
 
 struct penumbra_host;
 
-/* Writes what the module wants (capture table, kinds) into the spool, and has it begin. *capture: the
- * table. NULL: *e says what is wrong with the module, or that the spool is full. */
+/* Writes what the module wants (capture table, kinds) into the spool, and has it begin. *capture:
+ * the table. NULL: *e says what is wrong with the module, or that the spool is full. */
 struct penumbra_host *host_new(const struct spool *s, const struct penumbra_module *module,
-                               const struct host_options *options, spool_ref *capture, struct err *e);
+                               const struct host_options *options, spool_ref *capture,
+                               struct err *e);
 void host_free(struct penumbra_host *host);
 
 /* Whether it is a module, of this version, that can be used. */
@@ -44,7 +46,8 @@ bool host_check_module(const struct penumbra_module *module, const char *name, s
 /* Lets the module see all that is published now. True: there was something. */
 bool host_drain(struct penumbra_host *host);
 
-/* Drains until it is told to finish and nothing is left; lets the module end, and write its values. */
+/* Drains until it is told to finish and nothing is left; lets the module end, and write its
+ * values. */
 void host_run(struct penumbra_host *host);
 
 /* From now on nothing of the spool can be written that is not the host's. */

@@ -41,7 +41,8 @@ static bool is_memory(uint32_t what)
 static uint32_t put_lanes(const struct host_insn *insn, const struct tuple_value *v, uint64_t value,
                           struct penumbra_item *out)
 {
-    uint32_t count = 0, lane = insn->lanes.bytes, word = is_memory(v->what) ? v->index & 1u : v->index;
+    uint32_t count = 0, lane = insn->lanes.bytes,
+             word = is_memory(v->what) ? v->index & 1u : v->index;
     for (uint32_t at = 0; at + lane <= v->bytes; at += lane) {
         if (insn->lanes.scalar && (at || word))
             break;

@@ -13,7 +13,8 @@ struct host_insn {
     bool known;
     uint8_t kind;  /* enum x86_kind */
     struct x86_lanes lanes; /* of its vector operands */
-    bool unobserved[UNOBSERVED_COUNT]; /* it writes registers that results were to be captured of, and are not */
+    bool unobserved[UNOBSERVED_COUNT]; /* it writes registers that results were to be captured of,
+                                          and are not */
     struct tuple_insn record; /* a copy that nobody changes */
 };
 
@@ -80,8 +81,8 @@ struct spool_hotlist *host_table_find(struct penumbra_host *host, uint64_t key, 
 
 /* ---- the host ---- */
 
-/* The return addresses of the procedures that a thread goes through. What it returns to, beyond where it was seen
- * first, is not known. */
+/* The return addresses of the procedures that a thread goes through. What it returns to, beyond
+ * where it was seen first, is not known. */
 enum { HOST_CALLS_MAX = 256 };
 struct host_calls {
     uint64_t returns[HOST_CALLS_MAX];

@@ -141,8 +141,8 @@ static uint32_t find_region(struct host_process *p, uint64_t address)
     return look_up_region(p, address);
 }
 
-/* A block of AES under a key that dies with this process: equal values have equal hashes, and that is all that
- * can be known of them. */
+/* A block of AES under a key that dies with this process: equal values have equal hashes, and that
+ * is all that can be known of them. */
 static uint64_t hash_value(const struct penumbra_host *host, uint64_t value)
 {
     uint64_t block[2] = {value, 0};
@@ -150,7 +150,8 @@ static uint64_t hash_value(const struct penumbra_host *host, uint64_t value)
     return block[0];
 }
 
-/* Where a number that is small, or an address of no image, comes from is not known: it stays a number. */
+/* Where a number that is small, or an address of no image, comes from is not known: it stays a
+ * number. */
 struct hotlist_value host_value(struct penumbra_host *host, struct host_process *p, uint32_t kind,
                                 uint64_t value)
 {

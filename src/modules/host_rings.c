@@ -67,7 +67,8 @@ static void find_rings(struct penumbra_host *host, struct host_process *p)
     spool_ref ref = tuples ? __atomic_load_n(&tuples->rings, __ATOMIC_ACQUIRE) : 0;
     for (uint32_t n = 0; ref && n < RINGS_MOST; n++) {
         struct tuple_ring *ring = spool_at(host->spool, ref, sizeof *ring);
-        if (!ring || is_known(host, ring) || !open_process(p)) /* the rest is older, and known too */
+        /* the rest is older, and known too */
+        if (!ring || is_known(host, ring) || !open_process(p))
             return;
         struct host_ring *rings =
             reallocarray(host->rings, host->ring_count + 1, sizeof *rings);

@@ -19,7 +19,8 @@ static bool is_of(const struct spool_hotlist *h, uint64_t key, uint64_t site, ui
 static bool grow(struct host_table *t)
 {
     uint32_t capacity = t->capacity ? t->capacity * 2 : 4096;
-    struct spool_hotlist **slots = t->capacity > UINT32_MAX / 4 ? NULL : calloc(capacity, sizeof *slots);
+    struct spool_hotlist **slots =
+        t->capacity > UINT32_MAX / 4 ? NULL : calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
     for (uint32_t i = 0; i < t->capacity; i++) {

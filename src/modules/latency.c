@@ -26,8 +26,8 @@ static uint32_t capture(const struct penumbra_opcode *opcode)
     return PENUMBRA_LATENCY;
 }
 
-/* "L2 from": ticks from which on a load is said to come from there; no such fact: it is not told apart from
- * the level before it. */
+/* "L2 from": ticks from which on a load is said to come from there; no such fact: it is not told
+ * apart from the level before it. */
 static void level_tell(struct penumbra_host *host, const struct hierarchy *h, unsigned level)
 {
     const struct hierarchy_bound *b = &h->levels[level];
@@ -67,7 +67,8 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
         const struct penumbra_tuple *t = &s->tuples[i];
         for (uint32_t k = 0; k < t->count; k++)
             if (t->items[k].what == PENUMBRA_LATENCY)
-                penumbra_emit(host, t->pc, 0, t->return_address, hierarchy_place(h, t->items[k].value));
+                penumbra_emit(host, t->pc, 0, t->return_address,
+                              hierarchy_place(h, t->items[k].value));
     }
 }
 

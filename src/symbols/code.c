@@ -21,7 +21,8 @@ struct code {
     struct fde_starts starts;
     Dwarf_CFI *cfi; /* NULL: has none, then starts is empty too */
     Dwarf_Addr cfi_bias;
-    /* Found last: tables ask for one instruction after the other, and demangling and rows are dear. */
+    /* Found last: tables ask for one instruction after the other, and demangling and rows are
+     * dear. */
     struct code_function last;
     const struct symtab_entry *last_entry; /* NULL: by the unwind table */
 };
@@ -34,7 +35,8 @@ static bool code_load(struct code *c)
     c->cfi = dwfl_module_eh_cfi(c->module.dwfl_module, &c->cfi_bias);
     if (c->elf && c->cfi)
         fde_starts_open(&c->starts, c->elf);
-    return symtab_build(&c->symtab, c->module.dwfl_module) && (!c->elf || plt_build(&c->plt, c->elf));
+    return symtab_build(&c->symtab, c->module.dwfl_module) &&
+           (!c->elf || plt_build(&c->plt, c->elf));
 }
 
 struct code *code_open(const struct profile_image *image, const struct symbols_options *options,
@@ -98,8 +100,8 @@ const uint8_t *code_bytes(const struct code *c, uint64_t address, size_t *availa
     return NULL;
 }
 
-/* The extent of the unwind table's entry around an address: from its start over all rows that follow
- * without a gap, to the next start at the latest. */
+/* The extent of the unwind table's entry around an address: from its start over all rows that
+ * follow without a gap, to the next start at the latest. */
 static bool function_by_cfi(struct code *c, uint64_t address, struct code_function *out)
 {
     Dwarf_Frame *frame;
@@ -119,7 +121,8 @@ static bool function_by_cfi(struct code *c, uint64_t address, struct code_functi
 
 bool code_function(struct code *c, uint64_t address, struct code_function *out)
 {
-    const struct symtab_entry *entry = symtab_find(&c->symtab, address); /* symbols nest, the table's entries do not */
+    /* symbols nest, the table's entries do not */
+    const struct symtab_entry *entry = symtab_find(&c->symtab, address);
     if (entry == c->last_entry && address >= c->last.start && address < c->last.end) {
         *out = c->last;
         return true;

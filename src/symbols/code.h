@@ -20,7 +20,8 @@ struct code *code_open(const struct profile_image *image, const struct symbols_o
                        struct err *e);
 void code_close(struct code *c);
 
-/* The bytes from a link-time address to the end of its segment in the file; NULL if there are none. */
+/* The bytes from a link-time address to the end of its segment in the file; NULL if there are
+ * none. */
 const uint8_t *code_bytes(const struct code *c, uint64_t address, size_t *available);
 
 /* The function around an address: by symbol, else by unwind information. False if there is none. */

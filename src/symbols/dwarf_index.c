@@ -210,8 +210,8 @@ static bool unit_add_function(struct unit *unit, Dwarf_Die *die)
 }
 
 /* Shallow: functions at the top and in namespaces, which is nearly all of them, skipping over what
- * is inside types and functions. Deep: only those inside (nested functions, members of local classes
- * and closures); needs a look at every entry of the unit. */
+ * is inside types and functions. Deep: only those inside (nested functions, members of local
+ * classes and closures); needs a look at every entry of the unit. */
 static bool unit_walk(struct unit *unit, bool deep)
 {
     struct walk *walk = malloc(sizeof *walk);

@@ -79,11 +79,16 @@ static const char *symbol_name(struct pool *pool, const char *name)
     return result;
 }
 
-/* A symbol without a size reaches to the next one, but what lies far behind it need not be its own. *start: where that
- * begins; 0: nothing says where. */
-static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address, uint64_t *start)
+/* A symbol without a size reaches to the next one, but what lies far behind it need not be its own.
+ * *start: where that begins; 0: nothing says where. */
+static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address,
+                      uint64_t *start)
 {
-    enum { FUNCTION_REACH = 256 /* those of the C start-up files are the usual ones */, LABEL_REACH = 4096, LABEL = 0x80 };
+    enum {
+        FUNCTION_REACH = 256 /* those of the C start-up files are the usual ones */,
+        LABEL_REACH = 4096,
+        LABEL = 0x80
+    };
     uint64_t reach = entry->kind & LABEL ? LABEL_REACH : FUNCTION_REACH;
     if (entry->sized)
         return false;
@@ -92,10 +97,12 @@ static bool is_beyond(struct resolver *r, const struct symtab_entry *entry, uint
 }
 
 /* "frame_dummy+0x12340". */
-static const char *name_beyond(struct resolver *r, const struct symtab_entry *entry, uint64_t address)
+static const char *name_beyond(struct resolver *r, const struct symtab_entry *entry,
+                               uint64_t address)
 {
     char *name;
-    if (asprintf(&name, "%s+0x%llx", symbol_name(r->pool, entry->name), (unsigned long long)(address - entry->start)) < 0) {
+    if (asprintf(&name, "%s+0x%llx", symbol_name(r->pool, entry->name),
+                 (unsigned long long)(address - entry->start)) < 0) {
         r->pool->failed = true;
         return "";
     }

@@ -22,7 +22,8 @@ struct image_request {
 };
 
 struct image_answer {
-    uint32_t unnamed; /* addresses that a file without symbols left without a name; 0 if only strays */
+    uint32_t unnamed; /* addresses that a file without symbols left without a name; 0 if only
+                         strays */
     enum profile_names_level level; /* what the names are from, at least */
 };
 

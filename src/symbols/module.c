@@ -54,15 +54,17 @@ void module_close(struct module *m)
     *m = (struct module){ .unpacked = -1 };
 }
 
-/* elfutils goes on with the file that it has looked at, whatever is returned here. So where that one has
- * to be unpacked there is none, and the module is opened once more, with the unpacked one. */
+/* elfutils goes on with the file that it has looked at, whatever is returned here. So where that
+ * one has to be unpacked there is none, and the module is opened once more, with the unpacked
+ * one. */
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
                           const char *file, const char *link, GElf_Word checksum, char **found)
 {
     struct module *m = *userdata;
     if (m->unpacked >= 0)
         return fcntl(m->unpacked, F_DUPFD_CLOEXEC, 0);
-    int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
+    int fd =
+        dwfl_standard_find_debuginfo(module, userdata, name, base, file, link, checksum, found);
     int unpacked = unpack_debug(fd);
     if (unpacked == fd)
         return fd;
@@ -70,8 +72,8 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
     return -1;
 }
 
-/* Takes fd. unpacked: its debug file, -1 if it is to be looked for. False if the file is no ELF file that
- * elfutils understands. */
+/* Takes fd. unpacked: its debug file, -1 if it is to be looked for. False if the file is no ELF
+ * file that elfutils understands. */
 static bool module_open_with(struct module *m, int fd, int unpacked, const char *path,
                              const char *debug_path)
 {

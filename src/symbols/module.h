@@ -2,7 +2,8 @@
  * recorded, or the debug file that stands in for it.
  *
  * Context: ordinary code. Safe on any file.
- * Ownership: a struct module stays where it is; module_close releases a module that module_find opened. */
+ * Ownership: a struct module stays where it is; module_close releases a module that module_find
+ * opened. */
 #ifndef PENUMBRA_SYMBOLS_MODULE_H
 #define PENUMBRA_SYMBOLS_MODULE_H
 

@@ -1,5 +1,5 @@
-/* Names of procedure linkage table stubs, "write@plt": from the GOT slot that the stub jumps through
- * and the relocation that fills it, or from the relocation number that a lazy stub pushes.
+/* Names of procedure linkage table stubs, "write@plt": from the GOT slot that the stub jumps
+ * through and the relocation that fills it, or from the relocation number that a lazy stub pushes.
  *
  * Context: ordinary code. Safe on any ELF file that elfutils opens.
  * Ownership: a zeroed struct is empty; plt_free releases it. Names point into the file. */

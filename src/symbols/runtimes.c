@@ -5,7 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Below these nothing is said: of few samples a share says nothing, and a small one matters little. */
+/* Below these nothing is said: of few samples a share says nothing, and a small one matters
+ * little. */
 enum { SAMPLES_LEAST = 20, GENERATED_PERCENT = 10, INTERPRETED_PERCENT = 50, CUT_PERCENT = 5 };
 
 struct runtime {
@@ -15,32 +16,33 @@ struct runtime {
 };
 
 static const struct runtime runtimes[] = {
-    { "libnode.so", false, "node", "node --perf-basic-prof --no-short-builtin-calls" },
-    { "node", true, "node", "node --perf-basic-prof --no-short-builtin-calls" },
-    { "libjvm.so", false, "Java",
-      "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (from JDK 17)" },
-    { "libcoreclr.so", false, ".NET", "DOTNET_PerfMapEnabled=1 in its environment" },
-    { "libmono", false, "Mono", "mono --jitmap" },
-    { "mono", true, "Mono", "mono --jitmap" },
-    { "beam.smp", true, "Erlang", "erl +JPperf true (from OTP 25)" },
-    { "libphp", false, "PHP", "php -d opcache.jit_debug=16" },
-    { "php", true, "PHP", "php -d opcache.jit_debug=16" },
-    { "libruby", false, "Ruby", "ruby --yjit-perf (from Ruby 3.3)" },
-    { "libluajit", false, "LuaJIT",
-      "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions" },
-    { "luajit", true, "LuaJIT",
-      "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions" },
-    { "libpypy", false, "PyPy", "pypy3 --jit off, for the interpreter's functions" },
-    { "libguile", false, "Guile", "GUILE_JIT_THRESHOLD=-1 in its environment, for the interpreter's functions" },
-    { "chez", true, "Chez Scheme", NULL },
-    { "scheme", true, "Chez Scheme", NULL },
-    { "petite", true, "Chez Scheme", NULL },
-    { "racket", true, "Racket", NULL },
-    { "libjulia", false, "Julia", "ENABLE_JITPROFILING=1 in its environment" },
-    { "wasmtime", true, "wasmtime", "wasmtime --profile=perfmap" },
-    { "qemu-", true, "QEMU", "-perfmap (from QEMU 8.0)" },
-    { "chrom", true, "Chromium", "--js-flags=--perf-basic-prof" },
-    { "electron", true, "Electron", "--js-flags=--perf-basic-prof" },
+    {"libnode.so", false, "node", "node --perf-basic-prof --no-short-builtin-calls"},
+    {"node", true, "node", "node --perf-basic-prof --no-short-builtin-calls"},
+    {"libjvm.so", false, "Java",
+     "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit (from JDK 17)"},
+    {"libcoreclr.so", false, ".NET", "DOTNET_PerfMapEnabled=1 in its environment"},
+    {"libmono", false, "Mono", "mono --jitmap"},
+    {"mono", true, "Mono", "mono --jitmap"},
+    {"beam.smp", true, "Erlang", "erl +JPperf true (from OTP 25)"},
+    {"libphp", false, "PHP", "php -d opcache.jit_debug=16"},
+    {"php", true, "PHP", "php -d opcache.jit_debug=16"},
+    {"libruby", false, "Ruby", "ruby --yjit-perf (from Ruby 3.3)"},
+    {"libluajit", false, "LuaJIT",
+     "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions"},
+    {"luajit", true, "LuaJIT",
+     "a LuaJIT built with -DLUAJIT_USE_PERFTOOLS, or luajit -joff for the interpreter's functions"},
+    {"libpypy", false, "PyPy", "pypy3 --jit off, for the interpreter's functions"},
+    {"libguile", false, "Guile",
+     "GUILE_JIT_THRESHOLD=-1 in its environment, for the interpreter's functions"},
+    {"chez", true, "Chez Scheme", NULL},
+    {"scheme", true, "Chez Scheme", NULL},
+    {"petite", true, "Chez Scheme", NULL},
+    {"racket", true, "Racket", NULL},
+    {"libjulia", false, "Julia", "ENABLE_JITPROFILING=1 in its environment"},
+    {"wasmtime", true, "wasmtime", "wasmtime --profile=perfmap"},
+    {"qemu-", true, "QEMU", "-perfmap (from QEMU 8.0)"},
+    {"chrom", true, "Chromium", "--js-flags=--perf-basic-prof"},
+    {"electron", true, "Electron", "--js-flags=--perf-basic-prof"},
 };
 /* Their frames are not on the processor's stack. */
 static const char *const own_stacks[] = { "Erlang", "Guile", "Chez Scheme", "Racket" };
@@ -62,7 +64,9 @@ static bool begins(const char *name, const char *with)
 /* From Python 3.12 on its functions have names of their own, if that is asked for. */
 static bool is_python_with_names(const char *name)
 {
-    const char *version = begins(name, "libpython3.") ? name + 11 : begins(name, "python3.") ? name + 8 : "";
+    const char *version = begins(name, "libpython3.") ? name + 11
+                          : begins(name, "python3.")  ? name + 8
+                                                      : "";
     return isdigit((unsigned char)*version) && atoi(version) >= 12;
 }
 
@@ -136,11 +140,15 @@ static void say(const struct use *use, unsigned kind, struct buf *out)
 {
     unsigned percent = (unsigned)(100 * (double)use->nameless / (double)use->all);
     if (kind == PYTHON)
-        buf_printf(out, "%u%% of the time of %s is in Python's interpreter. Its functions get names of their"
-                        " own with python3 -X perf (docs/interpreters.md).\n", percent, use->process->name);
+        buf_printf(
+            out,
+            "%u%% of the time of %s is in Python's interpreter. Its functions get names of their"
+            " own with python3 -X perf (docs/interpreters.md).\n",
+            percent, use->process->name);
     else if (kind == OTHER || kind == HASKELL || !runtimes[kind].advice)
-        buf_printf(out, "%u%% of the time of %s is in generated code without names. Many runtimes write"
-                        " them to /tmp/perf-PID.map or jit-PID.dump if asked (docs/interpreters.md).\n",
+        buf_printf(out,
+                   "%u%% of the time of %s is in generated code without names. Many runtimes write"
+                   " them to /tmp/perf-PID.map or jit-PID.dump if asked (docs/interpreters.md).\n",
                    percent, use->process->name);
     else {
         const char *process = use->process->name, *name = runtimes[kind].name;

@@ -1,5 +1,5 @@
-/* Runtimes that generate code, or interpret it: how to make each say what its functions are called. That
- * is said where much time is in code without a name. docs/interpreters.md has the same list.
+/* Runtimes that generate code, or interpret it: how to make each say what its functions are called.
+ * That is said where much time is in code without a name. docs/interpreters.md has the same list.
  *
  * Context: ordinary code. */
 #ifndef PENUMBRA_SYMBOLS_RUNTIMES_H

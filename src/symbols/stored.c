@@ -15,7 +15,8 @@ const char *stored_place_name(struct pool *pool, const char *image_name, uint64_
     return result;
 }
 
-/* One kept name as a frame; without a function, its start or the place itself is what it is called. */
+/* One kept name as a frame; without a function, its start or the place itself is what it is
+ * called. */
 static struct symbol_frame frame_of(const struct stored_request *r, const struct profile_name *name,
                                     uint64_t offset, struct pool *pool)
 {

@@ -18,9 +18,10 @@ struct stored_request {
     enum symbols_detail detail;
 };
 
-/* Fills the locations of places that are kept, and leaves others as they are. Returns how many are not
- * kept. */
-uint32_t stored_fill(const struct stored_request *r, struct symbol_location *out, struct pool *pool);
+/* Fills the locations of places that are kept, and leaves others as they are. Returns how many are
+ * not kept. */
+uint32_t stored_fill(const struct stored_request *r, struct symbol_location *out,
+                     struct pool *pool);
 
 /* Keeps the locations as the names of an image of which none are kept. False without memory. */
 bool stored_keep(struct profile_names *to, uint32_t image, const uint64_t *offsets,

@@ -103,7 +103,8 @@ static bool counted_collect(struct symbols *s, const struct profile_counts *c)
     for (uint32_t i = 0; ok && i < c->edge_count; i++) {
         struct bucket *from = bucket_of(s, c->edges[i].process, c->edges[i].from_image);
         struct bucket *to = bucket_of(s, c->edges[i].process, c->edges[i].to_image);
-        ok = (!from || bucket_add(from, c->edges[i].from)) && (!to || bucket_add(to, c->edges[i].to));
+        ok = (!from || bucket_add(from, c->edges[i].from)) &&
+             (!to || bucket_add(to, c->edges[i].to));
     }
     return ok && table_places(c, table_collect, s);
 }
@@ -170,7 +171,8 @@ static const struct profile_jit_symbol *jit_find(const struct profile_process *p
 }
 
 /* An entity by its kind: a path by its number, too, a field with its type. */
-static void entity_resolve(struct symbols *s, const struct profile_entity *entity, struct symbol_location *to)
+static void entity_resolve(struct symbols *s, const struct profile_entity *entity,
+                           struct symbol_location *to)
 {
     struct buf name = {0};
     struct symbol_frame *frame = pool_alloc(&s->pool, sizeof *frame);
@@ -184,10 +186,11 @@ static void entity_resolve(struct symbols *s, const struct profile_entity *entit
     buf_put_u8(&name, 0);
     if (frame && buf_ok(&name)) {
         bool has_line = entity->kind == ENTITY_INTERPRETED;
-        *frame = (struct symbol_frame){.function = pool_intern(&s->pool, (const char *)name.data),
-                                       .file = has_line ? pool_intern(&s->pool, entity->scope) : "",
-                                       .line = has_line && entity->number <= UINT32_MAX ? (uint32_t)entity->number : 0,
-                                       .start = entity->id};
+        *frame = (struct symbol_frame){
+            .function = pool_intern(&s->pool, (const char *)name.data),
+            .file = has_line ? pool_intern(&s->pool, entity->scope) : "",
+            .line = has_line && entity->number <= UINT32_MAX ? (uint32_t)entity->number : 0,
+            .start = entity->id};
         *to = (struct symbol_location){frame, 1};
     }
     buf_free(&name);
@@ -290,7 +293,8 @@ static int image_size_compare(const void *a, const void *b, void *profile)
     return x < y ? -1 : x > y;
 }
 
-/* The order of images: as in the profile; where somebody waits for each, those that are soon done first. */
+/* The order of images: as in the profile; where somebody waits for each, those that are soon done
+ * first. */
 static uint32_t *images_order(const struct profile *p, bool small_first)
 {
     uint32_t *order = calloc((size_t)p->image_count + 1, sizeof *order);

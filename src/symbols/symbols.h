@@ -5,8 +5,8 @@
  * libdebuginfod when configured) and by .gnu_debuglink. A file whose build-id differs from the
  * profile's is not used for symbols, and that is said once (symbols_warnings).
  *
- * Names that the profile keeps (profile/names.h) come first: a file is opened only for what is not kept,
- * and replaces what is kept only if it is of the same build and knows more.
+ * Names that the profile keeps (profile/names.h) come first: a file is opened only for what is not
+ * kept, and replaces what is kept only if it is of the same build and knows more.
  *
  * Context: ordinary code, one thread a struct symbols.
  * Ownership: strings returned live as long as the struct symbols. */
@@ -48,8 +48,8 @@ enum symbols_detail {
 struct symbols_options {
     enum symbols_detail detail;
     const char *debug_path; /* one more root of separate debug files, or NULL */
-    /* The image's file where its path does not lead to it: a descriptor, which is closed afterwards, or
-     * -1. NULL: nobody holds one. */
+    /* The image's file where its path does not lead to it: a descriptor, which is closed
+     * afterwards, or -1. NULL: nobody holds one. */
     int (*open_image)(void *context, const struct profile_image *image);
     /* What is known of an image, as soon as it is; small files come first. False: enough. */
     bool (*image_done)(void *context, const struct symbols *s, uint32_t image);
@@ -68,8 +68,9 @@ void symbols_free(struct symbols *s);
 struct symbol_location symbols_find(const struct symbols *s, const struct profile_process *process,
                                     uint32_t image, uint64_t offset);
 
-/* Keeps the names of an image in `names`, which is of the same profile's images and has none of this one;
- * of images whose file was not there it keeps nothing. s: with SYMBOLS_LINES. False without memory. */
+/* Keeps the names of an image in `names`, which is of the same profile's images and has none of
+ * this one; of images whose file was not there it keeps nothing. s: with SYMBOLS_LINES. False
+ * without memory. */
 bool symbols_keep_image(const struct symbols *s, uint32_t image, struct profile_names *names);
 /* Makes all names those that the profile keeps. */
 bool symbols_keep(const struct symbols *s, struct profile *p, struct err *e);

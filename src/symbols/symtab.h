@@ -4,7 +4,8 @@
  * Which of several names of one address is shown: a function before a bare label, a global or weak
  * symbol before a local one, fewer leading underscores ("write" before "__write"), global before
  * weak, shorter, alphabetically first. A symbol without a size (assembly) reaches to the next one,
- * but only where no sized symbol contains the address. Whether code that far behind it is still its own, image.c decides.
+ * but only where no sized symbol contains the address. Whether code that far behind it is still its
+ * own, image.c decides.
  *
  * Context: ordinary code. Safe on any ELF file that elfutils opens.
  * Ownership: names point into the module; symtab_free before the module is closed. */

@@ -1,5 +1,5 @@
-/* Sections that are compressed with zstd (ELFCOMPRESS_ZSTD), which elfutils reads from 0.189 on only,
- * and only if it is built so: a copy of the file, in which they are not compressed.
+/* Sections that are compressed with zstd (ELFCOMPRESS_ZSTD), which elfutils reads from 0.189 on
+ * only, and only if it is built so: a copy of the file, in which they are not compressed.
  *
  *     | the file, as it is, but for its section headers | section | section | ...
  *

@@ -5,20 +5,22 @@
 
 enum {
     REGISTERS = 16,
-    SLOTS = 8,    /* words written on a path that are known */
-    WAITING = 24, /* ways not yet taken */
-    SEGMENT = 48, /* instructions, after which another way is taken */
-    END = 8,      /* instructions, which are a function's last: it has no frame any more */
+    SLOTS = 8,     /* words written on a path that are known */
+    WAITING = 24,  /* ways not yet taken */
+    SEGMENT = 48,  /* instructions, after which another way is taken */
+    END = 8,       /* instructions, which are a function's last: it has no frame any more */
     BRANCHES = 64, /* places where paths meet or part */
     DISTANCE_MAX = 1 << 20,
-    CALLER_SAVED = 1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI | 0xf << X86_R8,
+    CALLER_SAVED =
+        1 << X86_RAX | 1 << X86_RCX | 1 << X86_RDX | 1 << X86_RSI | 1 << X86_RDI | 0xf << X86_R8,
 };
 
 static const uint8_t dwarf_number[REGISTERS] = {
     UNWIND_RAX, UNWIND_RCX, UNWIND_RDX, UNWIND_RBX, UNWIND_RSP, UNWIND_RBP, UNWIND_RSI, UNWIND_RDI,
     UNWIND_R8,  UNWIND_R9,  UNWIND_R10, UNWIND_R11, UNWIND_R12, UNWIND_R13, UNWIND_R14, UNWIND_R15};
 
-/* What is known before an instruction. Values are of registers and memory as they are at the walk's pc. */
+/* What is known before an instruction. Values are of registers and memory as they are at the walk's
+ * pc. */
 struct path {
     uint64_t at; /* the instruction */
     uint64_t pushed_at; /* the last instruction that pushed something, and what */
@@ -35,8 +37,8 @@ union code {
     uint8_t byte[X86_LOOKAHEAD];
 };
 
-/* What is kept of a path that waits: registers but rsp and rbp only as they were at pc, of what was stored only
- * rbp. The rest is unknown. */
+/* What is kept of a path that waits: registers but rsp and rbp only as they were at pc, of what was
+ * stored only rbp. The rest is unknown. */
 struct waiting {
     uint64_t at;
     struct ahead_value rsp, rbp;
@@ -56,7 +58,8 @@ struct reader {
     struct path now;
     union code code; /* of its instruction */
 };
-_Static_assert(sizeof(struct reader) <= sizeof((struct unwind_thread *)0)->scratch, "a thread has room for it");
+_Static_assert(sizeof(struct reader) <= sizeof((struct unwind_thread *)0)->scratch,
+               "a thread has room for it");
 
 static const struct ahead_value unknown = {AHEAD_UNKNOWN, 0, 0, 0};
 
@@ -87,7 +90,8 @@ static void slots_forget(struct path *p, const struct ahead_value *place, int64_
     }
 }
 
-/* Whether nothing is known of the word at place until it is stored: it is below the stack pointer at pc. */
+/* Whether nothing is known of the word at place until it is stored: it is below the stack pointer
+ * at pc. */
 static bool is_new(const struct ahead_value *place)
 {
     return place->reg == UNWIND_RSP && place->plus < 0;
@@ -162,7 +166,8 @@ static bool pass_stack(struct path *p, const struct x86_insn *insn)
     }
 }
 
-static struct ahead_value address(const struct path *p, const struct x86_insn *insn, const uint8_t *code)
+static struct ahead_value address(const struct path *p, const struct x86_insn *insn,
+                                  const uint8_t *code)
 {
     if (insn->base >= REGISTERS || insn->index != X86_NONE)
         return unknown;
@@ -209,7 +214,8 @@ static void pass(struct path *p, const struct x86_insn *insn, const uint8_t *cod
 {
     enum { LARGE = 1 << 14 }; /* xsave and kin, which have no fixed size */
     const unsigned unusual = X86_PREFIX66 | X86_ADDRESS32 | X86_FS | X86_GS;
-    bool usual = insn->encoding == X86_LEGACY && insn->map == X86_MAP_ONE_BYTE && !(insn->traits & unusual);
+    bool usual =
+        insn->encoding == X86_LEGACY && insn->map == X86_MAP_ONE_BYTE && !(insn->traits & unusual);
     if (usual && (pass_stack(p, insn) || pass_word(p, insn, code)))
         return;
     if (insn->access & X86_MEM_WRITE && !(insn->traits & (X86_FS | X86_GS))) {
@@ -221,9 +227,10 @@ static void pass(struct path *p, const struct x86_insn *insn, const uint8_t *cod
 
 /* ---- paths ---- */
 
-/* Copies the instruction at `at` and decodes it: AddressSanitizer has no say in where generated code lies. Returns
- * its length; 0: it is none, or cannot be read. */
-static unsigned decode(struct unwind_memory *m, uint64_t at, union code *code, struct x86_insn *insn)
+/* Copies the instruction at `at` and decodes it: AddressSanitizer has no say in where generated
+ * code lies. Returns its length; 0: it is none, or cannot be read. */
+static unsigned decode(struct unwind_memory *m, uint64_t at, union code *code,
+                       struct x86_insn *insn)
 {
     enum { PAGE = 4096 };
     unsigned available = X86_LOOKAHEAD, left = (unsigned)(PAGE - at % PAGE);
@@ -243,7 +250,8 @@ static unsigned decode(struct unwind_memory *m, uint64_t at, union code *code, s
     return x86_decode_as(code->byte, available, insn);
 }
 
-/* Whether the jump at `at` is read for the first time. Where the table is full of others it may seem new twice. */
+/* Whether the jump at `at` is read for the first time. Where the table is full of others it may
+ * seem new twice. */
 static bool branch_new(struct reader *r, uint64_t at)
 {
     uint64_t *slot = &r->branch[at % BRANCHES];
@@ -255,7 +263,8 @@ static bool branch_new(struct reader *r, uint64_t at)
 
 static bool is_own(const struct path *p, unsigned r)
 {
-    return p->reg[r].kind == AHEAD_REGISTER && p->reg[r].reg == dwarf_number[r] && p->reg[r].plus == 0;
+    return p->reg[r].kind == AHEAD_REGISTER && p->reg[r].reg == dwarf_number[r] &&
+           p->reg[r].plus == 0;
 }
 
 static void put_off(struct reader *r, const struct path *p, uint64_t at)
@@ -271,7 +280,8 @@ static void put_off(struct reader *r, const struct path *p, uint64_t at)
     for (unsigned i = 0; i < REGISTERS; i++)
         w->kept |= (uint32_t)is_own(p, i) << i;
     for (uint32_t i = 0; i < p->slots; i++)
-        if (p->slot[i].value.kind == AHEAD_REGISTER && p->slot[i].value.reg == UNWIND_RBP && p->slot[i].value.plus == 0)
+        if (p->slot[i].value.kind == AHEAD_REGISTER && p->slot[i].value.reg == UNWIND_RBP &&
+            p->slot[i].value.plus == 0)
             w->saved = p->slot[i].place;
 }
 
@@ -283,7 +293,8 @@ static void take_up(struct reader *r, struct path *p)
     p->at = w->at;
     p->pushed_at = 0;
     for (unsigned i = 0; i < REGISTERS; i++)
-        p->reg[i] = w->kept >> i & 1 ? (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0} : unknown;
+        p->reg[i] = w->kept >> i & 1 ? (struct ahead_value){AHEAD_REGISTER, dwarf_number[i], 0, 0}
+                                     : unknown;
     p->reg[X86_RSP] = w->rsp;
     p->reg[X86_RBP] = w->rbp;
     p->slots = w->saved.kind == AHEAD_REGISTER;
@@ -316,7 +327,12 @@ static enum path_next path_step(struct reader *r, struct path *p, struct x86_ins
         r->called = true;
         registers_forget(p, CALLER_SAVED);
         break;
-    case X86_JMP_INDIRECT: case X86_FAR: case X86_NEAR16: case X86_SYSENTER: case X86_INT3: case X86_INT1:
+    case X86_JMP_INDIRECT:
+    case X86_FAR:
+    case X86_NEAR16:
+    case X86_SYSENTER:
+    case X86_INT3:
+    case X86_INT1:
     case X86_UD: case X86_PRIVILEGED: case X86_TSX: case X86_OTHER:
         return PATH_END;
     default: pass(p, insn, code); break;
@@ -337,15 +353,17 @@ static bool is_moved_return(const struct path *p, struct ahead_value *cfa)
     return true;
 }
 
-/* Before a return. False: it is a jump, to an address that the path has pushed. Where it returns to what it has
- * taken off the stack, with more above it (by a number that is in a register, say), *found is not known. */
-static bool returning(const struct path *p, const struct x86_insn *insn, const uint8_t *code, struct unwind_ahead *found)
+/* Before a return. False: it is a jump, to an address that the path has pushed. Where it returns to
+ * what it has taken off the stack, with more above it (by a number that is in a register, say),
+ * *found is not known. */
+static bool returning(const struct path *p, const struct x86_insn *insn, const uint8_t *code,
+                      struct unwind_ahead *found)
 {
     const struct ahead_value *rsp = &p->reg[X86_RSP];
     struct ahead_value word = load(p, *rsp);
-    bool own = rsp->kind == AHEAD_REGISTER
-                   ? word.kind == AHEAD_WORD && word.reg == rsp->reg && word.at == rsp->plus && word.plus == 0
-                   : rsp->kind == AHEAD_WORD;
+    bool own = rsp->kind == AHEAD_REGISTER ? word.kind == AHEAD_WORD && word.reg == rsp->reg &&
+                                                 word.at == rsp->plus && word.plus == 0
+                                           : rsp->kind == AHEAD_WORD;
     const uint8_t *immediate = code + insn->at_imm;
     found->cfa = own ? moved(*rsp, 8) : unknown;
     if (!own)
@@ -363,7 +381,8 @@ static void arrived(const struct reader *r, const struct path *p, struct unwind_
     found->popped = 0;
 }
 
-/* Goes on with one path, at most for a segment. True: it returns, and so *found is set; known or not. */
+/* Goes on with one path, at most for a segment. True: it returns, and so *found is set; known or
+ * not. */
 static bool path_run(struct reader *r, struct path *p, struct unwind_ahead *found)
 {
     struct x86_insn insn;
@@ -467,7 +486,8 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact,
 {
     struct unwind_ahead *kept = &memory->thread->ahead[(pc ^ pc >> 7) % UNWIND_AHEAD_SLOTS];
     uint64_t code;
-    if (!unwind_memory_read_as(memory, pc, &code) && !unwind_memory_read_as(memory, pc - pc % 8, &code))
+    if (!unwind_memory_read_as(memory, pc, &code) &&
+        !unwind_memory_read_as(memory, pc - pc % 8, &code))
         return false;
     if (kept->pc != pc || kept->code != code || kept->exact != exact) {
         kept->pc = 0;
@@ -484,15 +504,16 @@ bool ahead_find_as(struct unwind_memory *memory, uint64_t pc, bool exact,
     return found->cfa.kind != AHEAD_UNKNOWN || found->size;
 }
 
-bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v, const struct unwind_regs *regs,
-                    uint32_t known, uint64_t *value, bool *missing)
+bool ahead_value_as(struct unwind_memory *memory, const struct ahead_value *v,
+                    const struct unwind_regs *regs, uint32_t known, uint64_t *value, bool *missing)
 {
     uint64_t word;
     *missing = v->kind != AHEAD_UNKNOWN && !(known >> v->reg & 1);
     if (v->kind == AHEAD_UNKNOWN || *missing)
         return false;
     word = regs->r[v->reg];
-    if (v->kind == AHEAD_WORD && !unwind_memory_read_as(memory, word + (uint64_t)(int64_t)v->at, &word))
+    if (v->kind == AHEAD_WORD &&
+        !unwind_memory_read_as(memory, word + (uint64_t)(int64_t)v->at, &word))
         return false;
     *value = word + (uint64_t)(int64_t)v->plus;
     return true;

@@ -10,7 +10,8 @@ enum {
 
 enum {
     LINEAR_SEARCH_MAX = 16384, /* records looked at where there is no search table */
-    CIE_MAX = 4096, /* bytes; real ones have 20 to 40. Each of its FDEs reads it, so it is bounded */
+    CIE_MAX = 4096, /* bytes; real ones have 20 to 40. Each of its FDEs reads it, so it is
+                       bounded */
 };
 
 static struct cursor cursor_at(const struct cfi_space *space, uint64_t offset, uint64_t end)
@@ -80,8 +81,8 @@ enum cfi_record cfi_record_as(const struct cfi_space *space, uint64_t offset, ui
 
 /* The augmentation string and data. False: something that changes the meaning of the rest and is
  * not known. */
-static bool augmentation_read(const struct cfi_space *space, struct cursor *c, const uint8_t *string,
-                              struct cfi_cie *cie)
+static bool augmentation_read(const struct cfi_space *space, struct cursor *c,
+                              const uint8_t *string, struct cfi_cie *cie)
 {
     if (*string == 0)
         return true;

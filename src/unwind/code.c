@@ -141,8 +141,8 @@ static bool region_rows(struct maker *m, struct region *r)
 }
 
 /* Walks the functions entry[first .. end), which overlap. */
-static bool region_make(struct maker *m, const struct unwind_code *code, uint64_t text_lo, size_t first,
-                        size_t end, uint32_t hi)
+static bool region_make(struct maker *m, const struct unwind_code *code, uint64_t text_lo,
+                        size_t first, size_t end, uint32_t hi)
 {
     const uint8_t *bytes;
     uint32_t lo = m->entry[first].lo;

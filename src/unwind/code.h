@@ -2,15 +2,15 @@
  *
  *     symbols ──> functions that no FDE covers ──> regions: functions that overlap, together
  *                                                   │
- *          every path from every entry, instruction by instruction; where paths meet, what they agree in
+ *     every path from every entry, instruction by instruction; where paths meet, what they agree in
  *                                                   │
  *                           rows, RULE_CODE where the CFA is known and RULE_NONE elsewhere
  *
- * Control that comes from outside of a region, other than to a function as if called, makes the whole
- * region unknown. Jumps through memory are not followed: what only they reach is unknown.
+ * Control that comes from outside of a region, other than to a function as if called, makes the
+ * whole region unknown. Jumps through memory are not followed: what only they reach is unknown.
  *
- * Context: ordinary code, any thread. Input is hostile: work and memory are bounded for a region, and
- * for an image.
+ * Context: ordinary code, any thread. Input is hostile: work and memory are bounded for a region,
+ * and for an image.
  * Ownership: the rows are malloc'ed, the caller frees. */
 #ifndef PENUMBRA_UNWIND_CODE_H
 #define PENUMBRA_UNWIND_CODE_H
@@ -31,8 +31,8 @@ struct code_rows {
     size_t count, capacity;
 };
 
-/* gap[0 .. gaps): what no FDE covers, ascending and disjoint. All rows lie in them, and what follows
- * the last row of a gap is unknown. False: out of memory. */
+/* gap[0 .. gaps): what no FDE covers, ascending and disjoint. All rows lie in them, and what
+ * follows the last row of a gap is unknown. False: out of memory. */
 bool code_rows_make(const struct unwind_code *code, uint64_t text_lo, const struct code_span *gap,
                     size_t gaps, struct code_rows *rows);
 

@@ -93,15 +93,20 @@ void code_walk_enter(struct code_walk *w, uint32_t offset)
 static bool ends_path(unsigned kind)
 {
     switch (kind) {
-    case X86_RET: case X86_JMP: case X86_JMP_INDIRECT: case X86_FAR: case X86_NEAR16: case X86_SYSENTER:
+    case X86_RET:
+    case X86_JMP:
+    case X86_JMP_INDIRECT:
+    case X86_FAR:
+    case X86_NEAR16:
+    case X86_SYSENTER:
     case X86_INT3: case X86_INT1: case X86_UD: case X86_PRIVILEGED: case X86_TSX: case X86_OTHER:
         return true;
     default: return false;
     }
 }
 
-/* A call inside the region begins a frame there. What is called may be no function, and need not keep
- * to the ABI: nothing but rsp is known when it returns. */
+/* A call inside the region begins a frame there. What is called may be no function, and need not
+ * keep to the ABI: nothing but rsp is known when it returns. */
 static void call_inside(struct code_walk *w, int64_t target, struct layout *l)
 {
     if (target < 0 || target >= w->size)
@@ -121,8 +126,8 @@ static bool matters(const struct x86_insn *insn, unsigned known)
 }
 
 /* The number of the layout behind the instruction. */
-static uint32_t pass(struct code_walk *w, uint32_t number, const struct x86_insn *insn, const uint8_t *code,
-                     int64_t target)
+static uint32_t pass(struct code_walk *w, uint32_t number, const struct x86_insn *insn,
+                     const uint8_t *code, int64_t target)
 {
     struct layout after = w->layout[number];
     layout_pass(&after, insn, code);

@@ -20,7 +20,8 @@ enum {
 struct code_walk {
     const uint8_t *code;
     uint32_t size;
-    uint32_t *at;     /* by offset: the number of the layout before the instruction there; 0: not reached */
+    uint32_t *at;     /* by offset: the number of the layout before the instruction there; 0: not
+                         reached */
     uint8_t *length;  /* of the instruction there */
     uint8_t *waiting; /* it is in work[] */
     uint32_t *work;   /* offsets to visit */

@@ -37,7 +37,8 @@ static int function_compare(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Lists the FDEs that lie in the text. Others belong to discarded code (address 0) or are nonsense. */
+/* Lists the FDEs that lie in the text. Others belong to discarded code (address 0) or are
+ * nonsense. */
 static bool functions_collect(struct functions *list, const struct cfi_space *space,
                               uint64_t text_lo, uint64_t text_hi, uint32_t *bad)
 {
@@ -87,7 +88,8 @@ static bool emit(struct builder *b, uint32_t pc, uint32_t rule)
 }
 
 /* Emits the rows of the FDE that m holds, as far as `limit`, where the next function begins. */
-static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint64_t limit, bool *full)
+static enum cfi_status emit_rows(struct builder *b, struct cfi_machine *m, uint64_t limit,
+                                 bool *full)
 {
     for (;;) {
         enum cfi_status status = cfi_machine_next_as(m);
@@ -128,7 +130,8 @@ static bool emit_function(struct builder *b, struct cfi_machine *m, const struct
 }
 
 /* Lists what no FDE covers. What is shorter than GAP_MIN is most often padding. */
-static bool gaps_find(const struct functions *list, uint32_t end, struct code_span **gap, size_t *gaps)
+static bool gaps_find(const struct functions *list, uint32_t end, struct code_span **gap,
+                      size_t *gaps)
 {
     enum { GAP_MIN = 16 };
     size_t capacity = 0;
@@ -147,8 +150,8 @@ static bool gaps_find(const struct functions *list, uint32_t end, struct code_sp
 }
 
 /* Rows that code alone tells. */
-static bool code_rows_find(const struct functions *list, const struct unwind_code *code, uint64_t text_lo,
-                           uint64_t text_hi, struct code_rows *rows)
+static bool code_rows_find(const struct functions *list, const struct unwind_code *code,
+                           uint64_t text_lo, uint64_t text_hi, struct code_rows *rows)
 {
     struct code_span *gap = NULL;
     size_t gaps = 0;

@@ -200,7 +200,8 @@ static bool build_id_matches(const struct image *i, const uint8_t *expect, size_
                                  p.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
         GElf_Nhdr note;
         size_t name, description;
-        for (size_t at = 0; data && (at = gelf_getnote(data, at, &note, &name, &description)) > 0;) {
+        for (size_t at = 0;
+             data && (at = gelf_getnote(data, at, &note, &name, &description)) > 0;) {
             const uint8_t *bytes = data->d_buf;
             if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof "GNU" &&
                 memcmp(bytes + name, "GNU", sizeof "GNU") == 0)

@@ -1,5 +1,5 @@
-/* Reading foreign bytes, with bounds: a read past the end gives 0 and makes the cursor bad for ever,
- * so a parser checks once at its end.
+/* Reading foreign bytes, with bounds: a read past the end gives 0 and makes the cursor bad for
+ * ever, so a parser checks once at its end.
  *
  * Context: any, signal handlers included.
  * Ownership: a cursor borrows the bytes. */
@@ -41,9 +41,15 @@ static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
     uint64_t value = 0;
     switch (bytes) {
     case 1: value = *c->at; break;
-    case 2: value = ((const struct { uint16_t v; } __attribute__((packed, may_alias)) *)c->at)->v; break;
-    case 4: value = ((const struct { uint32_t v; } __attribute__((packed, may_alias)) *)c->at)->v; break;
-    default: value = ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)c->at)->v; break;
+    case 2:
+        value = ((const struct { uint16_t v; } __attribute__((packed, may_alias)) *)c->at)->v;
+        break;
+    case 4:
+        value = ((const struct { uint32_t v; } __attribute__((packed, may_alias)) *)c->at)->v;
+        break;
+    default:
+        value = ((const struct { uint64_t v; } __attribute__((packed, may_alias)) *)c->at)->v;
+        break;
     }
     c->at += bytes;
     return value;

@@ -110,7 +110,8 @@ static uint64_t shift(uint8_t op, uint64_t a, uint64_t b)
     return op == OP_SHL ? a << b : a >> b;
 }
 
-/* Signed division and remainder, defined for every input (DW_OP_div is signed, DW_OP_mod is not). */
+/* Signed division and remainder, defined for every input (DW_OP_div is signed, DW_OP_mod is
+ * not). */
 static uint64_t divide(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
 {
     if (b == 0) {

@@ -8,7 +8,8 @@
 enum {
     CHAIN_MAX = 1 << 20, /* bytes between rsp and rbp where the stack's end is not known */
     SENDER_MAX = 1 << 14, /* bytes of variables and arguments */
-    NEAR = 1 << 28,      /* between pieces of code that one compiler has made: HotSpot reserves 240 MB */
+    NEAR = 1 << 28,      /* between pieces of code that one compiler has made: HotSpot reserves 240
+                            MB */
 };
 
 /* Whether the bytes before a return address end in a call instruction (Intel SDM vol. 2A, CALL):
@@ -53,7 +54,8 @@ static bool plausible(struct step_state *s, uint64_t return_address, bool must_b
     const struct unwind_image *image = unwind_index_find_as(s->index, return_address - 1);
     if (image ? return_address - 8 < image->lo : must_be_known)
         return false;
-    return unwind_memory_read_as(&s->memory, return_address - 8, &before) && unwind_follows_call(before);
+    return unwind_memory_read_as(&s->memory, return_address - 8, &before) &&
+           unwind_follows_call(before);
 }
 
 bool step_is_called_as(struct step_state *s, uint64_t return_address)
@@ -66,8 +68,8 @@ bool step_is_called_as(struct step_state *s, uint64_t return_address)
 bool step_is_planted_as(struct step_state *s, const struct unwind_image *image)
 {
     uint64_t before, rip = s->frame.regs.r[UNWIND_RIP];
-    return !s->exact && rip - 8 >= image->lo && unwind_memory_read_as(&s->memory, rip - 8, &before) &&
-           !unwind_follows_call(before);
+    return !s->exact && rip - 8 >= image->lo &&
+           unwind_memory_read_as(&s->memory, rip - 8, &before) && !unwind_follows_call(before);
 }
 
 static enum step_outcome guessed(struct step_state *s, struct step_result *result, uint64_t rip,
@@ -103,14 +105,15 @@ static bool near(uint64_t a, uint64_t b)
     return a - b < NEAR || b - a < NEAR;
 }
 
-/* Whether an address behind no call, in generated code near the callee's, goes on in a frame with the frame
- * pointer rbp, which is above cfa: so interpreters made at run time jump to what they call, and have it return
- * to where they go on. */
+/* Whether an address behind no call, in generated code near the callee's, goes on in a frame with
+ * the frame pointer rbp, which is above cfa: so interpreters made at run time jump to what they
+ * call, and have it return to where they go on. */
 static bool resumes(struct step_state *s, uint64_t rip, uint64_t cfa, uint64_t rbp)
 {
     uint64_t above;
-    return near(rip, s->frame.regs.r[UNWIND_RIP]) && !unwind_index_find_as(s->index, rip) && rbp % 8 == 0 &&
-           rbp >= cfa && rbp <= frame_limit(s, cfa) && unwind_memory_read_as(&s->memory, rbp + 8, &above) &&
+    return near(rip, s->frame.regs.r[UNWIND_RIP]) && !unwind_index_find_as(s->index, rip) &&
+           rbp % 8 == 0 && rbp >= cfa && rbp <= frame_limit(s, cfa) &&
+           unwind_memory_read_as(&s->memory, rbp + 8, &above) &&
            (near(above, rip) || plausible(s, above, false)) && ahead_by_rbp_as(&s->memory, rip);
 }
 
@@ -123,8 +126,10 @@ static bool is_deoptimized(struct step_state *s, uint64_t rip)
            blob.deoptimized == rip;
 }
 
-/* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a register that is not known. */
-static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead, struct step_result *result, bool *missing)
+/* The caller's state, by what ahead says of this one's, if that makes sense. *missing: it is in a
+ * register that is not known. */
+static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead,
+                         struct step_result *result, bool *missing)
 {
     struct cfi_frame *f = &s->frame;
     uint64_t cfa, rip, rbp = 0, rsp = f->regs.r[UNWIND_RSP];
@@ -132,8 +137,10 @@ static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead,
     if (!ahead_value_as(&s->memory, &ahead->cfa, &f->regs, f->known, &cfa, missing))
         return false;
     /* The stack may be another one only once: from that on which the thread began. */
-    bool bounded = rsp - s->memory.low < s->memory.span, inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
-    bool switched = ahead->cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
+    bool bounded = rsp - s->memory.low < s->memory.span;
+    bool inside = cfa > rsp && cfa - 8 <= frame_limit(s, rsp);
+    bool switched =
+        ahead->cfa.kind == AHEAD_WORD && bounded && cfa - s->memory.low >= s->memory.span;
     if (cfa % 8 != 0 || !(inside || switched) || !unwind_memory_read_as(&s->memory, cfa - 8, &rip))
         return false;
     bool rbp_known = ahead_value_as(&s->memory, &ahead->rbp, &f->regs, f->known, &rbp, &lost);
@@ -148,8 +155,8 @@ static bool ahead_caller(struct step_state *s, const struct unwind_ahead *ahead,
 }
 
 /* The same with another stack pointer; without effect if that makes no sense. */
-static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, uint64_t rsp, struct step_result *result,
-                        bool *missing)
+static bool ahead_apply(struct step_state *s, const struct unwind_ahead *ahead, uint64_t rsp,
+                        struct step_result *result, bool *missing)
 {
     uint64_t own = s->frame.regs.r[UNWIND_RSP];
     s->frame.regs.r[UNWIND_RSP] = rsp;
@@ -195,13 +202,13 @@ static enum step_outcome guess_ahead(struct step_state *s, struct step_result *r
     return missing && !s->full && ahead.cfa.reg != UNWIND_RBP ? STEP_RESTART : STEP_FAILED;
 }
 
-/* HotSpot's interpreter makes room for a method's variables between the return address and what its caller has
- * on the stack, and notes the caller's stack pointer below the frame pointer. */
+/* HotSpot's interpreter makes room for a method's variables between the return address and what its
+ * caller has on the stack, and notes the caller's stack pointer below the frame pointer. */
 static void note_sender(struct step_state *s, uint64_t rbp)
 {
     uint64_t sender;
-    if (!unwind_memory_read_as(&s->memory, rbp - 8, &sender) || sender % 8 != 0 || sender <= rbp + 16 ||
-        sender - rbp > SENDER_MAX)
+    if (!unwind_memory_read_as(&s->memory, rbp - 8, &sender) || sender % 8 != 0 ||
+        sender <= rbp + 16 || sender - rbp > SENDER_MAX)
         return;
     s->sender_for = rbp + 16;
     s->sender = sender;
@@ -247,12 +254,13 @@ enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image 
         return guess_entered(s, rsp + depth, result);
     /* A frame pointer. Generated code calls generated code, so from there any address that follows
      * a call will do. */
-    if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp && rbp <= frame_limit(s, rsp) &&
-        unwind_memory_read_as(&s->memory, rbp, &saved) &&
+    if ((s->frame.known >> UNWIND_RBP & 1) && rbp % 8 == 0 && rbp >= rsp &&
+        rbp <= frame_limit(s, rsp) && unwind_memory_read_as(&s->memory, rbp, &saved) &&
         unwind_memory_read_as(&s->memory, rbp + 8, &rip)) {
         bool called = rip == 0 || plausible(s, rip, image != 0) ||
                       (image ? links_on(s, rip, rbp, saved) : resumes(s, rip, rbp + 16, saved));
-        /* No frame pointer before it, and it returns to code that has not called it: a goroutine's first frame. */
+        /* No frame pointer before it, and it returns to code that has not called it: a goroutine's
+         * first frame. */
         if (called || (saved == 0 && unwind_index_find_as(s->index, rip))) {
             note_sender(s, rbp);
             s->frame.regs.r[UNWIND_RBP] = saved;

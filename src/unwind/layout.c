@@ -8,7 +8,8 @@
 enum {
     RETURN_ADDRESS = -8, /* its distance from the CFA */
     DISTANCE_MAX = 8 * (int)RULE_CODE_OFFSET_MAX,
-    CALLEE_SAVED = 1 << X86_RBX | 1 << X86_RBP | 1 << X86_R12 | 1 << X86_R13 | 1 << X86_R14 | 1 << X86_R15,
+    CALLEE_SAVED =
+        1 << X86_RBX | 1 << X86_RBP | 1 << X86_R12 | 1 << X86_R13 | 1 << X86_R14 | 1 << X86_R15,
 };
 
 static bool is_distance(int32_t value)
@@ -133,7 +134,8 @@ static void call(struct layout *l)
 /* The address of a memory operand of a register and a displacement. */
 static int32_t address(const struct layout *l, uint8_t base, uint8_t index, int64_t disp)
 {
-    return base < LAYOUT_REGISTERS && index == X86_NONE ? moved(l->reg[base], disp) : LAYOUT_UNKNOWN;
+    return base < LAYOUT_REGISTERS && index == X86_NONE ? moved(l->reg[base], disp)
+                                                        : LAYOUT_UNKNOWN;
 }
 
 /* What has no meaning here: whatever it writes is unknown. */
@@ -208,7 +210,8 @@ static bool pass_word(struct layout *l, const struct x86_insn *insn, const uint8
 void layout_pass(struct layout *l, const struct x86_insn *insn, const uint8_t *code)
 {
     const unsigned unusual = X86_PREFIX66 | X86_ADDRESS32 | X86_FS | X86_GS;
-    bool usual = insn->encoding == X86_LEGACY && insn->map == X86_MAP_ONE_BYTE && !(insn->traits & unusual);
+    bool usual =
+        insn->encoding == X86_LEGACY && insn->map == X86_MAP_ONE_BYTE && !(insn->traits & unusual);
     if (insn->kind == X86_CALL || insn->kind == X86_CALL_INDIRECT)
         call(l);
     else if (!usual || !(pass_stack(l, insn) || pass_word(l, insn, code)))
@@ -217,16 +220,17 @@ void layout_pass(struct layout *l, const struct x86_insn *insn, const uint8_t *c
 
 /* ---- the rule ---- */
 
-/* Where rbp was saved, in words below the CFA; 0: it is what it was. Helpers without CFI may keep less than
- * the ABI demands, so where it was saved, and that is not below rsp, is believed before the register. */
+/* Where rbp was saved, in words below the CFA; 0: it is what it was. Helpers without CFI may keep
+ * less than the ABI demands, so where it was saved, and that is not below rsp, is believed before
+ * the register. */
 static uint32_t rbp_slot(const struct layout *l)
 {
     const int32_t entry = LAYOUT_ENTRY + X86_RBP, rsp = l->reg[X86_RSP];
     bool kept = l->reg[X86_RBP] == entry;
     for (uint32_t i = 0; i < l->slots; i++) {
         int32_t at = l->slot[i].at;
-        if (l->slot[i].value == entry && at < 0 && at % 8 == 0 && at > -8 * (int32_t)RULE_SLOT_LOST &&
-            !(kept && is_distance(rsp) && at < rsp))
+        if (l->slot[i].value == entry && at < 0 && at % 8 == 0 &&
+            at > -8 * (int32_t)RULE_SLOT_LOST && !(kept && is_distance(rsp) && at < rsp))
             return (uint32_t)(-at / 8);
     }
     return kept ? 0 : RULE_SLOT_LOST;

@@ -20,14 +20,18 @@
 enum { LAYOUT_SLOTS = 12, LAYOUT_REGISTERS = 16 };
 
 /* A value is a distance from the CFA, or one of these. */
-enum { LAYOUT_UNKNOWN = INT32_MIN, LAYOUT_ENTRY = INT32_MIN + 1 /* + r: what register r held at entry */ };
+enum {
+    LAYOUT_UNKNOWN = INT32_MIN,
+    LAYOUT_ENTRY = INT32_MIN + 1 /* + r: what register r held at entry */
+};
 
 struct layout {
     int32_t reg[LAYOUT_REGISTERS]; /* by enum x86_register */
     uint32_t slots;
     struct layout_slot {
         int32_t at, value; /* the word at CFA + at; never unknown */
-    } slot[LAYOUT_SLOTS]; /* ascending; zero from `slots` on, so that layouts can be compared by bytes */
+    } slot[LAYOUT_SLOTS]; /* ascending; zero from `slots` on, so that layouts can be compared by
+                             bytes */
 };
 
 /* At the first instruction of a function. */

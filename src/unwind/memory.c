@@ -14,7 +14,8 @@ void unwind_memory_init_as(struct unwind_memory *m, struct unwind_thread *thread
     m->span = 0;
     m->thread = thread;
     m->pages_fresh = false;
-    if (!thread->fetch && rsp >= thread->stack_lo && rsp < thread->stack_hi && thread->stack_hi - rsp >= 8) {
+    if (!thread->fetch && rsp >= thread->stack_lo && rsp < thread->stack_hi &&
+        thread->stack_hi - rsp >= 8) {
         m->low = rsp;
         m->span = thread->stack_hi - rsp - 7;
     }

@@ -1,6 +1,6 @@
 /* Reading memory that may not be there, without faulting.
  *
- *     [low, low + span)   known readable: the stack from the sample's rsp up. One compare, one load.
+ *     [low, low + span)   known readable: the stack from the sample's rsp up: a compare and a load.
  *     anything else       the page is probed once a walk by a system call that reads 8 bytes of it
  *                         and has no effect: rt_sigprocmask with an invalid `how` copies the set
  *                         first (EFAULT), and only then looks at `how` (EINVAL).

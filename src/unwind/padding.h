@@ -11,7 +11,8 @@
 
 enum { PADDING_MAX = 64 }; /* assemblers align to no more */
 
-/* The length of the no-operation that code[0 .. size) begins with; 0: it begins with none, or is cut off.
+/* The length of the no-operation that code[0 .. size) begins with; 0: it begins with none, or is
+ * cut off.
  *
  *     {66, 2e}*  90                     nop
  *     {66, 2e}*  0f 1f /0 modrm ...     nopw, nopl (Intel's manual, volume 2: NOP) */

@@ -1,18 +1,20 @@
-/* Finding a frame pointer that nobody has saved: of a thread in another process only rsp and rip are known.
+/* Finding a frame pointer that nobody has saved: of a thread in another process only rsp and rip
+ * are known.
  *
  *     rsp ─>  | what the function keeps     |
  *             | stale words                 |
  *     rbp ─>  | the caller's rbp            |   words * 8 below ...
  *             | return address              |   ... the word behind a call of this function
  *
- * Stale return addresses may lie in between. A direct call of this function is nearly certain; then comes a chain of frame
- * pointers; then the first return address whose callers can be followed. */
+ * Stale return addresses may lie in between. A direct call of this function is nearly certain; then
+ * comes a chain of frame pointers; then the first return address whose callers can be followed. */
 #include "unwind/step.h"
 #include "unwind/table.h"
 
 enum { SEARCH_BYTES = 1 << 16, FUNCTION_MOST = 1 << 16, CHAIN_MOST = 1 << 20 };
 
-/* The function's entry has its return address on top of the stack, as no other instruction of most functions has but the last. */
+/* The function's entry has its return address on top of the stack, as no other instruction of most
+ * functions has but the last. */
 static bool is_entry_of(struct step_state *s, const struct step_place *place, uint64_t target)
 {
     struct step_place there;
@@ -32,7 +34,8 @@ static bool is_entry_of(struct step_state *s, const struct step_place *place, ui
 static bool calls_it(struct step_state *s, const struct step_place *place, uint64_t return_address)
 {
     uint64_t before;
-    if (!unwind_memory_read_as(&s->memory, return_address - 8, &before) || (before >> 24 & 0xff) != 0xe8)
+    if (!unwind_memory_read_as(&s->memory, return_address - 8, &before) ||
+        (before >> 24 & 0xff) != 0xe8)
         return false;
     return is_entry_of(s, place, return_address + (uint64_t)(int64_t)(int32_t)(before >> 32));
 }
@@ -49,7 +52,8 @@ static void frame_copy(struct cfi_frame *to, const struct cfi_frame *from)
     to->known = from->known;
 }
 
-/* Whether the callers of the frame that this one would return to can be followed: to a root, or for a while. */
+/* Whether the callers of the frame that this one would return to can be followed: to a root, or for
+ * a while. */
 static bool leads_on(struct step_state *s, uint64_t ra, uint64_t rsp, uint64_t rbp)
 {
     enum { FRAMES = 16 };
@@ -79,7 +83,8 @@ uint64_t step_search_as(struct step_state *s, const struct step_place *place, ui
 {
     uint64_t rsp = s->frame.regs.r[UNWIND_RSP], chained = 0, any = 0, saved, ra;
     for (uint64_t at = (rsp + 7) & ~UINT64_C(7); at - rsp < SEARCH_BYTES; at += 8) {
-        if (!unwind_memory_read_as(&s->memory, at, &saved) || !unwind_memory_read_as(&s->memory, at + 8 * words, &ra))
+        if (!unwind_memory_read_as(&s->memory, at, &saved) ||
+            !unwind_memory_read_as(&s->memory, at + 8 * words, &ra))
             break;
         if (ra < 8 || !unwind_index_find_as(s->index, ra) || !step_is_called_as(s, ra))
             continue;

@@ -114,7 +114,8 @@ void step_locate_as(struct step_state *s, struct step_place *place)
     if (!place->image)
         return;
     bool table = rule_at(s, place, place->pc);
-    /* Only what is executed: a return address may be the beginning of a function that nothing has called. */
+    /* Only what is executed: a return address may be the beginning of a function that nothing has
+     * called. */
     if (s->exact && rule_kind(place->rule) == RULE_NONE && place->interpreter == CFI_NONE) {
         uint64_t pc = behind_padding(s, rip);
         if (pc != rip)
@@ -187,8 +188,8 @@ static enum step_outcome apply_row(struct step_state *s, const struct step_place
 
 /* By a packed rule: rsp, rbp and rip only. */
 SAMPLE_PATH
-static enum step_outcome apply_rule(struct step_state *s, const struct step_place *place, uint32_t rule,
-                                    struct step_result *result)
+static enum step_outcome apply_rule(struct step_state *s, const struct step_place *place,
+                                    uint32_t rule, struct step_result *result)
 {
     struct cfi_frame *f = &s->frame;
     uint64_t rsp = f->regs.r[UNWIND_RSP], rbp = f->regs.r[UNWIND_RBP], rip, saved;
@@ -225,7 +226,8 @@ static enum step_outcome apply_rule(struct step_state *s, const struct step_plac
     return STEP_OK;
 }
 
-static enum step_outcome apply_vsyscall(struct step_state *s, const struct step_place *place, struct step_result *result)
+static enum step_outcome apply_vsyscall(struct step_state *s, const struct step_place *place,
+                                        struct step_result *result)
 {
     return apply_rule(s, place, rule_make(RULE_RSP, 0, 1), result);
 }
@@ -253,15 +255,17 @@ static enum step_outcome apply_none(struct step_state *s, const struct step_plac
     return result->planted ? STEP_ROOT : outcome;
 }
 
-/* By what the code does. It may be wrong where code comes into a function otherwise than is understood, so
- * what it leads to must be an address behind a call; else it is as if there were no rule. */
+/* By what the code does. It may be wrong where code comes into a function otherwise than is
+ * understood, so what it leads to must be an address behind a call; else it is as if there were no
+ * rule. */
 static enum step_outcome apply_code(struct step_state *s, const struct step_place *place,
                                     struct step_result *result)
 {
     struct cfi_frame *f = &s->frame;
     unsigned reg = rule_code_register(place->rule);
     uint32_t slot = rule_slot(place->rule);
-    uint64_t rip, rbp = f->regs.r[UNWIND_RBP], cfa = f->regs.r[reg] + 8 * (uint64_t)rule_code_offset(place->rule);
+    uint64_t rip, rbp = f->regs.r[UNWIND_RBP],
+                  cfa = f->regs.r[reg] + 8 * (uint64_t)rule_code_offset(place->rule);
     bool rbp_known = slot == 0 && (f->known >> UNWIND_RBP & 1);
     if (!(f->known >> reg & 1) && !s->full)
         return STEP_RESTART;

@@ -27,9 +27,11 @@ struct step_state {
     struct unwind_memory memory;
     struct cfi_frame frame;
     bool exact; /* rip is an interrupted address: look it up itself, not the byte before it */
-    bool tries; /* a frame pointer that may be the one: no other is searched for on the way (search.c) */
+    bool tries; /* a frame pointer that may be the one: no other is searched for on the way
+                   (search.c) */
     bool full;  /* by the interpreter, with all registers, wherever there is CFI in memory */
-    /* Where rsp is sender_for, found by a frame pointer, the caller may have had another one: guess.c. */
+    /* Where rsp is sender_for, found by a frame pointer, the caller may have had another one:
+     * guess.c. */
     uint64_t sender_for, sender;
 };
 
@@ -54,7 +56,8 @@ struct step_result {
     uint64_t cfa; /* 0: not known */
     enum truncation truncation; /* if STEP_FAILED */
     bool guessed; /* the caller was found by a heuristic */
-    bool planted; /* if STEP_ROOT: execution would come here by a return, but never was here before */
+    bool planted; /* if STEP_ROOT: execution would come here by a return, but never was here
+                     before */
 };
 
 /* Finds the image and the rule of s's address. */
@@ -64,20 +67,21 @@ void step_locate_as(struct step_state *s, struct step_place *place);
 enum step_outcome step_apply_as(struct step_state *s, const struct step_place *place,
                                 struct step_result *result);
 
-/* Where there is no CFI: what the code does before it returns, a return address on top of the stack, or a chain
- * of frame pointers (guess.c). */
+/* Where there is no CFI: what the code does before it returns, a return address on top of the
+ * stack, or a chain of frame pointers (guess.c). */
 enum step_outcome step_guess_as(struct step_state *s, const struct unwind_image *image,
                                 struct step_result *result);
 
-/* Where s's frame hangs on rbp, which is not known (search.c): the most likely one; 0: none. A caller's return address is
- * `words` above it. */
+/* Where s's frame hangs on rbp, which is not known (search.c): the most likely one; 0: none. A
+ * caller's return address is `words` above it. */
 uint64_t step_search_as(struct step_state *s, const struct step_place *place, uint64_t words);
 
 /* Whether a return address follows a call, or is a trampoline's, which stands for one that did. */
 bool step_is_called_as(struct step_state *s, uint64_t return_address);
 
-/* Whether s's address, in code of the image without unwind information, is a return address behind no call: of a
- * stack that makecontext and its like have made (__start_context, boost's make_fcontext), the first word. */
+/* Whether s's address, in code of the image without unwind information, is a return address behind
+ * no call: of a stack that makecontext and its like have made (__start_context, boost's
+ * make_fcontext), the first word. */
 bool step_is_planted_as(struct step_state *s, const struct unwind_image *image);
 
 /* Whether the code at pc is mov $SYS_rt_sigreturn, %rax; syscall. */

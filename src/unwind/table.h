@@ -25,8 +25,9 @@
  *     RULE_SIGNAL   a signal's return trampoline: rsp points at the interrupted ucontext
  *     RULE_ROOT     the return address is undefined: the outermost frame (CFA as in RULE_RSP)
  *     RULE_COMPLEX  anything else: ask the interpreter (cfi.h)
- *     RULE_CODE     no CFI here, but what the code does (layout.h) says that the CFA = register + 8 * n:
- *                   `offset` is register << 16 | n. Slot k as above; RULE_SLOT_LOST: nobody knows
+ *     RULE_CODE     no CFI here, but what the code does (layout.h) says that the CFA = register +
+ *                   8 * n: `offset` is register << 16 | n. Slot k as above; RULE_SLOT_LOST:
+ *                   nobody knows
  *
  * rbx and r12 to r15 may be saved as well; the fast walk does not follow them.
  *

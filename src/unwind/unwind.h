@@ -6,8 +6,9 @@
  *                                            ├ unwind_index: address -> image (sorted array)
  *                                            ├ image's compiled table (table.h), if there is one
  *                                            ├ else its .eh_frame, interpreted in place (cfi.h)
- *                                            └ no CFI at all: the table's rows from code, what the code
- *                                              does before it returns, heuristics; frame marked KEY_GUESSED
+ *                                            └ no CFI at all: the table's rows from code, what the
+ *                                              code does before it returns, heuristics; the frame
+ *                                              is marked KEY_GUESSED
  *
  * Context: _as functions run in signal handlers; each unwind_thread is used by one thread only.
  * Ownership: the caller owns all memory; nothing is allocated. */
@@ -39,9 +40,9 @@ struct unwind_frame {
     uint64_t ra;  /* the return address, where CFI says that it is at cfa - 8; else 0 */
 };
 
-/* Where walks end before the root: return addresses in [stop_lo, stop_hi) are a trampoline's. Code in
- * `inside`, and all that it calls, is at work on one. Where code in `leaving` is on the stack, none is
- * to be set. */
+/* Where walks end before the root: return addresses in [stop_lo, stop_hi) are a trampoline's. Code
+ * in `inside`, and all that it calls, is at work on one. Where code in `leaving` is on the stack,
+ * none is to be set. */
 struct unwind_marks {
     uint64_t stop_lo, stop_hi;
     uint64_t inside_lo, inside_hi;
@@ -49,7 +50,12 @@ struct unwind_marks {
     bool (*leaving_as)(uint64_t key); /* whether other code is `leaving` too; NULL: none is */
 };
 
-enum { UNWIND_CACHE_SLOTS = 1024, UNWIND_PAGE_SLOTS = 16, UNWIND_AHEAD_SLOTS = 256, UNWIND_SCRATCH = 288 };
+enum {
+    UNWIND_CACHE_SLOTS = 1024,
+    UNWIND_PAGE_SLOTS = 16,
+    UNWIND_AHEAD_SLOTS = 256,
+    UNWIND_SCRATCH = 288
+};
 
 /* What generated code does before it returns (ahead.h), in terms of the registers at pc. */
 struct ahead_value {
@@ -83,7 +89,8 @@ struct unwind_thread {
     uint32_t generation; /* of the index that the cache was filled from */
     uint64_t vm_structs; /* of that index's image that has it, or 0 */
     bool no_system_calls; /* memory outside the known stack is not probed: taken for unreadable */
-    /* Of a thread in another process, of which only rsp and rip are known: reads 8 bytes of its memory. NULL: our own. */
+    /* Of a thread in another process, of which only rsp and rip are known: reads 8 bytes of its
+     * memory. NULL: our own. */
     bool (*fetch)(void *context, uint64_t address, uint64_t *value);
     void *fetch_context;
     struct unwind_marks marks; /* all 0: none */
@@ -126,10 +133,12 @@ struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct u
                                     const struct unwind_regs *start, struct unwind_frame *frames,
                                     uint32_t max);
 
-/* Goes on where a walk has ended with TRUNC_DEPTH, on a stack that has not changed there. Ends with TRUNC_DEPTH and fewer than
- * `max` frames where a frame needs more registers than the point has. */
-struct unwind_result unwind_walk_on_as(struct unwind_thread *thread, const struct unwind_index *index,
-                                       const struct unwind_point *point, struct unwind_frame *frames, uint32_t max);
+/* Goes on where a walk has ended with TRUNC_DEPTH, on a stack that has not changed there. Ends with
+ * TRUNC_DEPTH and fewer than `max` frames where a frame needs more registers than the point has. */
+struct unwind_result unwind_walk_on_as(struct unwind_thread *thread,
+                                       const struct unwind_index *index,
+                                       const struct unwind_point *point,
+                                       struct unwind_frame *frames, uint32_t max);
 
 /* Whether the 8 bytes before a return address, the last in the highest byte, end in a call. */
 bool unwind_follows_call(uint64_t before);

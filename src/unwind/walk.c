@@ -1,7 +1,7 @@
 /* The walk: a tight loop over cached return addresses, and a careful step (step.h) for every frame
  * that the loop cannot take.
  *
- *     leaf: careful ──> cached, cached, cached, ... ──> miss, signal frame: careful ──> ... ──> root
+ *     leaf: careful ──> cached, cached, ... ──> miss, signal frame: careful ──> ... ──> root
  *
  * The loop follows rsp, rbp and rip only. In optimized code that is enough for nearly every frame;
  * where it is not, the walk begins again with the interpreter and all registers. */
@@ -122,8 +122,8 @@ static enum walk_next walk_end(struct walk *w, enum truncation truncation)
     const struct cfi_frame *f = &w->state.frame;
     w->result.truncation = truncation;
     if (truncation == TRUNC_DEPTH)
-        w->result.point = (struct unwind_point){f->regs.r[UNWIND_RIP], f->regs.r[UNWIND_RSP], f->regs.r[UNWIND_RBP],
-                                                f->known >> UNWIND_RBP & 1};
+        w->result.point = (struct unwind_point){f->regs.r[UNWIND_RIP], f->regs.r[UNWIND_RSP],
+                                                f->regs.r[UNWIND_RBP], f->known >> UNWIND_RBP & 1};
     return WALK_END;
 }
 
@@ -153,7 +153,8 @@ static uint64_t return_address(const struct walk *w, const struct step_place *pl
                : 0;
 }
 
-/* True of the loader's entry, whose code has no unwind information: what lies above is the program's arguments. */
+/* True of the loader's entry, whose code has no unwind information: what lies above is the
+ * program's arguments. */
 static bool at_beginning(const struct unwind_thread *thread, uint64_t rsp)
 {
     enum { NEAR = 64 };
@@ -194,7 +195,8 @@ static enum walk_next walk_careful(struct walk *w)
     }
     if (outcome == STEP_OK)
         return WALK_ON;
-    bool root = outcome == STEP_ROOT || (step.truncation == TRUNC_NO_CFI && at_beginning(w->thread, rsp));
+    bool root =
+        outcome == STEP_ROOT || (step.truncation == TRUNC_NO_CFI && at_beginning(w->thread, rsp));
     return walk_end(w, root ? TRUNC_NONE : step.truncation);
 }
 
@@ -230,8 +232,9 @@ static void cache_clear(struct unwind_thread *thread, const struct unwind_index 
     thread->generation = index->generation;
 }
 
-static void walk_init(struct walk *w, struct unwind_thread *thread, const struct unwind_index *index,
-                      const struct unwind_regs *start, struct unwind_frame *frames, uint32_t max)
+static void walk_init(struct walk *w, struct unwind_thread *thread,
+                      const struct unwind_index *index, const struct unwind_regs *start,
+                      struct unwind_frame *frames, uint32_t max)
 {
     if (thread->generation != index->generation)
         cache_clear(thread, index);
@@ -271,8 +274,10 @@ struct unwind_result unwind_walk_as(struct unwind_thread *thread, const struct u
     return w.result;
 }
 
-struct unwind_result unwind_walk_on_as(struct unwind_thread *thread, const struct unwind_index *index,
-                                       const struct unwind_point *point, struct unwind_frame *frames, uint32_t max)
+struct unwind_result unwind_walk_on_as(struct unwind_thread *thread,
+                                       const struct unwind_index *index,
+                                       const struct unwind_point *point,
+                                       struct unwind_frame *frames, uint32_t max)
 {
     struct walk w;
     struct unwind_regs start = {{0}};
@@ -281,7 +286,8 @@ struct unwind_result unwind_walk_on_as(struct unwind_thread *thread, const struc
     start.r[UNWIND_RBP] = point->rbp;
     walk_init(&w, thread, index, &start, frames, max);
     w.state.exact = false;
-    w.state.frame.known = 1u << UNWIND_RIP | 1u << UNWIND_RSP | (point->has_rbp ? 1u << UNWIND_RBP : 0);
+    w.state.frame.known =
+        1u << UNWIND_RIP | 1u << UNWIND_RSP | (point->has_rbp ? 1u << UNWIND_RBP : 0);
     if (walk_run(&w) == WALK_RESTART)
         walk_end(&w, TRUNC_DEPTH);
     w.result.frames = w.written;

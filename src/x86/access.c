@@ -153,8 +153,8 @@ unsigned x86_definitions_as(const struct x86_insn *insn,
     return count;
 }
 
-/* A field's register, if its value goes into the operation: of a byte or word that is only written, the
- * form says that the register is read. */
+/* A field's register, if its value goes into the operation: of a byte or word that is only written,
+ * the form says that the register is read. */
 static bool is_source(const struct x86_insn *insn, unsigned use)
 {
     bool part = (use & FIELD_WRITE) && use >> FIELD_WIDTH_SHIFT <= WIDTH_2;

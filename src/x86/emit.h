@@ -300,7 +300,8 @@ static inline void emit_movzx_rr(struct emit *e, unsigned width, unsigned to, un
         emit_rm_(e, 4, emit_sized_(0x0fb6, width) | (width == 1 ? EMIT_BYTE_RM : 0), to, from);
 }
 
-/* movzx r32, ah, ch, dh or bh: the second byte of `from`, which is rax, rcx, rdx or rbx; `to` is none of r8 to r15 */
+/* movzx r32, ah, ch, dh or bh: the second byte of `from`, which is rax, rcx, rdx or rbx; `to` is
+ * none of r8 to r15 */
 static inline void emit_movzx_rh(struct emit *e, unsigned to, unsigned from)
 {
     if (emit_room_(e))

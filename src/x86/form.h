@@ -96,9 +96,16 @@ enum { /* x86_form.bits */
     FORM_SHIFT_IMM = 8,     /* shift or rotate by an immediate: flags stay if the count is 0 */
 };
 
-/* Of the vector, MMX or mask register that the instruction writes first: where its number is | enum x86_bank <<
- * VECTOR_BANK_SHIFT. */
-enum { VECTOR_NONE, VECTOR_REG, VECTOR_RM, VECTOR_VVVV, VECTOR_IMPLICIT /* it is 0 */, VECTOR_BANK_SHIFT = 4 };
+/* Of the vector, MMX or mask register that the instruction writes first: where its number is |
+ * enum x86_bank << VECTOR_BANK_SHIFT. */
+enum {
+    VECTOR_NONE,
+    VECTOR_REG,
+    VECTOR_RM,
+    VECTOR_VVVV,
+    VECTOR_IMPLICIT /* it is 0 */,
+    VECTOR_BANK_SHIFT = 4
+};
 
 /* Of its elements: log2 of their bytes | enum x86_lane_form << LANES_FORM_SHIFT | LANES_... */
 enum {

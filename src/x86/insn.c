@@ -75,7 +75,8 @@ static unsigned legacy_prefixes(struct state *s)
     return rex;
 }
 
-/* REX, or 0, which lies right before s->at. Whether there is one is hard to predict: no branch depends on it. */
+/* REX, or 0, which lies right before s->at. Whether there is one is hard to predict: no branch
+ * depends on it. */
 static inline __attribute__((always_inline)) void rex_take(struct state *s, unsigned rex,
     struct x86_insn *out)
 {
@@ -320,8 +321,9 @@ static unsigned decode_any(const uint8_t *code, struct x86_insn *out, unsigned *
     return conclude(&s, good, out, seen);
 }
 
-/* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. Most instructions have
- * no prefix but REX, and are in the one-byte map or in 0F: for these the compiler leaves out what does not matter. */
+/* `code` has LOOKAHEAD readable bytes. Returns the length, 0 for none; *seen: bytes looked at. Most
+ * instructions have no prefix but REX, and are in the one-byte map or in 0F: for these the compiler
+ * leaves out what does not matter. */
 static unsigned decode(const uint8_t *code, struct x86_insn *out, unsigned *seen)
 {
     unsigned has = code[0] >> 4 == 4, lead = leads[code[has]];
@@ -392,7 +394,8 @@ static inline __attribute__((always_inline)) void use_field(struct x86_insn *ins
 {
     unsigned gpr = use & FIELD_GPR;
     insn->fields |= (uint8_t)(field * gpr);
-    if (gpr && use >> FIELD_WIDTH_SHIFT == WIDTH_1 && reg - 4 < 4 && !(insn->traits & X86_HAS_REX)) {
+    if (gpr && use >> FIELD_WIDTH_SHIFT == WIDTH_1 && reg - 4 < 4 &&
+        !(insn->traits & X86_HAS_REX)) {
         insn->traits |= X86_HIGH_BYTE;
         reg -= 4;
     }

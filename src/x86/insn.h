@@ -2,8 +2,8 @@
  * written. No instruction is formatted here, and no operand list is built unless asked for.
  *
  *     bytes ──> x86_decode_as ──> struct x86_insn ──┬> x86_memory_as       memory operands
- *                  │                                ├> x86_definitions_as  registers written, widths
- *        table.c (made by gen/, which asks Zydis)       └> x86_rename_as       other registers, in place
+ *                  │                                ├> x86_definitions_as  registers, widths
+ *        table.c (made by gen/, which asks Zydis)   └> x86_rename_as       others, in place
  *
  * The table knows the legacy maps (one byte, 0F, 0F38, 0F3A, 3DNow!), VEX maps 1 to 3, EVEX maps
  * 1, 2, 3, 5 and 6 and XOP maps 8 to 10, as Zydis 4 does in 64-bit mode. MPX instructions are the
@@ -184,15 +184,17 @@ struct x86_insn {
     uint16_t form;     /* of the table; for the functions below */
 };
 
-/* Decoding begins soon, after a long time: the part of the tables that most instructions need is asked for. */
+/* Decoding begins soon, after a long time: the part of the tables that most instructions need is
+ * asked for. */
 void x86_tables_prefetch_as(void);
 
 /* Decodes the instruction at `code`, of which `available` bytes may be read. Returns its length, 0
  * with out->kind X86_INVALID or X86_TRUNCATED; nothing else of *out is set then. */
 unsigned x86_decode_as(const uint8_t *code, size_t available, struct x86_insn *out);
 
-/* The same in two steps, for who wants to know of few instructions what they use. The first leaves class, flags_...,
- * access, fields, reads, writes, implicit, mem_size and X86_HIGH_BYTE to the second. */
+/* The same in two steps, for who wants to know of few instructions what they use. The first leaves
+ * class, flags_..., access, fields, reads, writes, implicit, mem_size and X86_HIGH_BYTE to the
+ * second. */
 unsigned x86_shape_as(const uint8_t *code, size_t available, struct x86_insn *out);
 void x86_uses_as(struct x86_insn *insn, const uint8_t *code);
 
@@ -225,8 +227,8 @@ struct x86_memory {
 enum { X86_MEMORY_MAX = 3 };
 
 /* Memory that the instruction accesses, the modrm operand first (when it is accessed), then
- * implicit ones: stack, strings. `base` is the register's value before the instruction: push writes at
- * rsp - 8, and pop [rsp + 8] at rsp + 16. Repeated strings: the first element. Returns how many.
+ * implicit ones: stack, strings. `base` is the register's value before the instruction: push writes
+ * at rsp - 8, and pop [rsp + 8] at rsp + 16. Repeated strings: the first element. Returns how many.
  * enter with a nesting level, xsave and kin, gathers: one operand that only hints at what is
  * accessed. */
 unsigned x86_memory_as(const struct x86_insn *insn, const uint8_t *code,
@@ -251,13 +253,21 @@ static inline bool x86_moves_stack(const struct x86_insn *insn, const struct x86
     return d->reg == X86_RSP && insn->implicit >> X86_RSP & 1;
 }
 
-/* General registers that the instruction reads as operands, the fields' first, ascending in each; not those
- * that only make an address or move the stack, nor the old value of what is written in part.
- * Returns how many. */
+/* General registers that the instruction reads as operands, the fields' first, ascending in each;
+ * not those that only make an address or move the stack, nor the old value of what is written in
+ * part. Returns how many. */
 unsigned x86_sources_as(const struct x86_insn *insn,
     struct x86_definition out[X86_DEFINITIONS_MAX]);
 
-enum x86_bank { X86_BANK_XMM, X86_BANK_YMM, X86_BANK_ZMM, X86_BANK_MMX, X86_BANK_MASK, X86_BANK_X87, X86_BANK_NONE };
+enum x86_bank {
+    X86_BANK_XMM,
+    X86_BANK_YMM,
+    X86_BANK_ZMM,
+    X86_BANK_MMX,
+    X86_BANK_MASK,
+    X86_BANK_X87,
+    X86_BANK_NONE
+};
 enum x86_lane_form { X86_INTEGER, X86_FLOAT, X86_DOUBLE };
 
 /* What an instruction takes its vector operands for: elements. */
@@ -275,9 +285,11 @@ struct x86_wide {
     uint8_t bytes; /* 16, 32, 64; 8: MMX and masks; 10: x87 */
 };
 
-/* The vector, MMX, mask or x87 register that the instruction writes, of several the first. False: none, with bank
- * X86_BANK_NONE. *more: it writes others besides, or all that there are (vzeroall, xrstor, tiles). */
-bool x86_wide_result_as(const struct x86_insn *insn, const uint8_t *code, struct x86_wide *out, bool *more);
+/* The vector, MMX, mask or x87 register that the instruction writes, of several the first. False:
+ * none, with bank X86_BANK_NONE. *more: it writes others besides, or all that there are (vzeroall,
+ * xrstor, tiles). */
+bool x86_wide_result_as(const struct x86_insn *insn, const uint8_t *code, struct x86_wide *out,
+                        bool *more);
 
 /* Changes, in the copy `code` of the instruction, register `from` to `to` in those of `fields` that
  * hold a general register. False, with nothing changed, where the encoding has no room: `to` is one

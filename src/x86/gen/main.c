@@ -174,11 +174,13 @@ static void print_forms(void)
     printf("const struct x86_form x86_forms[] = {\n");
     for (unsigned i = 0; i < form_count; i++) {
         const struct x86_form *f = &forms[i];
-        printf("{%u,%u,%u,%u, %u,%u,%u,%u, %u,%u,%u,%u, %u,%u,%u,%u, %u,{%u,%u},%u,%u,%u,%u,%u,0},\n",
+        printf(
+            "{%u,%u,%u,%u, %u,%u,%u,%u, %u,%u,%u,%u, %u,%u,%u,%u, %u,{%u,%u},%u,%u,%u,%u,%u,0},\n",
             f->kind, f->class, f->imm_size, f->bits, f->flags_read, f->flags_killed,
-            f->flags_changed, f->disp8_shift, f->reg, f->rm, f->vvvv, f->access, f->reads, f->writes,
-            f->conditional, f->forbid, f->mem_size, f->implicit_memory[0], f->implicit_memory[1],
-            f->implicit_size, f->rax_width, f->other_width, f->vector, f->lanes);
+            f->flags_changed, f->disp8_shift, f->reg, f->rm, f->vvvv, f->access, f->reads,
+            f->writes, f->conditional, f->forbid, f->mem_size, f->implicit_memory[0],
+            f->implicit_memory[1], f->implicit_size, f->rax_width, f->other_width, f->vector,
+            f->lanes);
     }
     printf("};\n");
 }

@@ -110,7 +110,10 @@ static unsigned named_kind(ZydisMnemonic mnemonic)
     case ZYDIS_MNEMONIC_INT1: return X86_INT1;
     case ZYDIS_MNEMONIC_UD0: case ZYDIS_MNEMONIC_UD1: case ZYDIS_MNEMONIC_UD2: return X86_UD;
     case ZYDIS_MNEMONIC_IRET: case ZYDIS_MNEMONIC_IRETD: case ZYDIS_MNEMONIC_IRETQ: return X86_FAR;
-    case ZYDIS_MNEMONIC_XBEGIN: case ZYDIS_MNEMONIC_XABORT: case ZYDIS_MNEMONIC_XEND: return X86_TSX;
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_XABORT:
+    case ZYDIS_MNEMONIC_XEND:
+        return X86_TSX;
     case ZYDIS_MNEMONIC_RDTSC: case ZYDIS_MNEMONIC_RDTSCP: case ZYDIS_MNEMONIC_RDPMC:
     case ZYDIS_MNEMONIC_RDPID: case ZYDIS_MNEMONIC_RDPRU: case ZYDIS_MNEMONIC_RDRAND:
     case ZYDIS_MNEMONIC_RDSEED: case ZYDIS_MNEMONIC_CPUID: case ZYDIS_MNEMONIC_XGETBV:
@@ -148,7 +151,8 @@ static unsigned kind_of(const struct model_insn *in)
     if (kind != X86_ORDINARY)
         return kind;
     if (in->insn.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED ||
-        in->insn.meta.category == ZYDIS_CATEGORY_IO || in->insn.meta.category == ZYDIS_CATEGORY_SYSRET ||
+        in->insn.meta.category == ZYDIS_CATEGORY_IO ||
+        in->insn.meta.category == ZYDIS_CATEGORY_SYSRET ||
         in->insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP ||
         in->insn.meta.category == ZYDIS_CATEGORY_VTX)
         return X86_PRIVILEGED;
@@ -216,9 +220,12 @@ static unsigned class_of(const struct model_insn *in)
     case ZYDIS_CATEGORY_DATAXFER: case ZYDIS_CATEGORY_CMOV: case ZYDIS_CATEGORY_PUSH:
     case ZYDIS_CATEGORY_POP: case ZYDIS_CATEGORY_SETCC: return X86_CLASS_MOVE;
     case ZYDIS_CATEGORY_MISC:
-        return in->insn.mnemonic == ZYDIS_MNEMONIC_LEA || in->insn.mnemonic == ZYDIS_MNEMONIC_XLAT ||
-                in->insn.mnemonic == ZYDIS_MNEMONIC_ENTER || in->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE ?
-            X86_CLASS_MOVE : X86_CLASS_SYSTEM;
+        return in->insn.mnemonic == ZYDIS_MNEMONIC_LEA ||
+                       in->insn.mnemonic == ZYDIS_MNEMONIC_XLAT ||
+                       in->insn.mnemonic == ZYDIS_MNEMONIC_ENTER ||
+                       in->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE
+                   ? X86_CLASS_MOVE
+                   : X86_CLASS_SYSTEM;
     case ZYDIS_CATEGORY_BINARY: case ZYDIS_CATEGORY_LOGICAL: case ZYDIS_CATEGORY_SHIFT:
     case ZYDIS_CATEGORY_ROTATE: case ZYDIS_CATEGORY_BITBYTE: case ZYDIS_CATEGORY_BMI1:
     case ZYDIS_CATEGORY_BMI2: case ZYDIS_CATEGORY_TBM: case ZYDIS_CATEGORY_LZCNT:
@@ -283,21 +290,24 @@ static int general(ZydisRegister reg)
     }
 }
 
-/* How long an instruction's elements are is in no encoding but in its name: addps, vpaddd, movss. */
+/* How long an instruction's elements are is in no encoding but in its name: addps, vpaddd,
+ * movss. */
 static unsigned lanes_of(const struct model_insn *in)
 {
     enum { EIGHT = 3 };
     const char *name = ZydisMnemonicGetString(in->insn.mnemonic);
     size_t length = name ? strlen(name) : 0;
     /* xmm, ymm in names of state; 3DNow!'s names are in an immediate. */
-    if (length < 3 || name[length - 2] == 'm' || in->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW)
+    if (length < 3 || name[length - 2] == 'm' ||
+        in->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW)
         return EIGHT;
     char last = name[length - 1], before = name[length - 2];
     bool packed = before == 'p', scalar = before == 's';
     if ((packed || scalar) && (last == 's' || last == 'd')) {
         bool one = scalar && !strstr(name, "broadcast");
-        return (last == 's' ? 2 | X86_FLOAT << LANES_FORM_SHIFT : EIGHT | X86_DOUBLE << LANES_FORM_SHIFT) |
-            (one ? LANES_SCALAR : 0u);
+        return (last == 's' ? 2 | X86_FLOAT << LANES_FORM_SHIFT
+                            : EIGHT | X86_DOUBLE << LANES_FORM_SHIFT) |
+               (one ? LANES_SCALAR : 0u);
     }
     if (name[0] == 'p' || (name[0] == 'v' && name[1] == 'p'))
         return last == 'b' ? 0 : last == 'w' ? 1 : last == 'd' ? 2 : EIGHT;
@@ -431,8 +441,8 @@ static unsigned access_of(const struct model_insn *in, const ZydisDecodedOperand
 
 static unsigned implicit_place(const ZydisDecodedOperand *o, const struct model_insn *in)
 {
-    if (in->insn.mnemonic == ZYDIS_MNEMONIC_MOVDIR64B || in->insn.mnemonic == ZYDIS_MNEMONIC_ENQCMD ||
-        in->insn.mnemonic == ZYDIS_MNEMONIC_ENQCMDS)
+    if (in->insn.mnemonic == ZYDIS_MNEMONIC_MOVDIR64B ||
+        in->insn.mnemonic == ZYDIS_MNEMONIC_ENQCMD || in->insn.mnemonic == ZYDIS_MNEMONIC_ENQCMDS)
         return AT_REG;
     switch (general(o->mem.base)) {
     case X86_RSP: return AT_STACK;
@@ -535,8 +545,8 @@ void model_form(struct model *m, const struct model_insn *given, struct x86_form
         form->imm_size = 1;
         form->bits |= FORM_3DNOW;
     }
-    if (form->class == X86_CLASS_MMX || form->class == X86_CLASS_SSE || form->class == X86_CLASS_AVX ||
-        form->class == X86_CLASS_AVX512)
+    if (form->class == X86_CLASS_MMX || form->class == X86_CLASS_SSE ||
+        form->class == X86_CLASS_AVX || form->class == X86_CLASS_AVX512)
         form->lanes = (uint8_t)lanes_of(in);
     flags_of(in, form);
     operands_of(m, in, form);
