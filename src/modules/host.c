@@ -12,8 +12,9 @@
 #include "modules/host_internal.h"
 
 enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096, ARENA_SIZE = 1 << 16 };
-/* Rings that are a quarter full ring the bell. Each look besides makes the program's caches and one of its processors ours for
- * a moment; with redact it is not to come too late to see where a process has its memory. */
+/* Rings that are a quarter full ring the bell. Each look besides makes the program's caches and one
+ * of its processors ours for a moment; with redact it is not to come too late to see where a
+ * process has its memory. */
 #define WAIT_NS 100000000
 #define WAIT_REDACT_NS 20000000
 
@@ -22,20 +23,25 @@ enum { FACTS_MOST = 64, TEXT_SIZE = 256, NAMES_MOST = 4096, ARENA_SIZE = 1 << 16
 bool host_check_module(const struct penumbra_module *module, const char *name, struct err *e)
 {
     if (module->abi != PENUMBRA_MODULE_ABI || module->size < sizeof *module)
-        return err_set(e, ERR_USAGE, "the module %s was made for another version of penumbra: its ABI is "
+        return err_set(e, ERR_USAGE,
+                       "the module %s was made for another version of penumbra: its ABI is "
                        "%u of %u bytes, this one's %u of %zu; build it again with this version's "
-                       "penumbra/module.h", name, module->abi, module->size, PENUMBRA_MODULE_ABI,
-                       sizeof *module);
+                       "penumbra/module.h",
+                       name, module->abi, module->size, PENUMBRA_MODULE_ABI, sizeof *module);
     if (!module->name || !module->kinds || !module->kind_count ||
         module->kind_count > PENUMBRA_KINDS_MAX || !module->sequence)
-        return err_set(e, ERR_USAGE, "the module %s cannot be used: it needs a name, 1 to %d kinds, and "
-                       "a function sequence", name, PENUMBRA_KINDS_MAX);
+        return err_set(e, ERR_USAGE,
+                       "the module %s cannot be used: it needs a name, 1 to %d kinds, and "
+                       "a function sequence",
+                       name, PENUMBRA_KINDS_MAX);
     for (uint32_t i = 0; i < module->kind_count; i++) {
         const struct penumbra_kind *kind = &module->kinds[i];
         if (!kind->name || (kind->format == PENUMBRA_SHOW_NAME && !kind->names) ||
             (kind->format == PENUMBRA_SHOW_MODULE && !module->format))
-            return err_set(e, ERR_USAGE, "the module %s cannot be used: kind %u has no name, or is shown by "
-                           "names or a function format that it does not have", name, i);
+            return err_set(e, ERR_USAGE,
+                           "the module %s cannot be used: kind %u has no name, or is shown by "
+                           "names or a function format that it does not have",
+                           name, i);
     }
     return true;
 }
@@ -95,7 +101,8 @@ static bool put_names(struct penumbra_host *host, const struct penumbra_kind *fr
                       struct spool_value_kind *to)
 {
     uint32_t count = 0;
-    while (from->names && from->format == PENUMBRA_SHOW_NAME && count < NAMES_MOST && from->names[count])
+    while (from->names && from->format == PENUMBRA_SHOW_NAME && count < NAMES_MOST &&
+           from->names[count])
         count++;
     if (!count)
         return true;
@@ -162,7 +169,8 @@ static bool put_values(struct penumbra_host *host, spool_ref *capture)
 }
 
 struct penumbra_host *host_new(const struct spool *s, const struct penumbra_module *module,
-                               const struct host_options *options, spool_ref *capture, struct err *e)
+                               const struct host_options *options, spool_ref *capture,
+                               struct err *e)
 {
     struct penumbra_host *host = calloc(1, sizeof *host);
     if (!host) {
@@ -228,8 +236,8 @@ struct spool_values *host_values(struct penumbra_host *host)
 
 /* ---- what the module says ---- */
 
-/* The return address of the procedure that the instruction at `pc` is in. Modules go through a sequence from
- * its start. */
+/* The return address of the procedure that the instruction at `pc` is in. Modules go through a
+ * sequence from its start. */
 static uint64_t site_of(struct penumbra_host *host, uint64_t pc)
 {
     const struct penumbra_sequence *s = host->sequence;
@@ -243,7 +251,8 @@ static uint64_t site_of(struct penumbra_host *host, uint64_t pc)
     return 0;
 }
 
-static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site)
+static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uint64_t pc,
+                                                 uint32_t kind, uint64_t site)
 {
     struct host_process *p = host->current;
     uint64_t key = host_place(host, p, pc);
@@ -253,7 +262,8 @@ static struct spool_hotlist *hotlist_find_slowly(struct penumbra_host *host, uin
 }
 
 /* The hotlist of what the module says; NULL: there is no room. */
-static struct spool_hotlist *hotlist_of(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site)
+static struct spool_hotlist *hotlist_of(struct penumbra_host *host, uint64_t pc, uint32_t kind,
+                                        uint64_t site)
 {
     uint64_t hash = (pc ^ (uint64_t)kind << 48 ^ site << 17) * UINT64_C(0x9e3779b97f4a7c15);
     struct host_emitted *e = &host->current->emitted[hash >> (64 - HOST_EMITTED_BITS)];
@@ -263,7 +273,8 @@ static struct spool_hotlist *hotlist_of(struct penumbra_host *host, uint64_t pc,
     return e->list;
 }
 
-void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site, uint64_t value)
+void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site,
+                   uint64_t value)
 {
     struct host_process *p = host->current;
     if (!p || kind >= host->module->kind_count) {
@@ -274,7 +285,8 @@ void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint6
         site = site_of(host, pc);
     struct spool_hotlist *h = hotlist_of(host, pc, kind, site);
     if (h)
-        hotlist_add(&h->list, host->options.summary, host_value(host, p, kind, value), &host->random);
+        hotlist_add(&h->list, host->options.summary, host_value(host, p, kind, value),
+                    &host->random);
     else
         host->values->refused++;
 }
@@ -349,7 +361,8 @@ static void put_texts(struct penumbra_host *host)
 static void wait_for_bell(struct penumbra_host *host, uint32_t seen)
 {
     const struct timespec timeout = {0, host->options.redact ? WAIT_REDACT_NS : WAIT_NS};
-    syscall(SYS_futex, &spool_header(host->spool)->tuples_bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
+    syscall(SYS_futex, &spool_header(host->spool)->tuples_bell, FUTEX_WAIT, seen, &timeout, NULL,
+            0);
 }
 
 void host_run(struct penumbra_host *host)

@@ -1,13 +1,29 @@
-/* `record --tool values`: what instructions compute, read and go to, and what is worth specializing for. */
+/* `record --tool values`: what instructions compute, read and go to, and what is worth specializing
+ * for. */
 #include <string.h>
 
 #include "modules/builtin.h"
 #include "x86/insn.h"
 
 enum kind {
-    KIND_RESULT, KIND_SOURCE, KIND_FLAGS, KIND_ADDRESS, KIND_LOADED, KIND_STORED, KIND_TAKEN, KIND_TARGET,
-    KIND_SYSTEM_CALL, KIND_RETURNED, KIND_FLOAT, KIND_DOUBLE, KIND_LOADED_FLOAT, KIND_LOADED_DOUBLE,
-    KIND_STORED_FLOAT, KIND_STORED_DOUBLE, KIND_DIVISOR, KIND_SHIFT,
+    KIND_RESULT,
+    KIND_SOURCE,
+    KIND_FLAGS,
+    KIND_ADDRESS,
+    KIND_LOADED,
+    KIND_STORED,
+    KIND_TAKEN,
+    KIND_TARGET,
+    KIND_SYSTEM_CALL,
+    KIND_RETURNED,
+    KIND_FLOAT,
+    KIND_DOUBLE,
+    KIND_LOADED_FLOAT,
+    KIND_LOADED_DOUBLE,
+    KIND_STORED_FLOAT,
+    KIND_STORED_DOUBLE,
+    KIND_DIVISOR,
+    KIND_SHIFT,
     KIND_ARGUMENT, /* six of them */
     KINDS = KIND_ARGUMENT + 6
 };
@@ -48,7 +64,8 @@ static bool shifts_by_cl(unsigned map, unsigned opcode)
     return map == X86_MAP_ONE_BYTE && (opcode | 1) == 0xd3;
 }
 
-/* Divisions need their divisor, shifts by a register their count; flags say nothing that results do not. */
+/* Divisions need their divisor, shifts by a register their count; flags say nothing that results do
+ * not. */
 static uint32_t capture(const struct penumbra_opcode *opcode)
 {
     uint32_t what = PENUMBRA_RESULT | PENUMBRA_LOADED | PENUMBRA_STORED | PENUMBRA_ADDRESS |
@@ -76,7 +93,8 @@ static bool is_divisor(const struct x86_insn *insn, const struct penumbra_item *
     return item->what == PENUMBRA_SOURCES && item->reg == insn->base;
 }
 
-static uint32_t by_form(const struct penumbra_item *item, uint32_t integer, uint32_t one, uint32_t two)
+static uint32_t by_form(const struct penumbra_item *item, uint32_t integer, uint32_t one,
+                        uint32_t two)
 {
     return item->form == PENUMBRA_FLOAT ? one : item->form == PENUMBRA_DOUBLE ? two : integer;
 }
