@@ -2,10 +2,13 @@
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 
-from harness import Failure, Recording, expect, main, run, target
+from harness import PATIENCE, PENUMBRA, Failure, Recording, expect, main, run, target
 
 
 EVERY = ((), ("-F", "9973"), ("-e", "wall"), ("--tool", "values"), ("--carrier", "shadow", "--tool", "paths"),
@@ -137,6 +140,57 @@ def made_is_left_alone():
         expect((sandbox["threads"], sandbox["processes"]) == (0, 1), f"{what}: {r.report['processes']}")
 
 
+def programs_of(collector, path):
+    """Its children that execute the program already."""
+    try:
+        children = open(f"/proc/{collector}/task/{collector}/children").read().split()
+        return [pid for pid in children if os.readlink(f"/proc/{pid}/exe") == path]
+    except OSError:
+        return []
+
+
+def runs(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def deaf_to(command, number, delay, options):
+    """What the program has written, where its collector is sent a signal so long after it has begun."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = [PENUMBRA, "record", "-q", *options, "-o", os.path.join(folder, "out.pnb"), "--spool", folder, *command]
+        collector = subprocess.Popen(record, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while collector.poll() is None and not programs_of(collector.pid, command[0]):
+            time.sleep(0.001)
+        time.sleep(delay)
+        programs = programs_of(collector.pid, command[0])
+        collector.send_signal(number)
+        patient = time.monotonic() + PATIENCE / 4
+        while any(runs(pid) for pid in programs) and time.monotonic() < patient:
+            time.sleep(0.01)
+        hangs = [pid for pid in programs if runs(pid)]
+        for pid in hangs:
+            os.kill(int(pid), signal.SIGKILL)
+        collector.send_signal(signal.SIGCONT)
+        output, _ = collector.communicate(timeout=PATIENCE)
+        expect(not hangs, f"{command} does not end {delay} s after its collector got {number.name}")
+        return output, collector.returncode
+
+
+def deaf():
+    """A collector that has died or is stopped: programs in sandboxes go on and end as they would."""
+    for how in ((), ("fork",), ("exec",)):
+        command = [target("sandbox_made"), "returns", *how]
+        native = run(command)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for delay in (0, 0.05, 0.3):
+                output, status = deaf_to(command, number, delay, ("-F", "5000"))
+                wanted = native.returncode if number == signal.SIGSTOP else -number
+                expect(output == native.stdout, f"{how} {number.name} {delay}: {output}")
+                expect(status in (wanted, native.returncode), f"{how} {number.name} {delay}: status {status}")
+
+
 def calls_of(thing):
     """Numbers of the system calls that it makes where nobody records it, each kind once."""
     with tempfile.NamedTemporaryFile() as log:
@@ -173,4 +227,4 @@ def calls():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, calls)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, deaf, calls)})
