@@ -82,7 +82,7 @@ class Calls:
         """{seed: (native text, recorded text)}; seed None: of the run as a whole."""
         recorded, wrong = self.run(first, last, numbers, way)
         found = {seed: (text, recorded.get(seed, "")) for seed, text in native.items()
-                 if recorded.get(seed) != text}
+                 if seen(recorded.get(seed, ""), way) != seen(text, way)}
         if wrong and not found:
             found[None] = ("", wrong)
         return found
@@ -116,6 +116,11 @@ class Calls:
                     at += size
             size //= 2
         return numbers, what
+
+
+def seen(text, way):
+    """What is compared. While a shadow is made other threads may see a descriptor (docs/limits.md)."""
+    return re.sub(r"^  files: .*\n", "", text, flags=re.M) if way == "shadow" else text
 
 
 def seeds_of(text):
