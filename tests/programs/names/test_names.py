@@ -159,7 +159,7 @@ def test_symbolized():
 
 def test_symbolize_errors():
     for arguments, status, said in ((["--outptu", "x"], 2, "did you mean --output"), (["a", "b"], 2, "one file"),
-                                    (["/nonexistent"], 127, "/nonexistent"), (["-o"], 2, "argument"),
+                                    (["/nonexistent"], 127, "/nonexistent"), (["-o"], 2, "needs a value"),
                                     (["--help"], 0, "")):
         result = run([PENUMBRA, "symbolize", *arguments])
         expect((result.returncode != 0) == (status != 0) and said in result.stderr.decode(),

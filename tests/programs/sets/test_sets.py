@@ -115,13 +115,15 @@ def bursts():
 
 def shadows():
     """What is observed, by whichever tool, is the same sample."""
-    options = ("--carrier", "shadow", "--load", "1", "--sample-size", "1M", "-F", "997")
-    report = record([KNOWN, "diamond", "300000000"], "blocks,paths", options).report
-    if report["shadows"]["completed"]:
-        agree(report)
-    report = record([STRIDES, "10000000"], "blocks,streams,results", options).report
-    if report["shadows"]["completed"]:
-        accesses_agree(report)
+    for command, tools, check in (([KNOWN, "diamond", "300000000"], "blocks,paths", agree),
+                                  ([STRIDES, "10000000"], "blocks,streams,results", accesses_agree)):
+        for load in ("0.5", "0.3", "0.2", "0.1", "0.1"):
+            options = ("--carrier", "shadow", "--load", load, "--sample-size", "1M", "-F", "997")
+            report = record(command, tools, options).report
+            # What a shadow that the program's end has ended had not handed on yet is in its blocks only.
+            if report["shadows"]["completed"] == report["shadows"]["started"] > 0:
+                check(report)
+                break
 
 
 def merged():

@@ -432,7 +432,7 @@ static void child(const struct row *r, struct argument *a, const int *value, int
     uint8_t *before = NULL;
     static uint8_t copy[ARGUMENTS][2 * PAGE];
     static struct maps there, after;
-    const struct itimerval most = {.it_value = {2, 0}}; /* of CPU time: some go round for ever */
+    const struct itimerval most = {.it_value = {1, 0}}; /* of CPU time: some go round for ever */
     void *found = dlsym(RTLD_DEFAULT, r->function);
     memcpy(&f, &found, sizeof f);
     setitimer(ITIMER_PROF, &most, NULL);
