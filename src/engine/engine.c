@@ -14,6 +14,7 @@
 #include "engine/reset.h"
 #include "engine/state.h"
 #include "engine/translate.h"
+#include "sigsafe/bytes.h"
 #include "sigsafe/sys.h"
 
 #ifndef HWCAP2_FSGSBASE
@@ -184,7 +185,7 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     if (!area_map_as(&own, sizeof(struct engine), config->shared ? AREA_SHARED : AREA_PLAIN))
         return NULL;
     struct engine *e = (struct engine *)(void *)own.base;
-    e->config = *config;
+    bytes_copy_as(&e->config, config, sizeof *config);
     e->fsgsbase = fsgsbase_as();
     e->transactions = transactions();
     e->tick_ns = tick_ns(config->spool);

@@ -1,5 +1,7 @@
 #include "sigsafe/settings.h"
 
+#include "sigsafe/bytes.h"
+
 enum { BLOCKS_MOST = 64 };
 
 void *settings_find_as(const struct spool *s, uint32_t type, uint32_t version, uint64_t size)
@@ -42,7 +44,7 @@ bool settings_put(const struct spool *s, const struct settings *from)
     type *name = settings_add(s, id, version, sizeof *name);                                       \
     if (!name)                                                                                     \
         return false;                                                                              \
-    *name = from->name;
+    bytes_copy_as(name, &from->name, sizeof *name);
     SETTINGS(PUT)
 #undef PUT
     return true;
@@ -51,11 +53,11 @@ bool settings_put(const struct spool *s, const struct settings *from)
 bool settings_get(const struct spool *s, struct settings *to)
 {
     bool all = true;
-    *to = (struct settings){0};
+    bytes_clear_as(to, sizeof *to);
 #define GET(id, name, number, version, type)                                                       \
     const type *name = settings_##name##_as(s);                                                    \
     if (name)                                                                                      \
-        to->name = *name;                                                                          \
+        bytes_copy_as(&to->name, name, sizeof *name);                                              \
     all &= name != NULL;
     SETTINGS(GET)
 #undef GET

@@ -17,6 +17,7 @@
 #include "runtime/kept_files.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/trigger.h"
+#include "sigsafe/bytes.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
@@ -300,11 +301,13 @@ static void engine_make_once_as(void)
     if (__atomic_exchange_n(&burst.making, 1, __ATOMIC_ACQUIRE))
         return;
     burst.counts = translated_counts_as();
-    struct engine_config config = {.carrier = &carrier,
-                                   .spool = &guest.spool,
-                                   .counts = burst.counts,
-                                   .budget = true,
-                                   .late = tools_late(rt.config->tools)};
+    struct engine_config config;
+    bytes_clear_as(&config, sizeof config);
+    config.carrier = &carrier;
+    config.spool = &guest.spool;
+    config.counts = burst.counts;
+    config.budget = true;
+    config.late = tools_late(rt.config->tools);
     tools_set(rt.config->tools, &config.tools);
     struct engine *e = burst.counts ? engine_make_as(&config, &why) : NULL;
     if (e)

@@ -11,6 +11,7 @@
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/thread.h"
+#include "sigsafe/bytes.h"
 #include "sigsafe/spool_counts.h"
 #include "sigsafe/sys.h"
 #include "tools/tools.h"
@@ -117,7 +118,11 @@ static bool exact_begin(void)
 {
     enum stop_reason why = STOP_NO_MEMORY;
     counts = counts_begin_as(&guest.spool, guest.process);
-    struct engine_config config = {.carrier = &engine_carrier, .spool = &guest.spool, .counts = counts};
+    struct engine_config config;
+    bytes_clear_as(&config, sizeof config);
+    config.carrier = &engine_carrier;
+    config.spool = &guest.spool;
+    config.counts = counts;
     tools_set_whole(&guest.spool, rt.config->tools, &config.tools);
     bool may = counts && !forbidden_shadow_stack_as();
     if (counts && !may)

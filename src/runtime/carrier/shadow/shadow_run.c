@@ -12,6 +12,7 @@
 #include "runtime/carrier/burst/burst.h"
 #include "runtime/carrier/burst/burst_code.h"
 #include "runtime/carrier/burst/burst_native.h"
+#include "sigsafe/bytes.h"
 #include "sigsafe/memory_used.h"
 #include "runtime/carrier/native_frame.h"
 #include "runtime/carrier/shadow/pages_there.h"
@@ -321,20 +322,21 @@ static const struct engine_carrier carrier = {
 void shadow_engine_config(struct engine_config *config, struct spool_counts *counts)
 {
     uint32_t flags = tools_flags_all(rt.config->tools);
-    *config = (struct engine_config){.carrier = &carrier,
-                                     .spool = &guest.spool,
-                                     .counts = counts,
-                                     .budget = true,
-                                     .loose = flags & TOOL_LOOSE &&
-                                              !(shadow_settings->flags & SHADOW_THREADS),
-                                     .shared = true,
-                                     .lost = cache_lost};
+    shadow_passing_config(config);
+    config->spool = &guest.spool;
+    config->counts = counts;
+    config->loose = flags & TOOL_LOOSE && !(shadow_settings->flags & SHADOW_THREADS);
     tools_set_whole(&guest.spool, rt.config->tools, &config->tools);
 }
 
 void shadow_passing_config(struct engine_config *config)
 {
-    *config = (struct engine_config){.carrier = &carrier, .budget = true, .loose = true, .shared = true, .lost = cache_lost};
+    bytes_clear_as(config, sizeof *config);
+    config->carrier = &carrier;
+    config->budget = true;
+    config->loose = true;
+    config->shared = true;
+    config->lost = cache_lost;
 }
 
 /* ---- faults ---- */
