@@ -177,6 +177,8 @@ struct tuple_head {
 _Static_assert(sizeof(struct tuple_head) == 8, "a word");
 enum { TUPLE_ARGUMENTS = 1 }; /* the instruction before it called it: the first six values are registers */
 
+/* What the producer and the consumer write lies in cache lines of their own.
+ * NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
 struct tuple_ring {
     spool_ref next;
     int32_t tid;        /* of the thread that it was made for; each sequence has its own */
