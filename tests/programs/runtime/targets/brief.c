@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) void work_for(uint64_t us)
     volatile unsigned long sum = 0;
     while (cpu_us() < end)
         for (unsigned i = 0; i < 2000; i++)
-            sum += i;
+            sum = sum + i;
 }
 
 __attribute__((noinline)) static void brief_work(void)
