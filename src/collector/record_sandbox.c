@@ -117,9 +117,11 @@ static void silent_find(struct sandbox_rounds *r, struct sandbox_process *p, spo
 {
     size_t found, count;
     struct known *known = known_make(p, most, &found);
+    if (!known)
+        return;
     count = found;
     spool_ref ref = first;
-    for (size_t n = 0; known && ref != stop && n < LIST_MOST; n++) {
+    for (size_t n = 0; ref != stop && n < LIST_MOST; n++) {
         struct spool_thread *t = spool_at(r->spool, ref, sizeof *t);
         if (!t)
             break;

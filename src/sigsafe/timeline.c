@@ -401,9 +401,7 @@ bool timeline_add_one_as(struct timeline *t, uint64_t ns, spool_ref node)
     if (bin == t->bin && t->used) {
         if (add_to(t, *recent, slot))
             return true;
-    } else if (bin <= t->bin || bin > UINT32_MAX) {
-        return false;
-    } else if (!put_bin(t, (uint32_t)bin)) {
+    } else if (bin <= t->bin || bin > UINT32_MAX || !put_bin(t, (uint32_t)bin)) {
         return false;
     }
     *recent = (uint16_t)t->used;
