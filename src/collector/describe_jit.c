@@ -11,19 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/jitdump.h"
 
 enum { MAP_SIZE_MOST = 64 << 20 };
 
+/* Files are dated by the clock's last tick, which is before the time that they are written at. */
+static uint64_t tick_ns(void)
+{
+    struct timespec tick;
+    return clock_getres(CLOCK_REALTIME_COARSE, &tick) ? 0 : (uint64_t)tick.tv_nsec;
+}
+
 /* /tmp is everybody's: the file must be of the process's user. An older one than the process is of
  * an earlier process with this number. */
 static bool is_good(const struct stat *st, uid_t owner, uint64_t not_before_ns)
 {
+    uint64_t mtime_ns =
+        (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
     return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == owner) &&
-           st->st_size > 0 &&
-           (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec >= not_before_ns;
+           st->st_size > 0 && mtime_ns + tick_ns() >= not_before_ns;
 }
 
 static char *read_map(int fd, uid_t owner, uint64_t not_before_ns)

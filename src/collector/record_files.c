@@ -219,8 +219,8 @@ static void process_note(struct record_files *f, const struct spool_process *pro
     if (!p->outside || stat(path, &st))
         return;
     p->owner = st.st_uid;
-    uint64_t age = clock_ns(CLOCK_BOOTTIME) - process_began_ns(p->outside);
-    p->began_ns = clock_ns(CLOCK_REALTIME) - age;
+    uint64_t now = clock_ns(CLOCK_REALTIME); /* read first: what is between makes it older */
+    p->began_ns = now - (clock_ns(CLOCK_BOOTTIME) - process_began_ns(p->outside));
     p->apart = is_apart(p->outside);
     if (!p->apart)
         return;
