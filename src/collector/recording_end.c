@@ -53,8 +53,10 @@ static void end(struct recording *r)
     record_sandbox_stop(&r->sandbox);
     __atomic_store_n(&spool_header(&r->spool.spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
     recording_hand_on(r);
-    if (r->options.pid && !record_attach_leave(&r->attach, &r->spool, &e))
+    if (r->options.pid && !record_attach_leave(&r->attach, &r->spool, &e)) {
+        e.code = ERR_ATTACH; /* by which callers know */
         tell_warning(&r->callbacks, &e);
+    }
     record_shadows_end(&r->spool.spool);
     record_discover_end(&r->discover);
     record_host_finish(&r->host);

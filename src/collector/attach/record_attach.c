@@ -39,10 +39,16 @@ static void pause_ns(long ns)
     nanosleep(&t, NULL);
 }
 
-static bool refused(pid_t pid, struct err *e)
+static bool refused(pid_t pid, bool leaving, struct err *e)
 {
+    if (leaving)
+        return err_set_errno(e, ERR_ATTACH, errno,
+                             "process %d cannot be stopped for a moment, so the handler for its "
+                             "signal stays",
+                             pid);
     return err_set_errno(e, errno == EPERM ? ERR_NOT_EXECUTABLE : ERR_ATTACH, errno,
-                         "process %d cannot be stopped for a moment, to load libpenumbra-rt.so into it",
+                         "process %d cannot be stopped for a moment, to load libpenumbra-rt.so "
+                         "into it",
                          pid);
 }
 
@@ -78,9 +84,8 @@ static void point_end(struct point *p)
     attach_maps_free(&p->maps);
 }
 
-/* anywhere: for calls that take no lock, any point will do, if no better one is found soon. */
-static bool point_find(struct point *p, const struct record_attach *a, pid_t pid, int mem,
-                       bool anywhere, struct err *e)
+/* leaving: its calls take no lock, so any point will do, if no better one is found soon. */
+static bool point_find(struct point *p, pid_t pid, int mem, bool leaving, struct err *e)
 {
     uint64_t start = monotonic_ms(), passed = 0;
     unsigned stuck = 0;
@@ -91,17 +96,16 @@ static bool point_find(struct point *p, const struct record_attach *a, pid_t pid
             return err_set(e, ERR_ATTACH, "process %d has ended, or become another program", pid);
         }
         bool patient = passed >= PATIENT_MS;
-        enum look found = look_for_point(p, pid, patient, anywhere && patient, &stuck);
+        enum look found = look_for_point(p, pid, patient, leaving && patient, &stuck);
         if (found == LOOK_FOUND)
             return true;
         int error = errno;
         point_end(p);
         errno = error;
         if (found == LOOK_REFUSED)
-            return refused(pid, e);
+            return refused(pid, leaving, e);
         pause_ns(BETWEEN_NS);
     }
-    (void)a;
     return err_set(e, ERR_ATTACH, "process %d %s; try again", pid,
                    stuck ? "does not stop (it waits inside the kernel, for a device or for a child "
                            "made by vfork)"
@@ -307,7 +311,7 @@ static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *r
 {
     struct point p;
     static struct attach_call c;
-    if (!point_find(&p, a, a->pid, a->mem, false, e))
+    if (!point_find(&p, a->pid, a->mem, false, e))
         return false;
     bool ok = attach_call_begin(&c, a->pid, p.tid, &p.marks, e) &&
               attach_there(a, &c, &p, fds, result, e);
@@ -357,7 +361,7 @@ static bool call_detach_once(const struct record_attach *a, pid_t pid, int mem, 
 {
     struct point p;
     static struct attach_call c;
-    if (!point_find(&p, a, pid, mem, true, e))
+    if (!point_find(&p, pid, mem, true, e))
         return false;
     bool ok = attach_call_begin(&c, pid, p.tid, &p.marks, e) &&
               attach_call_function(&c, a->detach, (uint64_t)step, 0, result, e);
@@ -439,11 +443,24 @@ static bool leave_process(const struct record_attach *a, pid_t pid, struct err *
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/mem", attach_view(pid));
     int mem = open(path, O_RDWR | O_CLOEXEC);
-    bool ok = mem >= 0 && call_detach(a, pid, mem, ATTACH_SILENCE, e) && drain(a, pid, e) &&
+    if (mem < 0)
+        return err_set_errno(e, ERR_ATTACH, errno,
+                             "process %d cannot be opened, so the handler for its signal stays",
+                             pid);
+    bool ok = call_detach(a, pid, mem, ATTACH_SILENCE, e) && drain(a, pid, e) &&
               call_detach(a, pid, mem, ATTACH_LEAVE, e);
-    if (mem >= 0)
-        close(mem);
+    close(mem);
     return ok;
+}
+
+/* A process that ends, or becomes another program, is left. */
+static bool leave_unless_gone(const struct record_attach *a, pid_t pid,
+                              const struct record_spool *spool, struct err *e)
+{
+    struct err why = {0};
+    if (leave_process(a, pid, &why) || !has_spool(pid, spool))
+        return true;
+    return err_set(e, ERR_ATTACH, "%s", why.message);
 }
 
 /* Children have inherited the runtime and its mapping. */
@@ -459,7 +476,7 @@ static bool leave_children(const struct record_attach *a, const struct record_sp
     pid_t *all = attach_processes(&count);
     for (unsigned i = 0; i < count; i++)
         if (all[i] != a->pid && all[i] != getpid() && has_spool(all[i], spool))
-            ok &= leave_process(a, all[i], e);
+            ok &= leave_unless_gone(a, all[i], spool, e);
     free(all);
     return ok;
 }
@@ -470,7 +487,7 @@ bool record_attach_leave(struct record_attach *a, const struct record_spool *spo
     if (!a->detach)
         return true;
     if (record_attach_runs(a) && has_spool(a->pid, spool))
-        ok = leave_process(a, a->pid, e) || !record_attach_runs(a);
+        ok = leave_unless_gone(a, a->pid, spool, e);
     ok &= leave_children(a, spool, e);
     a->detach = 0;
     return ok;

@@ -466,9 +466,26 @@ def test_interrupted():
         expect(recorder.wait(60) == 0, "record failed")
         expect(program.process.poll() is None, "the program has ended too")
         expect(not program.handles_trap(), "the handler is still there")
+        left_to_a_debugger(program)
         program.record("--duration", "0.1")
+        expect(not program.handles_trap(), "the handler is still there")
         program.process.terminate()
         expect(program.end() == (["SIGTRAP default 1"], 5), "the program was disturbed")
+
+
+def left_to_a_debugger(program):
+    """A debugger has come since, so that the process cannot be left: that is said, also by the status."""
+    seize = ("import ctypes\n"
+             f"print(ctypes.CDLL(None).ptrace(0x4206, {program.pid}, None, None), flush=True)\n"
+             "input()\n")
+    recorder = begin_recording(program)
+    debugger = subprocess.Popen([sys.executable, "-c", seize], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    expect(debugger.stdout.readline() == b"0\n", "the debugger may not attach")
+    recorder.send_signal(signal.SIGINT)
+    said = recorder.communicate(timeout=60)[1].decode()
+    debugger.communicate(b"\n", timeout=60)
+    expect(recorder.returncode == 118 and "so the handler for its signal stays" in said,
+           f"{recorder.returncode}: {said}")
 
 
 def test_ended():
