@@ -46,6 +46,16 @@ static void make_getopt_tables(const struct options *o, struct option *longs, ch
     *longs = (struct option){0};
 }
 
+/* Whether "no-" before the name makes an option. */
+static bool is_default(const struct options *o, const char *name)
+{
+    for (unsigned i = 0; i < o->count; i++)
+        if (o->rows[i].name && !strncmp(o->rows[i].name, "no-", 3) &&
+            !strcmp(o->rows[i].name + 3, name))
+            return true;
+    return false;
+}
+
 static bool unknown_option(const struct options *o, const char *typed, struct err *e)
 {
     struct suggest s = {0};
@@ -55,6 +65,10 @@ static bool unknown_option(const struct options *o, const char *typed, struct er
     if (strncmp(typed, "--", 2) != 0)
         return err_set(e, ERR_USAGE, "there is no option %s; see penumbra %s --help", typed,
                        o->command);
+    if (is_default(o, name))
+        return err_set(e, ERR_USAGE,
+                       "there is no option --%s: it is the default, and --no-%s turns it off", name,
+                       name);
     for (unsigned i = 0; i < o->count; i++)
         if (o->rows[i].name)
             suggest_offer(&s, name, o->rows[i].name);

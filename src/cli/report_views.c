@@ -271,6 +271,18 @@ static const struct view_row rows[REPORT_VIEW_COUNT] = {
     [REPORT_VIEW_callees] = {.show = show_callees, .needs = needs_callees},
     TOOLS_TABLE(OF_TOOL)};
 
+#define TABLE_PLACE(id, name, ...) REPORT_VIEW_TABLE + TABLE_##id,
+#define ONE_MORE(id, name, ...) +1
+/* In which they are shown, several or all: from the whole to its parts. */
+static const unsigned char order[] = {
+    REPORT_VIEW_processes, REPORT_VIEW_threads, REPORT_VIEW_phases, REPORT_VIEW_timeline,
+    REPORT_VIEW_images, REPORT_VIEW_flat, REPORT_VIEW_calls,
+    TOOLS_TABLE(TABLE_PLACE)
+    REPORT_VIEW_imbalance, REPORT_VIEW_semi_invariant, REPORT_VIEW_tree, REPORT_VIEW_bottom_up,
+    REPORT_VIEW_callers, REPORT_VIEW_callees};
+enum { PLACES = sizeof order };
+_Static_assert(PLACES == REPORT_VIEW_TABLE TOOLS_TABLE(ONE_MORE), "each view has its place");
+
 /* ---- the whole ---- */
 
 /* Of what is asked for: bit n is view n. */
@@ -320,11 +332,11 @@ static uint32_t default_views(const struct view *v)
 static bool show_views(struct job *j, uint32_t views, struct err *e)
 {
     bool ok = true;
-    for (unsigned i = 0; ok && i < REPORT_VIEW_COUNT; i++)
-        if (views & report_view_bit(i)) {
+    for (unsigned i = 0; ok && i < PLACES; i++)
+        if (views & report_view_bit(order[i])) {
             fputc('\n', j->out);
-            j->table = i - REPORT_VIEW_TABLE;
-            ok = rows[i].show(j, e);
+            j->table = order[i] - REPORT_VIEW_TABLE;
+            ok = rows[order[i]].show(j, e);
         }
     return ok;
 }

@@ -1,5 +1,5 @@
-/* What `penumbra report` shows of a profile: one row a view. To add one, write its line in the list
- * and its functions in report_views.c.
+/* What `penumbra report` shows of a profile: one row a view. To add one, write its line in the list,
+ * and its functions and its place among the others in report_views.c.
  *
  * Context: the main thread.
  * Ownership: arguments point into argv; nothing else is kept. */
@@ -13,7 +13,7 @@
 #include "report/report.h"
 #include "sigsafe/tools.h"
 
-/* X(id, option, help), in the order in which they are shown. show_ID shows it. */
+/* X(id, option, help), in the order of --help. show_ID shows it. */
 #define REPORT_VIEWS(X)                                                                            \
     X(flat, "flat", "functions by their own samples")                                              \
     X(tree, "tree", "calling contexts from the root down")                                         \

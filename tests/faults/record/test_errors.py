@@ -35,6 +35,7 @@ class Usage(Case):
     def test_suggestions(self):
         self.check(["--durtion", "3", "true"], "did you mean --duration?")
         self.check(["--durtion=3", "true"], "did you mean --duration?")
+        self.check(["--arm-sandboxes", "true"], "it is the default, and --no-arm-sandboxes turns it off")
         self.check(["-e", "cpuu", "true"], 'did you mean "cpu"?')
         self.check(["-e", "page-fault", "true"], 'did you mean "page-faults"?')
         self.check(["-e", "cache-mises", "true"], 'did you mean "cache-misses"?')

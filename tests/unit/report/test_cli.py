@@ -95,6 +95,17 @@ class Report(unittest.TestCase):
         self.assertEqual([r[0] for r in self.rows("--by-process")], ["100.00%"])
         self.assertEqual([r[:2] for r in self.rows("--by-image")], [("100.00%", "100.00%")])
 
+    def test_order(self):
+        """In which views are shown, however they are asked for."""
+        views = ["--by-process", "--by-thread", "--by-image", "--flat", "--tree", "--bottom-up", ["--callers", "b"],
+                 ["--callees", "b"]]
+        views = [view if isinstance(view, list) else [view] for view in views]
+        tables = [self.run_report(*view).split("\n\n")[-1].strip() for view in views]
+        self.assertEqual(len(set(tables)), len(views))
+        text = self.run_report(*(word for view in reversed(views) for word in view))
+        places = [text.index(table) for table in tables]
+        self.assertEqual(places, sorted(places))
+
     def test_flat_json(self):
         for more in ([], ["--min", "10"], ["--depth", "3"], ["--ci"]):
             nodes = json.loads(self.run_report("--json=flat", *more))["nodes"]
