@@ -4,8 +4,7 @@
  *     recording ── note, warning, finished ──> lines on standard error
  *         │  ^ ── live, progress ────────────> the terminal
  *         v  └── recording_stop, _send, ... ── signals (record_signals.h)
- *     the program's own end, as its parent would see it
- * / */
+ *     the program's own end, as its parent would see it */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,8 +119,11 @@ static bool finish(struct record *r, struct recording *recording)
 static int run(struct record *r, struct recording *recording)
 {
     struct err e = {0};
-    if (!recording_start(recording, &e))
+    if (!recording_start(recording, &e)) {
+        record_signals_for(NULL, false);
+        recording_free(recording);
         return command_fail("record", &e);
+    }
     live_line_init(&r->line, r->options.quiet);
     recording_wait(recording);
     bool written = finish(r, recording);

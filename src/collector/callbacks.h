@@ -1,8 +1,9 @@
 /* What a recording tells its caller. Each function may be NULL: then nobody is told.
  *
- *     recording_start    note, warning
- *     recording_wait     warning, live; stopped
- *     recording_finish   note, warning, progress, finished
+ *     recording_start         note, warning; in_child
+ *     recording_wait          warning, live, stopped
+ *     recording_finish        note, warning, stopped, progress, finished; in_child
+ *     recording_program_wait  stopped
  *
  * Context: all but in_child are called on the thread that is in the function of recording.h.
  * Ownership: what is passed is valid during the call. */
@@ -39,7 +40,7 @@ struct recording_callbacks {
     void (*warning)(void *context, const struct err *what);
     /* Every quarter of a second. */
     void (*live)(void *context, const struct recording_live *live);
-    /* Names of code are read: of so many files so far. Every three seconds, from the first on. */
+    /* Names of code are read: of so many files so far. After a second, then every three. */
     void (*progress)(void *context, unsigned done, unsigned all);
     /* The profile has been written. The program may go on. */
     void (*finished)(void *context, const struct recording_result *result);
@@ -47,9 +48,10 @@ struct recording_callbacks {
      * is to go on. (The penumbra command stops itself meanwhile, so that the shell sees it.) False:
      * this is asked again after another fifth. */
     bool (*stopped)(void *context);
-    /* In each new process that the recording forks for the program, or to read names: before exec,
-     * if there is one. May make async-signal-safe calls only, such as giving signals their actions
-     * back. */
+    /* In each process that the recording forks to execute a program (the one that is recorded, its
+     * copies, a shell to measure with), before exec; and in those that read names. May make
+     * async-signal-safe calls only, such as giving signals their actions back. In other processes
+     * that it forks, which measure or run a module, the caller's signal handlers stay. */
     void (*in_child)(void *context);
 };
 

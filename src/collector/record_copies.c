@@ -1,6 +1,7 @@
 #include "collector/record_copies.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static bool measure(char *pages, uint64_t *copy_ns, uint64_t *reuse_ns)
 {
     int ends[2];
     char byte;
-    if (pipe(ends))
+    if (pipe2(ends, O_CLOEXEC))
         return false;
     pid_t child = fork();
     if (child == 0) {

@@ -13,8 +13,7 @@
 
 enum { TABLE_UNTRIED = 0, TABLE_MADE = 1, TABLE_IMPOSSIBLE = 2 };
 
-/* How long the end of a recording waits for a table in the making, which nobody needs any more. One that
- * takes longer ends with the process. */
+/* How long the end of a recording waits for a table in the making, which nobody needs any more. */
 #define STOP_WAIT_NS 2000000
 
 /* The image's path, NUL-terminated, or "" (the spool is not to be trusted). */
@@ -189,6 +188,8 @@ static void *run(void *context)
             while (sem_wait(&t->work) && errno == EINTR)
                 continue;
     }
+    if (__atomic_exchange_n(&t->left, true, __ATOMIC_ACQ_REL))
+        t->last(t->context);
     return NULL;
 }
 
@@ -229,4 +230,13 @@ bool record_tables_stop(struct record_tables *t)
     sem_destroy(&t->work);
     t->started = false;
     return true;
+}
+
+void record_tables_leave(struct record_tables *t, void (*last)(void *context), void *context)
+{
+    t->last = last;
+    t->context = context;
+    pthread_detach(t->thread);
+    if (__atomic_exchange_n(&t->left, true, __ATOMIC_ACQ_REL))
+        last(context);
 }

@@ -239,15 +239,14 @@ static bool start(struct recording *r, struct err *e)
     return true;
 }
 
+/* The spool stays mapped: other threads may be about to ring its bell. */
 static void abandon(struct recording *r)
 {
-    __atomic_store_n(&r->bell, NULL, __ATOMIC_RELEASE);
     record_host_abandon(&r->host);
     record_verify_kill(&r->verify);
     record_copies_end(&r->copies);
-    if (r->spooled)
-        record_spool_release(&r->spool, true);
-    r->spooled = false;
+    if (r->spooled && r->spool.named)
+        unlink(r->spool.path);
 }
 
 struct recording *recording_new(const struct recording_options *options,
@@ -287,22 +286,28 @@ bool recording_start(struct recording *r, struct err *e)
     return false;
 }
 
+static void dispose(void *recording)
+{
+    struct recording *r = recording;
+    if (r->spooled)
+        record_spool_release(&r->spool, false);
+    free(r);
+}
+
 void recording_free(struct recording *r)
 {
     if (!r)
         return;
-    /* What a thread that compiles a huge table still uses is left to it. */
-    bool idle = record_tables_stop(&r->tables);
-    __atomic_store_n(&r->bell, NULL, __ATOMIC_RELEASE);
-    if (r->spooled && idle)
-        record_spool_release(&r->spool, false);
     if (r->options.pid)
         free(r->arguments);
     record_attach_end(&r->attach);
     buf_free(&r->notes);
     __atomic_store_n(&active, false, __ATOMIC_RELEASE);
-    if (idle)
-        free(r);
+    /* What a thread that compiles a huge table still uses is left to it. */
+    if (record_tables_stop(&r->tables))
+        dispose(r);
+    else
+        record_tables_leave(&r->tables, dispose, r);
 }
 
 const char *recording_shown(const struct recording *r)

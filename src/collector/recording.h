@@ -12,7 +12,9 @@
  * (callbacks.h). The caller has the process's signals: by recording_stop, recording_hurry and
  * recording_send it says which of them end the recording, or are handed on to the program. On
  * SIGCHLD it should call recording_wake; otherwise the program's end is seen up to a tenth of a
- * second later.
+ * second later. Only while recording_start measures what a sample costs, some milliseconds long,
+ * the signal of samples (SIGTRAP, or 41 where there are no perf events) has a handler of the
+ * recording's and is not blocked in this thread; both are put back.
  *
  * Context: one thread calls all functions but those marked: these may be called on any thread, and
  * in signal handlers. A process has one recording at a time, as ptrace and attached events have one
@@ -33,7 +35,7 @@ struct recording;
 struct recording *recording_new(const struct recording_options *options,
                                 const struct recording_callbacks *callbacks, struct err *e);
 /* Checks the program, the output and the machine, and starts the program or attaches. False:
- * nothing runs and nothing is left behind; only recording_free may follow. */
+ * nothing runs and no file is left behind; only recording_free may follow. */
 bool recording_start(struct recording *r, struct err *e);
 /* Serves the runtimes until the recording is over. */
 void recording_wait(struct recording *r);
@@ -54,8 +56,8 @@ const char *recording_shown(const struct recording *r);
 
 /* recording_wait is to return. */
 void recording_stop(struct recording *r);
-/* Somebody does not want to wait any more: names of code that have not been read by then are left
- * out. */
+/* Somebody does not want to wait any more: recording_finish leaves out the names of code that it
+ * has not read by then. One call counts for the reading that goes on, or none. */
 void recording_hurry(struct recording *r);
 /* Hands a signal on to the program: at once, or where recording_stop was called before, once
  * nothing is recorded any more. An attached process gets none. number: 1 to 63. */

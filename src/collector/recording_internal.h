@@ -63,7 +63,7 @@ struct recording {
     bool spooled;        /* there is a spool */
     bool kept;           /* its file stays, to be recovered */
     /* Written by any thread and in signal handlers; atomic. */
-    uint32_t *bell;   /* NULL: nobody waits */
+    uint32_t *bell;   /* NULL: nobody waits yet */
     uint64_t to_send; /* signals: bit number */
     bool stop;
     unsigned hurried;
