@@ -1,6 +1,7 @@
 #include "base/suggest.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX_LETTERS = 64 };
@@ -51,4 +52,28 @@ void suggest_offer(struct suggest *s, const char *typed, const char *valid)
         s->best = valid;
         s->distance = distance;
     }
+}
+
+bool suggest_word(const char *what, const char *name, const char *(*word)(unsigned index),
+                  uint32_t *index, struct err *e)
+{
+    struct suggest s = {0};
+    char list[512] = "";
+    size_t used = 0;
+    for (unsigned i = 0; word(i); i++) {
+        if (!strcmp(name, word(i))) {
+            *index = i;
+            return true;
+        }
+        suggest_offer(&s, name, word(i));
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     i == 0        ? ""
+                                     : word(i + 1) ? ", "
+                                                   : " or ",
+                                     word(i));
+    }
+    if (s.best)
+        return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
+    return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
 }

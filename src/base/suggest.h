@@ -5,7 +5,11 @@
 #ifndef PENUMBRA_BASE_SUGGEST_H
 #define PENUMBRA_BASE_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
 
 struct suggest {
     const char *best; /* NULL: nothing is near */
@@ -16,5 +20,9 @@ struct suggest {
  * Near: at most a third of the letters differ (insertion, deletion, replacement, exchange of
  * neighbours), or one is the beginning of the other. */
 void suggest_offer(struct suggest *s, const char *typed, const char *valid);
+/* *index: of `name` among the words (NULL after the last), for `what`. Otherwise ERR_USAGE says
+ * which was meant, or which there are. */
+bool suggest_word(const char *what, const char *name, const char *(*word)(unsigned index),
+                  uint32_t *index, struct err *e);
 
 #endif

@@ -50,7 +50,7 @@ static bool take_arguments(struct arguments *a, int count, char **words, struct 
                        "a function is needed, and a profile if it is not penumbra.pnb: penumbra "
                        "annotate [FILE] "
                        "FUNCTION; see penumbra annotate --help");
-    a->input = count == 2 ? words[0] : "penumbra.pnb";
+    a->input = count == 2 ? words[0] : PROFILE_DEFAULT;
     a->function = words[count - 1];
     return true;
 }

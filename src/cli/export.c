@@ -169,7 +169,7 @@ static bool export_profile(const struct arguments *a, const struct profile *p,
 int command_export(int argc, char **argv)
 {
     struct err e = {0};
-    struct arguments a = {.input = "penumbra.pnb", .options.max_depth = DEFAULT_MAX_DEPTH};
+    struct arguments a = {.input = PROFILE_DEFAULT, .options.max_depth = DEFAULT_MAX_DEPTH};
     int first, status;
     if (!options_take(&options, argc, argv, &a, &first, &status))
         return status;

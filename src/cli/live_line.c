@@ -36,11 +36,6 @@ void put_overhead(struct buf *b, const struct profile_totals *t, double spent_ns
         buf_printf(b, ", %.1f%% overhead", percent);
 }
 
-void live_line_init(struct live_line *l, bool quiet)
-{
-    *l = (struct live_line){.on = !quiet && isatty(STDERR_FILENO)};
-}
-
 /* A program that has taken the terminal over (an editor, a password prompt) or another job in the
  * foreground must not be scribbled over. */
 static bool terminal_is_free(void)
@@ -92,7 +87,7 @@ static void put_state(struct buf *b, const struct recording_live *live)
 
 void live_line_draw(struct live_line *l, const struct recording_live *live)
 {
-    if (!l->on || !terminal_is_free())
+    if (!terminal_is_free())
         return;
     struct buf text = {0};
     put_state(&text, live);

@@ -13,11 +13,9 @@
 #include "profile/profile.h"
 
 struct live_line {
-    bool on;
     size_t widest; /* columns in use; 0: nothing is shown */
 };
 
-void live_line_init(struct live_line *l, bool quiet);
 /* Keeps silent while another process group or a full-screen program has the terminal. */
 void live_line_draw(struct live_line *l, const struct recording_live *live);
 void live_line_erase(struct live_line *l);

@@ -96,48 +96,25 @@ static bool bad_option(const struct options *o, int answer, char **argv, struct 
     return unknown_option(o, typed, e);
 }
 
-bool options_word(const char *what, const char *name, const char *(*word)(unsigned index),
-                  uint32_t *index, struct err *e)
-{
-    struct suggest s = {0};
-    char list[512] = "";
-    size_t used = 0;
-    for (unsigned i = 0; word(i); i++) {
-        if (!strcmp(name, word(i))) {
-            *index = i;
-            return true;
-        }
-        suggest_offer(&s, name, word(i));
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     i == 0        ? ""
-                                     : word(i + 1) ? ", "
-                                                   : " or ",
-                                     word(i));
-    }
-    if (s.best)
-        return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
-    return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
-}
-
 static void store(const struct option_row *row, void *field, double value)
 {
-    double number = row->number.per > 0 ? value / row->number.per + 0.5 : value;
+    double number = row->number.per > 0 ? value / row->number.per : value;
+    double rounded = row->number.per > 0 ? number + 0.5 : number;
     switch (row->type) {
     case FIELD_U32:
-        *(uint32_t *)field = (uint32_t)number;
+        *(uint32_t *)field = (uint32_t)rounded;
         break;
     case FIELD_INT:
-        *(int *)field = (int)number;
+        *(int *)field = (int)rounded;
         break;
     case FIELD_U64:
-        *(uint64_t *)field = (uint64_t)number;
+        *(uint64_t *)field = (uint64_t)rounded;
         break;
     case FIELD_I64:
-        *(int64_t *)field = (int64_t)number;
+        *(int64_t *)field = (int64_t)rounded;
         break;
     default:
-        *(double *)field = value;
+        *(double *)field = number;
         break;
     }
 }
@@ -155,7 +132,7 @@ static bool take_value(const struct option_row *row, void *field, const char *va
     if (row->word) {
         snprintf(what, sizeof what, "%s (--%s)", row->number.what ? row->number.what : row->name,
                  row->name);
-        return options_word(what, value, row->word, field, e);
+        return suggest_word(what, value, row->word, field, e);
     }
     if (!number_parse(value, row->number.units, row->number.low, row->number.high,
                       row->number.what ? row->number.what : what, &number, e))
@@ -196,6 +173,10 @@ enum options_outcome options_parse(const struct options *o, int argc, char **arg
 {
     struct option longs[ROWS_MOST + 4];
     char shorts[2 * ROWS_MOST + 4];
+    if (o->count > ROWS_MOST) {
+        err_set(e, ERR_INTERNAL, "penumbra %s has more than %d options", o->command, ROWS_MOST);
+        return OPTIONS_WRONG;
+    }
     make_getopt_tables(o, longs, shorts);
     opterr = 0;
     optind = 0; /* glibc: begin anew, whatever was parsed before */

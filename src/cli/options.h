@@ -55,7 +55,7 @@ struct option_row {
         const struct number_unit *units;
         double low, high; /* of the number that is typed, times its unit */
         const char *what; /* for messages; NULL: the option's name */
-        double per;       /* the field is the number divided by it, rounded; 0: 1 */
+        double per;       /* the field is the number divided by it, an integer rounded; 0: 1 */
     } number;
     const char *(*word)(unsigned index); /* its values, also for completion; NULL after the last */
     bool (*take)(void *arguments, const char *value, struct err *e);
@@ -96,8 +96,5 @@ enum options_outcome options_parse(const struct options *o, int argc, char **arg
 /* Parses, and prints what was asked for. False: the command is to end with *status. */
 bool options_take(const struct options *o, int argc, char **argv, void *arguments, int *first,
                   int *status);
-/* The index of `name` among the words, for `what`. */
-bool options_word(const char *what, const char *name, const char *(*word)(unsigned index),
-                  uint32_t *index, struct err *e);
 
 #endif

@@ -124,7 +124,6 @@ static int run(struct record *r, struct recording *recording)
         recording_free(recording);
         return command_fail("record", &e);
     }
-    live_line_init(&r->line, r->options.quiet);
     recording_wait(recording);
     bool written = finish(r, recording);
     int status = recording_program_wait(recording);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/options.h"
 #include "collector/events.h"
 #include "profile/counts.h"
@@ -19,15 +20,6 @@ static const char *event_word(unsigned index)
 static const char *carrier_word(unsigned index)
 {
     return index < CARRIER_KIND_COUNT ? profile_carrier_name(index) : NULL;
-}
-
-/* Tools that measure the engine are not offered. */
-static const char *tool_word(unsigned index)
-{
-    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++)
-        if (!tool_about(i)->measuring && index-- == 0)
-            return tool_about(i)->name;
-    return NULL;
 }
 
 static const char *switch_word(unsigned index)
@@ -64,7 +56,7 @@ static bool take_exact(void *options, const char *value, struct err *e)
 static bool take_carrier(void *options, const char *value, struct err *e)
 {
     struct record_options *o = options;
-    return options_word("carrier (--carrier)", value, carrier_word, &o->recording.engine.carrier,
+    return suggest_word("carrier (--carrier)", value, carrier_word, &o->recording.engine.carrier,
                         e);
 }
 
@@ -86,7 +78,7 @@ static bool take_threads(void *options, const char *value, struct err *e)
     struct record_options *o = options;
     struct record_engine *engine = &o->recording.engine;
     uint32_t which = 0;
-    if (!options_word("choice of threads (--threads)", value, threads_word, &which, e))
+    if (!suggest_word("choice of threads (--threads)", value, threads_word, &which, e))
         return false;
     engine->threads_given = true;
     engine->shadow_flags &= ~(uint32_t)(SHADOW_THREADS | SHADOW_THREADS_AUTO);
@@ -98,7 +90,7 @@ static bool take_code_cache(void *options, const char *value, struct err *e)
 {
     struct record_options *o = options;
     uint32_t which = 0;
-    if (!options_word("choice of a code cache (--code-cache)", value, switch_word, &which, e))
+    if (!suggest_word("choice of a code cache (--code-cache)", value, switch_word, &which, e))
         return false;
     if (which)
         o->recording.engine.shadow_flags |= SHADOW_COLD;
@@ -202,7 +194,7 @@ static const struct option_row rows[] = {
              "with commas between, observe in one run",
      .brief = "what is observed: see below (default stacks; blocks under the engine); several, "
              "with commas between, observe in one run",
-     .word = tool_word, .take = take_tool},
+     .word = record_engine_tool_word, .take = take_tool},
     {0, "length", "N",
      .help = "instructions of a burst (default 1000; with --tool values 4); LEAST..MOST: a number "
              "between the two, drawn for each burst",
@@ -264,7 +256,7 @@ static const struct option_row rows[] = {
      .help = "observe values at one of K samples (default 2, or the module's choice; fewer where "
              "that would cost more than 0.7% of CPU time)",
      FIELD(struct record_options, recording.values.every),
-     NUMBER(number_counts, 1, 1e9, .what = "the share of triggers (--every)")},
+     NUMBER(number_counts, 1, VALUES_EVERY_MOST, .what = "the share of triggers (--every)")},
     {0, "by-site", NULL, .help = "keep values apart by the call site of their function",
      FIELD(struct record_options, recording.values.by_site)},
     {0, "summary", "HOW",

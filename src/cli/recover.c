@@ -5,8 +5,6 @@
 #include "cli/options.h"
 #include "collector/open_profile.h"
 
-#define DEFAULT_FILE "penumbra.pnb"
-
 struct arguments {
     const char *output; /* NULL: not given */
 };
@@ -61,9 +59,9 @@ int command_recover(int argc, char **argv)
         err_set(&e, ERR_USAGE, "one file at a time: penumbra recover [-o OUT] [FILE]");
         return command_fail("recover", &e);
     }
-    const char *to = a.output, *path = first < argc ? argv[first] : DEFAULT_FILE;
+    const char *to = a.output, *path = first < argc ? argv[first] : PROFILE_DEFAULT;
     if (!to && recover_is_spool(path))
-        to = DEFAULT_FILE;
+        to = PROFILE_DEFAULT;
     struct profile *p = NULL;
     enum recover_outcome outcome = recover_profile(path, to, &p, command_progress(), &e);
     if (outcome == RECOVER_FAILED)

@@ -357,7 +357,7 @@ static void side_close(struct side *s)
 
 int command_report(int argc, char **argv)
 {
-    struct report_arguments a = {.input = "penumbra.pnb", .min = -1, .limit = -1, .depth = -1};
+    struct report_arguments a = {.input = PROFILE_DEFAULT, .min = -1, .limit = -1, .depth = -1};
     struct err e = {0};
     int first_word, status;
     if (!options_take(&options, argc, argv, &a, &first_word, &status))

@@ -6,8 +6,6 @@
 #include "collector/open_profile.h"
 #include "symbols/symbols.h"
 
-#define DEFAULT_FILE "penumbra.pnb"
-
 struct arguments {
     const char *input, *output; /* output NULL: in its place */
     struct symbols_options symbols;
@@ -70,7 +68,7 @@ int command_symbolize(int argc, char **argv)
         err_set(&e, ERR_USAGE, "one file at a time: penumbra symbolize [OPTIONS] [FILE]");
         return command_fail("symbolize", &e);
     }
-    a.input = first < argc ? argv[first] : DEFAULT_FILE;
+    a.input = first < argc ? argv[first] : PROFILE_DEFAULT;
     struct profile *p = open_profile(a.input, command_progress(), &e);
     struct symbols *s = p ? symbols_load_with(p, &a.symbols, &e) : NULL;
     bool ok = s && symbols_keep(s, p, &e) && profile_write(p, a.output ? a.output : a.input, &e);

@@ -2,20 +2,21 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-enum { NOTE_MOST = 2048 };
 
 void tell_note(const struct recording_callbacks *c, const char *format, ...)
 {
-    char text[NOTE_MOST];
+    char *text;
     va_list arguments;
     if (!c->note)
         return;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
     va_end(arguments);
-    c->note(c->context, text);
+    c->note(c->context, text ? text : format);
+    free(text);
 }
 
 void tell_notes(const struct recording_callbacks *c, const char *lines)

@@ -15,11 +15,14 @@
 #include "collector/callbacks.h"
 #include "profile/profile.h"
 
+/* Where a profile is, unless a file is named: what is recorded goes there, and is read from there. */
+#define PROFILE_DEFAULT "penumbra.pnb"
+
 /* A live file holds two short strings and three numbers: what is larger is none, and need not be
  * read to find that out. */
 enum { LIVE_FILE_MOST = 1 << 16 };
 
-/* callbacks: a recovery tells its progress. */
+/* callbacks, here and below: a recovery tells its progress. Never NULL. */
 struct profile *open_profile(const char *path, const struct recording_callbacks *callbacks,
                              struct err *e);
 /* The same with the trigger of the metric `*metric` first (profile_lead). *metric is NULL then if

@@ -1,6 +1,5 @@
 #include "collector/record_engine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/numbers.h"
@@ -19,44 +18,24 @@ enum {
 enum { CONTEXTS_DEFAULT = 1 << 20 };
 enum { SKIP_DEFAULT = 2000 }; /* docs/values.md, "Bias" */
 
-/* The number of `name` among the names; "..., or ..." in the message. */
-static bool find(const char *what, const char *name, const char *const *names, unsigned count,
-                 uint32_t *value, struct err *e)
+const char *record_engine_tool_word(unsigned index)
 {
-    struct suggest s = {0};
-    char list[512];
-    size_t used = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *value = i;
-            return true;
-        }
-        suggest_offer(&s, name, names[i]);
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                     i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
-    }
-    if (s.best)
-        return err_set(e, ERR_USAGE, "there is no %s \"%s\"; did you mean %s?", what, name, s.best);
-    return err_set(e, ERR_USAGE, "there is no %s \"%s\"; it is %s", what, name, list);
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++)
+        if (!tool_about(i)->measuring && index-- == 0)
+            return tool_about(i)->name;
+    return NULL;
 }
 
 /* One tool more. */
 static bool tool_add(struct record_engine *r, const char *name, struct err *e)
 {
-    const char *names[TOOL_KIND_COUNT];
-    unsigned count = 0;
     uint32_t place;
-    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++) {
-        const struct tool_about *tool = tool_about(i);
-        if (strcmp(tool->name, name) == 0) {
+    for (uint32_t i = 0; i < TOOL_KIND_COUNT; i++)
+        if (strcmp(tool_about(i)->name, name) == 0) {
             r->tools |= tools_one(i);
             return true;
         }
-        if (!tool->measuring)
-            names[count++] = tool->name;
-    }
-    return find("tool (--tool)", name, names, count, &place, e);
+    return suggest_word("tool (--tool)", name, record_engine_tool_word, &place, e);
 }
 
 bool record_engine_tool(struct record_engine *r, const char *text, struct err *e)
@@ -65,7 +44,7 @@ bool record_engine_tool(struct record_engine *r, const char *text, struct err *e
     char name[NAME_MAX_LENGTH];
     bool ok = true;
     r->tools = 0;
-    for (const char *at = text; ok && at; text = at) {
+    for (const char *at = text; ok && at;) {
         const char *comma = strchr(at, ',');
         size_t length = comma ? (size_t)(comma - at) : strlen(at);
         length = length < sizeof name ? length : sizeof name - 1;
@@ -256,24 +235,29 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     return true;
 }
 
-static bool in_range(const char *option, uint64_t value, double least, double most, struct err *e)
+bool record_engine_range(const char *option, uint64_t value, double least, double most,
+                         const char *unit, struct err *e)
 {
     if (!value || ((double)value >= least && (double)value <= most))
         return true;
-    return err_set(e, ERR_USAGE, "%s: %llu is not between %.10g and %.10g", option,
-                   (unsigned long long)value, least, most);
+    return err_set(e, ERR_USAGE, "%s: %llu is not between %.10g and %.10g %s", option,
+                   (unsigned long long)value, least, most, unit);
 }
 
 /* What the caller filled in without the help of a command line. */
 static bool check_ranges(const struct record_engine *r, struct err *e)
 {
-    return in_range("--length", r->length, 1, ENGINE_LENGTH_MOST, e) &&
-           in_range("--skip", r->skip, 0, ENGINE_SKIP_MOST, e) &&
-           in_range("--sample-size", r->sample_size, ENGINE_SAMPLE_LEAST, ENGINE_LENGTH_MOST, e) &&
-           in_range("--load", r->load_milli, 1, 1000.0 * ENGINE_LOAD_MOST, e) &&
-           in_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST, ENGINE_BARRIER_MOST,
-                    e) &&
-           in_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST, ENGINE_CONTEXTS_MOST, e);
+    static const char instructions[] = "instructions";
+    return record_engine_range("--length", r->length, 1, ENGINE_LENGTH_MOST, instructions, e) &&
+           record_engine_range("--skip", r->skip, 0, ENGINE_SKIP_MOST, instructions, e) &&
+           record_engine_range("--sample-size", r->sample_size, ENGINE_SAMPLE_LEAST,
+                               ENGINE_LENGTH_MOST, instructions, e) &&
+           record_engine_range("--load", r->load_milli, 1, 1000.0 * ENGINE_LOAD_MOST,
+                               "thousandths of a shadow", e) &&
+           record_engine_range("--barrier-timeout", r->barrier_us, ENGINE_BARRIER_LEAST,
+                               ENGINE_BARRIER_MOST, "microseconds", e) &&
+           record_engine_range("--max-contexts", r->contexts, ENGINE_CONTEXTS_LEAST,
+                               ENGINE_CONTEXTS_MOST, "nodes", e);
 }
 
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)

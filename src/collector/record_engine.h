@@ -45,9 +45,15 @@ struct record_engine {
     bool budgeted; /* --budget was given */
 };
 
-bool record_engine_tool(struct record_engine *r, const char *name, struct err *e);
+/* Tools, with commas between. */
+bool record_engine_tool(struct record_engine *r, const char *names, struct err *e);
+/* Their names, but for those that measure the engine. NULL: after the last. */
+const char *record_engine_tool_word(unsigned index);
 bool record_engine_length(struct record_engine *r, const char *text, struct err *e);
 
+/* Whether a value that was given (not 0) is within bounds; `unit` is for the message. */
+bool record_engine_range(const char *option, uint64_t value, double least, double most,
+                         const char *unit, struct err *e);
 /* Fills in what was not given, and refuses what does not go together. sampled: the first option that
  * was given and needs samples ("-F"), or NULL; attached: the process runs already. */
 bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collector/open_profile.h"
+
 /* MPI's own variables come before the batch system's: mpirun inside an srun allocation sets both,
  * and srun's number is then that of the node. */
 static const struct { const char *rank, *size; } variables[] = {
@@ -48,7 +50,7 @@ bool record_rank_output(const char *output, const struct record_rank *r, const c
     if (!output && r->known && r->size > 1) {
         n = snprintf(path, PATH_MAX, "penumbra-rank-%04u.pnb", r->rank);
     } else if (!output) {
-        n = snprintf(path, PATH_MAX, "penumbra.pnb");
+        n = snprintf(path, PATH_MAX, PROFILE_DEFAULT);
     } else if (!*output || output[strlen(output) - 1] != '/') {
         n = snprintf(path, PATH_MAX, "%s", output);
     } else {

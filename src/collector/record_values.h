@@ -13,6 +13,8 @@
 #include "collector/record_host.h"
 #include "sigsafe/settings.h"
 
+#define VALUES_EVERY_MOST 1e9
+
 struct record_values {
     const char *file;   /* --module; NULL: not given */
     const char *name;   /* once settled; NULL: no values are sampled, or by `file` */

@@ -5,7 +5,7 @@
 #include "sigsafe/settings.h"
 #include "sigsafe/tools.h"
 
-enum { BUDGET_FORKS_PPM = 10000 };
+enum { BUDGET_FORKS_PPM = 10000, BUDGET_LEAST_PPM = 10, BUDGET_MOST_PPM = 1000000 };
 enum { RATE_DEFAULT = 997, RATE_SHADOW = 199, DEPTH_DEFAULT = 131072 };
 
 void recording_options_init(struct recording_options *o)
@@ -99,7 +99,12 @@ static bool check_ranges(const struct recording_options *o, struct err *e)
                        (unsigned long long)o->engine.tools);
     if (o->pid < 0)
         return err_set(e, ERR_USAGE, "%d (-p) is not the number of a process", o->pid);
-    return true;
+    if (o->values.summary >= HOTLIST_KINDS)
+        return err_set(e, ERR_USAGE, "there is no summary of values (--summary) %u",
+                       (unsigned)o->values.summary);
+    return record_engine_range("--budget", o->budget_ppm, BUDGET_LEAST_PPM, BUDGET_MOST_PPM,
+                               "millionths", e) &&
+           record_engine_range("--every", o->values.every, 1, VALUES_EVERY_MOST, "triggers", e);
 }
 
 bool recording_options_settle(struct recording_options *o, struct err *e)

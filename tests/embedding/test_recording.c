@@ -446,6 +446,25 @@ static void attaches_and_leaves(void **state)
     assert_true(samples_in_file() > 0);
 }
 
+static void on_long_note(void *context, const char *sentence)
+{
+    size_t *lengths = context;
+    lengths[lengths[0] ? 1 : 0] = strlen(sentence);
+}
+
+static void tells_notes_whole(void **state)
+{
+    (void)state;
+    enum { LONG = 5000 };
+    char lines[LONG + sizeof "\nshort\n"];
+    size_t lengths[2] = {0};
+    memset(lines, 'x', LONG);
+    memcpy(lines + LONG, "\nshort\n", sizeof "\nshort\n");
+    tell_notes(&(struct recording_callbacks){.context = lengths, .note = on_long_note}, lines);
+    assert_int_equal(lengths[0], LONG);
+    assert_int_equal(lengths[1], 5);
+}
+
 /* ---- errors ---- */
 
 static void one_at_a_time(void **state)
@@ -496,6 +515,19 @@ static void refuses_options(void **state)
     o = options_for(program);
     o.engine.length = 5;
     expect_refusal(&o, ERR_USAGE, "--length");
+    o = options_for(program);
+    o.budget_ppm = 1000001;
+    expect_refusal(&o, ERR_USAGE, "between 10 and 1000000 millionths");
+    o = options_for(program);
+    o.engine.carrier = CARRIER_SHADOW;
+    o.engine.load_milli = 8001;
+    expect_refusal(&o, ERR_USAGE, "thousandths of a shadow");
+    o = options_for(program);
+    o.values.summary = HOTLIST_KINDS;
+    expect_refusal(&o, ERR_USAGE, "--summary");
+    o = options_for(program);
+    o.values.every = UINT32_MAX;
+    expect_refusal(&o, ERR_USAGE, "--every");
     o = options_for(program);
     o.events.count = 1;
     expect_refusal(&o, ERR_USAGE, "-e");
@@ -558,6 +590,7 @@ static void fails_to_start(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        TEST(tells_notes_whole),
         TEST(refuses_options),
         TEST(fails_to_start),
         TEST(one_at_a_time),
