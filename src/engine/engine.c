@@ -181,6 +181,9 @@ static uint64_t tick_ns(const struct spool *spool)
 struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why)
 {
     struct area own;
+    *why = STOP_UNSUPPORTED;
+    if (!tool_set_fits(&config->tools))
+        return NULL;
     *why = STOP_NO_MEMORY;
     if (!area_map_as(&own, sizeof(struct engine), config->shared ? AREA_SHARED : AREA_PLAIN))
         return NULL;
@@ -190,7 +193,6 @@ struct engine *engine_make_as(const struct engine_config *config, enum stop_reas
     e->transactions = transactions();
     e->tick_ns = tick_ns(config->spool);
     e->flags = tool_set_any(&config->tools);
-    e->flags_of_all = tool_set_all(&config->tools);
     e->appenders = tool_set_appenders(&config->tools, &e->first_appender);
     e->counter_size = e->flags & TOOL_LEADS ? sizeof(struct counts_lead) : sizeof(uint64_t);
     if (config->counts)

@@ -34,15 +34,9 @@
 #include "engine/link.h"
 #include "engine/translate.h"
 
-enum { COLD = 72, COLD_FLAGS = 108 /* they are live */, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
+enum { COLD = 72, COLD_FLAGS = HOOK_COLD_GATE /* they are live */, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
 
 _Static_assert(offsetof(struct counts_gate, left) == LEFT && offsetof(struct counts_gate, asked) == ASKED, "as emitted");
-
-static struct emit cold_begin(struct engine *e, uint32_t size)
-{
-    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
-    return (struct emit){ .at = at, .end = at + size + EMIT_LONGEST };
-}
 
 /* rcx = 0 unless it is below 0 then. */
 static void take_without_flags(struct emit *to, struct emit_mem left)
@@ -91,7 +85,7 @@ static void look_emit(struct translation *x, struct emit *cold, const struct hoo
 void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct live live)
 {
     bool flags = live.flags & X86_STATUS_FLAGS, spill = flags && live.registers >> X86_RCX & 1;
-    struct emit *to = &x->hot, cold = cold_begin(x->e, flags ? COLD_FLAGS : COLD);
+    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, flags ? COLD_FLAGS : COLD);
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     struct emit_mem left = emit_gs(at + LEFT), asked = emit_gs(at + ASKED);
     uint64_t gate = emit_here(to), look = emit_here(&cold);

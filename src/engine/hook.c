@@ -6,9 +6,18 @@
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
-enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL,
-                 HOOK_COUNT_TARGET, HOOK_LINE, HOOK_LEAD, HOOK_GATE, HOOK_WATCH, HOOK_WATCH_RETURN,
-                 HOOK_ALARM };
+/* X(kind, most bytes of cold code) */
+#define HOOK_KINDS(X)                                                                              \
+    X(HOOK_COUNT, 0) X(HOOK_APPEND_CONSTANT, 0) X(HOOK_APPEND_REGISTER, 0) X(HOOK_CALL, 0)         \
+    X(HOOK_COUNT_TARGET, HOOK_COLD_TARGET) X(HOOK_LINE, 0) X(HOOK_LEAD, HOOK_COLD_LEAD)            \
+    X(HOOK_GATE, HOOK_COLD_GATE) X(HOOK_WATCH, HOOK_COLD_WATCH)                                    \
+    X(HOOK_WATCH_RETURN, HOOK_COLD_WATCH) X(HOOK_ALARM, HOOK_COLD_WATCH)
+#define HOOK_ENUMERATOR(kind, cold) kind,
+enum hook_kind { HOOK_KINDS(HOOK_ENUMERATOR) };
+#undef HOOK_ENUMERATOR
+
+/* Of a block's code. The rest is for its instructions. */
+enum { HOOK_HOT = 72, HOOK_HOT_TARGET = 112, HOOK_TIMED = 168, HOOKS_ROOM = TRANSLATE_ROOM - (16 << 10) };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -24,13 +33,27 @@ static uint32_t list_of(enum hook_point point, uint32_t index)
     return 4 + BLOCK_INSNS + index;
 }
 
-static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t index)
+static bool room_take(struct hooks *h, uint32_t bytes)
 {
-    if (h->count == HOOKS_MOST || index >= BLOCK_INSNS)
+    h->crowded |= h->room + bytes > HOOKS_ROOM;
+    h->room += h->crowded ? 0 : bytes;
+    return !h->crowded;
+}
+
+static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t index,
+                             enum hook_kind kind)
+{
+#define HOOK_COLD(of, cold) [of] = cold,
+    static const uint8_t cold[] = {HOOK_KINDS(HOOK_COLD)};
+#undef HOOK_COLD
+    uint32_t hot = kind == HOOK_COUNT_TARGET ? HOOK_HOT_TARGET : HOOK_HOT;
+    h->crowded |= h->count == HOOKS_MOST;
+    if (index >= BLOCK_INSNS || !room_take(h, hot + cold[kind]))
         return NULL;
     uint32_t list = list_of(point, index);
     struct hook *hook = &h->hooks[h->count++];
     hook->next = 0;
+    hook->kind = (uint8_t)kind;
     hook->member = (uint8_t)h->member;
     if (h->last[list])
         h->hooks[h->last[list] - 1].next = (uint16_t)h->count;
@@ -45,9 +68,8 @@ static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t in
 bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
                    uint32_t amount)
 {
-    struct hook *hook = hook_add(h, point, index);
+    struct hook *hook = hook_add(h, point, index, HOOK_COUNT);
     if (hook) {
-        hook->kind = HOOK_COUNT;
         hook->value = counter;
         hook->argument = amount;
     }
@@ -63,9 +85,8 @@ static uint32_t head_size(const struct engine *e)
 static struct hook *append_add(struct hooks *h, enum hook_point point, uint32_t index,
                                enum hook_kind kind, uint64_t value, uint32_t size)
 {
-    struct hook *hook = hook_add(h, point, index);
+    struct hook *hook = hook_add(h, point, index, kind);
     if (hook) {
-        hook->kind = (uint8_t)kind;
         hook->value = value;
         hook->size = (uint8_t)size;
         h->appended += size + head_size(h->engine);
@@ -87,22 +108,28 @@ bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t in
 
 bool hook_time_as(struct hooks *h, uint32_t index)
 {
-    if (index >= BLOCK_INSNS)
+    if (index >= BLOCK_INSNS || !room_take(h, HOOK_TIMED))
         return false;
     h->timed |= UINT64_C(1) << index;
     return h->inside = true;
 }
 
+static struct hook *call_add(struct hooks *h, enum hook_point point, uint32_t index,
+                             enum hook_kind kind, hook_function *function, uint64_t argument)
+{
+    struct hook *hook = hook_add(h, point, index, kind);
+    if (hook) {
+        hook->value = (uint64_t)(uintptr_t)function;
+        hook->argument = argument;
+        hook->size = 0;
+    }
+    return hook;
+}
+
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument)
 {
-    struct hook *hook = hook_add(h, point, index);
-    if (hook) {
-        hook->kind = HOOK_CALL;
-        hook->value = (uint64_t)(uintptr_t)function;
-        hook->argument = argument;
-    }
-    return hook;
+    return call_add(h, point, index, HOOK_CALL, function, argument);
 }
 
 bool hook_call_appending_as(struct hooks *h, enum hook_point point, uint32_t index,
@@ -129,67 +156,51 @@ void *hook_append_as(struct engine_thread *t, const struct tool *tool, uint32_t 
 bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_function *function,
                   uint64_t argument)
 {
-    bool added = hook_call_as(h, point, 0, function, argument);
-    if (added) {
-        h->hooks[h->count - 1].kind = HOOK_LINE;
-        h->hooks[h->count - 1].size = (uint8_t)which;
-    }
-    return added;
+    struct hook *hook = call_add(h, point, 0, HOOK_LINE, function, argument);
+    if (hook)
+        hook->size = (uint8_t)which;
+    return hook;
 }
 
-bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function, uint64_t argument)
+bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
+                  uint64_t argument)
 {
-    bool added = hook_call_as(h, point, index, function, argument);
-    if (added) {
-        h->hooks[h->count - 1].kind = HOOK_LEAD;
-        h->hooks[h->count - 1].size = 0; /* the line's entry */
-    }
-    return added;
+    return call_add(h, point, index, HOOK_LEAD, function, argument);
 }
 
 bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument)
 {
-    bool added = hook_call_as(h, HOOK_ENTRY, 0, function, argument);
-    if (added)
-        h->hooks[h->count - 1].kind = HOOK_GATE;
-    h->gated |= added;
-    return added;
+    return call_add(h, HOOK_ENTRY, 0, HOOK_GATE, function, argument);
 }
 
-bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function, uint64_t argument)
+bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function,
+                   uint64_t argument)
 {
-    bool added = hook_call_as(h, HOOK_BEFORE, index, function, argument);
-    if (added) {
-        h->hooks[h->count - 1].kind = HOOK_WATCH;
-        h->hooks[h->count - 1].size = (uint8_t)operand;
-    }
-    return added;
+    struct hook *hook = call_add(h, HOOK_BEFORE, index, HOOK_WATCH, function, argument);
+    if (hook)
+        hook->size = (uint8_t)operand;
+    return hook;
 }
 
-bool hook_watch_return_as(struct hooks *h, uint32_t index, hook_function *function, uint64_t argument)
+bool hook_watch_return_as(struct hooks *h, uint32_t index, hook_function *function,
+                          uint64_t argument)
 {
-    bool added = hook_call_as(h, HOOK_BEFORE, index, function, argument);
-    if (added)
-        h->hooks[h->count - 1].kind = HOOK_WATCH_RETURN;
-    return added;
+    return call_add(h, HOOK_BEFORE, index, HOOK_WATCH_RETURN, function, argument);
 }
 
 bool hook_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
 {
-    bool added = amount <= UINT8_MAX && hook_call_as(h, HOOK_ENTRY, 0, function, argument);
-    if (added) {
-        h->hooks[h->count - 1].kind = HOOK_ALARM;
-        h->hooks[h->count - 1].size = (uint8_t)amount;
-    }
-    return added;
+    if (amount > BLOCK_INSNS)
+        return false;
+    struct hook *hook = call_add(h, HOOK_ENTRY, 0, HOOK_ALARM, function, argument);
+    if (hook)
+        hook->size = (uint8_t)amount;
+    return hook;
 }
 
 bool hook_count_target_as(struct hooks *h, hook_function *miss, uint64_t argument)
 {
-    bool added = hook_call_as(h, HOOK_INDIRECT, 0, miss, argument);
-    if (added)
-        h->hooks[h->count - 1].kind = HOOK_COUNT_TARGET;
-    return added;
+    return call_add(h, HOOK_INDIRECT, 0, HOOK_COUNT_TARGET, miss, argument);
 }
 
 static uint64_t key_as(const struct engine *e, uint64_t address)
@@ -460,8 +471,8 @@ static uint32_t first_asked(const struct translation *x)
 static void hooks_clear(struct hooks *h, struct engine *e)
 {
     h->engine = e;
-    h->count = h->appended = 0;
-    h->full = h->inside = h->beyond = h->gated = false;
+    h->count = h->appended = h->room = 0;
+    h->full = h->crowded = h->inside = h->beyond = false;
     h->timed = 0;
     for (uint32_t i = 0; i < HOOK_LISTS; i++)
         h->first[i] = h->last[i] = 0;
@@ -486,7 +497,7 @@ bool hooks_ask_as(struct translation *x)
             tool->block(&block, h);
     }
     x->looks = e->rings && !x->observed && ring_needs_look(&block, h->appended);
-    return !h->full;
+    return !h->full && !h->crowded;
 }
 
 bool hooks_any(const struct engine *e, enum hook_point point, uint32_t index)

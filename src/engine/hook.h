@@ -63,7 +63,7 @@ struct hook_block {
 };
 
 struct hooks; /* what has been asked for */
-enum { HOOKS_MOST = 1024 /* of a block */, HOOK_CALL_APPENDS = 192 };
+enum { HOOKS_MOST = 1024 /* of a block, or as many as there is room for their code */, HOOK_CALL_APPENDS = 192 };
 
 /* Where what is in a lead's argument begins; its id is the low 32 bits. Registers are the general ones, and of xmm0 to
  * xmm15 the low and the upper 8 bytes. */
@@ -90,8 +90,8 @@ enum hook_point {
  * and HOOK_INDIRECT the return address of a call is pushed, that of a return popped. */
 typedef void hook_function(struct engine_thread *t, uint64_t argument, uint64_t value);
 
-/* Each returns false when the block has too many hooks; the block is then made without a tool's hooks,
- * and counted as such. Hooks at the same point run in the order in which they were asked for. */
+/* Each returns false when the block has no room for more hooks; then the tools are asked again about
+ * about half of it. Hooks at the same point run in the order in which they were asked for. */
 bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
                    uint32_t amount);
 /* Stores the low `size` (4 or 8) bytes of a constant, or of a register as it is at that point. */
@@ -122,11 +122,14 @@ static inline uint64_t hook_lead_argument(uint32_t id, unsigned reg, uint32_t wi
  * sets both anew, and the gate is looked at once more: so the first time, since all is 0. Else the block is executed
  * with the hooks that the tool asks for when it is asked about the block again: when this happens first. */
 bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument);
-/* For tools that look at a part of memory: before the instruction, the function is called if the address of this operand
- * (a number in x86_memory_as's list), without what FS adds, lies in a part that the thread watches: if byte
- * hook_watch_part(address) of t->watch is not 0. Where the address cannot be formed in line (vectors, segments, 32 bits) it is
- * always called. t->watch is all 0 at first, and the tool's. */
-bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function, uint64_t argument);
+/* The next three are for a tool with TOOL_WATCHES, which t->watch, t->floor and t->alarm belong to.
+ *
+ * Before the instruction, the function is called if the address of this operand (a number in
+ * x86_memory_as's list), without what FS adds, lies in a part that the thread watches: if byte
+ * hook_watch_part(address) of t->watch is not 0. It is always called where the address cannot be
+ * formed in line (vectors, segments, 32 bits, r15 where it is stolen). t->watch is all 0 at first. */
+bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function,
+                   uint64_t argument);
 enum { HOOK_WATCH_PARTS = 256, HOOK_WATCH_BYTES = 256 };
 static inline unsigned hook_watch_part(uint64_t address)
 {
@@ -232,6 +235,9 @@ enum {
     TOOL_CONTEXT = 128, /* what it observes in bursts belongs to the calling context of the sample, and is
                            not taken for more than a share of CPU time */
     TOOL_OWN = 64, /* is asked about the profiler's own code, too */
+    TOOL_WATCHES = 256, /* uses hook_watch_as, hook_watch_return_as or hook_alarm_as: one tool of a set at most */
+    TOOL_DEAD = 512, /* looks at registers and flags that the program does not read any more: hooks of other tools
+                        keep them */
     TOOL_LOOSE = 32, /* can do with a budget that is not exact, though that takes r15 (hook_register). If it
                         appends, its flush says what was executed (hook_executed) */
 };

@@ -10,7 +10,18 @@
 
 struct translation;
 
-/* Asks the tool about the decoded block. False: it could not count (STOP_COUNTERS_FULL). */
+/* Most bytes of cold code. */
+enum { HOOK_COLD_TARGET = 80, HOOK_COLD_LEAD = 192, HOOK_COLD_GATE = 108, HOOK_COLD_WATCH = 72 };
+
+/* Cold code of a hook, that many bytes. */
+static inline struct emit hook_cold_begin(struct engine *e, uint32_t size)
+{
+    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
+    return (struct emit){.at = at, .end = at + size + EMIT_LONGEST};
+}
+
+/* Asks the tools about the decoded block. False: they could not count (STOP_COUNTERS_FULL), or, with
+ * hooks.crowded, asked for more hooks than fit. */
 bool hooks_ask_as(struct translation *x);
 
 /* True if there is a hook at the point. */

@@ -30,7 +30,7 @@
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = 192 /* stolen, vector */, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = HOOK_COLD_LEAD /* stolen, vector */, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
@@ -59,12 +59,6 @@ static struct look look_of(const struct engine *e, const struct hook *hook, stru
         .spill = reg == X86_RCX || live.registers >> X86_RCX & 1,
         .stolen = reg == X86_R15 && e->steals,
     };
-}
-
-static struct emit cold_begin(struct engine *e, uint32_t size)
-{
-    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
-    return (struct emit){ .at = at, .end = at + size + EMIT_LONGEST };
 }
 
 /* rcx = 0 if the register is the same. */
@@ -145,7 +139,7 @@ static void vector_emit(struct translation *x, struct emit *cold, const struct h
 
 static void emit_with_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, is_vector(l) ? COLD_MORE : COLD_CALL);
+    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, is_vector(l) ? COLD_MORE : COLD_CALL);
     emit_dec_m(to, 8, l->left);
     if (is_vector(l)) {
         emit_jcc(to, EMIT_S, emit_here(&cold));
@@ -161,7 +155,7 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
+    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
     if (l->spill)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
     emit_mov_rm(to, 8, X86_RCX, l->left);

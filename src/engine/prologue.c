@@ -117,7 +117,9 @@ static void budget_loose(struct translation *x, uint8_t live_flags)
 
 void prologue_budget_as(struct translation *x)
 {
-    uint8_t live_flags = liveness_flags_at_entry(x->e->insns, x->e->code, x->count);
+    uint8_t live_flags = x->e->flags & TOOL_DEAD
+                             ? UINT8_MAX
+                             : liveness_flags_at_entry(x->e->insns, x->e->code, x->count);
     if (x->e->config.loose)
         budget_loose(x, live_flags);
     else

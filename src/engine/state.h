@@ -44,10 +44,11 @@ struct hooks {
     uint32_t count;
     uint32_t member;   /* of the tool set: who is asked */
     uint32_t appended; /* bytes, by all hooks together */
-    bool full;   /* a counter could not be had */
+    uint32_t room; /* bytes, of the code of all hooks */
+    bool full;     /* a counter could not be had */
+    bool crowded;  /* there was no room for a hook */
     bool inside; /* there are hooks before or after single instructions */
     bool beyond; /* there are hooks at other points than the entry */
-    bool gated;  /* the last at the entry is a gate */
     uint64_t timed; /* bit i: instruction i is timed */
     uint16_t first[HOOK_LISTS], last[HOOK_LISTS]; /* by point: number + 1 */
     struct hook hooks[HOOKS_MOST];
@@ -92,7 +93,7 @@ struct engine {
     struct area leaves;         /* each thread's way to native code */
     uint32_t leaves_used;       /* atomic */
     struct area known_things;   /* hook.c */
-    uint32_t flags, flags_of_all; /* of the tools (hook.h): those that one has, that all have */
+    uint32_t flags;             /* of the tools (hook.h): those that one has */
     uint32_t appenders, first_appender; /* members of the set */
     bool hooks_any;             /* a tool has hooks */
     bool rings;                 /* a tool appends: each thread has a ring */

@@ -29,7 +29,7 @@
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { SITES_MOST = 1 << 17, SITE_SHIFT = 47, INDEX_MASK = 0xffff, COLD_SIZE = 80 };
+enum { SITES_MOST = 1 << 17, SITE_SHIFT = 47, INDEX_MASK = 0xffff };
 
 static uint32_t constant_of(uint32_t site)
 {
@@ -47,13 +47,13 @@ static struct emit_mem in_targets(int32_t more)
 static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32_t site, uint64_t on)
 {
     struct engine *e = x->e;
-    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, COLD_SIZE, 1));
-    struct emit cold = { .at = at, .end = at + COLD_SIZE + EMIT_LONGEST };
+    struct emit cold = hook_cold_begin(e, HOOK_COLD_TARGET);
+    uint64_t at = emit_here(&cold);
     emit_mov_mi(&cold, 4, emit_gs(ENGINE_T_SITE), (int32_t)site);
     emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_RIP));
     hook_call_emit(e, &cold, hook, true, 0);
     emit_jmp(&cold, on);
-    return (uint64_t)(uintptr_t)at;
+    return at;
 }
 
 void hook_target_emit_as(struct translation *x, const struct hook *hook)

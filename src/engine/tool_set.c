@@ -41,6 +41,14 @@ bool tool_set_late(const struct tool_set *s)
     return late;
 }
 
+bool tool_set_fits(const struct tool_set *s)
+{
+    uint32_t watchers = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        watchers += (s->of[i].tool->flags & TOOL_WATCHES) != 0;
+    return watchers < 2 && s->count <= TOOL_SET_MOST;
+}
+
 uint32_t tool_set_appenders(const struct tool_set *s, uint32_t *first)
 {
     uint32_t count = 0;

@@ -16,7 +16,7 @@ struct engine_thread;
 struct tool; /* hook.h */
 
 enum {
-    TOOL_SET_MOST = 8,
+    TOOL_SET_MOST = 16,
     TOOL_KINDS_MOST = 64,
 };
 
@@ -43,6 +43,8 @@ uint32_t tool_set_all(const struct tool_set *s);
 bool tool_set_hooks(const struct tool_set *s);
 /* One observes a part of a burst (struct tool.burst_begin). */
 bool tool_set_late(const struct tool_set *s);
+/* They can observe together: one tool at most watches memory. */
+bool tool_set_fits(const struct tool_set *s);
 /* How many append; the first of those that do. */
 uint32_t tool_set_appenders(const struct tool_set *s, uint32_t *first);
 

@@ -311,16 +311,26 @@ static uint8_t flags_behind(const struct translation *x)
     }
 }
 
+/* What hooks may not change. */
+static void liveness_make(struct translation *x)
+{
+    struct engine *e = x->e;
+    uint8_t flags = flags_behind(x);
+    x->block->flags |= flags == UINT8_MAX ? 0 : BLOCK_LOOKED;
+    if (e->flags & TOOL_DEAD && e->config.tools.count > 1)
+        for (uint32_t i = 0; i <= x->count; i++)
+            e->live[i] = (struct live){UINT16_MAX, UINT8_MAX};
+    else
+        liveness_scan(e->insns, x->count, flags, e->faults_seen ? UINT8_MAX : 0, e->live);
+}
+
 /* What stands before the first instruction, and the instructions but for the end. */
 static void block_code_as(struct translation *x, bool checked)
 {
     struct engine *e = x->e;
     bool tool = x->hooked;
-    if (tool) {
-        uint8_t flags = flags_behind(x);
-        x->block->flags |= flags == UINT8_MAX ? 0 : BLOCK_LOOKED;
-        liveness_scan(e->insns, x->count, flags, e->faults_seen ? UINT8_MAX : 0, e->live);
-    }
+    if (tool)
+        liveness_make(x);
     if (checked)
         prologue_check_as(x);
     if (tool && x->looks)
@@ -387,15 +397,26 @@ static bool range_find_as(struct translation *x, uint64_t pc)
     return true;
 }
 
-/* Only what the budget suffices for: a tail. */
-static void cut(struct translation *x)
+/* The block becomes its first instructions. */
+static void cut(struct translation *x, uint32_t count)
 {
     const struct engine *e = x->e;
-    x->tail = true;
-    x->limit = x->count = x->spare;
+    x->count = count;
     x->end = END_FALL;
     x->taken = 0;
-    x->next = x->pc + (uint64_t)(e->code[x->count - 1] - e->code[0]) + e->insns[x->count - 1].length;
+    x->next = x->pc + (uint64_t)(e->code[count - 1] - e->code[0]) + e->insns[count - 1].length;
+}
+
+/* Asks the tools; where they want more than fits, about half of it, and half of that. */
+static bool ask_as(struct translation *x)
+{
+    while (!hooks_ask_as(x)) {
+        if (!x->e->hooks.crowded || x->late || x->observed || x->count < 2)
+            return false;
+        cut(x, x->count / 2);
+        x->tail = false;
+    }
+    return true;
 }
 
 static bool tool_sees(const struct translation *x, uint64_t pc)
@@ -419,16 +440,19 @@ static bool consider_as(struct translation *x, uint64_t pc)
     if (x->count > x->spare) {
         if (x->number != BLOCK_NONE) /* it was only to be made ahead */
             return false;
-        if (e->config.late)
+        if (e->config.late) {
             x->late = true;
-        else
-            cut(x);
+        } else { /* only what the budget suffices for */
+            cut(x, x->spare);
+            x->tail = true;
+            x->limit = x->spare;
+        }
     }
     x->why = STOP_COUNTERS_FULL;
     x->hooked = tool_sees(x, pc);
     for (uint32_t i = 0; (x->hooked || e->steals) && i < x->count; i++)
         x86_uses_as(&e->insns[i], e->code[i]);
-    return !x->hooked || hooks_ask_as(x);
+    return !x->hooked || ask_as(x);
 }
 
 /* A short burst goes one way at a branch, and seldom comes back from a call: made ahead is what it must reach. */

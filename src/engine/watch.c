@@ -1,13 +1,12 @@
 /* Deciding in line whether a hook is called for the memory that an instruction accesses (hook.h,
  * hook_watch_as): by a table of the thread, of a byte for each 256 bytes of 64 kB.
  *
- *      mov   gs:[slot_hook], rcx       unless rcx is dead; where the flags are, the one of rax,
- *      rcx, rdx and rbx
- *      lea   rcx, [the operand]        that will be read last
+ *      mov   gs:[slot_hook], rcx       unless it is dead; where the flags are, too, another one of
+ *                                      rax, rcx, rdx and rbx may be: the one that is read last
+ *      lea   rcx, [the operand]
  *      movzx ecx, ch
- *      cmp   byte gs:[rcx + watch], 0  ; movzx ecx, byte gs:[rcx + watch], jrcxz 1f, jmp look  
- *      where the flags are live
- *      jne   look
+ *      cmp   byte gs:[rcx + watch], 0  ; where the flags are live: movzx ecx, byte gs:[rcx + watch]
+ *      jne   look                      ; jrcxz 1f, jmp look
  *   1: mov   rcx, gs:[slot_hook]
  *  on:
  *
@@ -26,8 +25,8 @@
  *
  * Of instructions executed, so that what is watched can be changed where nothing is:
  *
- *      sub   qword gs:[alarm], n       ; mov rcx, gs:[alarm], lea rcx, [rcx - n], mov gs:[alarm],
- *      rcx,
+ *      sub   qword gs:[alarm], n       ; where the flags are live: mov rcx, gs:[alarm],
+ *                                      ; lea rcx, [rcx - n], mov gs:[alarm], rcx,
  *      js    look                      ; movzx ecx, byte gs:[alarm + 7], jrcxz 1f, jmp look
  *
  * look, which is cold:
@@ -38,13 +37,9 @@
 #include "engine/hook_emit.h"
 #include "engine/translate.h"
 
-enum { COLD = 72, TOP_BYTE = 7 };
-
-static struct emit cold_begin(struct engine *e, uint32_t size)
-{
-    uint8_t *at = cache_at(&e->cache, cache_cold_as(&e->cache, size, 1));
-    return (struct emit){ .at = at, .end = at + size + EMIT_LONGEST };
-}
+enum { TOP_BYTE = 7 };
+_Static_assert(HOOK_WATCH_BYTES == 1 << 8 && HOOK_WATCH_PARTS == 1 << 8,
+               "the part is the second byte of an address");
 
 /* False: the address is not the sum of general registers as they are, and a displacement. */
 static bool in_line(const struct engine *e, const struct x86_insn *insn, const struct x86_memory *m)
@@ -91,7 +86,7 @@ static struct scratch scratch_choose(const struct translation *x, uint32_t index
 static void end_emit(struct translation *x, const struct hook *hook, struct scratch s,
                      unsigned condition)
 {
-    struct emit *to = &x->hot, cold = cold_begin(x->e, COLD);
+    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, HOOK_COLD_WATCH);
     if (s.flags) {
         uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
         emit_jmp(to, emit_here(&cold));

@@ -171,7 +171,7 @@ bool profile_counts_settle(struct profile_counts *c)
     return ok;
 }
 
-static uint32_t image_in(const uint32_t *image_of, uint32_t image)
+uint32_t profile_counts_image_in(const uint32_t *image_of, uint32_t image)
 {
     return image == PROFILE_IMAGE_NONE ? image : image_of[image];
 }
@@ -199,14 +199,14 @@ static bool append_records(struct profile_counts *into, const struct profile_cou
     for (uint32_t i = 0; i < from->block_count; i++) {
         struct profile_block *block = &into->blocks[into->block_count++];
         *block = from->blocks[i];
-        block->image = image_in(image_of, block->image);
+        block->image = profile_counts_image_in(image_of, block->image);
         block->process += first_process;
     }
     for (uint32_t i = 0; i < from->edge_count; i++) {
         struct profile_edge *edge = &into->edges[into->edge_count++];
         *edge = from->edges[i];
-        edge->from_image = image_in(image_of, edge->from_image);
-        edge->to_image = image_in(image_of, edge->to_image);
+        edge->from_image = profile_counts_image_in(image_of, edge->from_image);
+        edge->to_image = profile_counts_image_in(image_of, edge->to_image);
         edge->process += first_process;
     }
     return true;

@@ -83,6 +83,9 @@ bool profile_counts_settle(struct profile_counts *c);
 bool profile_counts_merge(struct profile_counts *into, const struct profile_counts *from,
                           const uint32_t *image_of, uint32_t first_process);
 
+/* What an image of `from` is in `into`; PROFILE_IMAGE_NONE stays. */
+uint32_t profile_counts_image_in(const uint32_t *image_of, uint32_t image);
+
 /* Execution under the engine relative to the native run; 0 if that is not known. cpu_ns: of all
  * threads of the profile. */
 double profile_counts_slowdown(const struct profile_counts *c, uint64_t cpu_ns);

@@ -55,7 +55,10 @@ struct waste_figures { WASTE_FIGURES(WASTE_FIELD) };
 struct waste_sums { WASTE_SUMS(WASTE_FIELD) };
 #undef WASTE_FIELD
 
-enum { WASTE_PAIRS = 5 };
+enum {
+    WASTE_PAIRS = 5,
+    WASTE_WEIGHT = 16, /* where not all memory is observed, one line in so many is */
+};
 struct waste_pair {
     uint32_t with; /* id + 1; 0: free */
     uint32_t kind; /* enum waste_kind */
@@ -71,6 +74,7 @@ struct spool_waste {
 };
 _Static_assert(sizeof(struct waste_figures) <= sizeof(struct waste_sums),
                "the union is as large as the sums");
+_Static_assert(sizeof(struct spool_waste) == 280, "as docs/waste.md says");
 #define WASTE_LAYOUT ((struct rows_layout){.row = sizeof(struct spool_waste)})
 
 /* `count` instances more, of so many bytes. Returns how many instances had to make room. */
@@ -160,6 +164,8 @@ void profile_waste_free(struct profile_waste *w);
 /* False without memory. */
 bool profile_waste_add_site(struct profile_waste *w, const struct profile_waste_site *site);
 bool profile_waste_add_pair(struct profile_waste *w, const struct profile_waste_pair *pair);
+
+void profile_waste_figures_add(struct waste_figures *to, const struct waste_figures *from);
 
 /* "load", "store", "update". */
 const char *profile_waste_access(uint32_t kind);

@@ -8,8 +8,14 @@
 
 #include "engine/hook.h"
 
-/* The call with the registers in t reads so many bytes there at most, and nothing else; *bytes
- * may be 0. False: it may read anything. */
-bool kernel_reads_as(const struct engine_thread *t, uint64_t *address, uint64_t *bytes);
+enum { KERNEL_READS = 3 };
+struct kernel_read {
+    uint64_t address, bytes;
+};
+
+/* The call with the registers in t reads at most what is in those *count pieces. False: it may read
+ * anything. */
+bool kernel_reads_as(const struct engine_thread *t, struct kernel_read out[KERNEL_READS],
+                     unsigned *count);
 
 #endif

@@ -12,6 +12,7 @@ static const struct tool *const tools[TOOL_KIND_COUNT] = { TOOLS_OF_ENGINE(OF_EN
                                                             TOOLS_MODULE(OF_MODULE) };
 
 _Static_assert((unsigned)TOOL_KIND_COUNT <= (unsigned)TOOL_KINDS_MOST, "each has its own state");
+_Static_assert((unsigned)TOOL_KIND_COUNT <= (unsigned)TOOL_SET_MOST, "a set may have them all");
 
 const struct tool *tool_of_kind(uint32_t kind)
 {
@@ -21,7 +22,7 @@ const struct tool *tool_of_kind(uint32_t kind)
 static void add(struct tool_set *to, uint64_t kinds, uint32_t leads)
 {
     for (uint32_t i = tools_next(kinds, 0); i < TOOL_KIND_COUNT; i = tools_next(kinds, i + 1))
-        if (tools[i] && (tools[i]->flags & TOOL_LEADS) == leads && to->count < TOOL_SET_MOST) {
+        if (tools[i] && (tools[i]->flags & TOOL_LEADS) == leads) {
             to->of[to->count].tool = tools[i];
             to->of[to->count++].kind = i;
         }

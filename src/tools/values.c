@@ -508,6 +508,6 @@ static void thread_end_as(struct engine_thread *t)
 }
 
 const struct tool tool_values = {
-    .flags = TOOL_CONTEXT, .block = block_as, .thread_begin = values_thread_begin_as, .thread_end = thread_end_as,
+    .flags = TOOL_CONTEXT | TOOL_DEAD, .block = block_as, .thread_begin = values_thread_begin_as, .thread_end = thread_end_as,
     .burst_begin = burst_begin_as, .burst_end = burst_end_as,
 };

@@ -323,10 +323,14 @@ static void end_as(struct asked *a)
         arguments_as(a);
 }
 
-/* Is something read behind the instruction that has to be known before it: where its operands are, or a time? */
+/* Is something read behind the instruction that has to be known before it: where its operands are, or a time? FS may
+ * have changed when the ring is emptied. */
 static bool is_called(const struct asked *a)
 {
     const struct tuple_insn *r = &a->s->plan;
+    for (unsigned i = 0; i < r->memories; i++)
+        if (r->memory[i].segment)
+            return true;
     for (unsigned i = r->before; i < r->count; i++)
         if (!is_general(&r->values[i]) && !is_way(&r->values[i]) &&
             (r->values[i].reg >= TUPLE_MEMORY || r->values[i].what == TUPLE_LATENCY))
@@ -392,7 +396,7 @@ struct flush {
     struct tuple_ring *ring;
     struct tuple_cursor *c;
     uint64_t *data; /* the ring's */
-    uint64_t mask, fs_base;
+    uint64_t mask;
     struct records from;
 };
 
@@ -466,7 +470,7 @@ static void addresses_take(struct flush *f, const struct tuple_insn *r)
         sum += taken_from(f, m->add8) & 0xff;
         if (m->address32)
             sum = (uint32_t)sum;
-        f->c->address[i] = m->segment ? sum + f->fs_base : sum;
+        f->c->address[i] = sum; /* none has a segment: is_called */
     }
 }
 
@@ -630,7 +634,7 @@ static void flush_as(struct engine_thread *t, const uint8_t *records, uint64_t s
     if (!ring)
         return;
     struct flush f = {.thread = t, .ring = ring, .c = &ring->cursor, .mask = ring->size - 1,
-                      .data = tuples_word_as(hook_spool(t), ring, 0), .fs_base = memory_fs_base_as(),
+                      .data = tuples_word_as(hook_spool(t), ring, 0),
                       .from = {records}};
     while (f.from.at < records + size)
         part_take(&f);
@@ -651,5 +655,5 @@ static bool thread_begin_as(struct engine_thread *t)
 }
 
 const struct tool tool_values_whole = {
-    .flags = TOOL_STEALS_R15, .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
+    .flags = TOOL_STEALS_R15 | TOOL_DEAD, .block = block_as, .thread_begin = thread_begin_as, .flush = flush_as,
 };

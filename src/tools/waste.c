@@ -44,11 +44,12 @@ enum {
     CELL = 4,
     CELLS = LINE / CELL,
     LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
-    PARTS = 16,      /* of HOOK_WATCH_PARTS that are looked at in a window */
+    PARTS = HOOK_WATCH_PARTS / WASTE_WEIGHT, /* that are looked at in a window */
     FULL = 1 << 24,  /* instructions of a whole run in whose time all memory is looked at */
     WINDOW = 1 << 24,
     PROGRESS = 1 << 14, /* instructions that a thread executes before it tells the process */
-    STACK = 64 << 10,   /* bytes around the stack pointer that are taken for the stack */
+    STACK = 64 << 10,   /* bytes above the stack pointer, and below a returning one, that are taken
+                           for the stack */
     RED_ZONE = 128,
     SPINS = 1 << 12,
     STRING_MOST = 4096, /* bytes that instructions are taken to read that end at what they find */
@@ -203,7 +204,7 @@ static void window_next(struct observer *o)
         for (struct observer *each = waste.observers; each; each = each->next)
             if (each->thread)
                 watch_set(each->thread, waste.watch);
-        waste.weight = HOOK_WATCH_PARTS / PARTS;
+        waste.weight = WASTE_WEIGHT;
         __atomic_store_n(&waste.epoch, __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED),
                          __ATOMIC_RELEASE);
     }
@@ -221,7 +222,7 @@ static void window_look(struct observer *o)
         o->runs = t->runs;
         o->epoch = __atomic_add_fetch(&waste.epochs, 1, __ATOMIC_RELAXED);
         if (!hook_is_burst(t)) {
-            o->weight = HOOK_WATCH_PARTS / PARTS;
+            o->weight = WASTE_WEIGHT;
             parts_draw(&o->random, t->watch);
         }
         return;
@@ -313,9 +314,11 @@ static struct line *line_look(struct observer *o, uint64_t address)
 {
     struct line *l = slot_of(address);
     uint64_t now[LINE / 8];
-    if (!engine_probe_64_as(address, now))
-        return NULL;
     lock_take(&l->lock);
+    if (!engine_probe_64_as(address, now)) {
+        lock_release(&l->lock);
+        return NULL;
+    }
     if (l->address != address || l->epoch != o->epoch) {
         line_begin(o, l, address);
     } else {
@@ -530,14 +533,17 @@ static void string_as(struct engine_thread *t, uint64_t id, uint64_t value)
     enum { DOWNWARDS = 0x400 };
     struct observer *o = observer_of(t);
     const struct access *a = &((const struct common *)hook_common(t, TOOL_WASTE))->accesses[id];
-    uint64_t size = t->gpr[ENGINE_RCX] * a->element, address = memory_address_as(t, &a->memory);
+    uint64_t times = t->gpr[ENGINE_RCX], address = memory_address_as(t, &a->memory);
     (void)value;
-    if (!o || !t->gpr[ENGINE_RCX] || t->gpr[ENGINE_RCX] >> 40)
+    if (a->searches && times > STRING_MOST / a->element) /* a string's end is sought with all ones */
+        times = STRING_MOST / a->element;
+    if (!o || !times || times >> 40)
         return;
+    uint64_t size = times * a->element;
     if (t->rflags & DOWNWARDS)
         address -= size - a->element;
     if (a->searches)
-        range_read(o, address, size < STRING_MOST ? size : STRING_MOST);
+        range_read(o, address, size);
     else
         range_touch(o, (uint32_t)id, a->kind, address, size);
 }
@@ -579,13 +585,18 @@ static void return_as(struct engine_thread *t, uint64_t argument, uint64_t value
 static void system_call_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct observer *o = observer_of(t);
-    uint64_t address, bytes;
+    struct kernel_read reads[KERNEL_READS];
+    unsigned count;
     (void)argument;
     (void)value;
-    if (o && !kernel_reads_as(t, &address, &bytes))
+    if (!o)
+        return;
+    executed_note(o); /* it may be the last */
+    if (!kernel_reads_as(t, reads, &count))
         void_all(o);
-    else if (o)
-        range_read(o, address, bytes);
+    else
+        for (unsigned i = 0; i < count; i++)
+            range_read(o, reads[i].address, reads[i].bytes);
 }
 
 /* ---- blocks ---- */
@@ -759,7 +770,7 @@ static void thread_end_as(struct engine_thread *t)
 }
 
 const struct tool tool_waste = {
-    .flags = TOOL_SHARED,
+    .flags = TOOL_SHARED | TOOL_WATCHES,
     .common_size = sizeof(struct common) + IDS * sizeof(struct access),
     .block = block_as,
     .thread_begin = thread_begin_as,

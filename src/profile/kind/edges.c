@@ -6,11 +6,6 @@ static bool needed(const struct profile *p)
     return p->counts != NULL;
 }
 
-static bool image_exists(const struct profile *p, uint32_t image)
-{
-    return image < p->image_count || image == PROFILE_IMAGE_NONE;
-}
-
 static bool same_places(const struct profile_edge *a, const struct profile_edge *b)
 {
     return a->from_image == b->from_image && a->to_image == b->to_image && a->process == b->process;
@@ -64,21 +59,15 @@ static void get(struct decoder *d, struct cursor *c)
 {
     struct profile_counts *k = d->p->counts;
     uint32_t n = cursor_count(c, 6, "a number of edges that fits the section"), rank = 0;
-    uint64_t ranks = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
     struct profile_edge *at = k->edges = read_array(c, n, sizeof *at);
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].from_image = read_image_step(d, c, &rank);
-    for (uint32_t i = 0; i < n && !c->failed; i++) {
-        uint32_t to = (uint32_t)cursor_uleb(c, ranks, "the image that an edge goes to");
-        if (to < FRAME_IMAGE_NONE)
-            cursor_fail(c, "the image that an edge goes to, which is never 0");
-        at[i].to_image = to - FRAME_IMAGE_FIRST;
-    }
+    if (at)
+        read_images(d, c, &at->to_image, n, sizeof *at, "the image that an edge goes to, not 0");
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].process = read_process(d, c);
     for (uint32_t i = 0; i < n && !c->failed; i++) {
-        bool same = i && at[i].from_image == at[i - 1].from_image &&
-                    at[i].to_image == at[i - 1].to_image && at[i].process == at[i - 1].process;
+        bool same = i && same_places(&at[i], &at[i - 1]);
         uint64_t base = same ? at[i - 1].from : 0;
         at[i].from = base + cursor_uleb(c, UINT64_MAX - base, "the step to an edge");
     }

@@ -67,6 +67,18 @@ uint32_t read_image_step(const struct decoder *d, struct cursor *c, uint32_t *ra
     return *rank - FRAME_IMAGE_FIRST;
 }
 
+void read_images(const struct decoder *d, struct cursor *c, uint32_t *first, uint32_t count,
+                 size_t stride, const char *what)
+{
+    uint64_t most = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        uint32_t rank = (uint32_t)cursor_uleb(c, most, what);
+        if (rank < FRAME_IMAGE_NONE)
+            cursor_fail(c, what);
+        *(uint32_t *)(void *)((char *)first + i * stride) = rank - FRAME_IMAGE_FIRST;
+    }
+}
+
 uint32_t read_process(const struct decoder *d, struct cursor *c)
 {
     if (!d->p->process_count)
@@ -138,11 +150,15 @@ void read_places(const struct decoder *d, struct cursor *c, void *records, uint3
     }
 }
 
+bool image_exists(const struct profile *p, uint32_t image)
+{
+    return image < p->image_count || image == PROFILE_IMAGE_NONE;
+}
+
 bool places_good(const struct profile *p, const void *record, const void *last)
 {
     struct place at = place_at(record, 0, 0), before = place_at(last ? last : record, 0, 0);
     uint32_t rank = at.image + FRAME_IMAGE_FIRST, rank_before = before.image + FRAME_IMAGE_FIRST;
-    return (at.image < p->image_count || at.image == PROFILE_IMAGE_NONE) &&
-           at.process < p->process_count && rank >= rank_before &&
+    return image_exists(p, at.image) && at.process < p->process_count && rank >= rank_before &&
            (!same_space(&at, &before) || at.offset >= before.offset);
 }

@@ -71,6 +71,9 @@ uint32_t read_process(const struct decoder *d, struct cursor *c);
 /* The next image of records that are sorted by it: it is stored as a step. *rank: 0 before the
  * first. */
 uint32_t read_image_step(const struct decoder *d, struct cursor *c, uint32_t *rank);
+/* Of records that are not sorted by it, `count` of them, `stride` bytes apart: as its rank. */
+void read_images(const struct decoder *d, struct cursor *c, uint32_t *first, uint32_t count,
+                 size_t stride, const char *what);
 /* Adds "COUNT WHAT 'NAME', which this version does not know" to the notes. */
 bool read_note_unknown(struct decoder *d, uint64_t count, const char *what, const char *name);
 
@@ -90,5 +93,7 @@ void read_places(const struct decoder *d, struct cursor *c, void *records, uint3
 /* Whether image and process exist and the record is not before the last one. NULL: it is the
  * first. */
 bool places_good(const struct profile *p, const void *record, const void *last);
+/* The image alone: it may be PROFILE_IMAGE_NONE. */
+bool image_exists(const struct profile *p, uint32_t image);
 
 #endif

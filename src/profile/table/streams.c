@@ -58,8 +58,7 @@ static bool append(void **into, const void *from, const struct table_append *how
     *into = s;
     for (uint32_t i = 0; s && i < added->count; i++) {
         struct profile_stream stream = added->list[i];
-        if (stream.image != PROFILE_IMAGE_NONE)
-            stream.image = how->image_of[stream.image];
+        stream.image = profile_counts_image_in(how->image_of, stream.image);
         stream.process += how->first_process;
         if (!profile_streams_add(s, &stream))
             return false;

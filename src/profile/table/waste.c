@@ -88,16 +88,11 @@ static void waste_sums_add(struct waste_sums *to, const struct waste_sums *from)
 #undef ADD
 }
 
-static void site_figures_add(struct waste_figures *to, const struct waste_figures *from)
+void profile_waste_figures_add(struct waste_figures *to, const struct waste_figures *from)
 {
 #define ADD(name) to->name = add_saturated(to->name, from->name);
     WASTE_FIGURES(ADD)
 #undef ADD
-}
-
-static uint32_t image_in(const struct table_append *how, uint32_t image)
-{
-    return image == PROFILE_IMAGE_NONE ? image : how->image_of[image];
 }
 
 static bool append(void **into, const void *from, const struct table_append *how)
@@ -107,15 +102,15 @@ static bool append(void **into, const void *from, const struct table_append *how
     *into = w;
     for (uint32_t i = 0; w && i < added->site_count; i++) {
         struct profile_waste_site site = added->sites[i];
-        site.image = image_in(how, site.image);
+        site.image = profile_counts_image_in(how->image_of, site.image);
         site.process += how->first_process;
         if (!profile_waste_add_site(w, &site))
             return false;
     }
     for (uint32_t i = 0; w && i < added->pair_count; i++) {
         struct profile_waste_pair pair = added->pairs[i];
-        pair.image = image_in(how, pair.image);
-        pair.to_image = image_in(how, pair.to_image);
+        pair.image = profile_counts_image_in(how->image_of, pair.image);
+        pair.to_image = profile_counts_image_in(how->image_of, pair.to_image);
         pair.process += how->first_process;
         pair.to_process += how->first_process;
         if (!profile_waste_add_pair(w, &pair))
@@ -167,7 +162,7 @@ static void settle_sites(struct profile_waste *w)
     for (uint32_t i = 0; i < w->site_count; i++) {
         struct profile_waste_site *last = kept ? &w->sites[kept - 1] : NULL;
         if (last && compare_sites(last, &w->sites[i]) == 0)
-            site_figures_add(&last->figures, &w->sites[i].figures);
+            profile_waste_figures_add(&last->figures, &w->sites[i].figures);
         else
             w->sites[kept++] = w->sites[i];
     }
@@ -233,10 +228,13 @@ static bool add_pairs(struct counts_process *q, const struct spool_thing *t,
     return true;
 }
 
-/* Bursts and shadows know them without the tool, and so do tools beside it that count blocks. */
+/* Bursts and shadows know them without the tool, and so do tools beside it that count blocks, or
+ * transfers from which blocks follow. */
 static bool add_instructions(struct counts_process *q, uint64_t count)
 {
-    bool known = __atomic_load_n(&q->record->instructions, __ATOMIC_RELAXED) || q->to->block_count;
+    struct tool_about set = tools_about(q->r->tools);
+    bool known = set.blocks || set.transfers ||
+                 __atomic_load_n(&q->record->instructions, __ATOMIC_RELAXED);
     if (!known) {
         q->to->instructions = add_saturated(q->to->instructions, count);
         q->to->counted = true;
@@ -344,11 +342,6 @@ static void section_put(struct buf *b, const struct encoder *x)
 #undef PUT
 }
 
-static bool image_exists(const struct profile *p, uint32_t image)
-{
-    return image < p->image_count || image == PROFILE_IMAGE_NONE;
-}
-
 static bool section_check(const struct profile *p, struct err *e)
 {
     const struct profile_waste *w = p->counts->tables[TABLE_WASTE];
@@ -382,14 +375,8 @@ static void get_sites(struct decoder *d, struct cursor *c, struct profile_waste_
 static void get_pairs(struct decoder *d, struct cursor *c, struct profile_waste_pair *at,
                       uint32_t n)
 {
-    uint64_t ranks = (uint64_t)d->p->image_count + FRAME_IMAGE_FIRST - 1;
     read_places(d, c, at, n, sizeof *at);
-    for (uint32_t i = 0; i < n && !c->failed; i++) {
-        uint32_t to = (uint32_t)cursor_uleb(c, ranks, "the image of a pair");
-        if (to < FRAME_IMAGE_NONE)
-            cursor_fail(c, "the image of a pair, which is never 0");
-        at[i].to_image = to - FRAME_IMAGE_FIRST;
-    }
+    read_images(d, c, &at->to_image, n, sizeof *at, "the image of a pair, not 0");
     for (uint32_t i = 0; i < n && !c->failed; i++)
         at[i].to_process = read_process(d, c);
     for (uint32_t i = 0; i < n && !c->failed; i++)

@@ -28,11 +28,8 @@ enum { SHARE_DEAD, SHARE_FRAME, SHARE_SILENT, SHARE_REDUNDANT, SHARES };
 static struct waste_figures sum(const struct profile_waste *w)
 {
     struct waste_figures all = {0};
-    for (uint32_t i = 0; i < w->site_count; i++) {
-#define ADD(name) all.name = add_saturated(all.name, w->sites[i].figures.name);
-        WASTE_FIGURES(ADD)
-#undef ADD
-    }
+    for (uint32_t i = 0; i < w->site_count; i++)
+        profile_waste_figures_add(&all, &w->sites[i].figures);
     return all;
 }
 
@@ -51,8 +48,7 @@ static double error_of(double n, double x, double xx, double xn, double nn, doub
 /* What was seen in windows counts for more than itself if not all lines were looked at. */
 static double sampled_part(const struct waste_sums *s, uint64_t seen, uint64_t all)
 {
-    enum { PARTS = 16 };
-    return !s->windows || !all ? 0 : (double)seen * PARTS / (double)all;
+    return !s->windows || !all ? 0 : (double)seen * WASTE_WEIGHT / (double)all;
 }
 
 static void shares_make(const struct profile_waste *w, struct share out[SHARES])

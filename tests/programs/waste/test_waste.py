@@ -89,6 +89,7 @@ def wide():
     w.has("string_store", stores=n, store_bytes=200 * n, dead=n, dead_bytes=200 * n)
     w.has("string_killer", stores=n, store_bytes=200 * n, dead=0, dead_bytes=0)
     w.has("string_copy", loads=n, load_bytes=200 * n, stores=n, store_bytes=200 * n, dead=n - 1)
+    Waste("search", n).has("search_store", stores=n, dead=0, dead_bytes=0)
     w = Waste("atomic", n)
     w.has("atomic_store", stores=n, dead=0)
     w.has("atomic_add", loads=n, stores=n, dead=0, silent=0)
@@ -144,12 +145,12 @@ def merged():
 
 
 def near(w, kind, truth):
-    """The stated error holds 95 of 100 times: twice as much is allowed, and what is not known."""
+    """The stated error holds 95 of 100 times: twice as much is allowed, and what is not known, which is little."""
     share = w.table[kind]
     unknown = 100 * w.table["undecided_bytes" if kind == "dead" else "unjudged_bytes"] / share["of_bytes"]
-    if kind == "redundant":
-        unknown = 1
-    expect(abs(share["percent"] - truth) <= 2 * share["error"] + unknown + 0.5,
+    print(kind, share, unknown)
+    expect(unknown < 5 and share["error"] < 2, f"{kind}: {share}; unknown {unknown}")
+    expect(abs(share["percent"] - truth) <= 2 * share["error"] + unknown + 0.1,
            f"{kind}: {share}, not {truth}; unknown {unknown}")
 
 

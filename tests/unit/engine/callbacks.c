@@ -1,7 +1,9 @@
 #include "callbacks.h"
 
+#include "engine/state.h"
 #include "run.h"
 #include "tools/list.h"
+#include "tools/memory.h"
 #include "x86/insn.h"
 
 static struct trust_range trust(void *data, uint64_t address)
@@ -294,3 +296,135 @@ static void flush_marks(struct engine_thread *t, const uint8_t *records, uint64_
 const struct tool tool_marking = {
     .flags = TOOL_STEALS_R15 | TOOL_LOOSE, .block = block_marking, .flush = flush_marks,
 };
+
+struct watched watched;
+
+enum { OPERANDS = 1 << 14 };
+static struct tuple_memory operands[OPERANDS];
+static uint32_t operand_count;
+static uint32_t watched_now; /* number + 1 of the hook that has just been called */
+
+static uint64_t random_next(void)
+{
+    static uint64_t state = 1;
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+static void touched(struct engine_thread *t, uint64_t number, uint64_t value)
+{
+    (void)t;
+    (void)value;
+    watched_now = (uint32_t)number + 1;
+}
+
+/* Behind the watch: has it called, if it had to, and only then? Then other parts are watched. */
+static void touch_check(struct engine_thread *t, uint64_t number, uint64_t value)
+{
+    const struct tuple_memory *m = &operands[number];
+    uint8_t *watch = &t->watch[hook_watch_part(memory_address_as(t, m))];
+    bool called = watched_now == number + 1;
+    bool stolen = t->engine->steals && (m->base == X86_R15 || m->index == X86_R15);
+    (void)value;
+    watched.accesses++;
+    watched.called += called;
+    watched.wrong += called != (*watch || stolen);
+    watched_now = 0;
+    *watch = random_next() % 4 ? 0 : (uint8_t)random_next();
+}
+
+static void return_check(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    bool called = watched_now, above = t->gpr[ENGINE_RSP] > ~t->floor;
+    (void)argument;
+    (void)value;
+    watched.returns++;
+    watched.returns_called += called;
+    watched.wrong += called != above;
+    watched_now = 0;
+    t->floor = ~(t->gpr[ENGINE_RSP] + random_next() % 256 - 128);
+}
+
+static void alarm_called(struct engine_thread *t, uint64_t argument, uint64_t value)
+{
+    (void)value;
+    watched.alarms++;
+    watched.wrong += t->alarm >= 0 || t->alarm < -(int64_t)argument;
+    watched.alarmed += (uint64_t)(watched.alarm_set - t->alarm);
+    t->alarm = watched.alarm_set = (int64_t)(random_next() % 100);
+}
+
+/* As the alarm should have it. */
+static void alarm_check(struct engine_thread *t, uint64_t count, uint64_t value)
+{
+    (void)value;
+    watched.executed += count;
+    watched.wrong += watched.executed != watched.alarmed + (uint64_t)(watched.alarm_set - t->alarm);
+}
+
+static void watch_operand(const struct hook_block *block, struct hooks *h, uint32_t index,
+                          uint64_t next, unsigned k, const struct x86_memory *m)
+{
+    if (operand_count == OPERANDS || !m->size || m->segment ||
+        (block->insns[index].traits & X86_VSIB && m->index != X86_NONE) || m->add8 != X86_NONE ||
+        m->address32)
+        return;
+    operands[operand_count] = (struct tuple_memory){
+        .disp = m->disp + (m->base == X86_RIP ? (int64_t)next : 0),
+        .base = m->base == X86_RIP ? X86_NONE : m->base, .index = m->index, .scale = m->scale,
+        .add8 = X86_NONE};
+    uint32_t number = operand_count++;
+    hook_watch_as(h, index, k, touched, number);
+    hook_call_as(h, HOOK_BEFORE, index, touch_check, number);
+}
+
+static void block_watching(const struct hook_block *block, struct hooks *h)
+{
+    uint64_t next = block->pc;
+    hook_alarm_as(h, block->count, alarm_called, block->count);
+    hook_call_as(h, HOOK_ENTRY, 0, alarm_check, block->count);
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct x86_memory memory[X86_MEMORY_MAX];
+        const struct x86_insn *insn = &block->insns[i];
+        next += insn->length;
+        if (insn->kind == X86_RET) {
+            hook_watch_return_as(h, i, touched, 0);
+            hook_call_as(h, HOOK_BEFORE, i, return_check, 0);
+            continue;
+        }
+        unsigned count = x86_memory_as(insn, block->code[i], memory);
+        for (unsigned k = 0; k < count; k++)
+            watch_operand(block, h, i, next, k, &memory[k]);
+    }
+}
+
+static bool watching_begin(struct engine_thread *t)
+{
+    t->floor = ~(UINT64_C(1) << HOOK_FLOOR_BITS);
+    t->alarm = watched.alarm_set = 0;
+    return true;
+}
+
+const struct tool tool_watching = {
+    .flags = TOOL_WATCHES | TOOL_LOOSE, .block = block_watching, .thread_begin = watching_begin,
+};
+
+/* More than fits a long block. */
+static void block_crowding(const struct hook_block *block, struct hooks *h)
+{
+    enum { EACH = 16 };
+    struct spool_thing thing = {0};
+    static uint32_t id;
+    if (!asked.blocks)
+        id = hook_counter_make_as(h, &thing);
+    bool all = true;
+    for (uint32_t i = 0; i < block->count && all; i++)
+        for (unsigned k = 0; k < EACH && all; k++)
+            all = hook_count_as(h, HOOK_BEFORE, i, id, 1) &&
+                  hook_call_as(h, HOOK_BEFORE, i, noted, 1);
+    asked.blocks++;
+    asked.crowded += !all;
+}
+
+const struct tool tool_crowding = {.block = block_crowding};

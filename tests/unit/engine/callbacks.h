@@ -19,6 +19,7 @@ extern struct asked {
     uint64_t calls;  /* instructions, by called hooks */
     uint64_t timed;  /* calls after timed instructions */
     uint64_t time;   /* their sum */
+    uint64_t crowded; /* blocks for whose hooks there was no room */
 } asked;
 
 /* Adds up in `asked` how long each instruction took that does not end a block and reads memory by
@@ -57,5 +58,17 @@ extern struct marked {
     uint64_t records, ends;
     uint64_t wrong; /* records that are none */
 } marked;
+
+/* Watches memory (hook.h), returns and executed instructions, and checks each time whether it was called when it had to be. */
+extern const struct tool tool_watching;
+extern struct watched {
+    uint64_t accesses, called, returns, returns_called, alarms;
+    uint64_t executed, alarmed; /* instructions: by called hooks, by alarms */
+    int64_t alarm_set;
+    uint64_t wrong;
+} watched;
+
+/* Counts each instruction 16 times, and calls as often: more hooks than a long block has room for. Counter 0. */
+extern const struct tool tool_crowding;
 
 #endif

@@ -144,6 +144,23 @@ static void gates_skip_their_own_hooks_only(void **state)
     assert_true(asked.calls > 1000);
 }
 
+/* What a tool watches is in the thread: there is room for one that does. */
+static void one_watcher_is_enough(void **state)
+{
+    struct rig r;
+    enum stop_reason why = STOP_COUNT;
+    (void)state;
+    watched = (struct watched){ 0 };
+    rig_make(&r, &(struct engine_config){ .tools = set_of(&tool_blocks, &tool_watching, &tool_appending) });
+    all_functions(&r);
+    assert_int_equal(watched.wrong, 0);
+    assert_true(watched.called > 0);
+    rig_free(&r);
+    struct engine_config two = { .tools = set_of(&tool_waste, &tool_watching, NULL), .carrier = &rig_carrier };
+    assert_null(engine_make_as(&two, &why));
+    assert_int_equal(why, STOP_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +168,7 @@ int main(void)
         cmocka_unit_test(a_loose_budget_is_counted_once),
         cmocka_unit_test(counts_add_up),
         cmocka_unit_test(gates_skip_their_own_hooks_only),
+        cmocka_unit_test(one_watcher_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

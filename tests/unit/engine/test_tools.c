@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
 #include "callbacks.h"
 #include "functions.h"
 #include "run.h"
+#include "tools/kernel_reads.h"
 #include "tools/list.h"
 
 static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written", "waste",
@@ -66,6 +68,21 @@ __attribute__((noinline, used)) static uint64_t loop(uint64_t n)
                      "    jmp 3f\n"
                      "4:  ret\n"
                      "3:\n"
+                     : "+r"(a), "+r"(n)
+                     :
+                     : "cc", "memory");
+    return a;
+}
+
+/* A block as long as they become, n times. */
+__attribute__((noinline, used)) static uint64_t straight(uint64_t n)
+{
+    uint64_t a = 0;
+    __asm__ volatile("1:  .rept 60\n"
+                     "    addq %1, %0\n"
+                     "    .endr\n"
+                     "    decq %1\n"
+                     "    jnz 1b\n"
                      : "+r"(a), "+r"(n)
                      :
                      : "cc", "memory");
@@ -172,6 +189,80 @@ static void gates_count_the_budget_once(void **state)
     }
 }
 
+/* Whatever registers and flags are live, and wherever the operand is. */
+static void check_watches(const struct engine_config *config)
+{
+    watched = (struct watched){0};
+    all_functions(config);
+    assert_int_equal(watched.wrong, 0);
+    assert_in_range(watched.called, watched.accesses / 100, watched.accesses / 2);
+    assert_in_range(watched.returns_called, watched.returns / 10, watched.returns - watched.returns / 10);
+    assert_in_range(watched.alarms, watched.executed / 200, watched.executed / 10);
+}
+
+static void watches_call_when_they_have_to(void **state)
+{
+    (void)state;
+    check_watches(&(struct engine_config){ .tools = tool_set_of(&tool_watching) });
+    check_watches(&(struct engine_config){ .tools = tool_set_of(&tool_watching), .budget = true, .loose = true });
+}
+
+/* A block for whose hooks there is no room becomes several: no execution is missed. */
+static void crowded_blocks_are_divided(void **state)
+{
+    (void)state;
+    struct rig r;
+    memset(&asked, 0, sizeof asked);
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_all_points) });
+    rig_call(&r, (const void *)(uintptr_t)straight, 5, 0, 0, 0);
+    uint64_t executed = asked.calls;
+    rig_free(&r);
+    memset(&asked, 0, sizeof asked);
+    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_crowding) });
+    assert_int_equal(rig_call(&r, (const void *)(uintptr_t)straight, 5, 0, 0, 0), straight(5));
+    assert_int_equal(*hook_counter(r.thread, 0), 16 * executed);
+    assert_int_equal(asked.calls, 16 * executed);
+    assert_true(asked.crowded > 0 && executed > 5 * 60);
+    rig_free(&r);
+}
+
+/* What of the program's memory the kernel reads. */
+static void system_calls_read_what_is_said(void **state)
+{
+    static const struct { uint64_t number, pieces[6]; } calls[] = {
+        { SYS_getpid, { 0 } },
+        { SYS_read, { 0 } },
+        { SYS_write, { 2000, 3000 } },
+        { SYS_openat, { 2000, 4096 } },
+        { SYS_poll, { 1000, 8 * 2000 } },
+        { SYS_sendto, { 2000, 3000, 5000, 6000 } },
+        { SYS_recvfrom, { 6000, 4 } },
+        { SYS_futex, { 1000, 4, 4000, 16, 5000, 4 } },
+    };
+    struct rig r;
+    struct kernel_read reads[KERNEL_READS];
+    unsigned count;
+    (void)state;
+    rig_make(&r, NULL);
+    const uint8_t order[] = { ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_R10, ENGINE_R8, ENGINE_R9 };
+    for (unsigned i = 0; i < 6; i++)
+        r.thread->gpr[order[i]] = 1000 * (i + 1);
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) {
+        r.thread->gpr[ENGINE_RAX] = calls[i].number;
+        assert_true(kernel_reads_as(r.thread, reads, &count));
+        for (unsigned k = 0; k < KERNEL_READS; k++) {
+            assert_int_equal(calls[i].pieces[2 * k] != 0, k < count);
+            if (k < count) {
+                assert_int_equal(reads[k].address, calls[i].pieces[2 * k]);
+                assert_int_equal(reads[k].bytes, calls[i].pieces[2 * k + 1]);
+            }
+        }
+    }
+    r.thread->gpr[ENGINE_RAX] = SYS_ioctl;
+    assert_false(kernel_reads_as(r.thread, reads, &count));
+    rig_free(&r);
+}
+
 /* Calls each of four functions n times, from one place. */
 __attribute__((noinline, used)) static uint64_t in_turn(uint64_t n, void *const *callees)
 {
@@ -238,6 +329,9 @@ int main(void)
         cmocka_unit_test(nothing_changes),
         cmocka_unit_test(every_point_is_reached),
         cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(watches_call_when_they_have_to),
+        cmocka_unit_test(crowded_blocks_are_divided),
+        cmocka_unit_test(system_calls_read_what_is_said),
         cmocka_unit_test(leads_call_when_they_have_to),
         cmocka_unit_test(leads_with_a_loose_budget),
         cmocka_unit_test(gates_observe_when_they_have_to),

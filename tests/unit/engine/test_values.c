@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -30,6 +31,7 @@ struct fixture {
     struct tuple_capture *capture;
     struct rig rig;
     const struct tool *tool; /* of whole runs */
+    const struct tool *beside; /* asked before it; NULL: it is alone */
     const struct tool *observes;
     struct seen *seen;
     uint32_t count;
@@ -48,7 +50,10 @@ static void rig_begin(struct fixture *f, uint32_t carrier, uint16_t what)
     struct spool_things *things = spool_alloc_as(&f->spool, sizeof *things);
     f->counts->things = spool_ref_of(&f->spool, things);
     f->observes = carrier == CARRIER_BURST ? &tool_values : f->tool;
-    rig_make(&f->rig, &(struct engine_config){.tools = tool_set_of(f->observes), .spool = &f->spool,
+    struct tool_set tools = tool_set_of(f->observes);
+    if (f->beside)
+        tools = (struct tool_set){2, {{f->beside, TOOL_BLOCKS}, {f->observes, TOOL_VALUES}}};
+    rig_make(&f->rig, &(struct engine_config){.tools = tools, .spool = &f->spool,
                                               .counts = f->counts,
                                               .budget = carrier == CARRIER_BURST,
                                               .late = carrier == CARRIER_BURST});
@@ -77,6 +82,22 @@ static int set_up_whole(void **state)
     int failed = set_up(state);
     struct fixture *f = *state;
     f->tool = &tool_values_whole;
+    return failed;
+}
+
+static int set_up_beside(void **state)
+{
+    int failed = set_up(state);
+    struct fixture *f = *state;
+    f->beside = &tool_blocks;
+    return failed;
+}
+
+static int set_up_whole_beside(void **state)
+{
+    int failed = set_up_whole(state);
+    struct fixture *f = *state;
+    f->beside = &tool_blocks;
     return failed;
 }
 
@@ -352,6 +373,68 @@ static void bursts(void **state)
         assert_int_equal(ring->dropped[i], 0);
 }
 
+PLACE(v_cut); PLACE(v_after); PLACE(v_syscall); PLACE(v_fs); PLACE(v_fs_other);
+
+/* Results that nobody reads, where a block begins: of the 64th instruction, and of a system call; the
+ * flags are read. */
+uint64_t v_unread(void);
+__asm__("        .text\n"
+        "v_unread: xorl %ecx, %ecx\n"
+        "        .rept 62\n"
+        "        nop\n"
+        "        .endr\n"
+        "v_cut:  movl $0x77, %eax\n"
+        "v_after: movl $1, %eax\n"
+        "        jz 1f\n"
+        "        ud2\n"
+        "1:      movl $39, %eax\n"
+        "        xorl %ecx, %ecx\n"
+        "v_syscall: syscall\n"
+        "        movl $2, %eax\n"
+        "        jz 2f\n"
+        "        ud2\n"
+        "2:      ret\n"
+        "        .previous\n");
+
+static void what_nobody_reads(void **state)
+{
+    struct fixture *f = *state;
+    rig_begin(f, CARRIER_EXACT, EVERYTHING);
+    for (unsigned round = 0; round < 2; round++) {
+        f->count = 0;
+        ((struct tuple_ring *)f->rig.thread->tools[TOOL_VALUES])->cursor.total = UINT64_MAX;
+        assert_int_equal(observe(f, (const void *)(uintptr_t)v_unread, 0, 0), 2);
+        assert_int_equal(value_of(f, v_cut, 0, TUPLE_RESULT, 0), 0x77);
+        assert_int_equal(value_of(f, v_syscall, 0, TUPLE_SYSTEM_CALL, 0), 39);
+        assert_int_equal(value_of(f, v_syscall, 0, TUPLE_SYSTEM_CALL, 7), (uint64_t)getpid());
+    }
+}
+
+/* FS is another one when the ring is emptied. */
+uint64_t v_segments(uint64_t other);
+__asm__("        .text\n"
+        "v_segments: rdfsbase %rdx\n"
+        "v_fs:   movq %fs:0, %rcx\n"
+        "        wrfsbase %rdi\n"
+        "v_fs_other: movq %fs:8, %rax\n"
+        "        wrfsbase %rdx\n"
+        "        ret\n"
+        "        .previous\n");
+
+static void segments(void **state)
+{
+    struct fixture *f = *state;
+    static uint64_t other[] = {17, 18};
+    uint64_t fs;
+    rig_begin(f, CARRIER_EXACT, PENUMBRA_ADDRESS | PENUMBRA_LOADED);
+    __asm__("movq %%fs:0, %0" : "=r"(fs)); /* the thread's pointer to itself */
+    ((struct tuple_ring *)f->rig.thread->tools[TOOL_VALUES])->cursor.total = UINT64_MAX;
+    assert_int_equal(observe(f, (const void *)(uintptr_t)v_segments, (uintptr_t)other, 0), 18);
+    assert_int_equal(value_of(f, v_fs, 0, TUPLE_ADDRESS, 0), fs);
+    assert_int_equal(value_of(f, v_fs_other, 0, TUPLE_ADDRESS, 0), (uintptr_t)&other[1]);
+    assert_int_equal(value_of(f, v_fs_other, 0, TUPLE_LOADED, 0), 18);
+}
+
 static uint64_t instructions_made(const struct fixture *f)
 {
     return engine_figures_as(f->rig.engine).instructions;
@@ -434,6 +517,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_instruction, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_instruction, set_up_whole, tear_down),
+        cmocka_unit_test_setup_teardown(every_instruction, set_up_beside, tear_down),
+        cmocka_unit_test_setup_teardown(every_instruction, set_up_whole_beside, tear_down),
+        cmocka_unit_test_setup_teardown(what_nobody_reads, set_up_beside, tear_down),
+        cmocka_unit_test_setup_teardown(what_nobody_reads, set_up_whole_beside, tear_down),
+        cmocka_unit_test_setup_teardown(segments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(segments, set_up_whole, tear_down),
         cmocka_unit_test_setup_teardown(full_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_ring, set_up_whole, tear_down),
         cmocka_unit_test_setup_teardown(bursts, set_up, tear_down),

@@ -37,6 +37,9 @@ MODE(string, "movq %rdi, %rdx\nmovq %rsi, %r8\nmovq %rsi, %rdi\nmovl %edx, %eax\
              "movq %r8, %rdi\nmovl $25, %ecx\nnotq %rax\n" L(string_killer) "rep stosq\n"
              "movq %r8, %rsi\nleaq 4096(%r8), %rdi\nmovl $25, %ecx\n" L(string_copy) "rep movsq\n"
              "movq %r8, %rsi\nmovq %rdx, %rdi\n")
+/* A string's end is sought, with a count of all ones. */
+MODE(search, "movq %rdi, %rdx\nmovq %rsi, %r8\n" L(search_store) "movq %rdi, (%rsi)\n"
+             "movq %rsi, %rdi\nxorl %eax, %eax\nmovq $-1, %rcx\nrepne scasb\nmovq %rdx, %rdi\n")
 /* Read and written at once: nothing is dead. */
 MODE(atomic, L(atomic_store) "movq %rdi, (%rsi)\n" L(atomic_add) "lock addq $1, (%rsi)\n"
              L(atomic_swap) "xchgq %rax, (%rsi)\n" "movq (%rsi), %rax\n")
@@ -97,7 +100,7 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(uint64_t n, void *at); } modes[] = {
         {"dead", dead}, {"silent", silent}, {"half", half}, {"walk", walk}, {"vector", vector}, {"string", string},
-        {"atomic", atomic}, {"frame", frame}, {"written", written}, {"unknown", unknown},
+        {"search", search}, {"atomic", atomic}, {"frame", frame}, {"written", written}, {"unknown", unknown},
         {"reader", reader}, {"shared", shared}};
     if (argc < 3)
         return 2;
