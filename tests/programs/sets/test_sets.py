@@ -9,10 +9,15 @@ from harness import PENUMBRA, Recording, expect, main, run, target  # noqa: E402
 KNOWN, STRIDES = target("paths_known"), target("paths_strides")
 # Each tool's part of the report.
 PARTS = {"blocks": ("blocks",), "count": ("classes", "blocks"), "edges": ("edges", "blocks"), "calls": ("functions",),
-         "paths": ("paths", "path_totals", "blocks"), "streams": ("streams", "blocks"), "results": ("hotlists", "blocks")}
+         "paths": ("paths", "path_totals", "blocks"), "streams": ("streams", "blocks"), "waste": ("waste",), "results": ("hotlists", "blocks")}
 ALL = ",".join(PARTS)
 # Its own program's, where what others do depends on random numbers of the kernel's (canaries, pointer guards).
-OWN_ONLY = {"hotlists"}
+
+
+def own_waste(table, own):
+    """Accesses of the program's own code, and pairs of those."""
+    return [a for a in table["accesses"] if a["image"] == own] + \
+           [p for p in table["pairs"] if p["access"]["image"] == p["with"]["image"] == own]
 
 
 def record(command, tools, options=("--exact",)):
@@ -31,6 +36,8 @@ def parts(recording, tool):
         value = found.get(part, found.get("engine", {}).get(part))
         if part == "hotlists":
             value = [v for v in value if v["image"] == own and v["p"] == 1]
+        if part == "waste":
+            value = own_waste(value, own)
         expect(value, f"{tool} has no {part}")
         of[part] = {json.dumps(v, sort_keys=True) for v in value} if isinstance(value, list) else value
     return of
@@ -57,7 +64,17 @@ def alone_and_together(command, sets, tools=tuple(PARTS)):
 def exact():
     alone_and_together([KNOWN, "diamond", "20000"],
                        ["blocks,results", "paths,streams", "edges,results", "calls,edges", "blocks,count,paths", ALL])
-    alone_and_together([STRIDES, "1000"], ["streams,paths,results", "streams,edges", ALL])
+    alone_and_together([STRIDES, "1000"], ["streams,paths,results", "streams,edges", "waste,blocks", ALL])
+
+
+def instructions():
+    """They are counted once, whoever does."""
+    def executed(tools):
+        report = record([KNOWN, "diamond", "2000"], tools).report
+        return report["samples"] if "edges" in tools else report["instructions"]
+    counts = {tools: executed(tools) for tools in
+              ("blocks", "waste", "edges,waste", "blocks,waste", "paths,waste", "calls,waste")}
+    expect(len(set(counts.values())) == 1 and counts["blocks"] > 10000, counts)
 
 
 def threads():
@@ -117,13 +134,15 @@ def shadows():
     """What is observed, by whichever tool, is the same sample."""
     for command, tools, check in (([KNOWN, "diamond", "300000000"], "blocks,paths", agree),
                                   ([STRIDES, "10000000"], "blocks,streams,results", accesses_agree)):
-        for load in ("0.5", "0.3", "0.2", "0.1", "0.1"):
-            options = ("--carrier", "shadow", "--load", load, "--sample-size", "1M", "-F", "997")
-            report = record(command, tools, options).report
+        for rest in ("100", "1000", "5000", "20000"):
+            options = ("--carrier", "shadow", "--load", "0.5", "--sample-size", "1M", "-F", "997")
+            report = record([*command, rest], tools, options).report
             # What a shadow that the program's end has ended had not handed on yet is in its blocks only.
             if report["shadows"]["completed"] == report["shadows"]["started"] > 0:
                 check(report)
                 break
+        else:
+            expect(False, f"{tools}: never were all shadows complete: {report['shadows']}")
 
 
 def merged():
@@ -155,4 +174,4 @@ def refused():
         expect(all(n in got for n in names), f"{tools}: {got}")
 
 
-main({f.__name__: f for f in (exact, threads, forks, values, bursts, shadows, merged, refused)})
+main({f.__name__: f for f in (exact, instructions, threads, forks, values, bursts, shadows, merged, refused)})
