@@ -221,11 +221,12 @@ bool trigger_arm_as(struct rt_thread *t)
 {
     if (rt_quiet_as())
         return false;
+    t->paused = false;
     draws_begin(t);
     others_arm(t);
     bool armed = first_arm(t);
     if (armed && t->other_count)
-        trigger_resume_as(t);
+        trigger_go_on_as(t);
     return armed;
 }
 
@@ -442,10 +443,10 @@ static void budget_look(struct rt_thread *t)
 
 static void period_set_as(struct rt_thread *t, uint64_t period)
 {
-    if (at_ticks(t))
-        timer_set_period_as(t, period);
-    else
+    if (!at_ticks(t))
         perf_set_period_as(t, period);
+    else
+        trigger_go_on_as(t);
 }
 
 /* Of the one that was `old`. */
@@ -458,7 +459,7 @@ static void period_draw(struct rt_thread *t, uint64_t old)
         return;
     period_set_as(t, period);
     if (stopped && !at_ticks(t))
-        trigger_resume_as(t);
+        trigger_go_on_as(t);
     if (t->clock.trigger == TRIGGER_WALL || at_ticks(t))
         return;
     uint64_t now = clock_now_as(t);
@@ -494,11 +495,11 @@ void trigger_hurry_as(struct rt_thread *t, uint32_t times)
     period_draw(t, t->clock.period);
 }
 
-bool trigger_again_as(const struct rt_thread *t)
+bool trigger_again_as(struct rt_thread *t)
 {
     bool again = t->clock.once && !rt_quiet_as();
     if (again)
-        trigger_resume_as(t);
+        trigger_go_on_as(t);
     return again;
 }
 
@@ -511,7 +512,7 @@ void trigger_fix_as(struct rt_thread *t)
     t->clock.age = RT_OLD;
     t->clock.period = mean;
     period_set_as(t, mean);
-    if (t->clock.once && !at_ticks(t))
+    if (t->clock.once && !at_ticks(t) && !t->paused)
         perf_go_on_as(t);
     t->clock.once = false;
 }

@@ -253,7 +253,7 @@ bool perf_arm_as(struct rt_thread *t)
     if (CARRIER_ASK(stops_threads, ()))
         stop_arm_as(t);
     clock_start_as(t);
-    trigger_resume_as(t);
+    trigger_go_on_as(t);
     return true;
 }
 
@@ -371,8 +371,9 @@ static void event_control(const struct rt_thread *t, unsigned long request, bool
             sys_call3_as(SYS_ioctl, t->others[i].fd, (long)request, 0);
 }
 
-void trigger_pause_as(const struct rt_thread *t)
+void trigger_pause_as(struct rt_thread *t)
 {
+    __atomic_store_n(&t->paused, true, __ATOMIC_SEQ_CST);
     event_control(t, PERF_EVENT_IOC_DISABLE, true);
     if (t->timer >= 0)
         timer_set_period_as(t, 0);
@@ -385,13 +386,29 @@ void perf_go_on_as(const struct rt_thread *t)
         sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_REFRESH, MANY);
 }
 
-void trigger_resume_as(const struct rt_thread *t)
+static void events_start(const struct rt_thread *t)
 {
     if (t->fd >= 0)
         sys_call3_as(SYS_ioctl, t->fd, t->clock.once ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, t->clock.once);
     event_control(t, PERF_EVENT_IOC_ENABLE, false);
     if (t->timer >= 0)
         timer_set_period_as(t, t->clock.period);
+}
+
+void trigger_resume_as(struct rt_thread *t)
+{
+    __atomic_store_n(&t->paused, false, __ATOMIC_SEQ_CST);
+    events_start(t);
+}
+
+/* Whoever pauses it between the two looks may have stopped what had not begun yet. */
+void trigger_go_on_as(struct rt_thread *t)
+{
+    if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
+        return;
+    events_start(t);
+    if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
+        trigger_pause_as(t);
 }
 
 bool trigger_is_armed_as(const struct rt_thread *t)
@@ -407,7 +424,7 @@ bool trigger_any_armed_as(const struct rt_thread *t)
     return armed;
 }
 
-void trigger_silence_as(const struct rt_thread *t)
+void trigger_silence_as(struct rt_thread *t)
 {
     trigger_pause_as(t);
     if (t->stop_fd >= 0)

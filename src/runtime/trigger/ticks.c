@@ -101,7 +101,7 @@ static void ticks_begin(struct rt_thread *t)
         return;
     perf_close_as(t);
     clock_turn_as(t);
-    timer_set_period_as(t, t->clock.period);
+    trigger_go_on_as(t);
     perf_discovery_close_as();
     if (!t->patience)
         __atomic_fetch_add(&guest.process->ticking, 1, __ATOMIC_RELAXED);
@@ -117,7 +117,7 @@ static void ticks_end(struct rt_thread *t)
         return;
     timer_delete_as(t);
     clock_turn_as(t);
-    trigger_resume_as(t);
+    trigger_go_on_as(t);
     t->calm = 0;
 }
 

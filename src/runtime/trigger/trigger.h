@@ -37,14 +37,14 @@ void trigger_forget_as(struct rt_thread *t);
 bool trigger_is_armed_as(const struct rt_thread *t);
 /* The same of any of its triggers: of a thread that may be any, in a sample or not. */
 bool trigger_any_armed_as(const struct rt_thread *t);
-/* Stops and restarts it: around exec. */
-void trigger_pause_as(const struct rt_thread *t);
-void trigger_resume_as(const struct rt_thread *t);
+/* Stops them, and starts them again: around exec. Between, a sample that was on its way starts none. */
+void trigger_pause_as(struct rt_thread *t);
+void trigger_resume_as(struct rt_thread *t);
 /* On: the thread gets one signal with STOP_SLOT, as soon as it has run for 10 us or returns to user mode
  * then; never while it sleeps. Off: none any more, but one that is on its way. */
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
 /* Stops all that sends signals to the thread, which may be another one. */
-void trigger_silence_as(const struct rt_thread *t);
+void trigger_silence_as(struct rt_thread *t);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);
@@ -106,7 +106,7 @@ void trigger_last_as(struct rt_thread *t);
 /* At the end of a sample: accounts its cost, keeps to the budget, draws the next period. */
 void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry);
 /* A signal has come that was no sample. True: it is not lost, since the event had stopped with it, and has begun again. */
-bool trigger_again_as(const struct rt_thread *t);
+bool trigger_again_as(struct rt_thread *t);
 /* From now on all periods of the thread, which may be another one, are of the mean length: nobody may set them any more. */
 void trigger_fix_as(struct rt_thread *t);
 /* From now on triggers of the calling thread are `times` as frequent, until the budget is looked at again. */

@@ -241,6 +241,11 @@ def vfork_default():
     Recording([target("vfork_default"), "1500"], ("-F", "9973"))
 
 
+def vfork_plain():
+    """A sample that was on its way when the trigger was paused for exec does not start it again."""
+    Recording([target("vfork_default"), "2000", "plainly"], ("-F", "9973"))
+
+
 def shells():
     r = Recording([target("shells")])
     expect(sum(p["name"] == "sh" for p in r.report["processes"]) > 40, "shells were not followed")
