@@ -331,7 +331,8 @@ static bool side_open(struct side *s, const struct report_arguments *a, const ch
                       struct err *e)
 {
     struct view_options chosen = a->view;
-    enum profile_summing summing = tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED;
+    enum profile_summing summing =
+        tells_threads_apart(a) ? PROFILE_APART : PROFILE_SUMMED_BY_NAME;
     *s = (struct side){0};
     s->profile = open_profile_by(a->input, &chosen.metric, summing, command_progress(), e);
     chosen.by_thread = a->html && !chosen.metric;

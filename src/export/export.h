@@ -37,7 +37,7 @@ typedef bool export_function(const struct profile *p, const struct symbols *s,
 #define EXPORT_FORMATS(X)                                                                          \
     X(pprof, "penumbra.pb.gz", PROFILE_APART)                                                      \
     X(folded, NULL, PROFILE_SUMMED_BY_NAME)                                                        \
-    X(callgrind, NULL, PROFILE_SUMMED)
+    X(callgrind, NULL, PROFILE_SUMMED_BY_NAME)
 
 #define EXPORT_DECLARATION(name, binary_output, summing) export_function export_##name;
 EXPORT_FORMATS(EXPORT_DECLARATION)

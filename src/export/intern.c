@@ -3,12 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One slot after the other, as there may be many more slots than keys now. The last key first: no
+ * other's way to its slot leads over it. */
 void intern_clear(struct intern *t)
 {
+    while (t->count) {
+        uint32_t at = t->entries[t->count - 1].hash & (t->slot_count - 1);
+        while (t->slots[at] != t->count)
+            at = (at + 1) & (t->slot_count - 1);
+        t->slots[at] = 0;
+        t->count--;
+    }
     t->keys.size = 0;
-    t->count = 0;
-    if (t->slots)
-        memset(t->slots, 0, t->slot_count * sizeof *t->slots);
 }
 
 void intern_fini(struct intern *t)

@@ -142,7 +142,7 @@ struct profile *profile_decode(const uint8_t *data, size_t size, const char *nam
 struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name, enum profile_summing how,
                                       struct err *e)
 {
-    struct read_sum sum = {.how = how};
+    struct read_sum sum = {0};
     return decode_with(data, size, name, NULL, how == PROFILE_APART ? NULL : &sum, e);
 }
 

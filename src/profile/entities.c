@@ -60,13 +60,26 @@ static bool same(const struct profile_entity *a, const struct profile_entity *b)
            a->number == b->number;
 }
 
+static bool copy(struct profile_entity *to, const struct profile_entity *entity)
+{
+    char *name = strdup(entity->name), *scope = strdup(entity->scope);
+    *to = *entity;
+    to->name = name;
+    to->scope = scope;
+    if (to->name && to->scope)
+        return true;
+    free(to->name);
+    free(to->scope);
+    return false;
+}
+
 uint64_t profile_entity_add(struct profile *p, const struct profile_entity *entity)
 {
-    struct profile_entity copy = *entity;
-    copy.id = entity_id(entity);
-    uint32_t at = place_of(p, copy.id);
-    if (at < p->entity_count && p->entities[at].id == copy.id)
-        return same(&p->entities[at], entity) ? copy.id : 0;
+    struct profile_entity made = *entity;
+    made.id = entity_id(entity);
+    uint32_t at = place_of(p, made.id);
+    if (at < p->entity_count && p->entities[at].id == made.id)
+        return same(&p->entities[at], entity) ? made.id : 0;
     if (p->entity_count == p->entity_capacity) {
         uint32_t capacity = p->entity_capacity ? p->entity_capacity * 2 : 16;
         struct profile_entity *grown =
@@ -76,17 +89,49 @@ uint64_t profile_entity_add(struct profile *p, const struct profile_entity *enti
         p->entities = grown;
         p->entity_capacity = capacity;
     }
-    copy.name = strdup(entity->name);
-    copy.scope = strdup(entity->scope);
-    if (!copy.name || !copy.scope) {
-        free(copy.name);
-        free(copy.scope);
+    if (!copy(&made, &made))
         return 0;
-    }
-    memmove(&p->entities[at + 1], &p->entities[at], (p->entity_count - at) * sizeof copy);
-    p->entities[at] = copy;
+    memmove(&p->entities[at + 1], &p->entities[at], (p->entity_count - at) * sizeof made);
+    p->entities[at] = made;
     p->entity_count++;
-    return copy.id;
+    return made.id;
+}
+
+bool profile_entities_merge(struct profile *into, const struct profile *from)
+{
+    const struct profile_entity *x = into->entities, *y = from->entities;
+    const struct profile_entity *x_end = x + into->entity_count, *y_end = y + from->entity_count;
+    size_t most = (size_t)into->entity_count + from->entity_count;
+    struct profile_entity *all =
+        most > UINT32_MAX / 4 ? NULL : reallocarray(NULL, most + 1, sizeof *all);
+    uint32_t count = 0;
+    bool ok = all != NULL;
+    while (ok && (x < x_end || y < y_end)) {
+        bool both = x < x_end && y < y_end && x->id == y->id;
+        bool first = y == y_end || (x < x_end && x->id <= y->id);
+        if (both)
+            ok = same(x, y);
+        else if (!first)
+            ok = copy(&all[count], y);
+        if (first)
+            all[count] = *x++;
+        y += both || !first;
+        count += ok;
+    }
+    if (ok) {
+        free(into->entities);
+        into->entities = all;
+        into->entity_count = count;
+        into->entity_capacity = (uint32_t)most + 1;
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!profile_entity_find(into, all[i].id)) {
+            free(all[i].name);
+            free(all[i].scope);
+        }
+    free(all);
+    return false;
 }
 
 void profile_entities_free(struct profile *p)
@@ -98,17 +143,10 @@ void profile_entities_free(struct profile *p)
     free(p->entities);
 }
 
-#define NAMES(id, name, place, what) [id] = {name, place},
-static const struct {
-    const char *name, *place;
-} kinds[ENTITY_KIND_COUNT] = {ENTITY_KINDS(NAMES)};
-
-const char *entity_kind_name(unsigned kind)
-{
-    return kind < ENTITY_KIND_COUNT ? kinds[kind].name : "entity";
-}
+#define PLACE(id, name, place, what) [id] = (place),
+static const char *const places[ENTITY_KIND_COUNT] = {ENTITY_KINDS(PLACE)};
 
 const char *entity_kind_place(unsigned kind)
 {
-    return kind < ENTITY_KIND_COUNT ? kinds[kind].place : "[entity]";
+    return kind < ENTITY_KIND_COUNT ? places[kind] : "[entity]";
 }

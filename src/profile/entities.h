@@ -58,10 +58,11 @@ uint64_t entity_id(const struct profile_entity *entity);
 uint64_t profile_entity_add(struct profile *p, const struct profile_entity *entity);
 /* NULL: the profile says nothing about it. */
 const struct profile_entity *profile_entity_find(const struct profile *p, uint64_t id);
+/* Adds those of `from`. False without memory, or if two have one number: then nothing is added. */
+bool profile_entities_merge(struct profile *into, const struct profile *from);
 void profile_entities_free(struct profile *p);
 
-/* Of a kind that is not known here: "entity". */
-const char *entity_kind_name(unsigned kind);
+/* What reports show where images are named; of a kind that is not known here: "[entity]". */
 const char *entity_kind_place(unsigned kind);
 
 #endif

@@ -204,10 +204,10 @@ void profile_thread_fini(struct profile_thread *t);
 /* Reads and checks a whole file. Errors name the file, the offset and what was expected there.
  * Safe on any input. */
 struct profile *profile_read(const char *path, struct err *e);
-/* The same, but the trees of threads are added up, and timelines are left out: of all threads, or of those whose
- * processes have the same name; the first of them has the sum. Threads with code in no image keep their own trees. It
- * takes a fraction of the memory. */
-enum profile_summing { PROFILE_APART, PROFILE_SUMMED, PROFILE_SUMMED_BY_NAME };
+/* The same, but the trees of threads whose processes have the same name are added up, and timelines
+ * are left out: the first of them has the sum. Threads with code in no image keep their own trees,
+ * and so do those of names after the first 1,024. It takes a fraction of the memory. */
+enum profile_summing { PROFILE_APART, PROFILE_SUMMED_BY_NAME };
 struct profile *profile_read_summed(const char *path, enum profile_summing how, struct err *e);
 struct profile *profile_read_memory(const uint8_t *data, size_t size, const char *name,
                                     struct err *e);

@@ -24,7 +24,7 @@ static uint32_t *find(const struct tree_sum *s, uint32_t parent, const struct pr
 
 static bool grow(struct tree_sum *s)
 {
-    uint32_t capacity = s->capacity ? s->capacity * 2 : 256;
+    uint32_t capacity = s->capacity ? s->capacity * 2 : 16;
     if (s->capacity > UINT32_MAX / 8)
         return false;
     struct profile_node *nodes = realloc(s->nodes, capacity * sizeof *nodes);

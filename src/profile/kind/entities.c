@@ -49,10 +49,7 @@ static void get(struct decoder *d, struct cursor *c)
 
 static bool merge(struct merger *m)
 {
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < m->from->entity_count; i++)
-        ok = profile_entity_add(m->into, &m->from->entities[i]) != 0;
-    return ok;
+    return profile_entities_merge(m->into, m->from);
 }
 
 const struct section_kind kind_entities = {

@@ -23,7 +23,6 @@ struct reason_map {
 
 /* While threads' trees are added up. */
 struct read_sum {
-    enum profile_summing how;
     struct read_tree {
         struct tree_sum tree;
         uint32_t thread; /* the first one, which gets the sum */

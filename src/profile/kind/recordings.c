@@ -8,6 +8,19 @@ static bool needed(const struct profile *p)
     return p->recording_count != 0;
 }
 
+static bool check(const struct profile *p, struct err *e)
+{
+    bool good = p->recording_count >= 2;
+    for (uint32_t i = 1; i < p->recording_count; i++)
+        good &= p->recordings[i].start_realtime_ns >= p->recordings[i - 1].start_realtime_ns;
+    for (uint32_t i = 0; i < p->process_count; i++)
+        good &= p->processes[i].recording < p->recording_count;
+    return good || err_set(e, ERR_INTERNAL,
+                           "the profile cannot be written: its %u recordings are not in the order "
+                           "of their starts, or not those of its processes",
+                           p->recording_count);
+}
+
 static void put(struct buf *b, const struct encoder *x)
 {
     const struct profile *p = x->p;
@@ -34,7 +47,7 @@ static void get(struct decoder *d, struct cursor *c)
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         start += cursor_uleb(c, UINT64_MAX - start, "when a recording began, after the one before it");
         p->recordings[i].start_realtime_ns = start;
-        p->recordings[i].duration_ns = cursor_uleb(c, UINT64_MAX - start, "how long a recording took");
+        p->recordings[i].duration_ns = read_u64(c, "how long a recording took");
     }
     for (uint32_t i = 0; i < p->process_count && !c->failed; i++)
         p->processes[i].recording = (uint32_t)cursor_uleb(c, count - 1, "the index of a recording");
@@ -44,6 +57,7 @@ const struct section_kind kind_recordings = {
     .type = {23, "recordings", 0},
     .about = "only in merged files: the recordings that they were merged of",
     .needed = needed,
+    .check = check,
     .put = put,
     .get = get,
 };

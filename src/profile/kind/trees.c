@@ -4,6 +4,7 @@
 
 #include "profile/kind/kind.h"
 
+enum { TREES_MOST = 1024 }; /* that threads are added up to: they are searched one by one */
 enum { COLUMN_CHILDREN, COLUMN_FRAMES, COLUMN_SELF, COLUMN_CALLS, COLUMNS };
 
 /* One thread's nodes, each to the end of every column. The nodes are known to be in preorder. */
@@ -206,16 +207,23 @@ static bool has_code_in_no_image(const struct profile_thread *t)
     return false;
 }
 
-/* The sum that the thread's nodes are added to, made where it is the first; NULL without memory. */
-static struct read_tree *tree_for(struct decoder *d, uint32_t index)
+static const char *process_name(const struct profile *p, uint32_t thread)
 {
-    const struct profile *p = d->p;
+    return p->processes[p->threads[thread].process].name;
+}
+
+/* The sum that the thread's nodes are added to, made where it is the first. Processes of one name
+ * often follow one another. NULL: there is no memory, or there are too many. */
+static struct read_tree *tree_for(struct decoder *d, uint32_t index, bool *many)
+{
     struct read_sum *sum = d->sum;
-    for (uint32_t i = 0; i < sum->tree_count; i++)
-        if (sum->how == PROFILE_SUMMED || strcmp(p->processes[p->threads[sum->trees[i].thread].process].name,
-                                                 p->processes[p->threads[index].process].name) == 0)
+    const char *name = process_name(d->p, index);
+    for (uint32_t i = sum->tree_count; i-- > 0;)
+        if (!strcmp(process_name(d->p, sum->trees[i].thread), name))
             return &sum->trees[i];
-    struct read_tree *grown = reallocarray(sum->trees, (size_t)sum->tree_count + 1, sizeof *grown);
+    *many = sum->tree_count == TREES_MOST;
+    struct read_tree *grown =
+        *many ? NULL : reallocarray(sum->trees, (size_t)sum->tree_count + 1, sizeof *grown);
     if (!grown)
         return NULL;
     sum->trees = grown;
@@ -228,9 +236,12 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
 {
     struct profile_thread *t = &d->p->threads[index];
     struct read_summed *to = &d->sum->threads[index];
+    bool many = false;
     if (!t->node_count || has_code_in_no_image(t))
         return true;
-    struct read_tree *tree = tree_for(d, index);
+    struct read_tree *tree = tree_for(d, index, &many);
+    if (many)
+        return true;
     to->index_of = read_array(c, t->node_count, sizeof *to->index_of);
     if (!tree || !to->index_of || !tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of)) {
         read_no_memory(c);

@@ -136,6 +136,37 @@ static void test_entities(void **state)
     profile_free(b);
 }
 
+static void add_fields(struct profile *p, unsigned from, unsigned to)
+{
+    struct profile_entity field = {
+        .kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}};
+    for (field.at = from; field.at < to; field.at++)
+        assert_true(profile_entity_add(p, &field) != 0);
+}
+
+/* Hashes put them in another order than they are added in: those of two profiles alternate. */
+static void test_many_entities(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = profile_new(), *b = profile_new(), *all = profile_new();
+    add_fields(a, 0, 300);
+    add_fields(b, 200, 500);
+    add_fields(all, 0, 500);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->entity_count, 500);
+    for (uint32_t i = 0; i < 500; i++) {
+        assert_int_equal(a->entities[i].id, all->entities[i].id);
+        assert_int_equal(a->entities[i].at, all->entities[i].at);
+    }
+    add_fields(a, 400, 600);
+    assert_int_equal(a->entity_count, 600);
+    assert_well_formed(a);
+    profile_free(a);
+    profile_free(b);
+    profile_free(all);
+}
+
 static uint64_t sum_of(const struct profile *p, uint32_t metric)
 {
     uint64_t sum = 0;
@@ -330,6 +361,50 @@ static void test_times(void **state)
     check_times(500, 7, 500, 107, (const uint64_t[]){17, 10});     /* before it */
 }
 
+/* What merging makes of any two profiles is read again. */
+static void test_longest_recording(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    struct profile *a = one_thread(1000, UINT64_MAX), *b = one_thread(UINT64_MAX, UINT64_MAX);
+    assert_true(profile_merge(a, b, &e));
+    assert_int_equal(a->recordings[0].duration_ns, UINT64_MAX);
+    assert_int_equal(a->recordings[1].duration_ns, UINT64_MAX);
+    assert_well_formed(a);
+    profile_free(a);
+    profile_free(b);
+}
+
+/* What would not be read is not written. */
+static void test_refuses_recordings(void **state)
+{
+    (void)state;
+    for (unsigned wrong = 0; wrong < 3; wrong++) {
+        struct err e = {0};
+        size_t size;
+        struct profile *a = one_thread(1000, 100), *b = one_thread(2000, 100);
+        assert_true(profile_merge(a, b, &e));
+        if (wrong == 0)
+            a->recording_count = 1;
+        else if (wrong == 1)
+            a->recordings[1].start_realtime_ns = 999;
+        else
+            a->processes[1].recording = 2;
+        assert_null(profile_encode(a, &size, &e));
+        assert_non_null(strstr(e.message, "recordings"));
+        profile_free(a);
+        profile_free(b);
+    }
+}
+
+static void name_processes(struct profile *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->process_count; i++) {
+        free(p->processes[i].name);
+        p->processes[i].name = strdup(name);
+    }
+}
+
 /* Read with its trees summed, a file has the sum of what they have; threads with code in no image keep their own. */
 static void test_read_summed(void **state)
 {
@@ -343,7 +418,15 @@ static void test_read_summed(void **state)
                 if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE && !entity_is(p->threads[i].nodes[k].offset))
                     p->threads[i].nodes[k].image = 1;
         uint8_t *data = profile_encode(p, &size, &e);
-        struct profile *summed = profile_decode_summed(data, size, "x", PROFILE_SUMMED, &e);
+        struct profile *by_name =
+            profile_decode_summed(data, size, "x", PROFILE_SUMMED_BY_NAME, &e);
+        for (uint32_t i = 0; i < 5; i++) /* of three processes with names of their own */
+            assert_true((by_name->threads[i].node_count != 0) == (i < 3 || (own && i == 3)));
+        profile_free(by_name);
+        free(data);
+        name_processes(p, "same");
+        data = profile_encode(p, &size, &e);
+        struct profile *summed = profile_decode_summed(data, size, "x", PROFILE_SUMMED_BY_NAME, &e);
         assert_non_null(summed);
         for (uint32_t m = 0; m < p->metric_count; m++)
             assert_int_equal(sum_of(summed, m), sum_of(p, m));
@@ -352,10 +435,6 @@ static void test_read_summed(void **state)
             assert_null(summed->threads[i].timeline);
             assert_true((summed->threads[i].node_count != 0) == (i <= own));
         }
-        struct profile *by_name = profile_decode_summed(data, size, "x", PROFILE_SUMMED_BY_NAME, &e);
-        for (uint32_t i = 0; i < 5; i++) /* of three processes with names of their own */
-            assert_true((by_name->threads[i].node_count != 0) == (i < 3 || (own && i == 3)));
-        profile_free(by_name);
         assert_true(!own || summed->threads[0].node_count == p->threads[0].node_count);
         /* Another sum has the same nodes, with the same weights. */
         assert_true(profile_sum_threads(p, &e) && profile_sum_threads(summed, &e));
@@ -418,6 +497,9 @@ int main(void)
         cmocka_unit_test(test_refuses_other_triggers),
         cmocka_unit_test(test_lead),
         cmocka_unit_test(test_entities),
+        cmocka_unit_test(test_many_entities),
+        cmocka_unit_test(test_longest_recording),
+        cmocka_unit_test(test_refuses_recordings),
         cmocka_unit_test(test_read_summed),
         cmocka_unit_test(test_refuses_what_differs),
         cmocka_unit_test(test_sum),
