@@ -119,7 +119,7 @@ static void put_location(struct pprof *w, const struct location_key *key,
         location.mapping_id = key->image + 1u;
         location.address = w->maps[key->image].bias + key->offset;
         map_note(&w->maps[key->image], at);
-    } else if (key->image == PROFILE_IMAGE_NONE) {
+    } else if (key->image == PROFILE_IMAGE_NONE && !entity_is(key->offset)) {
         location.address = key->offset;
     }
     Pprof__Profile piece = PPROF__PROFILE__INIT;
@@ -136,7 +136,7 @@ static uint32_t location_id(struct pprof *w, const struct profile_thread *t, uin
 {
     const struct profile_node *n = &t->nodes[node];
     struct location_key key = {.image = n->image, .offset = n->offset};
-    if (n->image == PROFILE_IMAGE_NONE)
+    if (n->image == PROFILE_IMAGE_NONE && !entity_is(n->offset))
         key.process = t->process + 1;
     uint32_t before = w->locations.count;
     uint32_t number = intern_add(&w->locations, &key, sizeof key);

@@ -76,7 +76,9 @@ struct symbol_location stack_frames(const struct profile *p, const struct symbol
 
 const char *stack_image_name(const struct symbols *s, const struct profile_node *node)
 {
-    return node->image == PROFILE_IMAGE_PSEUDO ? "[penumbra]" : symbols_image_name(s, node->image);
+    return node->image == PROFILE_IMAGE_PSEUDO
+               ? "[penumbra]"
+               : symbols_place_name(s, node->image, node->offset);
 }
 
 const struct profile_process *stack_process(const struct profile *p,

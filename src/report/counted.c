@@ -224,7 +224,7 @@ static void write_block(FILE *out, const struct view *v, const struct report_sty
     fprintf(out, "  %*s", COUNT, text_count(number, executed(b)));
     fprintf(out, "  %*s  %5u  ", COUNT, text_count(number, b->count), b->instructions);
     snprintf(place, sizeof place, "+0x%llx", (unsigned long long)b->offset);
-    text_name(out, symbols_image_name(v->symbols, b->image), 0);
+    text_name(out, symbols_place_name(v->symbols, b->image, b->offset), 0);
     fprintf(out, "%s  ", place);
     text_function(out, style, counted_function(v, b->process, b->image, b->offset), 0);
     fputc('\n', out);
@@ -240,10 +240,10 @@ static void write_edge(FILE *out, const struct view *v, const struct report_styl
     text_colour(out, style, TEXT_PLAIN);
     fprintf(out, "  %*s  ", COUNT, text_count(number, edge->count));
     snprintf(place, sizeof place, "+0x%llx -> ", (unsigned long long)edge->from);
-    text_name(out, symbols_image_name(v->symbols, edge->from_image), 0);
+    text_name(out, symbols_place_name(v->symbols, edge->from_image, edge->from), 0);
     fputs(place, out);
     snprintf(place, sizeof place, "+0x%llx  ", (unsigned long long)edge->to);
-    text_name(out, symbols_image_name(v->symbols, edge->to_image), 0);
+    text_name(out, symbols_place_name(v->symbols, edge->to_image, edge->to), 0);
     fputs(place, out);
     text_function(out, style, counted_function(v, edge->process, edge->from_image, edge->from), 0);
     fputs(" -> ", out);
@@ -395,7 +395,7 @@ static void json_totals(struct json *j, const struct view *v)
 static void json_block(struct json *j, const struct view *v, const struct profile_block *b)
 {
     json_open(j, '{');
-    json_key_string(j, "image", symbols_image_name(v->symbols, b->image));
+    json_key_string(j, "image", symbols_place_name(v->symbols, b->image, b->offset));
     json_key_address(j, "offset", b->offset);
     json_key_string(j, "function", counted_function(v, b->process, b->image, b->offset));
     json_key_u64(j, "count", b->count);
@@ -408,7 +408,7 @@ static void json_place(struct json *j, const struct view *v, const char *key, ui
                        uint64_t offset)
 {
     struct buf place = {0};
-    buf_printf(&place, "%s+0x%llx", symbols_image_name(v->symbols, image),
+    buf_printf(&place, "%s+0x%llx", symbols_place_name(v->symbols, image, offset),
                (unsigned long long)offset);
     buf_put_u8(&place, 0);
     j->out->failed |= !buf_ok(&place);

@@ -139,7 +139,7 @@ bool report_images(FILE *out, const struct view *v, const struct report_style *s
     for (uint32_t i = 0; i < count; i++) {
         row_numbers(out, v, style, totals[i].self, &totals[i].total, totals[i].self);
         uint32_t image = totals[i].image;
-        text_name(out, symbols_image_name(v->symbols, image), 0);
+        text_name(out, totals[i].name, 0);
         if (image < v->profile->image_count) {
             text_colour(out, style, TEXT_DIM);
             fputs("  ", out);

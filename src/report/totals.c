@@ -175,15 +175,27 @@ static int image_compare(const void *a, const void *b)
         return x->self > y->self ? -1 : 1;
     if (x->total != y->total)
         return x->total > y->total ? -1 : 1;
-    return x->image < y->image ? -1 : x->image > y->image;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    return strcmp(x->name, y->name);
 }
 
-/* Classes: the images, then "no image", then pseudo. */
-static uint32_t image_class(const struct profile *p, uint32_t image)
+/* In no image: generated code, entities of each kind that is known, and of others. */
+enum { PLACES = ENTITY_KIND_COUNT + 2 };
+
+/* Classes: the images, then what is in none, then pseudo. */
+static uint32_t image_class(const struct profile *p, struct image_total *totals,
+                            const struct view_function *f)
 {
-    if (image < p->image_count)
-        return image;
-    return image == PROFILE_IMAGE_NONE ? p->image_count : p->image_count + 1;
+    uint32_t at = p->image_count;
+    if (f->image < p->image_count)
+        return f->image;
+    if (f->image != PROFILE_IMAGE_NONE)
+        return at + PLACES;
+    while (totals[at].name && strcmp(totals[at].name, f->image_name) != 0)
+        at++;
+    totals[at].name = f->image_name;
+    return at;
 }
 
 static void images_fill(const struct view *v, struct image_total *totals, uint32_t *class_of,
@@ -191,12 +203,13 @@ static void images_fill(const struct view *v, struct image_total *totals, uint32
 {
     const struct profile *p = v->profile;
     for (uint32_t i = 0; i < p->image_count; i++)
-        totals[i].image = i;
-    totals[p->image_count].image = PROFILE_IMAGE_NONE;
-    totals[p->image_count + 1].image = PROFILE_IMAGE_PSEUDO;
+        totals[i] = (struct image_total){.image = i, .name = symbols_image_name(v->symbols, i)};
+    for (uint32_t i = 0; i < PLACES; i++)
+        totals[p->image_count + i].image = PROFILE_IMAGE_NONE;
+    totals[p->image_count + PLACES].image = PROFILE_IMAGE_PSEUDO;
     for (uint32_t i = 0; i < v->tree.count; i++) {
         const struct view_node *n = &v->tree.nodes[i];
-        class_of[i] = image_class(p, v->functions[n->function].image);
+        class_of[i] = image_class(p, totals, &v->functions[n->function]);
         totals[class_of[i]].self = add_saturated(totals[class_of[i]].self, n->self);
     }
     struct image_walk walk = { v, totals, class_of };
@@ -205,7 +218,7 @@ static void images_fill(const struct view *v, struct image_total *totals, uint32
 
 struct image_total *totals_of_images(const struct view *v, uint32_t *count, struct err *e)
 {
-    uint32_t classes = v->profile->image_count + 2;
+    uint32_t classes = v->profile->image_count + PLACES + 1;
     struct image_total *totals = calloc(classes, sizeof *totals);
     uint32_t *class_of = calloc(v->tree.count, sizeof *class_of);
     uint32_t *on_path = calloc(classes, sizeof *on_path);

@@ -15,9 +15,11 @@ void totals_of_nodes(struct view_tree *t);
 
 struct image_total {
     uint32_t image; /* as in profile_node.image */
+    const char *name;
     uint64_t self, total;
 };
-/* Self and total (once a path) of every image that has either, by self: to free(). */
+/* Self and total (once a path) of every image that has either, of generated code and of the
+ * entities of each kind, by self: to free(). */
 struct image_total *totals_of_images(const struct view *v, uint32_t *count, struct err *e);
 
 #endif

@@ -163,7 +163,7 @@ static void write_stretches(FILE *out, const struct view *v, const struct report
         text_function(out, style, function_of(v, profile_paths_of(c)->sequence[at]), 40);
         text_colour(out, style, TEXT_DIM);
         fprintf(out, "  %" PRIu32 " block%s, ", s.to - s.from, s.to - s.from == 1 ? "" : "s");
-        text_name(out, symbols_image_name(v->symbols, b->image), 0);
+        text_name(out, symbols_place_name(v->symbols, b->image, b->offset), 0);
         fprintf(out, "+0x%" PRIx64, b->offset);
         write_lines(out, v, s);
         text_colour(out, style, TEXT_PLAIN);
@@ -229,7 +229,8 @@ static void json_blocks(struct json *j, const struct view *v, const struct profi
     for (uint32_t i = 0; i < path->length; i++) {
         const struct profile_block *b = &c->blocks[profile_paths_of(c)->sequence[path->first + i]];
         struct buf place = {0};
-        buf_printf(&place, "%s+0x%" PRIx64, symbols_image_name(v->symbols, b->image), b->offset);
+        buf_printf(&place, "%s+0x%" PRIx64, symbols_place_name(v->symbols, b->image, b->offset),
+                   b->offset);
         buf_put_u8(&place, 0);
         j->out->failed |= !buf_ok(&place);
         if (buf_ok(&place))

@@ -65,7 +65,7 @@ static void write_stream(FILE *out, const struct view *v, const struct report_st
     if (where.frames[0].line)
         fprintf(out, ":%" PRIu32, where.frames[0].line);
     fputs("  ", out);
-    text_name(out, symbols_image_name(v->symbols, s->image), 0);
+    text_name(out, symbols_place_name(v->symbols, s->image, s->offset), 0);
     fprintf(out, "+0x%" PRIx64 "  ", s->offset);
     write_strides(out, s);
     fputc('\n', out);
@@ -111,7 +111,7 @@ static void json_stream(struct json *j, const struct view *v, const struct profi
 {
     struct symbol_location where = location(v, s);
     json_open(j, '{');
-    json_key_string(j, "image", symbols_image_name(v->symbols, s->image));
+    json_key_string(j, "image", symbols_place_name(v->symbols, s->image, s->offset));
     json_key_address(j, "offset", s->offset);
     json_key_string(j, "function", where.frames[where.count - 1].function);
     json_key_string(j, "file", where.frames[0].file);

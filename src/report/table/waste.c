@@ -211,7 +211,7 @@ static void write_place(FILE *out, const struct view *v, const struct report_sty
         fprintf(out, ":%" PRIu32, where.frames[0].line);
     }
     fputs("  ", out);
-    text_name(out, symbols_image_name(v->symbols, image), 0);
+    text_name(out, symbols_place_name(v->symbols, image, offset), 0);
     fprintf(out, "+0x%" PRIx64 "\n", offset);
 }
 
@@ -274,7 +274,7 @@ static void json_place(struct json *j, const struct view *v, struct codes *codes
     struct symbol_location where =
         symbols_find(v->symbols, &v->profile->processes[process], image, offset);
     json_open(j, '{');
-    json_key_string(j, "image", symbols_image_name(v->symbols, image));
+    json_key_string(j, "image", symbols_place_name(v->symbols, image, offset));
     json_key_address(j, "offset", offset);
     json_key_string(j, "function", where.frames[where.count - 1].function);
     json_key_string(j, "file", where.frames[0].file);
@@ -310,7 +310,7 @@ static void json_site(struct json *j, const struct view *v, const struct profile
     struct symbol_location where =
         symbols_find(v->symbols, &v->profile->processes[s->process], s->image, s->offset);
     json_open(j, '{');
-    json_key_string(j, "image", symbols_image_name(v->symbols, s->image));
+    json_key_string(j, "image", symbols_place_name(v->symbols, s->image, s->offset));
     json_key_address(j, "offset", s->offset);
     json_key_string(j, "function", where.frames[where.count - 1].function);
     json_key_u64(j, "line", where.frames[0].line);

@@ -57,6 +57,11 @@ const char *symbols_image_name(const struct symbols *s, uint32_t image)
     return image < 3 ? names[image] : "[jit]";
 }
 
+const char *symbols_place_name(const struct symbols *s, uint32_t image, uint64_t offset)
+{
+    return entity_is(offset) ? "[entity]" : symbols_image_name(s, image);
+}
+
 const struct symbols *sample_symbols(void)
 {
     static const struct symbols nothing;

@@ -419,6 +419,15 @@ static void entities_are_shown(void **state)
         assert_string_equal(found->file, rows[i].file);
         assert_int_equal(found->line, rows[i].line);
     }
+    struct err e = {0};
+    uint32_t count, kernel = 0;
+    struct image_total *totals = totals_of_images(f.view, &count, &e);
+    assert_int_equal(count, 6); /* both of the kernel's are one, both that are not known too */
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(totals[i].name, "[kernel]") == 0)
+            kernel += (uint32_t)totals[i].self;
+    assert_int_equal(kernel, 10 + 11);
+    free(totals);
     close_all(&f);
 }
 
