@@ -83,7 +83,7 @@ static void thread_add(struct sandbox_process *p, struct spool_thread *record, u
     else if (error == ESRCH)
         sandbox_thread_close(&t, p->record, OUTSIDE_ENDED);
     else
-        sandbox_thread_refuse(record, p->record, error);
+        sandbox_thread_refuse(record, p->record, error == EAGAIN ? 0 : error);
 }
 
 /* A thread that was there before: what its records, one for each phase, know of its CPU time. */

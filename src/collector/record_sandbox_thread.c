@@ -47,31 +47,62 @@ static int number_inside(const struct sandbox_place *at, pid_t tid, int32_t *num
     return *number ? 0 : has_ended(error) ? ESRCH : error;
 }
 
-static int number_search(const struct sandbox_place *at, int32_t inside, pid_t *tid)
+/* A list of the process's threads, in the kernel's order. */
+struct thread_list {
+    uint64_t hash;
+    uint32_t count;
+    pid_t found; /* the one that calls itself `inside`; 0: none does */
+    int error;   /* why it is not known what one calls itself, 0 */
+};
+
+/* The first ones, `most`. An errno. `inside`: 0: nobody is looked for. */
+static int threads_list(const struct sandbox_place *at, int32_t inside, uint32_t most, struct thread_list *list)
 {
-    int fd = openat(at->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = ESRCH;
+    int fd = openat(at->folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
-    int32_t number;
+    *list = (struct thread_list){0};
     if (!folder) {
-        error = has_ended(errno) ? ESRCH : errno;
+        int error = errno;
         if (fd >= 0)
             close(fd);
         return error;
     }
-    while (!*tid && (entry = readdir(folder)) != NULL) {
+    while (!list->found && list->count < most && (entry = readdir(folder)) != NULL) {
         pid_t next = (pid_t)strtol(entry->d_name, NULL, 10);
-        int failed = next > 0 ? number_inside(at, next, &number) : ESRCH;
-        if (!failed && number == inside)
-            *tid = next;
-        if (failed != ESRCH)
-            error = failed;
+        int32_t number = 0;
+        int failed = inside && next > 0 ? number_inside(at, next, &number) : 0;
+        list->hash = (list->hash ^ (uint64_t)next) * UINT64_C(0x100000001b3);
+        list->count++;
+        if (inside && number == inside)
+            list->found = next;
+        if (failed && failed != ESRCH)
+            list->error = failed;
     }
     closedir(folder);
-    return *tid ? 0 : error ? error : ESRCH;
+    return 0;
 }
 
-/* An errno; ESRCH: it has ended. */
+/* The kernel leaves out threads of a list when others before them end meanwhile. The next list lacks those; threads that begin are
+ * at its end. So who is not in one that the next one begins with has ended. An errno; EAGAIN: none did. */
+static int number_search(const struct sandbox_place *at, int32_t inside, pid_t *tid)
+{
+    enum { TRIES = 4 };
+    struct thread_list list, after;
+    for (int i = 0; i < TRIES; i++) {
+        int error = threads_list(at, inside, UINT32_MAX, &list);
+        *tid = list.found;
+        if (!error && !list.found)
+            error = list.error ? list.error : threads_list(at, 0, list.count, &after);
+        if (error || list.found)
+            return has_ended(error) ? ESRCH : error;
+        if (list.count == after.count && list.hash == after.hash)
+            return ESRCH;
+    }
+    return EAGAIN;
+}
+
+/* An errno; ESRCH: it has ended; EAGAIN: it may have, or not. */
 static int number_outside(const struct sandbox_place *at, int32_t inside, pid_t *tid)
 {
     int32_t number;
@@ -193,12 +224,12 @@ static int event_check(const struct sandbox_thread *t, const struct spool_proces
     return error ? error : sandbox_place_check(at, p);
 }
 
-/* One that has ended is found by its account. */
+/* One that has ended is found by its account; one that was not found is looked for again. */
 static void arm(struct sandbox_thread *t, const struct spool_config *c, struct spool_process *p, const struct sandbox_place *at)
 {
     pid_t tid;
     int error = number_outside(at, t->record->tid, &tid);
-    if (error == ESRCH)
+    if (error == ESRCH || error == EAGAIN)
         return;
     if (!error && !t->record->start_ns)
         t->record->start_ns = monotonic_ns();
