@@ -147,8 +147,10 @@ void guest_exec_as(void)
 
 void guest_exec_failed_as(void)
 {
-    __atomic_store_n(&guest.process->state, PROCESS_RUNNING, __ATOMIC_RELEASE);
-    guest.process->end_ns = 0;
+    uint32_t execing = PROCESS_EXECING;
+    if (__atomic_compare_exchange_n(&guest.process->state, &execing, PROCESS_RUNNING, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        guest.process->end_ns = 0;
 }
 
 void guest_fork_child_copy_as(void)

@@ -45,6 +45,7 @@ static void ours_make(void)
 
 static bool of_copy;  /* one that is no copy, but was made by one */
 static uint32_t held; /* atomic: process_samples_hold */
+static uint32_t executing; /* atomic: threads that are about to execute a program */
 
 /* What the runtime's part of a record says at the beginning. */
 static struct spool_process *record_make(void)
@@ -243,7 +244,7 @@ void process_fork_child(void)
     uint64_t begun_cpu_ns = rt_profiled_as() && !rt_quiet_as() ? thread_cpu_ns_as() : 0;
     if (ours)
         *ours = 1;
-    rt.inside = held = 0; /* of threads that are not here */
+    rt.inside = held = executing = 0; /* of threads that are not here */
     sandbox_filter_fork_child();
     vfork_fork_child();
     environment_fork_child();
@@ -356,10 +357,28 @@ void process_samples_release(void)
         trigger_stop_all_as();
 }
 
-static void exec_quiet(void)
+static void exec_begins(void)
 {
-    sandbox_exec_begins();
+    __atomic_add_fetch(&executing, 1, __ATOMIC_SEQ_CST);
     guest_exec_as();
+}
+
+/* True: no other thread is about to execute a program. */
+static bool exec_failed(void)
+{
+    bool last = !__atomic_sub_fetch(&executing, 1, __ATOMIC_SEQ_CST);
+    if (last)
+        guest_exec_failed_as();
+    return last;
+}
+
+static struct signals_lent exec_quiet(void)
+{
+    bool ignores = sandbox_exec_begins();
+    exec_begins();
+    struct signals_lent lent = signals_lend(true);
+    lent.exec_ignores = ignores;
+    return lent;
 }
 
 struct signals_lent process_before_exec(void)
@@ -370,10 +389,8 @@ struct signals_lent process_before_exec(void)
         vfork_child_leaves_as(true);
         return signals_lend(true);
     }
-    if (rt_quiet_as()) { /* or a sample would end the new image */
-        exec_quiet();
-        return signals_lend(true);
-    }
+    if (rt_quiet_as()) /* or a sample would end the new image */
+        return exec_quiet();
     uint64_t begun_cpu_ns = thread_cpu_ns_as();
     trigger_seek_stop_as(); /* its first tick makes a trigger, which the next line must find */
     struct rt_thread *t = self_get();
@@ -389,15 +406,8 @@ struct signals_lent process_before_exec(void)
     guest.process->exec_cpu_ns = thread_cpu_ns_as();
     if (t)
         trigger_took_as(t, guest.process->exec_cpu_ns - begun_cpu_ns);
-    guest_exec_as();
+    exec_begins();
     return signals_lend(true);
-}
-
-static void exec_quiet_failed(void)
-{
-    uint32_t execing = PROCESS_EXECING;
-    if (__atomic_compare_exchange_n(&guest.process->state, &execing, PROCESS_RUNNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        sandbox_exec_failed();
 }
 
 void process_after_failed_exec(struct signals_lent lent)
@@ -411,11 +421,11 @@ void process_after_failed_exec(struct signals_lent lent)
         return;
     }
     if (rt_quiet_as()) {
-        exec_quiet_failed();
+        sandbox_exec_failed(exec_failed());
         return;
     }
     CARRIER_TELL(program_goes_on_as, ());
-    guest_exec_failed_as();
+    exec_failed();
     if (t)
         thread_ends_at(t, 0);
     process_events_resume(t);

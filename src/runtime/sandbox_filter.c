@@ -29,6 +29,7 @@ static struct sock_filter code[BPF_MAXINSNS];
 static struct filter_state states[BPF_MAXINSNS];
 static uint32_t filters_noted; /* atomic: how many have come for all threads */
 static uint32_t filters_seen; /* atomic: those that samples have ended before; a number for each */
+static bool unended;          /* atomic: samples of a thread could not be ended */
 static uint32_t denied;       /* atomic: rt_thread.denied of all threads, also of those that are not observed */
 static uint32_t coming;       /* atomic: what a filter does not let through that is about to come for all threads */
 
@@ -58,19 +59,41 @@ static bool lets(enum call call)
     return !(denied_here() & bit(call)) && !(call == CALL_READ && rt.avoids);
 }
 
+/* What sends samples: a thread that switches often has a timer besides other threads' events (trigger/ticks.c), and a process that gets no
+ * more events has timers from then on. */
+struct senders {
+    bool events, timers;
+};
+
+static struct senders senders_there(void)
+{
+    bool timers = guest.process->mechanism == MECHANISM_TIMER;
+    struct senders there = {!timers, timers};
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        there.events |= t && t->fd >= 0;
+        there.timers |= t && t->timer >= 0;
+    }
+    return there;
+}
+
 /* Ways to end samples, the first best. By prctl: all events that the thread has made, which are all that there are where it is the only
  * thread; the program's own too. */
 enum way { WAY_CONTROL, WAY_CLOSE, WAY_PRCTL, WAY_NONE };
-static enum way way_without(uint32_t without)
+static enum way events_way(uint32_t without)
 {
     const struct rt_thread *self = self_get();
-    if (guest.process->mechanism == MECHANISM_TIMER)
-        return without & bit(CALL_TIMER) ? WAY_NONE : WAY_CONTROL;
-    if (!(without & bit(CALL_CONTROL)))
+    if (!(without & bit(CALL_CONTROL)) || !senders_there().events)
         return WAY_CONTROL;
     if (!(without & bit(CALL_CLOSE)))
         return WAY_CLOSE;
     return without & bit(CALL_PRCTL) || !self || self->tid != guest.pid || thread_others_as() ? WAY_NONE : WAY_PRCTL;
+}
+
+static enum way way_without(uint32_t without)
+{
+    return without & bit(CALL_TIMER) && senders_there().timers ? WAY_NONE : events_way(without);
 }
 
 /* Whether a filter can be read and samples be ended where these are denied. */
@@ -190,15 +213,29 @@ static bool makes_calls(void)
     return guest.process->mechanism == MECHANISM_CALLS;
 }
 
-/* False: it has none, but by the way that the program's own events would go, too. */
-static bool trigger_end(struct rt_thread *t)
+/* t: NULL: only the process's events of discovery. */
+static void events_end(struct rt_thread *t, enum way way)
 {
-    enum way way = way_without(denied_here());
-    if (way == WAY_CONTROL)
-        trigger_silence_as(t);
     if (way == WAY_CLOSE)
         trigger_abandon_as(t);
-    return way == WAY_CONTROL || way == WAY_CLOSE;
+    if (way == WAY_CONTROL && t)
+        trigger_silence_events_as(t);
+    if (way != WAY_CONTROL || t || !lets(CALL_CONTROL)) /* without events there is none to control */
+        return;
+    trigger_seek_stop_as();
+    trigger_pause_discovery_as();
+}
+
+static void trigger_end(struct rt_thread *t)
+{
+    enum way way = way_without(denied_here());
+    if (way != WAY_NONE)
+        trigger_stop_timer_as(t);
+    else
+        __atomic_store_n(&unended, true, __ATOMIC_RELAXED);
+    events_end(t, way);
+    if (way == WAY_PRCTL)
+        sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
 }
 
 /* Its signals that were on their way arrive in the calling thread before this returns. Who has its trigger from outside is only asked:
@@ -210,8 +247,8 @@ static void silence(struct rt_thread *t, struct sandbox_filter *f)
     __atomic_store_n(&t->filter.silenced, f->silenced, __ATOMIC_SEQ_CST);
     if (t->outside.may)
         outside_ask(t);
-    else if (!trigger_end(t) && way_without(denied_here()) == WAY_PRCTL)
-        sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
+    else
+        trigger_end(t);
     __atomic_fetch_add(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
@@ -247,17 +284,6 @@ static void silence_all(const struct rt_thread *self, struct sandbox_filter *f)
     handlers_await(self);
 }
 
-static void discovery_end(void)
-{
-    enum way way = way_without(denied_here());
-    if (way == WAY_CLOSE)
-        trigger_abandon_as(NULL);
-    if (way != WAY_CONTROL || !lets(CALL_CONTROL)) /* a timer's process has none */
-        return;
-    trigger_seek_stop_as();
-    trigger_pause_discovery_as();
-}
-
 /* Entries of ours that have looked at what is let through, before a filter comes for all that lets less through. */
 static void entries_await(void)
 {
@@ -268,18 +294,23 @@ static void entries_await(void)
 static void samples_end(struct sandbox_filter *f)
 {
     f->silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST);
-    discovery_end();
+    events_end(NULL, events_way(denied_here()));
     silence(f->self, f);
-    if (f->all)
+    if (f->ends_all)
         silence_all(f->self, f);
-    if (!outside_await(f->all ? NULL : f->self) && lets(CALL_ACTION))
+    if (!outside_await(f->ends_all ? NULL : f->self) && lets(CALL_ACTION))
         signals_ignore(true);
     pending_drop();
 }
 
+static bool has_samples(void)
+{
+    return rt_profiled_as() && carrier_samples_as() && !process_foreign_as();
+}
+
 static bool is_sampled(void)
 {
-    return rt_profiled_as() && carrier_samples_as() && can_look(denied_here()) && !process_foreign_as();
+    return has_samples() && can_look(denied_here());
 }
 
 /* The calling thread: to end its samples takes no system call. */
@@ -329,27 +360,42 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
     if (avoid)
         calls_avoid();
     *f = (struct sandbox_filter){.looked = true, .all = all, .self = self_find(), .denies = denied_by(count), .locked = true};
+    if (all)
+        f->denies |= denied_here();
     return true;
+}
+
+/* Whether one that comes for all behind it could end nobody's samples. */
+static bool cannot_later(uint32_t without, uint32_t count)
+{
+    return !can_look(without) && way_without(without) == WAY_NONE && without & bit(CALL_ACTION) && (!count || may(count, SYS_seccomp));
+}
+
+/* Whether samples are to end before the filter. One for all threads hands on the earlier ones of its thread, which may be such. */
+static bool ends_samples(const struct sandbox_filter *f, uint32_t count)
+{
+    if (f->all && (f->self ? f->self->filter.silenced : sandbox_endings_as()))
+        return true;
+    return !count || !filter_lets_as(code, count, SYS_rt_sigreturn, states) || (!can_look(denied_here() | f->denies) && may_deadly(count));
 }
 
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
-    struct sandbox_filter f = {.all = all};
+    struct sandbox_filter f = {.all = all, .ends_all = all};
     if (!program || !rt_quiet_as() || !rt_profiled_as() || vfork_is_child_as())
         return f;
-    if (!is_sampled() || makes_calls()) { /* nobody looks at it: it may forbid anything */
-        f.looked = true;
-        f.self = self_get();
-        f.denies = DENIED_ALL;
-        return f;
-    }
+    bool has = has_samples() && !makes_calls(), looks = has && can_look(denied_here()), ends = has && all;
     f.looked = true;
-    f.self = self_find();
-    f.locked = lock_take();
-    uint32_t count = f.locked ? filter_read(program) : 0;
-    f.denies = denied_by(count);
-    bool returns = count && filter_lets_as(code, count, SYS_rt_sigreturn, states);
-    if (!returns || (!can_look(denied_here() | f.denies) && may_deadly(count)))
+    f.self = looks ? self_find() : self_get();
+    f.denies = DENIED_ALL; /* where nobody looks at it: the calling thread's samples have ended */
+    f.locked = (looks || ends) && lock_take();
+    if (looks) {
+        uint32_t count = f.locked ? filter_read(program) : 0;
+        f.denies = denied_by(count) | (all ? denied_here() : 0);
+        f.ends_all |= cannot_later(denied_here() | f.denies, count);
+        ends = ends_samples(&f, count);
+    }
+    if (ends)
         samples_end(&f);
     if (all) {
         __atomic_store_n(&coming, f.denies, __ATOMIC_SEQ_CST);
@@ -361,7 +407,7 @@ struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 static void triggers_resume(const struct sandbox_filter *f)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
-    if (f->all)
+    if (f->ends_all)
         signals_ignore(false);
     /* Else they are closed, or to be begun by what is denied. */
     bool can = makes_calls() || way_without(denied_here()) == WAY_CONTROL;
@@ -415,6 +461,17 @@ bool sandbox_lets_actions(void)
     return lets(CALL_ACTION);
 }
 
+bool sandbox_has_samples(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    bool has = __atomic_load_n(&unended, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        has |= t && (outside_runs_as(t) || (!t->filter.silenced && trigger_any_armed_as(t)));
+    }
+    return has;
+}
+
 bool sandbox_lets_close(void)
 {
     return lets(CALL_CLOSE);
@@ -463,31 +520,35 @@ void sandbox_samples_end(void)
     outside_await(f.self);
 }
 
-/* By no way that the program's own events would go, too: exec may fail. */
-void sandbox_exec_begins(void)
+/* By no way that the program's own events would go, too: exec may fail. Timers go on: the kernel deletes them, with their signals that are
+ * pending, before the new image begins. */
+bool sandbox_exec_begins(void)
 {
     struct rt_thread *t = self_get();
-    bool ended = way_without(denied_here()) < WAY_PRCTL;
+    enum way way = events_way(denied_here());
+    bool ended = way < WAY_PRCTL;
     outside_withdraw();
-    if (t && !t->filter.silenced && t->outside.may)
+    if (t && t->outside.may) /* also after samples have ended: the collector may not have answered */
         ended = outside_leave(t);
-    else if (t && !t->filter.silenced && trigger_any_armed_as(t))
-        ended = trigger_end(t);
-    discovery_end();
-    if (!ended && lets(CALL_ACTION))
-        signals_exec_ignore(true);
+    else if (t && !t->filter.silenced)
+        events_end(t, way);
+    events_end(NULL, way);
+    return !ended && lets(CALL_ACTION) && signals_exec_ignore();
 }
 
-void sandbox_exec_failed(void)
+void sandbox_exec_failed(bool last)
 {
     struct rt_thread *t = self_get();
-    signals_exec_ignore(false);
-    outside_want_again();
-    if (t && !t->filter.silenced && t->outside.may)
-        outside_again_as(t);
-    else if (t && !t->filter.silenced && trigger_any_armed_as(t) && !t->alternate.too_short && !t->delivery.stopped &&
-             !(signals_yield_as() && t->mask.trap_blocked) && way_without(denied_here()) == WAY_CONTROL)
-        trigger_resume_as(t);
+    bool outside = t && t->outside.may && !t->filter.silenced;
+    if (outside) /* by the last one */
+        __atomic_store_n(&t->outside.withdrawn, true, __ATOMIC_RELEASE);
+    if (last)
+        outside_want_again();
+    if (outside)
+        return;
+    if (t && !t->filter.silenced && trigger_any_armed_as(t) && !t->alternate.too_short && !t->delivery.stopped &&
+             !(signals_yield_as() && t->mask.trap_blocked) && events_way(denied_here()) == WAY_CONTROL)
+        trigger_resume_events_as(t);
 }
 
 void sandbox_filter_thread_begins(struct rt_thread *t)

@@ -32,6 +32,7 @@ struct rt_filter {
 struct sandbox_filter {
     bool looked;        /* begun */
     bool all;           /* it is for all threads */
+    bool ends_all;      /* ... or another one could come for all, and nobody's samples be ended then */
     uint32_t denies;    /* of what looking at the next one, and ending samples, may take: what it does not let through */
     struct rt_thread *self; /* NULL: not observed */
     uint32_t silenced;  /* rt_filter.silenced of whom it has silenced; 0: nobody */
@@ -52,13 +53,16 @@ struct sandbox_filter sandbox_thread_comes(bool no_calls);
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
 /* The calls of rt_sigaction that our handler's absence asks for may still be made. */
 bool sandbox_lets_actions(void);
+/* Samples may still come to a thread of the process. */
+bool sandbox_has_samples(void);
 /* close may still be called. */
 bool sandbox_lets_close(void);
 /* The calling thread is not sampled any more, for as long as it lives. */
 void sandbox_samples_end(void);
-/* Around exec in a sandbox: no sample is to come to the new image; there is none. */
-void sandbox_exec_begins(void);
-void sandbox_exec_failed(void);
+/* Around exec in a sandbox: no sample is to come to the new image; there is none. True: signals_exec_ignore has been called. `last`: no other thread
+ * is about to execute a program. */
+bool sandbox_exec_begins(void);
+void sandbox_exec_failed(bool last);
 /* getpid, futex, nanosleep and sigaltstack. */
 bool sandbox_lets_number(void);
 /* What tells whether memory can be read (interpose/pointers.h). */

@@ -190,6 +190,12 @@ void outside_ask(struct rt_thread *t)
         ring();
 }
 
+bool outside_runs_as(const struct rt_thread *t)
+{
+    uint32_t state = state_of(t);
+    return state == OUTSIDE_WANTED || state == OUTSIDE_SET || state == OUTSIDE_LEAVES;
+}
+
 static bool is_leaving(const struct rt_thread *t)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);

@@ -49,6 +49,8 @@ bool outside_fork_child(struct rt_thread *t);
 void outside_ask(struct rt_thread *t);
 bool outside_await(const struct rt_thread *t);
 bool outside_leave(struct rt_thread *t);
+/* Its event runs, or may be about to. */
+bool outside_runs_as(const struct rt_thread *t);
 /* Again. */
 void outside_again_as(struct rt_thread *t);
 /* Around exec, whose thread takes the number of the first one: nobody is to set a trigger that has not been set yet; or again. */

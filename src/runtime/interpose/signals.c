@@ -27,6 +27,7 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
+static uint32_t exec_ignores;              /* atomic: threads that ignore the signal around exec (signals_exec_ignore) */
 static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
 static bool on_stack_before;               /* an action with SA_ONSTACK was set before we began */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
@@ -224,6 +225,11 @@ void signals_leave_alternate_as(void)
         sys_call6_as(SYS_rt_sigaction, signals_number_as(), (long)&now, 0, sizeof now.mask, 0, 0);
 }
 
+static bool program_set(void)
+{
+    return sandbox_lets_actions() && REAL(sigaction)(signals_number_as(), &program_action, NULL) == 0;
+}
+
 static bool ignore_set(void)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -239,13 +245,19 @@ void signals_ignore(bool on)
         ignored = !handler_install(NULL);
 }
 
-void signals_exec_ignore(bool on)
+bool signals_exec_ignore(void)
 {
-    static bool away;
-    if (on)
-        away = ignore_set();
-    else if (away)
-        away = !handler_install(NULL);
+    __atomic_add_fetch(&exec_ignores, 1, __ATOMIC_SEQ_CST);
+    bool set = ignore_set();
+    if (!set)
+        __atomic_sub_fetch(&exec_ignores, 1, __ATOMIC_SEQ_CST);
+    return set;
+}
+
+static void exec_failed(void)
+{
+    if (!__atomic_sub_fetch(&exec_ignores, 1, __ATOMIC_SEQ_CST) && !ignored)
+        handler_install(NULL);
 }
 
 /* Undoes it without our handler. There is no thread that it was for: in a fork child, and in a vfork child, whose actions are its
@@ -253,12 +265,14 @@ void signals_exec_ignore(bool on)
  * that is too long: only if there is no other thread. */
 static bool ignored_give(void)
 {
-    return ignored && sandbox_lets_actions() && REAL(sigaction)(signals_number_as(), &program_action, NULL) == 0;
+    return ignored && !exec_ignores && !sandbox_has_samples() && program_set();
 }
 
 void signals_fork_child(void)
 {
-    ignored = ignored && !ignored_give();
+    if ((ignored || exec_ignores) && program_set())
+        ignored = false;
+    exec_ignores = 0;
 }
 
 /* The default action of our signals is to end the process: let the kernel do it. */
@@ -498,4 +512,6 @@ void signals_return(struct signals_lent lent)
         handler_install(NULL);
     if (lent.given)
         ignore_set();
+    if (lent.exec_ignores)
+        exec_failed();
 }

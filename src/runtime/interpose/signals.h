@@ -34,8 +34,9 @@ void signals_leave_alternate_as(void);
 /* All threads are about to enter a sandbox in which no handler can return: unless the program has a handler for our signal, it
  * is ignored from now on, or until the program sets one. False: not any more. */
 void signals_ignore(bool on);
-/* Ignored by the program that is about to be executed: a sample could come in the very moment. Off: there is none. */
-void signals_exec_ignore(bool on);
+/* Ignored by the program that is about to be executed: a sample could come in the very moment. False: it cannot be. Undone by
+ * signals_return. */
+bool signals_exec_ignore(void);
 /* In a fork child of one that ignores it: it is the program's. */
 void signals_fork_child(void);
 /* In a process that nobody was told of, before it is ours: actions that it has set since are the
@@ -60,7 +61,8 @@ bool signals_ours(int number);
  * ours. */
 struct signals_lent {
     bool ignored, blocked;
-    bool given; /* signals_ignore, undone */
+    bool given;        /* signals_ignore, undone */
+    bool exec_ignores; /* signals_exec_ignore */
 };
 struct signals_lent signals_lend(bool is_exec);
 void signals_return(struct signals_lent lent);

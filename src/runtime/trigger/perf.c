@@ -371,12 +371,22 @@ static void event_control(const struct rt_thread *t, unsigned long request, bool
             sys_call3_as(SYS_ioctl, t->others[i].fd, (long)request, 0);
 }
 
-void trigger_pause_as(struct rt_thread *t)
+void trigger_stop_timer_as(const struct rt_thread *t)
+{
+    if (t->timer >= 0)
+        timer_set_period_as(t, 0);
+}
+
+static void events_stop(struct rt_thread *t)
 {
     __atomic_store_n(&t->paused, true, __ATOMIC_SEQ_CST);
     event_control(t, PERF_EVENT_IOC_DISABLE, true);
-    if (t->timer >= 0)
-        timer_set_period_as(t, 0);
+}
+
+void trigger_pause_as(struct rt_thread *t)
+{
+    events_stop(t);
+    trigger_stop_timer_as(t);
 }
 
 void perf_go_on_as(const struct rt_thread *t)
@@ -391,14 +401,25 @@ static void events_start(const struct rt_thread *t)
     if (t->fd >= 0)
         sys_call3_as(SYS_ioctl, t->fd, t->clock.once ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, t->clock.once);
     event_control(t, PERF_EVENT_IOC_ENABLE, false);
+}
+
+static void start(const struct rt_thread *t)
+{
+    events_start(t);
     if (t->timer >= 0)
         timer_set_period_as(t, t->clock.period);
+}
+
+void trigger_resume_events_as(struct rt_thread *t)
+{
+    __atomic_store_n(&t->paused, false, __ATOMIC_SEQ_CST);
+    events_start(t);
 }
 
 void trigger_resume_as(struct rt_thread *t)
 {
     __atomic_store_n(&t->paused, false, __ATOMIC_SEQ_CST);
-    events_start(t);
+    start(t);
 }
 
 /* Whoever pauses it between the two looks may have stopped what had not begun yet. */
@@ -406,7 +427,7 @@ void trigger_go_on_as(struct rt_thread *t)
 {
     if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
         return;
-    events_start(t);
+    start(t);
     if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
         trigger_pause_as(t);
 }
@@ -424,11 +445,17 @@ bool trigger_any_armed_as(const struct rt_thread *t)
     return armed;
 }
 
-void trigger_silence_as(struct rt_thread *t)
+void trigger_silence_events_as(struct rt_thread *t)
 {
-    trigger_pause_as(t);
+    events_stop(t);
     if (t->stop_fd >= 0)
         trigger_stop_thread_as(t, false);
+}
+
+void trigger_silence_as(struct rt_thread *t)
+{
+    trigger_silence_events_as(t);
+    trigger_stop_timer_as(t);
 }
 
 void trigger_discover_as(void)

@@ -40,11 +40,14 @@ bool trigger_any_armed_as(const struct rt_thread *t);
 /* Stops them, and starts them again: around exec. Between, a sample that was on its way starts none. */
 void trigger_pause_as(struct rt_thread *t);
 void trigger_resume_as(struct rt_thread *t);
+void trigger_resume_events_as(struct rt_thread *t); /* not its timer */
 /* On: the thread gets one signal with STOP_SLOT, as soon as it has run for 10 us or returns to user mode
  * then; never while it sleeps. Off: none any more, but one that is on its way. */
 void trigger_stop_thread_as(const struct rt_thread *t, bool on);
-/* Stops all that sends signals to the thread, which may be another one. */
+/* Stops all that sends signals to the thread, which may be another one: events, and its timer. */
 void trigger_silence_as(struct rt_thread *t);
+void trigger_silence_events_as(struct rt_thread *t);
+void trigger_stop_timer_as(const struct rt_thread *t);
 /* Opens the process's discovery event; stops and restarts it around exec. */
 void trigger_discover_as(void);
 void trigger_pause_discovery_as(void);

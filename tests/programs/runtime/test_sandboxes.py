@@ -101,6 +101,10 @@ def made():
     r = Recording([target("sandbox_made"), "returns", "fork"], ("-F", "1000"))
     made_is_sampled(r, 6, "fork", ())
     expect(len(r.report["processes"]) == 2 and all(p["end"] == "exit" and p["end_ns"] > 0 for p in r.report["processes"]), f"{r.report['processes']}")
+    elsewhere = ["unshare", "-p", "-f"] # numbers of another namespace
+    if run([*elsewhere, "true"]).returncode == 0:
+        r = Recording([*elsewhere, target("sandbox_made"), "returns"], ("-F", "1000"))
+        expect(r.total("made_worker") > 0.5 * r.samples() > 100, f"{r.total('made_worker')} of {r.samples()}")
     for options in (("-F", "1000"), ("-F", "20000"), ("-e", "wall", "-F", "20000")):
         for _ in range(2):
             r = Recording([target("sandbox_made"), "returns", "exec"], options)
@@ -138,6 +142,26 @@ def made_is_left_alone():
         r = Recording([target("sandbox_made"), what, "fork"], ("-F", "5000"))
         sandbox = r.report["processes"][0]["sandbox"]
         expect((sandbox["threads"], sandbox["processes"]) == (0, 1), f"{what}: {r.report['processes']}")
+
+
+def ticks():
+    """A thread that a timer samples: where the filter kills for timer_settime, which would stop it."""
+    ticking = "switched so often"
+    for how in ("narrow", "prctl"):
+        r = Recording([target("sandbox_return"), "kill", how, "ticks"], ("-F", "5000"))
+        expect(ticking in str(r.report["notes"]), f"{how}: {r.report['notes']}")
+        expect(r.report["processes"][0]["sandbox"]["silenced"] == 1, f"{how}: {r.report['processes']}")
+    r = Recording([target("sandbox_return"), str(SETTIME), "exec", "ticks"], ("-F", "5000"))
+    expect(ticking in str(r.report["notes"]), f"{r.report['notes']}")
+    # A process of timers: what is executed does not ignore their signal.
+    Recording([target("sandbox_return"), str(SETTIME), "exec"], ("-F", "5000"), around=[target("noperf")])
+
+
+def handed():
+    """A filter for all threads hands on what its thread has entered alone."""
+    for what, how, silenced in ((SIGRETURN, "handed", 4), (IOCTL, "handed", 3), (SIGRETURN, "narrow for all", 4)):
+        r = Recording([target("sandbox_return"), str(what), how], ("-F", "5000"))
+        expect(r.report["processes"][0]["sandbox"]["silenced"] == silenced, f"{what} {how}: {r.report['processes']}")
 
 
 def programs_of(collector, path):
@@ -189,6 +213,10 @@ def deaf():
                 wanted = native.returncode if number == signal.SIGSTOP else -number
                 expect(output == native.stdout, f"{how} {number.name} {delay}: {output}")
                 expect(status in (wanted, native.returncode), f"{how} {number.name} {delay}: status {status}")
+    # The event of a thread whose samples have ended runs on, as programs are executed.
+    command = [target("sandbox_made"), "more", "exec"]
+    output, status = deaf_to(command, signal.SIGSTOP, 0.1, ("-F", "9973"))
+    expect((output, status) == (b"executed\n", 0), f"{command}: {output}, status {status}")
 
 
 def calls_of(thing):
@@ -203,6 +231,7 @@ def calls_of(thing):
 
 
 FUTEX, SIGRETURN, SIGALTSTACK, SIGACTION, PTRACE, EXIT_GROUP = 202, 15, 131, 13, 101, 231
+SETTIME, IOCTL, CLOSE = 223, 16, 3
 UNTRACED = {"traced": {PTRACE, EXIT_GROUP}}
 
 
@@ -230,4 +259,4 @@ def calls():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, deaf, calls)})
+    main({f.__name__: f for f in (strict, privileges, wrapped, chroots, hidden, made, ticks, handed, deaf, calls)})

@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static struct sock_filter code[MOST];
 static unsigned short count;
 static volatile unsigned long results[THREADS + 1];
 static int begun; /* atomic */
+static const char *what = "returns";
 
 static void put(struct sock_filter i)
 {
@@ -32,7 +34,7 @@ static void know(unsigned number)
     put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
-static void filter_make(const char *what)
+static void filter_make(void)
 {
     static const unsigned short known[] = {
         SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_madvise, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask,
@@ -73,7 +75,7 @@ __attribute__((noinline)) static void *made_worker(void *result)
     return NULL;
 }
 
-static int threads(const char *what)
+static int threads(void)
 {
     pthread_t t[THREADS];
     int wrong = 0;
@@ -90,13 +92,13 @@ static int threads(const char *what)
     return wrong;
 }
 
-__attribute__((noinline)) static int forked(const char *what)
+__attribute__((noinline)) static int forked(void)
 {
     int status;
     pid_t pid = fork();
     if (!pid) {
         results[0] = spin(LONG);
-        _exit(7 + threads(what));
+        _exit(7 + threads());
     }
     return waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7;
 }
@@ -125,7 +127,12 @@ static int first_thread(void)
 static void *executes(void *result)
 {
     char *const echo[] = {(char *)"echo", (char *)"executed", NULL};
-    *(volatile unsigned long *)result = spin(LONG / 8);
+    bool more = !strcmp(what, "more");
+    *(volatile unsigned long *)result = spin(more ? LONG : LONG / 8);
+    if (more && second())
+        return NULL;
+    for (int i = 0; more && i < 1000; i++)
+        execv("/no such", echo);
     execv("/no such", echo);
     *(volatile unsigned long *)result = spin(LONG / 8);
     execv("/bin/echo", echo);
@@ -134,13 +141,14 @@ static void *executes(void *result)
 
 int main(int argc, char **argv)
 {
-    const char *what = argc > 1 ? argv[1] : "returns", *how = argc > 2 ? argv[2] : "threads";
+    const char *how = argc > 2 ? argv[2] : "threads";
     struct sock_fprog program = {0, code};
     static char buffer[BUFSIZ];
     int wrong;
+    what = argc > 1 ? argv[1] : what;
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
     if (strcmp(how, "exec"))
-        filter_make(what);
+        filter_make();
     else
         filter_wide();
     program.len = count;
@@ -150,7 +158,7 @@ int main(int argc, char **argv)
         pthread_t t;
         wrong = pthread_create(&t, NULL, executes, (void *)&results[0]) || pthread_join(t, NULL);
     } else {
-        wrong = !strcmp(how, "fork") ? forked(what) : threads(what);
+        wrong = !strcmp(how, "fork") ? forked() : threads();
     }
     puts(wrong ? "failed" : "done");
     return wrong;

@@ -1,9 +1,11 @@
 /* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such a sandbox kills.
- * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow), and how it is
+ * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow; or the number of another call,
+ * for which it kills), and how it is
  * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways; second: under one that allows
  * everything; blocked: while all signals are blocked; narrow: under one
  * that lets through little beyond what libc needs; narrow1, narrower: one and two calls less; last: none comes after that one; exec: as threads, and then programs are executed in all ways, that say which
- * signals they ignore). */
+ * signals they ignore; handed: by one thread, which hands it on to all of them with a filter that allows everything, under which each of the
+ * others enters one that kills for rt_sigreturn; narrow for all: as narrower, and the second one comes for threads that work). With a third one, the first thread has switched so often that a timer samples it. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -18,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -35,6 +38,7 @@ static struct sock_filter code[MOST] = {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 1, 0),
     RETURN(SECCOMP_RET_ALLOW),
 };
+static struct sock_filter everything[] = {RETURN(SECCOMP_RET_ALLOW)};
 static volatile unsigned long results[THREADS];
 static int begun, entered; /* atomic */
 static int pipes[2];
@@ -42,6 +46,8 @@ static int pipes[2];
 static unsigned short filter_make(const char *what)
 {
     unsigned short n = 6;
+    if (atoi(what))
+        code[4].k = (unsigned)atoi(what);
     if (!strcmp(what, "caller")) {
         code[n++] = (struct sock_filter)LOAD(instruction_pointer);
         code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1);
@@ -110,11 +116,49 @@ static int fails(struct sock_fprog program)
 
 static int second(const struct sock_fprog *program)
 {
-    struct sock_filter all[] = {RETURN(SECCOMP_RET_ALLOW)};
-    struct sock_fprog first = {1, all};
+    struct sock_fprog first = {1, everything};
     int wrong = install(&first, 0);
     results[0] = spin(LONG / 4);
     return wrong | prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
+}
+
+static void *work_confined(void *failed)
+{
+    struct sock_fprog program = {filter_make("kill"), code};
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE))
+        results[1] = spin(SHORT);
+    results[1] = spin(LONG / 8);
+    return install(&program, 0) || spin(LONG / 8) == 0 ? failed : NULL;
+}
+
+static int handed(const struct sock_fprog *program)
+{
+    struct sock_fprog all = {1, everything};
+    pthread_t t[THREADS];
+    void *failed;
+    int wrong = 0;
+    for (int i = 0; i < THREADS; i++)
+        wrong |= pthread_create(&t[i], NULL, work_confined, &begun);
+    while (__atomic_load_n(&begun, __ATOMIC_ACQUIRE) != THREADS)
+        results[1] = spin(SHORT);
+    wrong |= install(program, 0) || install(&all, SECCOMP_FILTER_FLAG_TSYNC);
+    code[4].k = SYS_rt_sigreturn;
+    __atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < THREADS; i++) {
+        wrong |= pthread_join(t[i], &failed);
+        wrong |= failed != NULL;
+    }
+    return wrong;
+}
+
+static void switch_often(void)
+{
+    const struct timespec moment = {0, 1000};
+    for (int i = 0; i < 3000; i++) {
+        results[0] = spin(3000);
+        nanosleep(&moment, NULL);
+    }
 }
 
 static int executes(const struct sock_fprog *program)
@@ -144,7 +188,7 @@ static int narrow(const struct sock_fprog *program, const char *how)
     static const unsigned short known[] = {SYS_write,   SYS_exit_group, SYS_rt_sigreturn,   SYS_seccomp,
                                            SYS_prctl, SYS_rt_sigprocmask, SYS_close};
     enum { KNOWN = sizeof known / sizeof *known };
-    unsigned left_out = !strcmp(how, "narrow") ? 0 : !strcmp(how, "narrow1") ? 1 : !strcmp(how, "narrower") ? 2 : 4;
+    unsigned left_out = !strcmp(how, "narrow") ? 0 : !strcmp(how, "narrow1") ? 1 : !strcmp(how, "last") ? 4 : 2 + !strcmp(how, "narrow for all");
     struct sock_filter list[2 * KNOWN + 2] = {LOAD(nr)};
     unsigned short n = 1;
     for (unsigned i = 0; i < KNOWN - left_out; i++) {
@@ -153,9 +197,13 @@ static int narrow(const struct sock_fprog *program, const char *how)
     }
     list[n++] = (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS);
     struct sock_fprog first = {n, list};
-    int wrong = install(&first, 0);
+    pthread_t t;
+    int wrong = 0;
+    for (int i = 0; left_out == 3 && i < THREADS; i++)
+        wrong |= pthread_create(&t, NULL, work, (void *)&results[1]);
+    wrong |= install(&first, 0);
     results[0] = spin(LONG / 4);
-    return wrong || (left_out < 4 && install(program, 0));
+    return wrong || (left_out < 4 && install(program, left_out == 3 ? SECCOMP_FILTER_FLAG_TSYNC : 0));
 }
 
 /* By the system call itself: what libc is asked for, the profiler may see. */
@@ -179,8 +227,12 @@ int main(int argc, char **argv)
     if (!strcmp(how, "blocked"))
         mask_set(~0ul);
     results[0] = spin(LONG / 8);
+    if (argc > 3)
+        switch_often();
     if (!strcmp(how, "threads"))
         wrong |= threads(&program);
+    else if (!strcmp(how, "handed"))
+        wrong |= handed(&program);
     else if (!strncmp(how, "narrow", 6) || !strcmp(how, "last"))
         wrong |= narrow(&program, how);
     else if (!strcmp(how, "exec"))
