@@ -1,5 +1,5 @@
 /* How blocks end: transfers of control, each form headed by what is written for it. */
-#include "engine/hook_emit.h"
+#include "engine/inline.h"
 #include "engine/link.h"
 #include "engine/lookup.h"
 #include "engine/pairs.h"

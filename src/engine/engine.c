@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "engine/hook.h"
+#include "engine/hook_line.h"
 #include "engine/lookup.h"
 #include "engine/pairs.h"
 #include "engine/reset.h"

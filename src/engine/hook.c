@@ -1,23 +1,17 @@
 #include "engine/hook.h"
 
-#include "engine/hook_emit.h"
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
+#include "engine/inline.h"
 #include "engine/ring.h"
 #include "engine/translate.h"
 #include "sigsafe/key.h"
 #include "sigsafe/sys.h"
 
-/* X(kind, most bytes of cold code) */
-#define HOOK_KINDS(X)                                                                              \
-    X(HOOK_COUNT, 0) X(HOOK_APPEND_CONSTANT, 0) X(HOOK_APPEND_REGISTER, 0) X(HOOK_CALL, 0)         \
-    X(HOOK_COUNT_TARGET, HOOK_COLD_TARGET) X(HOOK_LINE, 0) X(HOOK_LEAD, HOOK_COLD_LEAD)            \
-    X(HOOK_GATE, HOOK_COLD_GATE) X(HOOK_WATCH, HOOK_COLD_WATCH)                                    \
-    X(HOOK_WATCH_RETURN, HOOK_COLD_WATCH) X(HOOK_ALARM, HOOK_COLD_WATCH)
-#define HOOK_ENUMERATOR(kind, cold) kind,
-enum hook_kind { HOOK_KINDS(HOOK_ENUMERATOR) };
-#undef HOOK_ENUMERATOR
+enum hook_kind { HOOK_COUNT, HOOK_APPEND_CONSTANT, HOOK_APPEND_REGISTER, HOOK_CALL, HOOK_LINE, HOOK_INLINE };
 
 /* Of a block's code. The rest is for its instructions. */
-enum { HOOK_HOT = 72, HOOK_HOT_TARGET = 112, HOOK_TIMED = 168, HOOKS_ROOM = TRANSLATE_ROOM - (16 << 10) };
+enum { HOOK_HOT = 72 /* bytes of one that is no piece */, HOOK_TIMED = 168, HOOKS_ROOM = TRANSLATE_ROOM - (16 << 10) };
 
 /* Lists: entry, taken, fall, indirect, before 0 ..., after 0 ... */
 static uint32_t list_of(enum hook_point point, uint32_t index)
@@ -41,14 +35,10 @@ static bool room_take(struct hooks *h, uint32_t bytes)
 }
 
 static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t index,
-                             enum hook_kind kind)
+                             enum hook_kind kind, uint32_t room)
 {
-#define HOOK_COLD(of, cold) [of] = cold,
-    static const uint8_t cold[] = {HOOK_KINDS(HOOK_COLD)};
-#undef HOOK_COLD
-    uint32_t hot = kind == HOOK_COUNT_TARGET ? HOOK_HOT_TARGET : HOOK_HOT;
     h->crowded |= h->count == HOOKS_MOST;
-    if (index >= BLOCK_INSNS || !room_take(h, hot + cold[kind]))
+    if (index >= BLOCK_INSNS || !room_take(h, room))
         return NULL;
     uint32_t list = list_of(point, index);
     struct hook *hook = &h->hooks[h->count++];
@@ -68,7 +58,7 @@ static struct hook *hook_add(struct hooks *h, enum hook_point point, uint32_t in
 bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
                    uint32_t amount)
 {
-    struct hook *hook = hook_add(h, point, index, HOOK_COUNT);
+    struct hook *hook = hook_add(h, point, index, HOOK_COUNT, HOOK_HOT);
     if (hook) {
         hook->value = counter;
         hook->argument = amount;
@@ -85,7 +75,7 @@ static uint32_t head_size(const struct engine *e)
 static struct hook *append_add(struct hooks *h, enum hook_point point, uint32_t index,
                                enum hook_kind kind, uint64_t value, uint32_t size)
 {
-    struct hook *hook = hook_add(h, point, index, kind);
+    struct hook *hook = hook_add(h, point, index, kind, HOOK_HOT);
     if (hook) {
         hook->value = value;
         hook->size = (uint8_t)size;
@@ -115,9 +105,10 @@ bool hook_time_as(struct hooks *h, uint32_t index)
 }
 
 static struct hook *call_add(struct hooks *h, enum hook_point point, uint32_t index,
-                             enum hook_kind kind, hook_function *function, uint64_t argument)
+                             enum hook_kind kind, uint32_t room, hook_function *function,
+                             uint64_t argument)
 {
-    struct hook *hook = hook_add(h, point, index, kind);
+    struct hook *hook = hook_add(h, point, index, kind, room);
     if (hook) {
         hook->value = (uint64_t)(uintptr_t)function;
         hook->argument = argument;
@@ -129,7 +120,7 @@ static struct hook *call_add(struct hooks *h, enum hook_point point, uint32_t in
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument)
 {
-    return call_add(h, point, index, HOOK_CALL, function, argument);
+    return call_add(h, point, index, HOOK_CALL, HOOK_HOT, function, argument);
 }
 
 bool hook_call_appending_as(struct hooks *h, enum hook_point point, uint32_t index,
@@ -156,51 +147,28 @@ void *hook_append_as(struct engine_thread *t, const struct tool *tool, uint32_t 
 bool hook_line_as(struct hooks *h, enum hook_point point, unsigned which, hook_function *function,
                   uint64_t argument)
 {
-    struct hook *hook = call_add(h, point, 0, HOOK_LINE, function, argument);
+    struct hook *hook = call_add(h, point, 0, HOOK_LINE, HOOK_HOT, function, argument);
     if (hook)
         hook->size = (uint8_t)which;
     return hook;
 }
 
-bool hook_lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
-                  uint64_t argument)
+struct hook *inline_add_as(struct hooks *h, enum hook_point point, uint32_t index,
+                           const struct hook_inline *piece, hook_function *function,
+                           uint64_t argument, unsigned size)
 {
-    return call_add(h, point, index, HOOK_LEAD, function, argument);
-}
-
-bool hook_gate_as(struct hooks *h, hook_function *function, uint64_t argument)
-{
-    return call_add(h, HOOK_ENTRY, 0, HOOK_GATE, function, argument);
-}
-
-bool hook_watch_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function,
-                   uint64_t argument)
-{
-    struct hook *hook = call_add(h, HOOK_BEFORE, index, HOOK_WATCH, function, argument);
-    if (hook)
-        hook->size = (uint8_t)operand;
+    uint32_t room = (uint32_t)piece->hot + piece->cold;
+    struct hook *hook = call_add(h, point, index, HOOK_INLINE, room, function, argument);
+    if (hook) {
+        hook->piece = piece;
+        hook->size = (uint8_t)size;
+    }
     return hook;
 }
 
-bool hook_watch_return_as(struct hooks *h, uint32_t index, hook_function *function,
-                          uint64_t argument)
+bool inline_has_line(const struct engine *e, const struct hook *hook)
 {
-    return call_add(h, HOOK_BEFORE, index, HOOK_WATCH_RETURN, function, argument);
-}
-
-bool hook_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
-{
-    if (amount > BLOCK_INSNS)
-        return false;
-    struct hook *hook = call_add(h, HOOK_ENTRY, 0, HOOK_ALARM, function, argument);
-    if (hook)
-        hook->size = (uint8_t)amount;
-    return hook;
-}
-
-bool hook_count_target_as(struct hooks *h, hook_function *miss, uint64_t argument)
-{
-    return call_add(h, HOOK_INDIRECT, 0, HOOK_COUNT_TARGET, miss, argument);
+    return e->config.tools.of[hook->member].tool->line;
 }
 
 static uint64_t key_as(const struct engine *e, uint64_t address)
@@ -445,7 +413,7 @@ void hook_refuse_as(struct hooks *h)
     h->full = true;
 }
 
-uint32_t hook_edge_make_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to)
+uint32_t inline_counter_make_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to)
 {
     struct engine *e = t->engine;
     engine_lock_as(e);
@@ -612,23 +580,23 @@ static const struct hook *emit_appends(struct emit *to, const struct hooks *h, c
  *      jmp  glue
  *      (function, argument)
  *      mov  rcx, gs:[rip]                      at an indirect end: the target again              */
-void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, bool indirect,
-                    uint64_t target)
+void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, struct hook_way way)
 {
-    uint32_t glue = indirect ? e->glue.hook_indirect : e->glue.hook;
-    if (!indirect)
+    bool line = hook->kind == HOOK_LINE;
+    uint32_t glue = way.indirect ? e->glue.hook_indirect : e->glue.hook;
+    if (!way.indirect)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_LINK), X86_R11);
-    if (hook->kind == HOOK_LINE || (hook->kind == HOOK_LEAD && hook_lead_in_line(e, hook)))
-        glue = e->glue.line[hook->member][hook->size];
-    if (hook->kind == HOOK_LINE && !indirect) {
-        emit_mov_ri(to, X86_R11, target);
+    if (line || way.line)
+        glue = e->glue.line[hook->member][line ? hook->size : 0];
+    if (line && !way.indirect) {
+        emit_mov_ri(to, X86_R11, way.target);
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_RIP), X86_R11);
     }
     emit_lea(to, 8, X86_R11, emit_rip(emit_here(to) + 7 + 5));
     emit_jmp(to, (uint64_t)(uintptr_t)cache_at(&e->cache, glue));
     emit_literal(to, hook->value);
     emit_literal(to, hook->argument);
-    if (indirect)
+    if (way.indirect)
         emit_mov_rm(to, 8, X86_RCX, emit_gs(ENGINE_T_RIP));
 }
 
@@ -643,19 +611,10 @@ void hooks_emit_as(struct translation *x, enum hook_point point, uint32_t index,
         if (hook->kind == HOOK_COUNT)
             emit_count(&x->hot, x->e, hook, live);
         else if (hook->kind == HOOK_CALL || hook->kind == HOOK_LINE)
-            hook_call_emit(x->e, &x->hot, hook, point == HOOK_INDIRECT, x->taken);
-        else if (hook->kind == HOOK_COUNT_TARGET)
-            hook_target_emit_as(x, hook);
-        else if (hook->kind == HOOK_LEAD)
-            hook_lead_emit_as(x, hook, live);
-        else if (hook->kind == HOOK_GATE)
-            hook_gate_emit_as(x, hook, live);
-        else if (hook->kind == HOOK_WATCH)
-            hook_watch_emit_as(x, hook, index, live);
-        else if (hook->kind == HOOK_ALARM)
-            hook_alarm_emit_as(x, hook, live);
-        else if (hook->kind == HOOK_WATCH_RETURN)
-            hook_watch_return_emit_as(x, hook, live);
+            hook_call_emit(x->e, &x->hot, hook,
+                           (struct hook_way){point == HOOK_INDIRECT, false, x->taken});
+        else if (hook->kind == HOOK_INLINE)
+            hook->piece->emit(x, hook, index, live);
         else
             hook = emit_appends(&x->hot, h, hook);
     }

@@ -24,7 +24,7 @@
  *
  * On processors of AMD lfence waits like this because Linux has them do so (as a mitigation). The
  * instruction may fault: registers are the program's where it stands. */
-#include "engine/hook_emit.h"
+#include "engine/inline.h"
 #include "engine/translate.h"
 
 static bool is_timed(const struct translation *x, uint32_t index)

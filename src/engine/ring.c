@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "engine/engine.h"
+#include "engine/hook_run.h"
 #include "engine/state.h"
 #include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"

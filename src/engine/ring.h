@@ -22,6 +22,7 @@
 #include "engine/thread.h"
 
 enum {
+    HOOKS_MOST = 1024, /* of a block, or as many as there is room for their code */
     RING_SIZE = 64 << 10,
     RING_SLACK = 256 << 10,
     RING_GUARD = 4 << 10,

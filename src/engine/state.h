@@ -9,6 +9,7 @@
 #include "engine/cache.h"
 #include "engine/engine.h"
 #include "engine/hook.h"
+#include "engine/hook_line.h"
 #include "engine/liveness.h"
 #include "engine/ring.h"
 #include "x86/emit.h"
@@ -30,9 +31,12 @@ enum {
 
 _Static_assert(BLOCK_INSNS <= 64, "hooks.timed has a bit for each");
 
+struct hook_inline; /* inline.h */
+
 /* What the tool asked for in the block that is being translated. */
 struct hook {
     uint64_t value;    /* counter, constant, register or function */
+    const struct hook_inline *piece; /* of inlined code, if it is one */
     uint64_t argument; /* amount, or the function's */
     uint16_t next;     /* at the same point; number + 1 */
     uint8_t kind, size;

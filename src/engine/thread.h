@@ -68,9 +68,9 @@ struct engine_thread {
     uint64_t reserved3;
     uint64_t mask_before;
     void *lines[ENGINE_T_LINES]; /* tools': as they say (tools/lines.h) */
-    uint64_t floor;         /* the tool's: returns are watched from above ~floor (hook.h, hook_watch_return_as) */
-    uint8_t watch[256];     /* the tool's: which memory is watched (hook.h, hook_watch_as) */
-    int64_t alarm;          /* the tool's: what is left of it (hook.h, hook_alarm_as) */
+    uint64_t floor;         /* the tool's: returns are watched from above ~floor (tools/inline/watch.h) */
+    uint8_t watch[256];     /* the tool's: which memory is watched (the same) */
+    int64_t alarm;          /* the tool's: what is left of it (the same) */
 
     /* From here on only C code looks. */
     struct engine *engine;

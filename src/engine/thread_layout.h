@@ -50,9 +50,9 @@
 #define ENGINE_T_TIME_RDX 368
 #define ENGINE_T_SITE 376     /* (32 bits) which indirect end calls a hook for its target (target.c) */
 #define ENGINE_T_MASK_BEFORE 392 /* the mask right before signals were blocked on the way out */
-#define ENGINE_T_LINE 400     /* tools', for their own code in the cache (hook.h, hook_line_as): ... */
+#define ENGINE_T_LINE 400     /* tools', for their own code in the cache (hook_line.h): ... */
 #define ENGINE_T_LINES 4      /* ... so many words */
-#define ENGINE_T_FLOOR 432  /* hooks that watch: of returns (watch.c) */
+#define ENGINE_T_FLOOR 432  /* watches (tools/inline): of returns */
 #define ENGINE_T_WATCH 440  /* 256 bytes: of memory */
 #define ENGINE_T_ALARM 696  /* of executed instructions */
 #define ENGINE_T_STACK_SIZE (64 << 10) /* of the engine's stack, below the thread area */

@@ -20,7 +20,7 @@ enum {
     TOOL_KINDS_MOST = 64,
 };
 
-/* A tool with gates (hook_gate_as) comes last. */
+/* A tool with gates (tools/inline/gate.h) comes last. */
 struct tool_set {
     uint32_t count;
     struct tool_member {

@@ -1,6 +1,6 @@
 #include "engine/translate.h"
 
-#include "engine/hook_emit.h"
+#include "engine/inline.h"
 #include "engine/link.h"
 #include "engine/lookup.h"
 #include "engine/pairs.h"

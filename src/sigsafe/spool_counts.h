@@ -158,14 +158,14 @@ struct counts_window {
 };
 
 enum { COUNTS_WORDS_MAX = 2 };
-/* A counter of two words, of tools that want to see some values only (engine/hook.h, hook_lead_as). */
+/* A counter of two words, of tools that want to see some values only (tools/inline/lead.h). */
 struct counts_lead {
     int64_t left;  /* so many are passed over; below 0: so many were the same as `bits` since */
     uint64_t bits;
 };
 _Static_assert(sizeof(struct counts_lead) == COUNTS_WORDS_MAX * sizeof(uint64_t), "two words");
 
-/* Such a counter of a block, of tools that need not observe all executions (hook_gate_as). */
+/* Such a counter of a block, of tools that need not observe all executions (tools/inline/gate.h). */
 enum { COUNTS_GATE_MOST = 1 << 24 };
 struct counts_gate {
     uint64_t count;

@@ -30,12 +30,14 @@
  * Ownership: shadow stacks stay with the thread area. */
 #include <stddef.h>
 
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
 #include "sigsafe/cct_grow.h"
 #include "sigsafe/key.h"
 #include "sigsafe/settings.h"
 #include "tools/calls_fold.h"
-#include "tools/memory.h"
 #include "tools/calls_layout.h"
+#include "tools/memory.h"
 #include "tools/plt.h"
 #include "tools/tools.h"
 #include "x86/insn.h"

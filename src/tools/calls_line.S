@@ -1,5 +1,5 @@
 /* Calls and returns whose outcome is known, without C code (calls.c): copied into the code cache, and entered as
- * the calls of hooks are (engine/hook.h, hook_line_as). Whatever is not simple goes on as such a call.
+ * the calls of hooks are (engine/hook_line.h). Whatever is not simple goes on as such a call.
  *
  *      gs:[rip]        the target
  *      r11             points to {function, argument}; the argument is `from`

@@ -1,9 +1,10 @@
 /* How often each transfer of control is executed, from the instruction that transfers to where it goes:
  * one counter for each way out of a block. Calls, jumps and both ways of a branch have a counter in
  * the code; where the target is only known when it is executed, each thread remembers the counter that goes with it
- * (engine/target.c), and a function finds it the first time. */
+ * (tools/inline/target.c), and a function finds it the first time. */
 #include <stddef.h>
 
+#include "tools/inline/target.h"
 #include "tools/memory.h"
 #include "tools/tools.h"
 #include "x86/insn.h"
@@ -74,14 +75,14 @@ static void indirect_as(struct engine_thread *t, uint64_t from, uint64_t to)
     if (!slot->taken) {
         if (table->used > table->mask / 2)
             table = targets_grow_as(t, table);
-        uint32_t counter = hook_edge_make_as(t, TOOL_EDGES, from, to);
+        uint32_t counter = target_counter_as(t, TOOL_EDGES, from, to);
         if (counter == COUNTS_NONE || table->used == table->mask)
             return;
         slot = slot_find(table, from, to);
         *slot = (struct target){ from, to, counter, 1 };
         table->used++;
     }
-    hook_target_remember_as(t, to, slot->counter);
+    target_remember_as(t, to, slot->counter);
     ++*hook_counter(t, slot->counter);
 }
 
@@ -106,7 +107,7 @@ static void block_as(const struct hook_block *block, struct hooks *h)
     case END_JUMP_INDIRECT:
     case END_CALL_INDIRECT:
     case END_RETURN:
-        hook_count_target_as(h, indirect_as,
+        target_count_as(h, indirect_as,
                              block->next - block->insns[block->count - 1].length);
         break;
     default:

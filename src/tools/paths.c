@@ -9,6 +9,7 @@
  * Ownership: what is known of blocks, and each thread's walk, stay until the process ends. */
 #include <stddef.h>
 
+#include "engine/hook_run.h"
 #include "tools/classify.h"
 #include "tools/memory.h"
 #include "tools/path_walk.h"

@@ -4,10 +4,10 @@
  * by, where that is a register: often nothing in sight has computed it. What ends a block by transferring
  * control is not observed (system calls, loop); that is counted, as is what else is not.
  *
- *      block entry            counter + 1; gate (engine/hook.h): is this execution observed? Where not all have to be, p of
+ *      block entry            counter + 1; gate (tools/inline): is this execution observed? Where not all have to be, p of
  *                             blocks that are executed often becomes less (sigsafe/spool_results.h)
  *                             by reason: + so many instructions with a register that is not observed
- *      behind an instruction  lead (engine/hook.h): passed over, or the same as before?
+ *      behind an instruction  lead (tools/inline): passed over, or the same as before?
  *                             else results_line.S: one of the most frequent? else drawn_as
  *                        none, where a register is copied whose value the block has observed
  *                        wide_as, for what is above 16 bytes, x87, MMX and masks
@@ -16,8 +16,12 @@
  * Ownership: each thread's rows stay until the process ends. */
 #include <stddef.h>
 
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
 #include "sigsafe/spool_results.h"
 #include "tools/classify.h"
+#include "tools/inline/gate.h"
+#include "tools/inline/lead.h"
 #include "tools/results_layout.h"
 #include "tools/rows.h"
 #include "tools/tools.h"
@@ -46,7 +50,7 @@ static uint64_t narrowed(uint64_t bits, unsigned width)
 /* One was taken off the id's lead for `bits`, and it is neither passed over nor the same as before. */
 static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uint64_t bits)
 {
-    struct counts_lead *lead = hook_lead(t, id);
+    struct counts_lead *lead = lead_of(t, id);
     if (result_first(lead, bits))
         return;
     struct spool_result *row = rows_find_as(t, &s->store, id);
@@ -61,20 +65,20 @@ static void draw_as(struct engine_thread *t, struct results *s, uint32_t id, uin
 static void drawn_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct results *s = t->tools[TOOL_RESULTS];
-    unsigned reg = hook_lead_register(argument);
+    unsigned reg = lead_register(argument);
     (void)value;
     if (!s || !s->store.record)
         return;
-    uint64_t bits = reg < HOOK_LEAD_XMM ? hook_register(t, reg)
-                                        : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= HOOK_LEAD_XMM_UPPER);
-    draw_as(t, s, (uint32_t)argument, narrowed(bits, hook_lead_width(argument)));
+    uint64_t bits = reg < LEAD_XMM ? hook_register(t, reg)
+                                        : wide_word_as(TUPLE_VECTOR + (reg & 15), reg >= LEAD_XMM_UPPER);
+    draw_as(t, s, (uint32_t)argument, narrowed(bits, lead_width(argument)));
 }
 
 /* ah and its kin, which are rare. */
 static void high_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    unsigned reg = hook_lead_register(argument);
-    struct counts_lead *lead = hook_lead(t, (uint32_t)argument);
+    unsigned reg = lead_register(argument);
+    struct counts_lead *lead = lead_of(t, (uint32_t)argument);
     uint64_t bits = t->gpr[reg], high = bits >> BYTE & 0xff;
     if (--lead->left >= 0 || high == lead->bits)
         return;
@@ -98,7 +102,7 @@ static void wide_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     if (!s || !s->store.record)
         return;
     for (; count; count--, id++, word++) {
-        struct counts_lead *lead = hook_lead(t, id);
+        struct counts_lead *lead = lead_of(t, id);
         if (--lead->left >= 0)
             continue;
         uint64_t bits = narrowed(wide_word_as(number, word), argument >> WIDE_WIDTH & 15);
@@ -165,11 +169,11 @@ static uint32_t thing_make_as(struct asked *a, uint64_t pc, unsigned bytes, unsi
 }
 
 /* Which execution of the block is to be observed next; the argument: its id, and how many ids behind it have results. */
-static void gate_as(struct engine_thread *t, uint64_t argument, uint64_t value)
+static void gate_asked_as(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     struct results *s = t->tools[TOOL_RESULTS];
     uint32_t block = (uint32_t)argument, last = block + (uint32_t)(argument >> GATE_RESULTS);
-    struct counts_gate *gate = hook_gate(t, block);
+    struct counts_gate *gate = gate_of(t, block);
     (void)value;
     gate->left = 0;
     gate->asked = 1;
@@ -178,7 +182,7 @@ static void gate_as(struct engine_thread *t, uint64_t argument, uint64_t value)
     for (uint32_t id = block + 1; id <= last; id++) {
         struct spool_result *row = rows_find_as(t, &s->store, id);
         if (row)
-            result_thin(hook_lead(t, id), result_front_at(rows_chunk(&s->store, id), id), row, gate->steps, &s->random);
+            result_thin(lead_of(t, id), result_front_at(rows_chunk(&s->store, id), id), row, gate->steps, &s->random);
     }
 }
 
@@ -194,11 +198,11 @@ static enum hook_point point_of(const struct asked *a, uint32_t *index)
 static bool general_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_definition *d)
 {
     enum hook_point point = point_of(a, &index);
-    uint64_t argument = hook_lead_argument(id, d->reg, d->width);
+    uint64_t argument = lead_argument(id, d->reg, d->width);
     if (!a->observes)
         return true;
     return d->high ? hook_call_as(a->hooks, point, index, high_as, argument)
-                   : hook_lead_as(a->hooks, point, index, drawn_as, argument);
+                   : lead_as(a->hooks, point, index, drawn_as, argument);
 }
 
 static bool is_division(const struct x86_insn *insn)
@@ -290,8 +294,8 @@ static bool word_in_line(const struct x86_wide *w, unsigned word, unsigned width
 static bool word_hook_as(struct asked *a, uint32_t index, uint32_t id, const struct x86_wide *w, unsigned word, unsigned width)
 {
     enum hook_point point = point_of(a, &index);
-    unsigned reg = w->reg + (unsigned)(word ? HOOK_LEAD_XMM_UPPER : HOOK_LEAD_XMM);
-    return hook_lead_as(a->hooks, point, index, drawn_as, hook_lead_argument(id, reg, width));
+    unsigned reg = w->reg + (unsigned)(word ? LEAD_XMM_UPPER : LEAD_XMM);
+    return lead_as(a->hooks, point, index, drawn_as, lead_argument(id, reg, width));
 }
 
 /* One hook for so many words, whose ids follow one another. */
@@ -386,7 +390,7 @@ static bool gated_as(struct asked *a, uint32_t block)
     uint64_t count = a->last - block;
     struct asked again = { .block = a->block, .hooks = a->hooks, .last = block, .made = !a->torn, .observes = true };
     if (count && !a->torn && a->last / COUNTS_PIECE == block / COUNTS_PIECE)
-        return hook_gate_as(a->hooks, gate_as, block | count << GATE_RESULTS);
+        return gate_as(a->hooks, gate_asked_as, block | count << GATE_RESULTS);
     return instructions_as(&again);
 }
 

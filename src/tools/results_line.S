@@ -1,7 +1,7 @@
 /* A result that is not the same as the one before, but one of the front's, while p is 1: counted without C code (but
  * for one in FRONT_MOST, so that the row is looked at). So is a new one, while the front has room: what has few values touches no row
  * (results.c, sigsafe/spool_results.h). Copied into the code cache, and entered as the calls of hooks are
- * (engine/hook.h, hook_lead_as). Whatever is not simple goes on as such a call.
+ * (tools/inline/lead.h). Whatever is not simple goes on as such a call.
  *
  *      gs:[slot_hook]  the result, or the word of a vector register
  *      r11             points to {function, argument}; the argument begins with the id

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "engine/hook_run.h"
 #include "tools/memory.h"
 
 bool rows_thread_begin_as(struct engine_thread *t, uint64_t size, enum tool_kind kind,

@@ -18,11 +18,13 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
 #include "engine/probe.h"
 #include "sigsafe/key.h"
+#include "sigsafe/own_memory.h"
 #include "sigsafe/settings.h"
 #include "sigsafe/spool_counts.h"
-#include "sigsafe/own_memory.h"
 #include "sigsafe/sys.h"
 #include "sigsafe/tuples.h"
 #include "tools/memory.h"

@@ -25,6 +25,8 @@
  * Ownership: sites stay until the process ends; a forked child knows its parent's. */
 #include <stddef.h>
 
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
 #include "tools/memory.h"
 #include "tools/rows.h"
 #include "tools/values_plan.h"

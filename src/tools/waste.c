@@ -1,7 +1,7 @@
 /* Stores in vain and loads of what was loaded (docs/waste.md). Of memory that is looked at, a
  * table of lines says what was done with each byte last:
  *
- *      access ──watch (engine/watch.c)──> touch_as ──> line ──> rows of the accesses, in the spool
+ *      access ──watch (tools/inline/watch.c)──> touch_as ──> line ──> rows of the accesses, in the spool
  *      return ──watch──> return_as: stores below the stack pointer
  *      system call ────> system_call_as: what the kernel reads
  *
@@ -28,10 +28,12 @@
  * ends. */
 #include <stddef.h>
 
+#include "engine/hook_run.h"
 #include "engine/probe.h"
 #include "sigsafe/concise.h"
 #include "sigsafe/spool_waste.h"
 #include "sigsafe/sys.h"
+#include "tools/inline/watch.h"
 #include "tools/kernel_reads.h"
 #include "tools/memory.h"
 #include "tools/rows.h"
@@ -44,7 +46,7 @@ enum {
     CELL = 4,
     CELLS = LINE / CELL,
     LINES = 1 << 15, /* 8 MB: what 2 MB of the program's memory need */
-    PARTS = HOOK_WATCH_PARTS / WASTE_WEIGHT, /* that are looked at in a window */
+    PARTS = WATCH_PARTS / WASTE_WEIGHT, /* that are looked at in a window */
     FULL = 1 << 24,  /* instructions of a whole run in whose time all memory is looked at */
     WINDOW = 1 << 24,
     PROGRESS = 1 << 14, /* instructions that a thread executes before it tells the process */
@@ -105,7 +107,7 @@ static struct {
     uint32_t voids;
     uint32_t epochs;             /* given out */
     uint64_t progress, until;    /* instructions, and when the next window begins */
-    uint8_t watch[HOOK_WATCH_PARTS];
+    uint8_t watch[WATCH_PARTS];
 } waste;
 
 /* ---- bits ---- */
@@ -176,20 +178,20 @@ static void window_close(struct observer *o)
 }
 
 /* PARTS of all, each as likely as any other. */
-static void parts_draw(struct hotlist_random *random, uint8_t watch[HOOK_WATCH_PARTS])
+static void parts_draw(struct hotlist_random *random, uint8_t watch[WATCH_PARTS])
 {
-    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+    for (unsigned i = 0; i < WATCH_PARTS; i++)
         watch[i] = 0;
     for (unsigned drawn = 0; drawn < PARTS;) {
-        unsigned part = hotlist_random_next(random) % HOOK_WATCH_PARTS;
+        unsigned part = hotlist_random_next(random) % WATCH_PARTS;
         drawn += !watch[part];
         watch[part] = 1;
     }
 }
 
-static void watch_set(struct engine_thread *t, const uint8_t watch[HOOK_WATCH_PARTS])
+static void watch_set(struct engine_thread *t, const uint8_t watch[WATCH_PARTS])
 {
-    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+    for (unsigned i = 0; i < WATCH_PARTS; i++)
         t->watch[i] = watch[i];
 }
 
@@ -443,7 +445,7 @@ static void range_touch(struct observer *o, uint32_t id, unsigned kind, uint64_t
                  count = end - begin < LINE ? (unsigned)(end - at) : LINE - first;
         struct piece p = {id, mask_of(first, count), first, first + count - 1, at == address};
         at += count;
-        struct line *l = t->watch[hook_watch_part(begin)] ? line_look(o, begin) : NULL;
+        struct line *l = t->watch[watch_part(begin)] ? line_look(o, begin) : NULL;
         if (!l)
             continue;
         if (kind & WASTE_LOAD)
@@ -465,7 +467,7 @@ static void range_read(struct observer *o, uint64_t address, uint64_t size)
         unsigned first = (unsigned)(at - begin);
         unsigned count =
             address + size - begin < LINE ? (unsigned)(address + size - at) : LINE - first;
-        struct line *l = o->thread->watch[hook_watch_part(begin)] ? line_find(o, begin) : NULL;
+        struct line *l = o->thread->watch[watch_part(begin)] ? line_find(o, begin) : NULL;
         if (l) {
             bytes_live(o, l, mask_of(first, count));
             lock_release(&l->lock);
@@ -573,7 +575,7 @@ static void return_as(struct engine_thread *t, uint64_t argument, uint64_t value
     if (low + STACK < sp)
         low = sp - STACK;
     for (uint64_t at = low & ~(uint64_t)(LINE - 1); at < sp; at += LINE) {
-        struct line *l = t->watch[hook_watch_part(at)] ? line_find(o, at) : NULL;
+        struct line *l = t->watch[watch_part(at)] ? line_find(o, at) : NULL;
         if (!l)
             continue;
         if (l->voids == waste.voids)
@@ -654,7 +656,7 @@ static bool operand_as(const struct hook_block *block, uint32_t index, unsigned 
                          .element = (uint8_t)m->size,
                          .searches = searches};
     return repeats ? hook_call_as(h, HOOK_BEFORE, index, string_as, id)
-                   : hook_watch_as(h, index, operand, touch_as, id);
+                   : watch_memory_as(h, index, operand, touch_as, id);
 }
 
 /* Loads before stores: what is stored is compared with what was there at the next look. */
@@ -668,7 +670,7 @@ static bool insn_as(const struct hook_block *block, uint32_t index, uint64_t nex
     if (insn->kind == X86_SYSCALL)
         return hook_call_as(h, HOOK_BEFORE, index, system_call_as, 0);
     if (insn->kind == X86_RET)
-        return hook_watch_return_as(h, index, return_as, 0);
+        return watch_return_as(h, index, return_as, 0);
     if (transfer)
         count = insn->access & X86_MEM_READ ? 1 : 0;
     for (unsigned stores = 0; stores < 2; stores++)
@@ -693,7 +695,7 @@ static void block_as(const struct hook_block *block, struct hooks *h)
         uint32_t id = hook_thing_make_as(h, &totals);
         common->totals = id == COUNTS_NONE ? 0 : (uint64_t)id + 1;
     }
-    bool ok = common && common->totals && hook_alarm_as(h, block->count, alarm_as, 0);
+    bool ok = common && common->totals && watch_alarm_as(h, block->count, alarm_as, 0);
     for (uint32_t i = 0; ok && i < block->count; i++) {
         next += block->insns[i].length;
         ok = insn_as(block, i, next, h);
@@ -712,7 +714,7 @@ static bool process_ready(struct spool_counts *counts)
         waste.lines = memory_map_as(LINES * sizeof(struct line));
         waste.epoch = waste.epochs = waste.weight = 1;
         waste.until = FULL;
-        for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+        for (unsigned i = 0; i < WATCH_PARTS; i++)
             waste.watch[i] = 1;
     }
     if (waste.counts != counts) {
@@ -727,8 +729,8 @@ static bool thread_begin_as(struct engine_thread *t)
 {
     struct spool_counts *counts = hook_counts(t);
     bool known = t->tools[TOOL_WASTE] != NULL;
-    t->floor = ~(UINT64_C(1) << HOOK_FLOOR_BITS);
-    for (unsigned i = 0; i < HOOK_WATCH_PARTS; i++)
+    t->floor = ~(UINT64_C(1) << WATCH_FLOOR_BITS);
+    for (unsigned i = 0; i < WATCH_PARTS; i++)
         t->watch[i] = 1;
     if (!counts)
         return true;

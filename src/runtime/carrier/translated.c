@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "engine/hook.h"
+#include "engine/hook_run.h"
 #include "guest/images.h"
 #include "guest/phases.h"
 #include "runtime/runtime.h"

@@ -1,7 +1,12 @@
 #include "callbacks.h"
 
+#include "engine/hook_line.h"
+#include "engine/hook_run.h"
 #include "engine/state.h"
 #include "run.h"
+#include "tools/inline/gate.h"
+#include "tools/inline/lead.h"
+#include "tools/inline/watch.h"
 #include "tools/list.h"
 #include "tools/memory.h"
 #include "x86/insn.h"
@@ -118,8 +123,8 @@ static uint32_t led_now; /* id + 1 of the lead that has just called */
 
 static uint64_t led_value(const struct engine_thread *t, uint64_t argument)
 {
-    unsigned width = argument >> HOOK_LEAD_WIDTH & 15;
-    uint64_t bits = hook_register(t, hook_lead_register(argument));
+    unsigned width = argument >> LEAD_WIDTH & 15;
+    uint64_t bits = hook_register(t, lead_register(argument));
     return width == 8 ? bits : bits & ((UINT64_C(1) << 8 * width) - 1);
 }
 
@@ -127,18 +132,18 @@ static void lead_called(struct engine_thread *t, uint64_t argument, uint64_t val
 {
     (void)value;
     led_now = (uint32_t)argument + 1;
-    *hook_lead(t, led_now - 1) = (struct counts_lead){(int64_t)(led.calls++ % 4), led_value(t, argument)};
+    *lead_of(t, led_now - 1) = (struct counts_lead){(int64_t)(led.calls++ % 4), led_value(t, argument)};
 }
 
 static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
     uint32_t id = (uint32_t)argument;
-    const struct counts_lead *lead = hook_lead(t, id);
+    const struct counts_lead *lead = lead_of(t, id);
     struct counts_lead *e = &expected[id];
     (void)value;
     bool calls = --e->left < 0 && led_value(t, argument) != e->bits;
     led.results++;
-    led.of_r15 += hook_lead_register(argument) == ENGINE_R15;
+    led.of_r15 += lead_register(argument) == ENGINE_R15;
     led.wrong += calls != (led_now == id + 1) || (!calls && (lead->left != e->left || lead->bits != e->bits));
     *e = *lead;
     led_now = 0;
@@ -155,8 +160,8 @@ static void block_leads(const struct hook_block *block, struct hooks *h)
         if (!x86_definitions_as(&block->insns[i], d) || d[0].high)
             continue;
         uint32_t id = hook_counter_make_as(h, &thing);
-        uint64_t argument = hook_lead_argument(id, (enum engine_register)d[0].reg, d[0].width);
-        if (id < LEADS && hook_lead_as(h, HOOK_AFTER, i, lead_called, argument))
+        uint64_t argument = lead_argument(id, (enum engine_register)d[0].reg, d[0].width);
+        if (id < LEADS && lead_as(h, HOOK_AFTER, i, lead_called, argument))
             hook_call_as(h, HOOK_AFTER, i, lead_check, argument);
     }
 }
@@ -176,13 +181,13 @@ static struct {
 
 static void gate_met(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    const struct counts_gate *was = hook_gate(t, at_gate.id);
+    const struct counts_gate *was = gate_of(t, at_gate.id);
     (void)value;
     if (gated.blocks++)
         gated.wrong += at_gate.observes != at_gate.observed || at_gate.asks != at_gate.asked ||
                        (!at_gate.asks && (was->left != at_gate.gate.left || was->asked != at_gate.gate.asked));
     at_gate.id = (uint32_t)argument;
-    at_gate.gate = *hook_gate(t, at_gate.id);
+    at_gate.gate = *gate_of(t, at_gate.id);
     at_gate.observes = --at_gate.gate.left < 0;
     at_gate.asks = at_gate.observes && !at_gate.gate.asked;
     at_gate.gate.asked -= at_gate.observes;
@@ -191,7 +196,7 @@ static void gate_met(struct engine_thread *t, uint64_t argument, uint64_t value)
 
 static void gate_asked(struct engine_thread *t, uint64_t argument, uint64_t value)
 {
-    struct counts_gate *gate = hook_gate(t, (uint32_t)argument);
+    struct counts_gate *gate = gate_of(t, (uint32_t)argument);
     (void)value;
     at_gate.asked = true;
     gate->left = (int32_t)(gated.asked % 5 ? gated.asked % 7 : 300);
@@ -221,7 +226,7 @@ static void block_gates(const struct hook_block *block, struct hooks *h)
         return;
     hook_count_as(h, HOOK_ENTRY, 0, id, 1);
     hook_call_as(h, HOOK_ENTRY, 0, gate_met, id);
-    hook_gate_as(h, gate_asked, id);
+    gate_as(h, gate_asked, id);
 }
 
 const struct tool tool_gates = {
@@ -323,7 +328,7 @@ static void touched(struct engine_thread *t, uint64_t number, uint64_t value)
 static void touch_check(struct engine_thread *t, uint64_t number, uint64_t value)
 {
     const struct tuple_memory *m = &operands[number];
-    uint8_t *watch = &t->watch[hook_watch_part(memory_address_as(t, m))];
+    uint8_t *watch = &t->watch[watch_part(memory_address_as(t, m))];
     bool called = watched_now == number + 1;
     bool stolen = t->engine->steals && (m->base == X86_R15 || m->index == X86_R15);
     (void)value;
@@ -375,21 +380,21 @@ static void watch_operand(const struct hook_block *block, struct hooks *h, uint3
         .base = m->base == X86_RIP ? X86_NONE : m->base, .index = m->index, .scale = m->scale,
         .add8 = X86_NONE};
     uint32_t number = operand_count++;
-    hook_watch_as(h, index, k, touched, number);
+    watch_memory_as(h, index, k, touched, number);
     hook_call_as(h, HOOK_BEFORE, index, touch_check, number);
 }
 
 static void block_watching(const struct hook_block *block, struct hooks *h)
 {
     uint64_t next = block->pc;
-    hook_alarm_as(h, block->count, alarm_called, block->count);
+    watch_alarm_as(h, block->count, alarm_called, block->count);
     hook_call_as(h, HOOK_ENTRY, 0, alarm_check, block->count);
     for (uint32_t i = 0; i < block->count; i++) {
         struct x86_memory memory[X86_MEMORY_MAX];
         const struct x86_insn *insn = &block->insns[i];
         next += insn->length;
         if (insn->kind == X86_RET) {
-            hook_watch_return_as(h, i, touched, 0);
+            watch_return_as(h, i, touched, 0);
             hook_call_as(h, HOOK_BEFORE, i, return_check, 0);
             continue;
         }
@@ -401,7 +406,7 @@ static void block_watching(const struct hook_block *block, struct hooks *h)
 
 static bool watching_begin(struct engine_thread *t)
 {
-    t->floor = ~(UINT64_C(1) << HOOK_FLOOR_BITS);
+    t->floor = ~(UINT64_C(1) << WATCH_FLOOR_BITS);
     t->alarm = watched.alarm_set = 0;
     return true;
 }

@@ -1,4 +1,4 @@
-/* Deciding in line whether a hook is called (hook.h, hook_lead_as). What is looked at is the thread's own, in its
+/* Deciding in line whether a hook is called (lead.h). What is looked at is the thread's own, in its
  * counter window: left and bits, 16 bytes by id.
  *
  *      dec   qword gs:[left]           where the flags are dead
@@ -27,10 +27,12 @@
  *      the call, jmp on
  *
  * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
-#include "engine/hook_emit.h"
+#include "tools/inline/lead.h"
+
+#include "engine/inline.h"
 #include "engine/translate.h"
 
-enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = HOOK_COLD_LEAD /* stolen, vector */, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
+enum { COLD_CALL = 68, COLD_LOOK = 132, COLD_MORE = 192 /* stolen, vector */, HOT = 64, LINE_LEAST = 4, SIGN_BYTE = 7, BITS = 8 };
 
 struct look {
     struct emit_mem left, bits;
@@ -39,23 +41,24 @@ struct look {
     bool stolen; /* the register is, and so in another */
 };
 
-bool hook_lead_in_line(const struct engine *e, const struct hook *hook)
+/* Is the call made through the tool's own code? */
+static bool has_line(const struct engine *e, const struct hook *hook)
 {
-    return e->config.tools.of[hook->member].tool->line && hook_lead_width(hook->argument) >= LINE_LEAST;
+    return inline_has_line(e, hook) && lead_width(hook->argument) >= LINE_LEAST;
 }
 
 static bool is_vector(const struct look *l)
 {
-    return l->reg >= HOOK_LEAD_XMM;
+    return l->reg >= LEAD_XMM;
 }
 
 static struct look look_of(const struct engine *e, const struct hook *hook, struct live live)
 {
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
-    unsigned reg = hook_lead_register(hook->argument);
+    unsigned reg = lead_register(hook->argument);
     return (struct look){
         .left = emit_gs(at), .bits = emit_gs(at + BITS), .reg = reg,
-        .width = hook_lead_width(hook->argument),
+        .width = lead_width(hook->argument),
         .spill = reg == X86_RCX || live.registers >> X86_RCX & 1,
         .stolen = reg == X86_R15 && e->steals,
     };
@@ -83,7 +86,7 @@ static void vector_store(struct emit *to, const struct look *l)
 {
     struct emit_mem upper = emit_gs(ENGINE_T_SLOT_HOOK + 4);
     unsigned number = l->reg & 15;
-    if (l->reg >= HOOK_LEAD_XMM_UPPER)
+    if (l->reg >= LEAD_XMM_UPPER)
         emit_movh_mx(to, emit_gs(ENGINE_T_SLOT_HOOK), number);
     else
         emit_mov_mx(to, l->width, emit_gs(ENGINE_T_SLOT_HOOK), number);
@@ -105,9 +108,9 @@ static void general_store(struct emit *to, const struct look *l)
 
 static void call_emit(struct translation *x, struct emit *cold, const struct hook *hook, const struct look *l)
 {
-    if (!is_vector(l) && hook_lead_in_line(x->e, hook))
+    if (!is_vector(l) && has_line(x->e, hook))
         general_store(cold, l);
-    hook_call_emit(x->e, cold, hook, false, 0);
+    hook_call_emit(x->e, cold, hook, (struct hook_way){.line = has_line(x->e, hook)});
     emit_jmp(cold, emit_here(&x->hot));
 }
 
@@ -139,7 +142,7 @@ static void vector_emit(struct translation *x, struct emit *cold, const struct h
 
 static void emit_with_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, is_vector(l) ? COLD_MORE : COLD_CALL);
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, is_vector(l) ? COLD_MORE : COLD_CALL);
     emit_dec_m(to, 8, l->left);
     if (is_vector(l)) {
         emit_jcc(to, EMIT_S, emit_here(&cold));
@@ -155,7 +158,7 @@ static void emit_with_flags(struct translation *x, const struct hook *hook, cons
 
 static void emit_without_flags(struct translation *x, const struct hook *hook, const struct look *l)
 {
-    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, l->stolen || is_vector(l) ? COLD_MORE : COLD_LOOK);
     if (l->spill)
         emit_mov_mr(to, 8, emit_gs(ENGINE_T_SLOT_HOOK), X86_RCX);
     emit_mov_rm(to, 8, X86_RCX, l->left);
@@ -184,11 +187,19 @@ static void emit_without_flags(struct translation *x, const struct hook *hook, c
     emit_jmp(&cold, out);
 }
 
-void hook_lead_emit_as(struct translation *x, const struct hook *hook, struct live live)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
 {
     struct look l = look_of(x->e, hook, live);
+    (void)index;
     if (live.flags & X86_STATUS_FLAGS || l.stolen)
         emit_without_flags(x, hook, &l);
     else
         emit_with_flags(x, hook, &l);
+}
+
+bool lead_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
+             uint64_t argument)
+{
+    static const struct hook_inline piece = {emit_as, HOT, COLD_MORE};
+    return inline_add_as(h, point, index, &piece, function, argument, 0);
 }

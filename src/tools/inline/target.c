@@ -26,10 +26,12 @@
  * Addresses of code are below 2^47, so the key says which end and which target it is. Ends are numbered as they are
  * translated, and never again: what is remembered of code that has gone is never asked for. The tables are the
  * threads' own: no other one writes to them. */
-#include "engine/hook_emit.h"
+#include "tools/inline/target.h"
+
+#include "engine/inline.h"
 #include "engine/translate.h"
 
-enum { SITES_MOST = 1 << 17, SITE_SHIFT = 47, INDEX_MASK = 0xffff };
+enum { SITES_MOST = 1 << 17, SITE_SHIFT = 47, INDEX_MASK = 0xffff, HOT = 112, COLD = 80 };
 
 static uint32_t constant_of(uint32_t site)
 {
@@ -47,22 +49,24 @@ static struct emit_mem in_targets(int32_t more)
 static uint64_t miss_emit(struct translation *x, const struct hook *hook, uint32_t site, uint64_t on)
 {
     struct engine *e = x->e;
-    struct emit cold = hook_cold_begin(e, HOOK_COLD_TARGET);
+    struct emit cold = inline_cold_begin(e, COLD);
     uint64_t at = emit_here(&cold);
     emit_mov_mi(&cold, 4, emit_gs(ENGINE_T_SITE), (int32_t)site);
     emit_mov_rm(&cold, 8, X86_RCX, emit_gs(ENGINE_T_RIP));
-    hook_call_emit(e, &cold, hook, true, 0);
+    hook_call_emit(e, &cold, hook, (struct hook_way){.indirect = true});
     emit_jmp(&cold, on);
     return at;
 }
 
-void hook_target_emit_as(struct translation *x, const struct hook *hook)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
 {
+    (void)index;
+    (void)live;
     struct engine *e = x->e;
     struct emit *to = &x->hot;
     if (e->sites + 1 == SITES_MOST) {
         emit_mov_mi(to, 4, emit_gs(ENGINE_T_SITE), 0);
-        hook_call_emit(e, to, hook, true, 0);
+        hook_call_emit(e, to, hook, (struct hook_way){.indirect = true});
         return;
     }
     uint32_t site = ++e->sites;
@@ -91,7 +95,18 @@ void hook_target_emit_as(struct translation *x, const struct hook *hook)
     emit_jmp(&jump, miss_emit(x, hook, site, emit_here(to)));
 }
 
-void hook_target_remember_as(struct engine_thread *t, uint64_t target, uint32_t counter)
+bool target_count_as(struct hooks *h, hook_function *miss, uint64_t argument)
+{
+    static const struct hook_inline piece = {emit_as, HOT, COLD};
+    return inline_add_as(h, HOOK_INDIRECT, 0, &piece, miss, argument, 0);
+}
+
+uint32_t target_counter_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to)
+{
+    return inline_counter_make_as(t, kind, from, to);
+}
+
+void target_remember_as(struct engine_thread *t, uint64_t target, uint32_t counter)
 {
     uint64_t site = t->site;
     if (!site || target >> SITE_SHIFT)

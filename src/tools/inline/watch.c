@@ -1,5 +1,5 @@
-/* Deciding in line whether a hook is called for the memory that an instruction accesses (hook.h,
- * hook_watch_as): by a table of the thread, of a byte for each 256 bytes of 64 kB.
+/* Deciding in line whether a hook is called for the memory that an instruction accesses
+ * (watch.h): by a table of the thread, of a byte for each 256 bytes of 64 kB.
  *
  *      mov   gs:[slot_hook], rcx       unless it is dead; where the flags are, too, another one of
  *                                      rax, rcx, rdx and rbx may be: the one that is read last
@@ -34,11 +34,13 @@
  *      the call, jmp on
  *
  * Nothing here can fault: the operand's address is formed, and not read. */
-#include "engine/hook_emit.h"
+#include "tools/inline/watch.h"
+
+#include "engine/inline.h"
 #include "engine/translate.h"
 
-enum { TOP_BYTE = 7 };
-_Static_assert(HOOK_WATCH_BYTES == 1 << 8 && HOOK_WATCH_PARTS == 1 << 8,
+enum { HOT = 72, COLD = 72, TOP_BYTE = 7 };
+_Static_assert(WATCH_BYTES == 1 << 8 && WATCH_PARTS == 1 << 8,
                "the part is the second byte of an address");
 
 /* False: the address is not the sum of general registers as they are, and a displacement. */
@@ -86,7 +88,7 @@ static struct scratch scratch_choose(const struct translation *x, uint32_t index
 static void end_emit(struct translation *x, const struct hook *hook, struct scratch s,
                      unsigned condition)
 {
-    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, HOOK_COLD_WATCH);
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, COLD);
     if (s.flags) {
         uint8_t *passed = emit_jump8(to, EMIT_JRCXZ8);
         emit_jmp(to, emit_here(&cold));
@@ -96,7 +98,7 @@ static void end_emit(struct translation *x, const struct hook *hook, struct scra
     }
     restore(to, s);
     restore(&cold, s);
-    hook_call_emit(x->e, &cold, hook, false, 0);
+    hook_call_emit(x->e, &cold, hook, (struct hook_way){0});
     emit_jmp(&cold, emit_here(to));
 }
 
@@ -111,7 +113,7 @@ static struct emit_mem part_emit(struct translation *x, uint32_t index, const st
         for (uint32_t i = 0; i < index; i++)
             pc += x->e->insns[i].length;
         uint64_t address = relocate_address(insn, x->e->code[index], pc);
-        return emit_gs(ENGINE_T_WATCH + (int32_t)hook_watch_part(address));
+        return emit_gs(ENGINE_T_WATCH + (int32_t)watch_part(address));
     }
     struct emit_mem at =
         emit_indexed(m->base, m->index, m->index == X86_NONE ? 1 : m->scale, (int32_t)m->disp);
@@ -122,15 +124,15 @@ static struct emit_mem part_emit(struct translation *x, uint32_t index, const st
     return part;
 }
 
-void hook_watch_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
-                        struct live live)
+static void memory_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                           struct live live)
 {
     struct x86_memory memory[X86_MEMORY_MAX];
     const struct x86_insn *insn = &x->e->insns[index];
     unsigned count = x86_memory_as(insn, x->e->code[index], memory);
     const struct x86_memory *m = &memory[hook->size];
     if (hook->size >= count || !in_line(x->e, insn, m)) {
-        hook_call_emit(x->e, &x->hot, hook, false, 0);
+        hook_call_emit(x->e, &x->hot, hook, (struct hook_way){0});
         return;
     }
     struct scratch s = scratch_choose(x, index, live);
@@ -144,8 +146,10 @@ void hook_watch_emit_as(struct translation *x, const struct hook *hook, uint32_t
     end_emit(x, hook, s, EMIT_NZ);
 }
 
-void hook_watch_return_emit_as(struct translation *x, const struct hook *hook, struct live live)
+static void return_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                           struct live live)
 {
+    (void)index;
     struct emit *to = &x->hot;
     struct scratch s = { X86_RCX, live.registers >> X86_RCX & 1, true };
     spill(to, s);
@@ -157,8 +161,10 @@ void hook_watch_return_emit_as(struct translation *x, const struct hook *hook, s
     end_emit(x, hook, s, EMIT_NZ);
 }
 
-void hook_alarm_emit_as(struct translation *x, const struct hook *hook, struct live live)
+static void alarm_emit_as(struct translation *x, const struct hook *hook, uint32_t index,
+                          struct live live)
 {
+    (void)index;
     struct emit *to = &x->hot;
     struct emit_mem alarm = emit_gs(ENGINE_T_ALARM);
     bool flags = live.flags & X86_STATUS_FLAGS;
@@ -173,4 +179,24 @@ void hook_alarm_emit_as(struct translation *x, const struct hook *hook, struct l
         emit_movzx_rm(to, 1, X86_RCX, emit_gs(ENGINE_T_ALARM + TOP_BYTE));
     }
     end_emit(x, hook, s, EMIT_S);
+}
+
+bool watch_memory_as(struct hooks *h, uint32_t index, unsigned operand, hook_function *function,
+                     uint64_t argument)
+{
+    static const struct hook_inline piece = {memory_emit_as, HOT, COLD};
+    return inline_add_as(h, HOOK_BEFORE, index, &piece, function, argument, operand);
+}
+
+bool watch_return_as(struct hooks *h, uint32_t index, hook_function *function, uint64_t argument)
+{
+    static const struct hook_inline piece = {return_emit_as, HOT, COLD};
+    return inline_add_as(h, HOOK_BEFORE, index, &piece, function, argument, 0);
+}
+
+bool watch_alarm_as(struct hooks *h, uint32_t amount, hook_function *function, uint64_t argument)
+{
+    static const struct hook_inline piece = {alarm_emit_as, HOT, COLD};
+    return amount <= BLOCK_INSNS &&
+           inline_add_as(h, HOOK_ENTRY, 0, &piece, function, argument, amount);
 }

@@ -1,4 +1,4 @@
-/* Deciding in line whether an execution of a block is observed (hook.h, hook_gate_as). What is looked at is the second word
+/* Deciding in line whether an execution of a block is observed (gate.h). What is looked at is the second word
  * of a counter, the thread's own.
  *
  * gate:
@@ -28,13 +28,15 @@
  *   2: jmp   observed                  ; mov   rcx, gs:[slot_hook], first
  *
  * Nothing here can fault but the first access to a window that is mapped when it is counted in: it is made again. */
+#include "tools/inline/gate.h"
+
 #include <stddef.h>
 
-#include "engine/hook_emit.h"
+#include "engine/inline.h"
 #include "engine/link.h"
 #include "engine/translate.h"
 
-enum { COLD = 72, COLD_FLAGS = HOOK_COLD_GATE /* they are live */, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
+enum { COLD = 72, COLD_FLAGS = 108 /* they are live */, HOT = 64, SIGN_BYTE = 3, LEFT = 8, ASKED = 12 };
 
 _Static_assert(offsetof(struct counts_gate, left) == LEFT && offsetof(struct counts_gate, asked) == ASKED, "as emitted");
 
@@ -75,19 +77,20 @@ static void look_emit(struct translation *x, struct emit *cold, const struct hoo
         observed = emit_jump8(cold, EMIT_JCC8 | EMIT_NB);
     }
     restore(cold, spill);
-    hook_call_emit(x->e, cold, hook, false, 0);
+    hook_call_emit(x->e, cold, hook, (struct hook_way){0});
     emit_jmp(cold, gate);
     emit_bind8(cold, observed);
     restore(cold, spill);
     link_observed_emit_as(x->e, cold, x->number, hook->argument);
 }
 
-void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct live live)
+static void emit_as(struct translation *x, const struct hook *hook, uint32_t index, struct live live)
 {
     bool flags = live.flags & X86_STATUS_FLAGS, spill = flags && live.registers >> X86_RCX & 1;
-    struct emit *to = &x->hot, cold = hook_cold_begin(x->e, flags ? COLD_FLAGS : COLD);
+    struct emit *to = &x->hot, cold = inline_cold_begin(x->e, flags ? COLD_FLAGS : COLD);
     int32_t at = (int32_t)(ENGINE_T_SIZE + (uint64_t)(uint32_t)hook->argument * sizeof(struct counts_lead));
     struct emit_mem left = emit_gs(at + LEFT), asked = emit_gs(at + ASKED);
+    (void)index;
     uint64_t gate = emit_here(to), look = emit_here(&cold);
     if (!flags) {
         emit_dec_m(to, 4, left);
@@ -102,4 +105,10 @@ void hook_gate_emit_as(struct translation *x, const struct hook *hook, struct li
         restore(to, spill);
     }
     look_emit(x, &cold, hook, asked, gate, flags, spill);
+}
+
+bool gate_as(struct hooks *h, hook_function *function, uint64_t argument)
+{
+    static const struct hook_inline piece = {emit_as, HOT, COLD_FLAGS};
+    return inline_add_as(h, HOOK_ENTRY, 0, &piece, function, argument, 0);
 }
