@@ -22,6 +22,7 @@
     bench/run.py threads [--rounds 3]          many threads that sleep, and many short ones
     bench/run.py account [--rounds 3]          what profiles say that they cost, beside what they do
     bench/run.py delivery [--rounds 3]         where each microsecond of a sample goes
+    bench/run.py waste                         stores in vain and loads of what was loaded, in the suite
     bench/run.py tables                        write docs/results/ from what was measured
     bench/run.py [all]                         all of these
 
@@ -72,6 +73,7 @@ import values  # noqa: E402
 import values_accuracy  # noqa: E402
 import values_accuracy_tables  # noqa: E402
 import values_tables  # noqa: E402
+import waste  # noqa: E402
 
 
 def names(ap, text, known):
@@ -129,7 +131,8 @@ def say(text):
 
 TABLES = [tables.run, translator_tables.run, calls_tables.run, latconf_tables.run, values_tables.run,
           values_accuracy_tables.run, shadows_tables.run, engine.tables_run, bursts.tables_run,
-          code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run]
+          code_cache.tables_run, startup.tables_run, servers_tables.run, threads.tables_run, stated.tables_run, delivery.tables_run,
+          waste.tables_run]
 COMMANDS = {
     "prepare": [prepare.run],
     "overhead": [overhead.run],
@@ -152,6 +155,7 @@ COMMANDS = {
     "threads": [threads.run],
     "account": [stated.run],
     "delivery": [delivery.run],
+    "waste": [waste.run],
 }
 COMMANDS["all"] = [step for steps in COMMANDS.values() for step in steps] + TABLES
 COMMANDS["tables"] = TABLES
