@@ -229,8 +229,8 @@ struct profile_totals {
 void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Whether any trigger has taken any; t: of p. */
 bool profile_has_samples(const struct profile *p, const struct profile_totals *t);
-/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows, beginnings of processes. What of the latter are
- * triggers is in it twice. */
+/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows (what of
+ * these is inside handlers is in it twice), beginnings and ends of processes. */
 double profile_spent_ns(const struct profile_totals *t);
 /* How many processes may have entered a sandbox. */
 uint32_t profile_sandboxed(const struct profile *p);

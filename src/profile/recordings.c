@@ -30,7 +30,11 @@ static int compare(const void *a, const void *b)
     const struct one *x = a, *y = b;
     if (x->what.start_realtime_ns != y->what.start_realtime_ns)
         return x->what.start_realtime_ns < y->what.start_realtime_ns ? -1 : 1;
-    return (x->what.duration_ns > y->what.duration_ns) - (x->what.duration_ns < y->what.duration_ns);
+    if (x->what.duration_ns != y->what.duration_ns)
+        return x->what.duration_ns < y->what.duration_ns ? -1 : 1;
+    if (x->side != y->side)
+        return x->side < y->side ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 static uint32_t count_of(const struct profile *p)

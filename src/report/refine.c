@@ -64,7 +64,7 @@ static bool image_is(const struct view *v, const struct view_function *f, const 
 static void drop_own(struct view_node *n)
 {
     n->self = 0;
-    n->weights[0] = n->weights[1] = n->weights[2] = 0;
+    memset(n->weights, 0, sizeof n->weights);
 }
 
 static bool keep_image(struct view *v, const char *filter, struct err *e)

@@ -1,12 +1,15 @@
 /* libFuzzer target: the profile reader, on the bytes as they are and with their checksums made
- * right, so that mutations get past them. What is read must be writable, and read back. */
+ * right, so that mutations get past them. What is read must be writable, and read back; so must be
+ * what it is merged with itself, and what is read of it with its threads summed. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
+#include "profile/decode.h"
 #include "profile/encode.h"
+#include "profile/merge.h"
 
 enum { HEADER = 24, ENTRY = 40, AT_COUNT = 16, AT_CHECKSUM = 20 };
 
@@ -47,23 +50,35 @@ static void repair(uint8_t *data, size_t size)
     put_u32(data + AT_CHECKSUM, (uint32_t)crc32(sum, data + HEADER, count * ENTRY));
 }
 
+static struct profile *read_back(const struct profile *p, uint32_t threads)
+{
+    struct err e = {0};
+    size_t size;
+    uint8_t *data = p ? profile_encode_with(p, false, &size, &e) : NULL;
+    struct profile *q = data ? profile_read_memory(data, size, "again", &e) : NULL;
+    if (!q || q->thread_count != threads)
+        abort();
+    free(data);
+    return q;
+}
+
 static void check(const uint8_t *data, size_t size)
 {
     struct err e = {0};
-    size_t written;
     struct profile *p = profile_read_memory(data, size, "fuzz", &e);
     if (!p) {
         if (e.code == ERR_NONE || !*e.message)
             abort();
         return;
     }
-    uint8_t *again = profile_encode_with(p, false, &written, &e);
-    struct profile *q = again ? profile_read_memory(again, written, "again", &e) : NULL;
-    if (!q || q->thread_count != p->thread_count)
-        abort();
-    free(again);
+    struct profile *summed = profile_decode_summed(data, size, "sum", PROFILE_SUMMED_BY_NAME, &e);
+    struct profile *q = read_back(p, p->thread_count);
+    profile_free(read_back(summed, p->thread_count));
+    if (profile_merge(p, q, &e))
+        profile_free(read_back(p, 2 * q->thread_count));
     profile_free(p);
     profile_free(q);
+    profile_free(summed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -583,6 +583,9 @@ static const char *head_difference(const struct profile *a, const struct profile
     SAME(delivery_ns);
     SAME(start_realtime_ns);
     SAME(duration_ns);
+    SAME(begun.executed);
+    SAME(begun.forked);
+    SAME(begun.ns);
     SAME(kernel_cpu_ns);
     SAME_STRING(kernel);
     SAME_STRING(cpu);

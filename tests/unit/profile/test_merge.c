@@ -45,6 +45,8 @@ static void test_append(void **state)
     b->images[3] = (struct profile_image){.path = b->images[3].path,
                                           .file_size = a->images[3].file_size,
                                           .mtime_ns = a->images[3].mtime_ns};
+    a->begun = (struct profile_begun){1, 2, 3};
+    b->begun = (struct profile_begun){10, 20, UINT64_MAX};
     profile_totals(a, &a_totals);
     profile_totals(b, &b_totals);
     uint64_t self = sum_self(a) + sum_self(b);
@@ -63,6 +65,9 @@ static void test_append(void **state)
                             b->images[image_of_node].path);
     assert_int_equal(sum_self(a), self);
     assert_int_equal(both.taken, a_totals.taken + b_totals.taken);
+    assert_int_equal(a->begun.executed, 11);
+    assert_int_equal(a->begun.forked, 22);
+    assert_int_equal(both.begun_ns, UINT64_MAX);
     assert_int_equal(both.dropped_all, a_totals.dropped_all + b_totals.dropped_all);
     assert_well_formed(a);
     profile_free(a);
@@ -340,11 +345,15 @@ static void check_times(uint64_t start, uint64_t duration, uint64_t merged_start
 {
     struct err e = {0};
     struct profile *a = one_thread(1000, 100), *b = one_thread(start, duration);
+    a->processes[0].heap_peak_ns = b->processes[0].heap_peak_ns = 13;
     assert_true(profile_merge(a, b, &e));
     assert_int_equal(a->start_realtime_ns, merged_start);
     assert_int_equal(a->duration_ns, merged_duration);
     assert_int_equal(a->processes[0].start_ns, process_starts[0]);
     assert_int_equal(a->processes[3].start_ns, process_starts[1]);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(a->processes[3 * i].heap_peak_ns, process_starts[i] + 3);
+    assert_int_equal(a->processes[1].heap_peak_ns, 0); /* it has none */
     assert_int_equal(a->threads[1].start_ns, process_starts[1] + 1);
     assert_int_equal(a->threads[1].end_ns, process_starts[1] + 2);
     profile_free(a);
