@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,7 +76,10 @@ static bool trial_begin(struct trial *x, const struct spool_config *config, cons
     h->collector_pid = getpid();
     h->start_monotonic_ns = monotonic_ns();
     x->runtime = config->runtime_path;
-    if (settings_put(&x->spool.spool, &settings) && record_spool_name(&x->spool, &ignored))
+    /* Found by the collector's descriptor: if that is killed, nobody would look for a file. */
+    if (!x->spool.named)
+        snprintf(x->spool.path, sizeof x->spool.path, "/proc/%d/fd/%d", (int)getpid(), x->spool.fd);
+    if (settings_put(&x->spool.spool, &settings))
         return true;
     record_spool_release(&x->spool, true);
     return false;
