@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/table/table.h"
 #include "report/annotate_inlined.h"
 #include "report/sources.h"
 #include "symbols/code.h"
@@ -121,6 +122,36 @@ static bool find_observed(const struct view *v, const char *pattern,
     return found;
 }
 
+struct named {
+    const struct view *view;
+    const char *pattern;
+    struct place *place;
+    bool found;
+};
+
+static bool visit_named(void *data, const struct table_place *at)
+{
+    struct named *n = data;
+    const struct profile *p = n->view->profile;
+    if (*at->image >= p->image_count)
+        return true;
+    struct symbol_location where =
+        symbols_find(n->view->symbols, &p->processes[*at->process], *at->image, at->offset);
+    n->found = view_is_whole_name(where.frames[where.count - 1].function, n->pattern);
+    n->place->image = *at->image;
+    n->place->address = at->offset;
+    return !n->found;
+}
+
+/* Nor is one that only a tool's table is about. */
+static bool find_in_tables(const struct view *v, const char *pattern, struct place *out)
+{
+    struct named n = {v, pattern, out, false};
+    if (v->profile->counts)
+        table_places(v->profile->counts, visit_named, &n);
+    return n.found;
+}
+
 static bool find_function(const struct view *v, const char *pattern,
                           const struct symbols_options *options, struct place *out, struct err *e)
 {
@@ -131,7 +162,7 @@ static bool find_function(const struct view *v, const char *pattern,
     if (!chosen)
         return false;
     count = keep_counted(v, chosen);
-    if (!count && find_observed(v, pattern, options, out)) {
+    if (!count && (find_observed(v, pattern, options, out) || find_in_tables(v, pattern, out))) {
         free(chosen);
         return true;
     }
@@ -371,6 +402,7 @@ struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t
     }
     if (ok) {
         a->image_index = image;
+        a->view = v;
         a->values = value_reader_new(v, options);
     }
     ok = ok && fill(a, v, image, code, &f, e);

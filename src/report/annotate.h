@@ -4,7 +4,7 @@
  * the blocks that cover it. Else it is the samples that were taken there.
  *
  * Context: ordinary code. Safe on any profile and any image file.
- * Ownership: annotation_free releases an annotation; its strings live until then. */
+ * Ownership: annotation_free releases an annotation; its strings live until then. The view outlives it. */
 #ifndef PENUMBRA_REPORT_ANNOTATE_H
 #define PENUMBRA_REPORT_ANNOTATE_H
 
@@ -40,6 +40,7 @@ struct annotation {
     uint32_t line_count;
     struct sources *sources;
     struct value_reader *values; /* NULL: the profile has none */
+    const struct view *view;
     uint32_t image_index;
 };
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report/annotate.h"
+#include "report/table/view.h"
 #include "report/text.h"
 
 enum { COUNT = 15, CODE = 48, CODE_MIN = 24, SOURCE_MIN = 20 };
@@ -76,8 +77,10 @@ static void write_line(FILE *out, const struct annotation *a, uint32_t i, uint64
         write_source(out, l, style, source);
     }
     fputc('\n', out);
+    const int indent = COUNT + 2 + 7 + 2 + 8 + 4;
     if (a->values)
-        value_lines(out, a->values, a->image_index, l->address, COUNT + 2 + 7 + 2 + 8 + 4);
+        value_lines(out, a->values, a->image_index, l->address, indent);
+    tables_at(out, a->view, a->image_index, l->address, indent);
 }
 
 void report_annotation(FILE *out, const struct annotation *a, const struct report_style *style)
@@ -151,6 +154,7 @@ void annotation_json(struct json *j, const struct annotation *a)
             json_key(j, "values");
             value_json_at(j, a->values, a->image_index, l->address);
         }
+        tables_json_at(j, a->view, a->image_index, l->address);
         json_close(j, '}');
     }
     json_close(j, ']');

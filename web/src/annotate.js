@@ -24,6 +24,26 @@ function counted(row, line, all) {
   if (share < WARM) row.className = "cold";
 }
 
+// What was wasted of an instruction's bytes; the title: the accesses that it makes pairs with.
+function fillWaste(made, waste) {
+  const sum = (figure) => (waste?.accesses || []).reduce((all, access) => all + access[figure], 0);
+  made.className = "waste";
+  made.textContent = ["dead", "silent", "redundant"]
+    .filter((kind) => sum(`${kind}_bytes`) > 0)
+    .map((kind) => {
+      const all = sum(kind === "redundant" ? "load_bytes" : "store_bytes");
+      return `${format.percent(sum(`${kind}_bytes`), all)} ${kind}`;
+    })
+    .join(", ");
+  made.title = (waste?.pairs || [])
+    .map((pair) => {
+      const { image, offset, function: name } = pair.with;
+      const how = pair.kind === "dead" ? "overwritten by" : "before it";
+      return `${pair.kind}, ${format.count(pair.bytes)} bytes: ${how} ${name} ${image}+${offset}`;
+    })
+    .join("\n");
+}
+
 function table(annotated) {
   const lines = annotated.instructions;
   const all =
@@ -33,6 +53,7 @@ function table(annotated) {
   const made = document.createElement("table");
   const body = made.createTBody();
   const observed = lines.some((line) => line.values?.length > 0);
+  const wasteful = lines.some((line) => line.waste);
   let before = "";
   for (const line of lines) {
     const row = body.insertRow();
@@ -47,6 +68,7 @@ function table(annotated) {
       ? "A sample at the instruction behind a system call is of time in the kernel, not of the instruction"
       : "";
     if (observed) fillValues(row.insertCell(), line.values);
+    if (wasteful) fillWaste(row.insertCell(), line.waste);
     cell(row, place && place !== before ? place : "", "place").title = line.file || "";
     cell(row, place && place !== before ? line.source || "" : "", "source");
     if (place) before = place;

@@ -39,3 +39,17 @@ void tables_json(struct json *j, const struct view *v, uint32_t limit)
         if (table_views[i] && (c->tables[i] || c->tools >> keepers[i] & 1))
             table_views[i]->json(j, v, c->tables[i], limit);
 }
+
+void tables_at(FILE *out, const struct view *v, uint32_t image, uint64_t offset, int indent)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_of(v, i) && table_views[i] && table_views[i]->at)
+            table_views[i]->at(out, v, table_of(v, i), image, offset, indent);
+}
+
+void tables_json_at(struct json *j, const struct view *v, uint32_t image, uint64_t offset)
+{
+    for (unsigned i = 0; i < TABLE_COUNT; i++)
+        if (table_of(v, i) && table_views[i] && table_views[i]->json_at)
+            table_views[i]->json_at(j, v, table_of(v, i), image, offset);
+}

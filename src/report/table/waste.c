@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/saturate.h"
 #include "report/ranked.h"
@@ -265,6 +267,95 @@ static bool text(FILE *out, const struct view *v, const void *table,
     return true;
 }
 
+/* ---- of one instruction ---- */
+
+/* What the records of both tables begin with, and are sorted by. */
+struct waste_place {
+    uint32_t image, process;
+    uint64_t offset;
+};
+#define PLACE_AT_FIRST(type)                                                                       \
+    _Static_assert(offsetof(type, image) == offsetof(struct waste_place, image) &&                 \
+                       offsetof(type, process) == offsetof(struct waste_place, process) &&         \
+                       offsetof(type, offset) == offsetof(struct waste_place, offset),             \
+                   "it begins with a place")
+PLACE_AT_FIRST(struct profile_waste_site);
+PLACE_AT_FIRST(struct profile_waste_pair);
+
+struct range {
+    uint32_t first, end;
+};
+
+/* The records of an image's instruction. */
+static struct range range_at(const void *records, uint32_t count, size_t each, uint32_t image,
+                             uint64_t offset)
+{
+    struct waste_place at;
+    uint32_t lo = 0, hi = count;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        memcpy(&at, (const char *)records + middle * each, sizeof at);
+        bool before = at.image != image ? at.image + 2 < image + 2 : at.offset < offset;
+        lo = before ? middle + 1 : lo;
+        hi = before ? hi : middle;
+    }
+    for (hi = lo; hi < count; hi++) {
+        memcpy(&at, (const char *)records + hi * each, sizeof at);
+        if (at.image != image || at.offset != offset)
+            break;
+    }
+    return (struct range){lo, hi};
+}
+
+static struct range sites_at(const struct profile_waste *w, uint32_t image, uint64_t offset)
+{
+    return range_at(w->sites, w->site_count, sizeof *w->sites, image, offset);
+}
+
+static struct range pairs_at(const struct profile_waste *w, uint32_t image, uint64_t offset)
+{
+    return range_at(w->pairs, w->pair_count, sizeof *w->pairs, image, offset);
+}
+
+static void write_site_at(FILE *out, const struct profile_waste_site *s, int indent)
+{
+    const struct waste_figures *f = &s->figures;
+    char number[TEXT_NUMBER_SIZE];
+    if (f->stores)
+        fprintf(out, "%*sstores of %s bytes: %.1f%% dead, %.1f%% frame, %.1f%% silent\n", indent, "",
+                text_count(number, f->store_bytes),
+                text_share(f->dead_bytes, f->store_bytes), text_share(f->frame_bytes, f->store_bytes),
+                text_share(f->silent_bytes, f->store_bytes));
+    if (f->loads)
+        fprintf(out, "%*sloads of %s bytes: %.1f%% redundant\n", indent, "",
+                text_count(number, f->load_bytes), text_share(f->redundant_bytes, f->load_bytes));
+}
+
+static void write_pair_at(FILE *out, const struct view *v, const struct profile_waste_pair *p,
+                          int indent)
+{
+    char number[TEXT_NUMBER_SIZE];
+    struct symbol_location where =
+        symbols_find(v->symbols, &v->profile->processes[p->to_process], p->to_image, p->to);
+    fprintf(out, "%*s%s, %s bytes: %s ", indent + 2, "", profile_waste_kind(p->kind),
+            text_count(number, p->bytes), p->kind == WASTE_DEAD ? "overwritten by" : "before it");
+    text_name(out, where.frames[where.count - 1].function, 0);
+    fputs("  ", out);
+    text_name(out, symbols_place_name(v->symbols, p->to_image, p->to), 0);
+    fprintf(out, "+0x%" PRIx64 "\n", p->to);
+}
+
+static void at(FILE *out, const struct view *v, const void *table, uint32_t image, uint64_t offset,
+               int indent)
+{
+    const struct profile_waste *w = table;
+    struct range sites = sites_at(w, image, offset), pairs = pairs_at(w, image, offset);
+    for (uint32_t i = sites.first; i < sites.end; i++)
+        write_site_at(out, &w->sites[i], indent);
+    for (uint32_t i = pairs.first; i < pairs.end; i++)
+        write_pair_at(out, v, &w->pairs[i], indent);
+}
+
 /* ---- JSON ---- */
 
 static void json_place(struct json *j, const struct view *v, struct codes *codes, uint32_t image,
@@ -279,7 +370,8 @@ static void json_place(struct json *j, const struct view *v, struct codes *codes
     json_key_string(j, "function", where.frames[where.count - 1].function);
     json_key_string(j, "file", where.frames[0].file);
     json_key_u64(j, "line", where.frames[0].line);
-    json_key_string(j, "instruction", instruction(codes, image, offset, text));
+    if (codes->list)
+        json_key_string(j, "instruction", instruction(codes, image, offset, text));
     json_close(j, '}');
 }
 
@@ -364,4 +456,27 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     codes_free(&codes);
 }
 
-const struct table_view view_waste = {.text = text, .json = json};
+static void json_at(struct json *j, const struct view *v, const void *table, uint32_t image,
+                    uint64_t offset)
+{
+    const struct profile_waste *w = table;
+    struct codes unread = {.view = v};
+    struct range sites = sites_at(w, image, offset), pairs = pairs_at(w, image, offset);
+    if (sites.first == sites.end)
+        return;
+    json_key(j, "waste");
+    json_open(j, '{');
+    json_key(j, "accesses");
+    json_open(j, '[');
+    for (uint32_t i = sites.first; i < sites.end; i++)
+        json_site(j, v, &w->sites[i]);
+    json_close(j, ']');
+    json_key(j, "pairs");
+    json_open(j, '[');
+    for (uint32_t i = pairs.first; i < pairs.end; i++)
+        json_pair(j, v, &unread, &w->pairs[i]);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+const struct table_view view_waste = {.text = text, .json = json, .at = at, .json_at = json_at};

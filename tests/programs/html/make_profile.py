@@ -154,13 +154,18 @@ def main():
     if kind == "exact":
         lines = [("mov eax, 0x1", 10, "int f(void)"), ("jmp <+0x10>", 30, "</script><b>bold</b>"),
                  ("ret", 0, "}")]
+        waste = {"accesses": [{"stores": 10, "store_bytes": 80, "dead_bytes": 40, "silent_bytes": 0,
+                               "load_bytes": 0, "redundant_bytes": 0}],
+                 "pairs": [{"kind": "dead", "count": 5, "bytes": 40,
+                            "with": {"image": "xz", "offset": "0x12", "function": "f<int>"}}]}
         head.update(carrier="exact", exact=True, tool="edges", instructions=12345678, slowdown=None,
                     stopped={"rseq": 2, "signal": 0}, annotated=[{
                         "function": "f<int>", "image": "xz", "unit": "executions", "total": 40,
                         "instructions": [
                             {"offset": hex(16 + i), "bytes": 1, "text": text, "count": count,
                              "file": "/src/f.c", "line": i + 1, "source": source,
-                             **({"left": 30, "taken": 15} if i == 1 else {})}
+                             **({"left": 30, "taken": 15} if i == 1 else {}),
+                             **({"waste": waste} if i == 0 else {})}
                             for i, (text, count, source) in enumerate(lines)]}],
                     paths=[{"count": 30, "share": 75.0, "instructions": 3, "functions": ["f<int>", "<i>g"],
                             "blocks": ["xz+0x10", "libc.so.6+0x11", "xz+0x11", "xz+0x11"],

@@ -320,8 +320,10 @@ def test_exact(b, pages):
     b.wait("document.querySelectorAll('#annotated tr').length === 3")
     cells = b.evaluate("[...document.querySelectorAll('#annotated tr')].map("
                        "(r) => [...r.cells].map((c) => c.textContent))")
-    assert cells[0] == ["10", "", "0x10", "mov eax, 0x1", "f.c:1", "int f(void)"], cells
-    assert cells[1] == ["30", "", "0x11", "jmp <+0x10>  [50.0% taken]", "f.c:2", "</script><b>bold</b>"]
+    assert cells[0] == ["10", "", "0x10", "mov eax, 0x1", "50.0% dead", "f.c:1", "int f(void)"], cells
+    assert cells[1] == ["30", "", "0x11", "jmp <+0x10>  [50.0% taken]", "", "f.c:2", "</script><b>bold</b>"]
+    assert b.evaluate("document.querySelector('#annotated td.waste').title") == \
+        "dead, 40 bytes: overwritten by f<int> xz+0x12"
     assert cells[2][0] == "", cells
     check_quiet(b)
     b.open(pages["small"])

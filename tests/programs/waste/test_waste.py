@@ -126,6 +126,12 @@ def views():
     text = run([os.environ["PENUMBRA"], "report", "--waste", w.recording.file]).stdout.decode()
     for words in ("dead", "silent", "redundant", "overwritten by", "mov [rsi], rdi", "dead", "not known"):
         expect(words in text, f"{words} is not in {text:.3000}")
+    text = run([os.environ["PENUMBRA"], "annotate", w.recording.file, "dead"]).stdout.decode()
+    for words in ("stores of 40,000 bytes: 100.0% dead", "dead, 40,000 bytes: overwritten by dead"):
+        expect(words in text, f"{words} is not in {text:.3000}")
+    found = json.loads(run([os.environ["PENUMBRA"], "annotate", "--json", w.recording.file, "dead"]).stdout)
+    wasted = [i["waste"] for i in found["instructions"] if i.get("waste", {}).get("pairs")]
+    expect(wasted and wasted[0]["pairs"][0]["count"] == 5000, found)
     nothing = Recording(["true"], ["--carrier", "shadow", "--tool", "waste", "-F", "1"])
     expect(nothing.report["waste"]["pairs"] == [], nothing.report.keys())
 
