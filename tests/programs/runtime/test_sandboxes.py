@@ -173,6 +173,17 @@ def programs_of(collector, path):
         return []
 
 
+def with_descendants(pids):
+    found = list(pids)
+    for pid in found:
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                found += open(f"/proc/{pid}/task/{task}/children").read().split()
+        except OSError:
+            pass
+    return found
+
+
 def runs(pid):
     try:
         return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -181,17 +192,18 @@ def runs(pid):
 
 
 def deaf_to(command, number, delay, options):
-    """What the program has written, where its collector is sent a signal so long after it has begun."""
+    """What the program has written, where its collector is sent a signal so long after it has begun, and whether it ran then."""
     with tempfile.TemporaryDirectory() as folder:
         record = [PENUMBRA, "record", "-q", *options, "-o", os.path.join(folder, "out.pnb"), "--spool", folder, *command]
         collector = subprocess.Popen(record, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while collector.poll() is None and not programs_of(collector.pid, command[0]):
             time.sleep(0.001)
         time.sleep(delay)
-        programs = programs_of(collector.pid, command[0])
+        programs = with_descendants(programs_of(collector.pid, command[0]))
         collector.send_signal(number)
         patient = time.monotonic() + PATIENCE / 4
         while any(runs(pid) for pid in programs) and time.monotonic() < patient:
+            programs += [pid for pid in with_descendants(programs) if pid not in programs]
             time.sleep(0.01)
         hangs = [pid for pid in programs if runs(pid)]
         for pid in hangs:
@@ -199,7 +211,7 @@ def deaf_to(command, number, delay, options):
         collector.send_signal(signal.SIGCONT)
         output, _ = collector.communicate(timeout=PATIENCE)
         expect(not hangs, f"{command} does not end {delay} s after its collector got {number.name}")
-        return output, collector.returncode
+        return output, collector.returncode, bool(programs)
 
 
 def deaf():
@@ -208,14 +220,17 @@ def deaf():
         command = [target("sandbox_made"), "returns", *how]
         native = run(command)
         for number in (signal.SIGSTOP, signal.SIGKILL):
+            struck = 0
             for delay in (0, 0.05, 0.3):
-                output, status = deaf_to(command, number, delay, ("-F", "5000"))
+                output, status, ran = deaf_to(command, number, delay, ("-F", "5000"))
+                struck += ran
                 wanted = native.returncode if number == signal.SIGSTOP else -number
                 expect(output == native.stdout, f"{how} {number.name} {delay}: {output}")
                 expect(status in (wanted, native.returncode), f"{how} {number.name} {delay}: status {status}")
+            expect(struck, f"{how} {number.name}: the program had always ended before")
     # The event of a thread whose samples have ended runs on, as programs are executed.
     command = [target("sandbox_made"), "more", "exec"]
-    output, status = deaf_to(command, signal.SIGSTOP, 0.1, ("-F", "9973"))
+    output, status, _ = deaf_to(command, signal.SIGSTOP, 0.1, ("-F", "9973"))
     expect((output, status) == (b"executed\n", 0), f"{command}: {output}, status {status}")
 
 
@@ -243,6 +258,7 @@ def calls():
         sys.exit(77)
     failed = []
     things = os.environ.get("THINGS", "").split() or run([target("sandbox_calls")]).stdout.decode().split()
+    expect(len(things) > 1 or "THINGS" in os.environ, "there are no things to do")
     for i, thing in enumerate(things):
         known = calls_of(thing)
         ways = (((SIGRETURN, SIGALTSTACK), ("-F", "9973")), ((), ("-F", "9973")), ((), EVERY[2 + i % (len(EVERY) - 2)]),
