@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""test_large.py PENUMBRA WRITE_LARGE: a merge of 500 processes with five metrics is reported in memory of less than ten
-times its size, and says the same as where threads are told apart; exports have all of its samples."""
+"""test_large.py PENUMBRA WRITE_LARGE: a merge of 500 processes with five metrics is reported, and exported besides its
+text, in memory of less than ten times its size, and says the same as where threads are told apart; exports have all
+of its samples."""
 import json
 import os
 import re
@@ -11,14 +12,14 @@ import tempfile
 penumbra, write_large = sys.argv[1:]
 
 
-def run(*arguments):
-    """Standard output, and the peak memory in bytes."""
+def run(*arguments, wanted=-1):
+    """Standard output, or so much of it, its size, and the peak memory in bytes: no less than this process has used before."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen([penumbra, *arguments], stdout=out)
         _, status, usage = os.wait4(child.pid, 0)
         assert os.waitstatus_to_exitcode(status) == 0, arguments
         out.seek(0)
-        return out.read().decode(), usage.ru_maxrss * 1024
+        return out.read(wanted).decode(), os.fstat(out.fileno()).st_size, usage.ru_maxrss * 1024
 
 
 def main():
@@ -26,10 +27,13 @@ def main():
         path = os.path.join(directory, "large.pnb")
         subprocess.run([write_large, path, "500", "2", "500"], check=True)
         size = os.path.getsize(path)
-        text, peak = run("report", path)
-        print(f"{size} bytes, report: {peak} bytes, {peak / size:.1f} times as much")
-        assert "500 processes, 1000 threads; 500,000 samples" in text
-        assert peak < 10 * size, "less than ten times the file"
+        for command in (("report",), ("report", "--tree"), ("export", "--format", "callgrind"),
+                        ("export", "--format", "folded")):
+            text, length, peak = run(*command, path, wanted=1000)
+            print(f"{size} bytes, {' '.join(command)}: {peak} bytes, {peak / size:.1f} times as much")
+            assert command[0] == "export" or "500 processes, 1000 threads; 500,000 samples" in text
+            besides = 2 * length if command[0] == "export" else 0  # a buffer that doubles
+            assert peak < 10 * size + besides, "less than ten times the file"
 
         subprocess.run([write_large, path, "20", "2", "500"], check=True)
         report = json.loads(run("report", "--json", path)[0])
