@@ -75,7 +75,8 @@ bool guest_process_begin(int argc, char **argv);
 /* The process is called after the file that was executed; it is another one's, a loader's program.
  * Has no effect if it has given itself a name. */
 void guest_process_rename_as(const char *from, const char *to);
-/* True in a child that shares or copied our memory without telling us (vfork, raw clone). */
+/* True in a child that shares or copied our memory without telling us (vfork, raw clone).
+ * When quiet that is not known: false. */
 bool guest_is_foreign_as(void);
 
 /* It ends through exit(): whatever has no end time was killed. */
@@ -84,8 +85,8 @@ void guest_end_as(void);
 void guest_exec_as(void);
 void guest_exec_failed_as(void);
 /* In a fork child, whose only thread is the calling one: a record of its own, with its parent's
- * command, phases and images. Its threads have none yet. False: the spool is full, and
- * guest.process is the parent's. */
+ * command, phases and images. Its threads have none yet. False: the spool is full, or the guest is
+ * quiet, and guest.process is the parent's. */
 bool guest_fork_child_as(void);
 /* The last part of it, where the record has been made and published: phases and images. */
 void guest_fork_child_copy_as(void);
@@ -96,11 +97,12 @@ void guest_fork_child_copy_as(void);
  * list. NULL: the spool is full, which is counted. */
 struct spool_thread *guest_thread_make_as(int32_t tid, uint32_t phase);
 void guest_thread_publish_as(struct spool_thread *t);
-/* All of that for the calling thread, in the phase that the process is in. */
+/* All of that for the calling thread, in the phase that the process is in. When quiet: NULL. */
 struct spool_thread *guest_thread_begin_as(void);
 /* The calling thread's name as it is now. */
 void guest_thread_name_as(struct spool_thread *t);
-/* The calling thread ends, or may do so next. */
-void guest_thread_end_as(struct spool_thread *t);
+/* The calling thread ends, or may do so next: so much of its CPU time is in its records of other
+ * phases, the rest in t. When quiet: nothing. */
+void guest_thread_end_as(struct spool_thread *t, uint64_t elsewhere_ns);
 
 #endif

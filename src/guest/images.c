@@ -176,7 +176,7 @@ static int image_count(struct dl_phdr_info *info, size_t size, void *count)
 void images_refresh(void)
 {
     uint32_t count = 0;
-    if (dl_iterate_phdr(image_count, &count))
+    if (guest_quiet_as() || dl_iterate_phdr(image_count, &count))
         return;
     while (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
         sys_call3_as(SYS_sched_yield, 0, 0, 0);
@@ -195,7 +195,8 @@ bool images_begin(struct images_ways ways)
     images.ways = ways;
     images.open = true;
     images_refresh();
-    return images.current != NULL;
+    images.open = images.current != NULL;
+    return images.open;
 }
 
 /* Describes the image at pc through the loader's lock-free lookup. */
@@ -221,7 +222,7 @@ bool images_add_as(uint64_t pc)
     struct unwind_image image;
     struct builder b;
     bool added = false;
-    if (__atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
+    if (guest_quiet_as() || __atomic_exchange_n(&images.lock, 1, __ATOMIC_ACQUIRE))
         return false;
     const struct unwind_index *old = images.current;
     if (images.open && image_find_as(pc, &image) && builder_open_as(&b, old->count + 16)) {
@@ -254,6 +255,7 @@ void images_fork_child_as(void)
 {
     images.lock = 0;
     uint32_t epoch = ++guest.process->epoch;
-    for (uint32_t i = 0; i < images.current->count; i++)
-        map_add_as(&images.current->image[i], epoch);
+    const struct unwind_index *index = images.current;
+    for (uint32_t i = 0; index && i < index->count; i++)
+        map_add_as(&index->image[i], epoch);
 }

@@ -32,7 +32,8 @@ struct images_ways {
 
 /* All images that are mapped now. False: no memory. */
 bool images_begin(struct images_ways ways);
-/* After something may have been unloaded: brings the index up to date. */
+/* After something may have been unloaded: brings the index up to date. When quiet, neither this nor
+ * images_add_as changes anything. */
 void images_refresh(void);
 const struct unwind_index *images_current_as(void);
 /* Adds the image that holds pc, if the loader knows one. False: it does not, or somebody else is

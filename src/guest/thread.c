@@ -37,11 +37,14 @@ void guest_thread_publish_as(struct spool_thread *t)
 
 void guest_thread_name_as(struct spool_thread *t)
 {
-    sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->name, 0);
+    if (!guest_quiet_as())
+        sys_call3_as(SYS_prctl, PR_GET_NAME, (long)t->name, 0);
 }
 
 struct spool_thread *guest_thread_begin_as(void)
 {
+    if (guest_quiet_as())
+        return NULL;
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
     struct spool_thread *t =
         guest_thread_make_as(tid, __atomic_load_n(&guest.phase, __ATOMIC_ACQUIRE));
@@ -52,9 +55,11 @@ struct spool_thread *guest_thread_begin_as(void)
     return t;
 }
 
-void guest_thread_end_as(struct spool_thread *t)
+void guest_thread_end_as(struct spool_thread *t, uint64_t elsewhere_ns)
 {
+    if (guest_quiet_as())
+        return;
     guest_thread_name_as(t);
-    t->cpu_ns = sys_clock_ns_as(CLOCK_THREAD_CPUTIME_ID);
+    t->cpu_ns = sys_clock_ns_as(CLOCK_THREAD_CPUTIME_ID) - elsewhere_ns;
     t->end_ns = sys_clock_ns_as(CLOCK_MONOTONIC);
 }

@@ -5,9 +5,11 @@
  *      work    three threads in two phases, a library loaded and unloaded, a pause
  *      fork    the same in a child, from inside a phase
  *      exec    tries a file that is not there, then executes itself, to work
- *      killed  dies by SIGKILL in the middle: the second thread is at work, a phase is open */
+ *      killed  dies by SIGKILL in the middle: the second thread is at work, a phase is open
+ *      quiet   enters a sandbox in which next to no system call is left */
 #include <dlfcn.h>
 #include <link.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,7 +94,7 @@ static void *thread(void *rounds)
     must(t != NULL, "no record of a thread");
     for (long i = 0; i < (long)rounds; i++)
         sample(t, (const void *)thread);
-    guest_thread_end_as(t);
+    guest_thread_end_as(t, 0);
     return NULL;
 }
 
@@ -142,7 +146,7 @@ static void forked(void)
         struct spool_thread *t = guest_thread_begin_as();
         sample(t, (const void *)forked);
         count();
-        guest_thread_end_as(t);
+        guest_thread_end_as(t, 0);
         guest_end_as();
         _exit(0);
     }
@@ -179,6 +183,25 @@ static void killed(void)
     pthread_join(id, NULL);
 }
 
+/* Under the strictest filter: any system call but read, write and exit would end the process. */
+static void quiet(struct spool_thread *t)
+{
+    __atomic_store_n(&guest.spool.quiet, 1, __ATOMIC_SEQ_CST);
+    must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0, "no sandbox");
+    phases_begin("quiet");
+    phases_pause();
+    phases_resume();
+    phases_end();
+    bool silent = !guest_thread_begin_as() && !guest_fork_child_as() && !guest_is_foreign_as() &&
+                  !images_add_as((uint64_t)(uintptr_t)quiet);
+    images_refresh();
+    guest_thread_end_as(t, 0);
+    guest_exec_as();
+    guest_exec_failed_as();
+    guest_end_as();
+    syscall(SYS_exit, silent ? 0 : 2);
+}
+
 int main(int argc, char **argv)
 {
     const char *path = getenv(SPOOL_ENV), *what = argc > 1 ? argv[1] : "";
@@ -199,7 +222,9 @@ int main(int argc, char **argv)
         executed(argv);
     else if (!strcmp(what, "killed"))
         killed();
-    guest_thread_end_as(t);
+    else if (!strcmp(what, "quiet"))
+        quiet(t);
+    guest_thread_end_as(t, 0);
     guest_end_as();
     return 0;
 }

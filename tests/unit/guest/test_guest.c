@@ -256,6 +256,21 @@ static void test_killed(void **state)
     profile_free(p);
 }
 
+/* In a sandbox that kills for any system call but three. What it has not seen has no end. */
+static void test_quiet(void **state)
+{
+    (void)state;
+    struct profile *p = recorded("quiet");
+    uint32_t quiet = phase_named(p, "quiet");
+    assert_int_equal(p->phases[quiet - 1].begun, 1);
+    assert_int_equal(p->process_count, 1);
+    assert_int_equal(p->processes[0].end, PROFILE_END_EXIT);
+    assert_int_equal(p->processes[0].pauses, 1);
+    assert_int_equal(p->thread_count, 1);
+    assert_int_equal(p->threads[0].end_ns, 0);
+    profile_free(p);
+}
+
 /* A collector of another layout: its records are larger, and what follows their core is not the
  * guest's to write. */
 static void test_other_layout(void **state)
@@ -314,8 +329,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work), cmocka_unit_test(test_report),
         cmocka_unit_test(test_fork), cmocka_unit_test(test_exec),
-        cmocka_unit_test(test_killed), cmocka_unit_test(test_other_layout),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_killed), cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_other_layout), cmocka_unit_test(test_refused),
     };
     if (argc < 5 || !mkdtemp(directory))
         return 2;
