@@ -49,17 +49,10 @@ static void clock_begin(int event, int most)
         ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void clock_handler(int number)
 {
     if (!entered_cpu_ns)
-        entered_cpu_ns = thread_cpu_ns();
+        entered_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     empty_handler(number);
 }
 
@@ -134,7 +127,7 @@ static uint64_t latency_ns(int event)
     clock_begin(event, 2 * LATENCIES);
     for (unsigned i = 0; i < 2 * LATENCIES && count < LATENCIES; i++) {
         ioctl(event, PERF_EVENT_IOC_PERIOD, &period);
-        uint64_t base = thread_cpu_ns();
+        uint64_t base = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         entered_cpu_ns = 0;
         while (!entered_cpu_ns && delivered < delivered_most &&
                monotonic_ns() - start < CALIBRATION_MOST_NS)

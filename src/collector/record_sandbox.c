@@ -310,7 +310,7 @@ static bool is_over(const struct sandbox_place *at)
     return field && strtol(field, NULL, 10) <= 1;
 }
 
-/* False: it is over. What comes after it has executed another program is not its own. */
+/* False: it is over. What comes after it has executed another program is not its own; to find that out may take it long. */
 static bool process_serve(struct sandbox_rounds *r, struct sandbox_process *p, bool accounts)
 {
     uint32_t state = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE);
@@ -319,7 +319,7 @@ static bool process_serve(struct sandbox_rounds *r, struct sandbox_process *p, b
         sandbox_thread_serve(&p->threads[i], config_of(r), p->record, &p->at);
     p->executes = state == PROCESS_EXECING ? p->executes + accounts : 0;
     if (state == PROCESS_EXECING)
-        return p->executes < EXECUTES_MOST;
+        return p->executes < EXECUTES_MOST || !sandbox_place_check(&p->at, p->record);
     if (accounts || state == PROCESS_EXITED)
         threads_look(r, p);
     return !accounts || !is_over(&p->at);
