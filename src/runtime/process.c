@@ -125,9 +125,12 @@ bool process_of_copy_as(void)
 
 int32_t process_number_as(void)
 {
+    sandbox_in_as(NULL); /* a filter may come for all threads */
     bool asks = !vfork_is_confined_as() && (!rt_quiet_as() || sandbox_lets_number());
+    int32_t number = asks ? (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0) : 0;
+    sandbox_out_as(NULL, 0);
     if (asks)
-        return (int32_t)sys_call3_as(SYS_getpid, 0, 0, 0);
+        return number;
     return vfork_is_child_as() || process_is_copy_as() ? PROCESS_FOREIGN : guest.pid;
 }
 
@@ -323,7 +326,7 @@ void process_events_resume(struct rt_thread *t)
 {
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         return;
-    if (t)
+    if (t && thread_takes_samples_as(t))
         trigger_resume_as(t);
     discovery_resume();
     trigger_seek_start();
@@ -348,7 +351,7 @@ void process_samples_release(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (t && !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped)
+        if (t && thread_takes_samples_as(t))
             trigger_resume_as(t);
     }
     discovery_resume();

@@ -165,18 +165,6 @@ static bool may(uint32_t count, uint32_t number)
     return filter_may_as(code, count, number, NULL, states);
 }
 
-static uint32_t denied_by(uint32_t count)
-{
-    uint32_t result = 0;
-    for (unsigned i = 0; i < CALL_COUNT; i++)
-        if (!count || !filter_lets_as(code, count, calls[i], states))
-            result |= bit(i);
-    if (count && !may(count, SYS_seccomp) && !may(count, SYS_prctl) && !may(count, SYS_ptrace) && !may(count, SYS_execve) &&
-        !may(count, SYS_execveat))
-        result |= bit(CALL_DEADLY);
-    return result;
-}
-
 /* Whether another filter may come behind this one, or what else samples are to have ended before. */
 static bool may_deadly(uint32_t count)
 {
@@ -185,6 +173,16 @@ static bool may_deadly(uint32_t count)
         if (filter_may_as(code, count, SYS_prctl, &options[i], states))
             return true;
     return may(count, SYS_seccomp) || may(count, SYS_ptrace) || may(count, SYS_execve) || may(count, SYS_execveat);
+}
+
+/* 0: of a filter that could not be read. */
+static uint32_t denied_by(uint32_t count)
+{
+    uint32_t result = count && !may_deadly(count) ? bit(CALL_DEADLY) : 0;
+    for (unsigned i = 0; i < CALL_COUNT; i++)
+        if (!count || !filter_lets_as(code, count, calls[i], states))
+            result |= bit(i);
+    return result;
 }
 
 /* ---- silencing ---- */
@@ -419,7 +417,7 @@ static void triggers_resume(const struct sandbox_filter *f)
         __atomic_fetch_sub(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
         if (t->outside.may)
             outside_again_as(t);
-        else if (!t->alternate.too_short)
+        else if (thread_takes_samples_as(t))
             trigger_resume_as(t);
     }
 }
@@ -517,7 +515,8 @@ void sandbox_samples_end(void)
 {
     struct sandbox_filter f = {.self = self_get(), .silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST)};
     silence(f.self, &f);
-    outside_await(f.self);
+    if (!outside_await(f.self) && lets(CALL_ACTION))
+        signals_ignore(true);
 }
 
 /* By no way that the program's own events would go, too: exec may fail. Timers go on: the kernel deletes them, with their signals that are
@@ -546,8 +545,7 @@ void sandbox_exec_failed(bool last)
         outside_want_again();
     if (outside)
         return;
-    if (t && !t->filter.silenced && trigger_any_armed_as(t) && !t->alternate.too_short && !t->delivery.stopped &&
-             !(signals_yield_as() && t->mask.trap_blocked) && events_way(denied_here()) == WAY_CONTROL)
+    if (t && thread_takes_samples_as(t) && trigger_any_armed_as(t) && events_way(denied_here()) == WAY_CONTROL)
         trigger_resume_events_as(t);
 }
 

@@ -374,6 +374,11 @@ void thread_end_as(struct rt_thread *t)
     thread_forget_as(t);
 }
 
+bool thread_takes_samples_as(const struct rt_thread *t)
+{
+    return !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped && !(signals_yield_as() && t->mask.trap_blocked);
+}
+
 bool thread_others_as(void)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE), seen = 0;

@@ -139,13 +139,14 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
     if (known)
         alternate_note(t, &now);
     bool short_of = known && !(now.ss_flags & SS_DISABLE) && now.ss_size < signal_frame_size_here_as() + ENTRY;
-    if (short_of && !t->alternate.too_short) {
+    bool was = t->alternate.too_short;
+    t->alternate.too_short = short_of;
+    if (short_of && !was) {
         trigger_pause_as(t);
         trigger_pause_discovery_as(); /* it comes to every thread */
-    } else if (!short_of && t->alternate.too_short) {
+    } else if (was && thread_takes_samples_as(t)) {
         trigger_resume_as(t);
     }
-    t->alternate.too_short = short_of;
     REAL(sigprocmask)(SIG_SETMASK, &mask, NULL);
     errno = error;
     return result;

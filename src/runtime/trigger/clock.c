@@ -527,6 +527,8 @@ void trigger_finish_as(struct rt_thread *t, uint64_t ticks_at_entry)
             period_renew(t);
         scan_look_as(ticks_at_entry);
     }
+    if (t->clock.premature)
+        trigger_again_as(t);
     uint64_t cost = account_finish_as(t, ticks_at_entry);
     t->clock.premature = false;
     if (quiet || !counts_time(t) || ticks_to_ns(cost) <= t->clock.mean * t->clock.multiple / 2) {

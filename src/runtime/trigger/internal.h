@@ -10,11 +10,11 @@ bool perf_arm_other_as(struct rt_thread *t);
 /* Makes their periods the mean ones. */
 void perf_fix_others_as(struct rt_thread *t);
 bool timer_arm_as(struct rt_thread *t);
-/* The thread's event, as programmed last: opened, disabled; closed. */
-bool perf_open_as(struct rt_thread *t);
+/* The thread's event, as programmed last: opened, disabled (an errno); closed. */
+int perf_open_as(struct rt_thread *t);
 void perf_close_as(struct rt_thread *t);
-/* A timer of the thread's, not set; deleted. */
-bool timer_open_as(struct rt_thread *t);
+/* A timer of the thread's, not set (an errno); deleted. */
+int timer_open_as(struct rt_thread *t);
 void timer_delete_as(struct rt_thread *t);
 /* The process's discovery event, with all that have inherited it. */
 void perf_discovery_close_as(void);

@@ -190,7 +190,7 @@ static int32_t *event_of(struct rt_thread *t)
     return t->which ? &t->others[t->which - 1].fd : &t->fd;
 }
 
-bool perf_open_as(struct rt_thread *t)
+int perf_open_as(struct rt_thread *t)
 {
     struct perf_event_attr a;
     int32_t *fd = event_of(t);
@@ -202,21 +202,17 @@ bool perf_open_as(struct rt_thread *t)
         *fd = event_open_patiently(&a);
     }
     if (*fd >= 0)
-        return true;
-    guest.process->arm_error = (uint32_t)-*fd;
+        return 0;
+    int error = -*fd;
     *fd = -1;
-    return false;
+    return error;
 }
 
-/* Why it failed is not why the thread is not sampled. */
 bool perf_arm_other_as(struct rt_thread *t)
 {
-    uint32_t error = guest.process->arm_error;
     clock_draw_as(t);
-    if (!perf_open_as(t)) {
-        guest.process->arm_error = error;
+    if (perf_open_as(t))
         return false;
-    }
     clock_start_as(t);
     return true;
 }
@@ -240,8 +236,11 @@ bool perf_arm_as(struct rt_thread *t)
     clock_draw_as(t);
     if (ticks_begin_with_as(t))
         return true;
-    if (!perf_open_as(t))
+    int error = perf_open_as(t);
+    if (error) {
+        guest.process->arm_error = (uint32_t)error;
         return false;
+    }
     if (t->clock.trigger == TRIGGER_WALL) {
         struct perf_event_attr s;
         event_attributes(&s, false, t->slot, 0);
@@ -389,11 +388,11 @@ void trigger_pause_as(struct rt_thread *t)
     trigger_stop_timer_as(t);
 }
 
+/* Its limit, of one expiration, or none if that has come, and then it is disabled: the limit becomes none at all, or 2^32 - 1. */
 void perf_go_on_as(const struct rt_thread *t)
 {
-    enum { MANY = 1 << 30 };
     if (t->fd >= 0)
-        sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_REFRESH, MANY);
+        sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_REFRESH, -1);
 }
 
 static void events_start(const struct rt_thread *t)

@@ -86,7 +86,7 @@ bool ticks_begin_with_as(struct rt_thread *t)
     if (t->clock.trigger != TRIGGER_CPU || t->clock.drawn <= BRIEF_NS || t->tid == guest.pid ||
         t->vfork.is_child || /* its timer's signal could find it between two images */
         rt.carrier->translates || __atomic_load_n(&brief, __ATOMIC_RELAXED) < BRIEF_LEAST ||
-        !timer_open_as(t))
+        timer_open_as(t))
         return false;
     clock_start_as(t);
     t->clock.carry = t->clock.mean - t->clock.drawn;
@@ -97,7 +97,7 @@ bool ticks_begin_with_as(struct rt_thread *t)
 
 static void ticks_begin(struct rt_thread *t)
 {
-    if (t->vfork.is_child || !timer_open_as(t)) /* its descriptors are not the process's */
+    if (t->vfork.is_child || timer_open_as(t)) /* its descriptors are not the process's */
         return;
     perf_close_as(t);
     clock_turn_as(t);
@@ -113,7 +113,7 @@ static void ticks_begin(struct rt_thread *t)
 
 static void ticks_end(struct rt_thread *t)
 {
-    if (!perf_open_as(t))
+    if (perf_open_as(t))
         return;
     timer_delete_as(t);
     clock_turn_as(t);

@@ -39,14 +39,13 @@ static void timer_set(int timer, uint64_t period)
     sys_call6_as(SYS_timer_settime, timer, 0, (long)&spec, 0, 0, 0);
 }
 
-bool timer_open_as(struct rt_thread *t)
+int timer_open_as(struct rt_thread *t)
 {
     int timer = timer_make(t->tid, t->slot);
     if (timer < 0)
-        guest.process->arm_error = (uint32_t)-timer;
-    else
-        t->timer = timer;
-    return timer >= 0;
+        return -timer;
+    t->timer = timer;
+    return 0;
 }
 
 void timer_delete_as(struct rt_thread *t)
@@ -58,8 +57,11 @@ void timer_delete_as(struct rt_thread *t)
 
 bool timer_arm_as(struct rt_thread *t)
 {
-    if (!timer_open_as(t))
+    int error = timer_open_as(t);
+    if (error) {
+        guest.process->arm_error = (uint32_t)error;
         return false;
+    }
     t->clock.group = 0; /* perf may have drawn one already */
     clock_draw_as(t);
     clock_start_as(t);
