@@ -69,7 +69,9 @@ def percent(rounds, way, kind):
     of = rounds[-1][way].get("extra", {}).get(kind)
     if not of or not of["of_bytes"]:
         return "-"
-    return f"{of['percent']:.1f}" + (f" ± {of['error']:.1f}" if of["error"] else "")
+    lone = way != "exact" and rounds[-1][way]["extra"]["windows"] < 2
+    error = " ± ?" if lone or of["error"] is None else f" ± {of['error']:.1f}" if of["error"] else ""
+    return f"{of['percent']:.1f}{'' if kind == 'frame' else error}"
 
 
 def tables_run(a, say):

@@ -22,7 +22,7 @@ enum { ROWS = 20, WIDTH = 16, INSTRUCTION = 48 };
 struct share {
     const char *name, *what;
     uint64_t count, of_count, bytes, of_bytes;
-    double error; /* 95%, in percent of bytes; 0: exact */
+    double error; /* 95%, in percent of bytes; 0: exact; NAN: not known */
 };
 
 enum { SHARE_DEAD, SHARE_FRAME, SHARE_SILENT, SHARE_REDUNDANT, SHARES };
@@ -36,12 +36,13 @@ static struct waste_figures sum(const struct profile_waste *w)
 }
 
 /* Of a ratio of two sums over windows, of which each is a cluster (Cochran, Sampling Techniques,
- * section 6.3), 1.96 standard errors, in percent. `part`: how much of the whole was sampled. */
+ * section 6.3), 1.96 standard errors, in percent. `part`: how much of the whole was sampled. One
+ * window says nothing about it. */
 static double error_of(double n, double x, double xx, double xn, double nn, double windows,
                        double part)
 {
     if (windows < 2 || n <= 0)
-        return 0;
+        return NAN;
     double r = x / n, squares = xx - 2 * r * xn + r * r * nn;
     double variance = squares > 0 ? squares * windows / (windows - 1) / (n * n) : 0;
     return 1.96 * sqrt(variance) * 100 * (part < 1 ? part : 1);
@@ -53,8 +54,9 @@ static double sampled_part(const struct waste_sums *s, uint64_t seen, uint64_t a
     return !s->windows || !all ? 0 : (double)seen * WASTE_WEIGHT / (double)all;
 }
 
-static void shares_make(const struct profile_waste *w, struct share out[SHARES])
+static void shares_make(const struct view *v, const struct profile_waste *w, struct share out[SHARES])
 {
+    bool all = v->profile->counts->carried == CARRIER_EXACT && !w->sums.windows;
     struct waste_figures f = sum(w);
     const struct waste_sums *s = &w->sums;
     double windows = (double)s->windows, stores = (double)s->seen_stores,
@@ -71,7 +73,7 @@ static void shares_make(const struct profile_waste *w, struct share out[SHARES])
                                               (double)s->dead_stores, (double)s->stores_stores,
                                               windows, of_stores)};
     out[SHARE_FRAME] = (struct share){"frame", "stores whose function returns before they are read",
-                                      f.frame, f.stores, f.frame_bytes, f.store_bytes, 0};
+                                      f.frame, f.stores, f.frame_bytes, f.store_bytes, NAN};
     out[SHARE_SILENT] = (struct share){"silent",
                                        "stores of what is there already",
                                        f.silent,
@@ -86,6 +88,8 @@ static void shares_make(const struct profile_waste *w, struct share out[SHARES])
         f.redundant_bytes, f.load_bytes,
         error_of(loads, (double)s->seen_redundant, (double)s->redundant_redundant,
                  (double)s->redundant_loads, (double)s->loads_loads, windows, of_loads)};
+    for (unsigned i = 0; all && i < SHARES; i++)
+        out[i].error = 0;
 }
 
 /* Stored bytes of which it is not known whether they were read. */
@@ -172,10 +176,12 @@ static void write_shares(FILE *out, const struct profile_waste *w, const struct 
     text_colour(out, style, TEXT_PLAIN);
     for (unsigned i = 0; i < SHARES; i++) {
         fprintf(out, "%-10s %7.2f%%", s[i].name, text_share(s[i].bytes, s[i].of_bytes));
-        if (w->sums.windows && i != SHARE_FRAME)
-            fprintf(out, " +- %4.2f", s[i].error);
-        else
+        if (i == SHARE_FRAME || s[i].error == 0)
             fprintf(out, "        ");
+        else if (isnan(s[i].error))
+            fprintf(out, " +- ?   ");
+        else
+            fprintf(out, " +- %4.2f", s[i].error);
         fprintf(out, " %10.2f%%  %*s  %s\n", text_share(s[i].count, s[i].of_count), WIDTH,
                 text_count(number, s[i].bytes), s[i].what);
     }
@@ -259,7 +265,7 @@ static bool text(FILE *out, const struct view *v, const void *table,
     struct ranked *order = order_make(w);
     if (!order)
         return err_set(e, ERR_INTERNAL, "cannot order the pairs: out of memory");
-    shares_make(w, s);
+    shares_make(v, w, s);
     write_shares(out, w, style, s);
     if (w->pair_count)
         write_pairs(out, v, style, w, s, order);
@@ -437,7 +443,7 @@ static void json(struct json *j, const struct view *v, const void *table, uint32
     struct codes codes = codes_make(v);
     struct ranked *order = order_make(w);
     j->out->failed |= !order;
-    shares_make(w, s);
+    shares_make(v, w, s);
     json_key(j, "waste");
     json_open(j, '{');
     json_shares(j, w, s);
