@@ -41,7 +41,8 @@ enum field_type {
 struct option_row {
     char letter;          /* 0: none */
     const char *name;     /* of the long form; NULL: a title in the help, which is `help` */
-    const char *value;    /* as help calls it; NULL: takes none; "[WORD]": after a =, or not at all */
+    /* as help calls it; NULL: takes none; "[WORD]": after a =, or not at all */
+    const char *value;
     const char *fallback; /* its default, for the help; NULL: `help` has it, or there is none */
     const char *help;     /* "%s": its words; lines are broken where they have to be */
     const char *brief;    /* in a table with --help-all: what --help says; NULL: nothing */

@@ -1,7 +1,8 @@
 /* The hottest functions of a report, instruction by instruction, for its page.
  *
  * Context: the main thread.
- * Ownership: annotated_free releases the list and its view; the profile and the symbols outlive it. */
+ * Ownership: annotated_free releases the list and its view; the profile and the symbols outlive
+ * it. */
 #ifndef PENUMBRA_CLI_REPORT_ANNOTATED_H
 #define PENUMBRA_CLI_REPORT_ANNOTATED_H
 

@@ -1,5 +1,5 @@
-/* What `penumbra report` shows of a profile: one row a view. To add one, write its line in the list,
- * and its functions and its place among the others in report_views.c.
+/* What `penumbra report` shows of a profile: one row a view. To add one, write its line in the
+ * list, and its functions and its place among the others in report_views.c.
  *
  * Context: the main thread.
  * Ownership: arguments point into argv; nothing else is kept. */

@@ -8,7 +8,8 @@
 
 #define YEAR_NS (366 * 86400e9)
 
-static bool parse_end(const char *text, uint64_t duration_ns, uint64_t missing, uint64_t *ns, struct err *e)
+static bool parse_end(const char *text, uint64_t duration_ns, uint64_t missing, uint64_t *ns,
+                      struct err *e)
 {
     double value;
     size_t length = strlen(text);
@@ -16,8 +17,8 @@ static bool parse_end(const char *text, uint64_t duration_ns, uint64_t missing, 
     *ns = missing;
     if (!length)
         return true;
-    if (!number_parse(text, percent ? number_percent : number_durations, 0, percent ? 100 : YEAR_NS, "--time", &value,
-                      e))
+    if (!number_parse(text, percent ? number_percent : number_durations, 0, percent ? 100 : YEAR_NS,
+                      "--time", &value, e))
         return false;
     *ns = (uint64_t)(percent ? value / 100 * (double)duration_ns : value);
     return true;
@@ -28,8 +29,11 @@ bool time_range_keep(struct profile *p, const char *text, const char *metric, st
     if (!text)
         return true;
     if (metric)
-        return err_set(e, ERR_USAGE, "--time does not go with --metric %s: it is known when memory was allocated, but "
-                       "not when it was live", metric);
+        return err_set(
+            e, ERR_USAGE,
+            "--time does not go with --metric %s: it is known when memory was allocated, but "
+            "not when it was live",
+            metric);
     const char *dots = strstr(text, "..");
     char *first = dots ? strndup(text, (size_t)(dots - text)) : NULL;
     uint64_t from, to;
@@ -37,10 +41,11 @@ bool time_range_keep(struct profile *p, const char *text, const char *metric, st
               parse_end(dots + 2, p->duration_ns, p->duration_ns, &to, e);
     free(first);
     if (!dots)
-        return err_set(e, ERR_USAGE, "--time wants FROM..TO, such as 2.5..4 or 50%%..100%%, not \"%s\"", text);
+        return err_set(e, ERR_USAGE,
+                       "--time wants FROM..TO, such as 2.5..4 or 50%%..100%%, not \"%s\"", text);
     if (ok && (from >= to || (p->duration_ns && from >= p->duration_ns)))
-        ok = err_set(e, ERR_USAGE, "--time %s: nothing lies there; the recording lasted %.6g s", text,
-                     (double)p->duration_ns / 1e9);
+        ok = err_set(e, ERR_USAGE, "--time %s: nothing lies there; the recording lasted %.6g s",
+                     text, (double)p->duration_ns / 1e9);
     if (ok && p->duration_ns && to > p->duration_ns)
         to = p->duration_ns;
     return ok && profile_keep_time(p, from, to, e);

@@ -6,9 +6,9 @@
 
 #include "profile/profile.h"
 
-/* Keeps of the profile what lies in `text`: FROM..TO, both since the start, in seconds (or with a unit) or
- * in percent of the recording's duration; either may be left out. NULL: all of it. metric: the one that is
- * chosen besides; NULL: the first. Only that one has times. */
+/* Keeps of the profile what lies in `text`: FROM..TO, both since the start, in seconds (or with a
+ * unit) or in percent of the recording's duration; either may be left out. NULL: all of it. metric:
+ * the one that is chosen besides; NULL: the first. Only that one has times. */
 bool time_range_keep(struct profile *p, const char *text, const char *metric, struct err *e);
 
 #endif

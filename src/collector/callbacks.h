@@ -35,8 +35,8 @@ struct recording_callbacks {
     /* One sentence: how the recording differs from what was asked for, or from what one might
      * expect. Most are kept in the profile, too. */
     void (*note)(void *context, const char *sentence);
-    /* A part of the recording has failed; the rest goes on. ERR_ATTACH: something of ours is left in
-     * the process that was attached to. */
+    /* A part of the recording has failed; the rest goes on. ERR_ATTACH: something of ours is left
+     * in the process that was attached to. */
     void (*warning)(void *context, const struct err *what);
     /* Every quarter of a second. */
     void (*live)(void *context, const struct recording_live *live);

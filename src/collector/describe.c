@@ -43,8 +43,9 @@ static bool describe_metrics(struct profile *p, const struct spool_config *confi
     for (uint32_t m = 0; m < p->metric_count; m++)
         which[m] = profile_trigger_of(p, m);
     for (uint32_t m = 0; m < p->metric_count; m++) {
-        const struct event *event =
-            m && which[m] == which[m - 1] ? NULL : events_of_trigger(spool_trigger_at(config, which[m]));
+        const struct event *event = m && which[m] == which[m - 1]
+                                        ? NULL
+                                        : events_of_trigger(spool_trigger_at(config, which[m]));
         bool hardware = event && event->trigger == TRIGGER_HARDWARE;
         if (event && (which[m] || !config->outside) &&
             (!describe_set(&p->metrics[m].trigger, event->name, e) ||

@@ -17,9 +17,9 @@ bool describe_machine(struct profile *p, const struct spool_config *config, stru
 bool describe_set(char **string, const char *value, struct err *e);
 /* argv as a shell would take it; malloc'ed, NULL without memory. */
 char *describe_command(char **argv);
-/* Copies what /tmp/perf-PID.map and jit-PID.dump of the recorded processes say, if they are of their
- * user or ours, and not older than the process. files: what is known of processes; NULL: nothing, then
- * they must have been written during the recording. */
+/* Copies what /tmp/perf-PID.map and jit-PID.dump of the recorded processes say, if they are of
+ * their user or ours, and not older than the process. files: what is known of processes; NULL:
+ * nothing, then they must have been written during the recording. */
 void describe_jit(struct profile *p, const struct record_files *files);
 
 #endif

@@ -23,7 +23,8 @@ enum { HEAP_BYTES = 512 * 1024, IO_BYTES = 64 * 1024, WAIT_NS = 1000000 };
 
 static const struct event events[] = {
     {"cpu", TRIGGER_CPU, SOFTWARE(TASK_CLOCK), 0, "CPU time of each thread"},
-    {"wall", TRIGGER_WALL, SOFTWARE(TASK_CLOCK), 0, "elapsed time of each thread, waiting included"},
+    {"wall", TRIGGER_WALL, SOFTWARE(TASK_CLOCK), 0,
+     "elapsed time of each thread, waiting included"},
     {"page-faults", TRIGGER_PAGE_FAULTS, SOFTWARE(PAGE_FAULTS), 1, "page faults"},
     {"context-switches", TRIGGER_CONTEXT_SWITCHES, SOFTWARE(CONTEXT_SWITCHES), 1,
      "times a thread left its processor"},

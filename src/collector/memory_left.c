@@ -35,8 +35,8 @@ static bool limit_of(const struct memory_group *g, uint64_t *limit)
            *limit && *limit < NO_LIMIT;
 }
 
-/* The folder of a group and those above it that have limits. In a container the path may be one of the machine
- * outside, of which only the last part that is there counts. */
+/* The folder of a group and those above it that have limits. In a container the path may be one of
+ * the machine outside, of which only the last part that is there counts. */
 static void groups_add(struct memory_left *m, const char *base, const char *path, bool old)
 {
     char folder[512];
@@ -72,7 +72,8 @@ void memory_left_of(struct memory_left *m, const char *root, int32_t pid)
             continue;
         if (strncmp(controllers, ":memory:", 8) == 0)
             groups_add(m, OLD_BASE, group + 1, true);
-        for (unsigned i = 0; controllers + 1 == group && i < sizeof new_base / sizeof *new_base; i++)
+        for (unsigned i = 0; controllers + 1 == group && i < sizeof new_base / sizeof *new_base;
+             i++)
             groups_add(m, new_base[i], group + 1, false);
     }
     if (f)
@@ -101,7 +102,8 @@ static double group_share(const struct memory_group *g)
         !number_of(g->folder, g->old ? "memory.usage_in_bytes" : "memory.current", "", &used))
         return 1;
     number_of(g->folder, "memory.stat", g->old ? "total_active_file " : "active_file ", &active);
-    number_of(g->folder, "memory.stat", g->old ? "total_inactive_file " : "inactive_file ", &inactive);
+    number_of(g->folder, "memory.stat", g->old ? "total_inactive_file " : "inactive_file ",
+              &inactive);
     used = used > active + inactive ? used - active - inactive : 0;
     return share(limit > used ? limit - used : 0, limit);
 }

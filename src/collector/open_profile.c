@@ -28,8 +28,10 @@ static bool open_spool(const struct live_info *info, const char *path, struct re
     if (spool_header(&s->spool)->start_realtime_ns == info->start_realtime_ns)
         return true;
     record_spool_release(s, false);
-    return err_set(e, ERR_FORMAT, "\"%s\" is an unfinished recording, but \"%s\" holds the counters "
-                   "of another one", path, info->spool_path);
+    return err_set(e, ERR_FORMAT,
+                   "\"%s\" is an unfinished recording, but \"%s\" holds the counters "
+                   "of another one",
+                   path, info->spool_path);
 }
 
 /* The first process to register is the program that was started. */
@@ -51,8 +53,8 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
         return NULL;
     p->exit_status = -1;
     p->duration_ns = (uint64_t)h->elapsed_ms * 1000000;
-    if (!describe_machine(p, settings_sampling(&s->spool), e) || !describe_set(&p->notes, note, e) ||
-        !describe_set(&p->command, first_command(p), e)) {
+    if (!describe_machine(p, settings_sampling(&s->spool), e) ||
+        !describe_set(&p->notes, note, e) || !describe_set(&p->command, first_command(p), e)) {
         profile_free(p);
         return NULL;
     }
@@ -61,7 +63,8 @@ static struct profile *profile_of(const struct record_spool *s, const char *note
 }
 
 static struct profile *recover(const struct live_info *info, const char *path, const char *to,
-                               struct record_spool *s, const struct recording_callbacks *callbacks, struct err *e)
+                               struct record_spool *s, const struct recording_callbacks *callbacks,
+                               struct err *e)
 {
     /* The program may live on; its samples would go nowhere. */
     __atomic_store_n(&spool_header(&s->spool)->state, SPOOL_STOPPED, __ATOMIC_RELEASE);
@@ -108,8 +111,8 @@ static struct profile *read_profile(const char *path, enum profile_summing summi
         close(fd);
     if (!foreign)
         return profile_read_summed(path, summing, e);
-    err_set(e, ERR_FORMAT, "\"%s\" is not a profile: it does not begin like one (\"PNB\" at offset 1)",
-            path);
+    err_set(e, ERR_FORMAT,
+            "\"%s\" is not a profile: it does not begin like one (\"PNB\" at offset 1)", path);
     return NULL;
 }
 
@@ -122,8 +125,10 @@ static struct profile *open_with(const char *path, enum profile_summing summing,
     if (!look_for_live_file(path, &info, &is_live, e))
         return NULL;
     if (!is_live && recover_is_spool(path)) {
-        err_set(e, ERR_FORMAT, "\"%s\" holds the counters of an unfinished recording; make a profile "
-                "of them with penumbra recover %s -o FILE", path, path);
+        err_set(e, ERR_FORMAT,
+                "\"%s\" holds the counters of an unfinished recording; make a profile "
+                "of them with penumbra recover %s -o FILE",
+                path, path);
         return NULL;
     }
     if (!is_live)
@@ -145,10 +150,12 @@ struct profile *open_profile(const char *path, const struct recording_callbacks 
 bool output_is_apart(const char *output, const char *input, struct err *e)
 {
     struct stat from, to;
-    if (!output || !strcmp(output, "-") || stat(output, &to) || stat(input, &from) || !S_ISREG(to.st_mode) ||
-        to.st_dev != from.st_dev || to.st_ino != from.st_ino)
+    if (!output || !strcmp(output, "-") || stat(output, &to) || stat(input, &from) ||
+        !S_ISREG(to.st_mode) || to.st_dev != from.st_dev || to.st_ino != from.st_ino)
         return true;
-    return err_set(e, ERR_USAGE, "\"%s\" is the profile that is read, and would be overwritten; name another file to write to",
+    return err_set(e, ERR_USAGE,
+                   "\"%s\" is the profile that is read, and would be overwritten; name another "
+                   "file to write to",
                    output);
 }
 

@@ -15,7 +15,8 @@
 #include "collector/callbacks.h"
 #include "profile/profile.h"
 
-/* Where a profile is, unless a file is named: what is recorded goes there, and is read from there. */
+/* Where a profile is, unless a file is named: what is recorded goes there, and is read from
+ * there. */
 #define PROFILE_DEFAULT "penumbra.pnb"
 
 /* A live file holds two short strings and three numbers: what is larger is none, and need not be

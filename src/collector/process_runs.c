@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* When it has begun, in ticks since the machine did; 0: it does not run. The name, in parentheses, may hold anything. */
+/* When it has begun, in ticks since the machine did; 0: it does not run. The name, in parentheses,
+ * may hold anything. */
 static unsigned long long began(int32_t pid)
 {
     enum { STATE = 3, BEGAN = 22 };

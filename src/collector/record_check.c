@@ -111,11 +111,12 @@ static bool is_go(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && pread(fd, &elf, sizeof elf, 0) == (ssize_t)sizeof elf)
         for (unsigned i = 0; i < elf.e_phnum && !found; i++)
-            found = pread(fd, &segment, sizeof segment,
-                          (off_t)(elf.e_phoff + i * sizeof segment)) == (ssize_t)sizeof segment &&
-                    segment.p_type == PT_NOTE &&
-                    pread(fd, &note, sizeof note, (off_t)segment.p_offset) == (ssize_t)sizeof note &&
-                    note.head.n_namesz == sizeof note.name && !memcmp(note.name, "Go\0", 4);
+            found =
+                pread(fd, &segment, sizeof segment, (off_t)(elf.e_phoff + i * sizeof segment)) ==
+                    (ssize_t)sizeof segment &&
+                segment.p_type == PT_NOTE &&
+                pread(fd, &note, sizeof note, (off_t)segment.p_offset) == (ssize_t)sizeof note &&
+                note.head.n_namesz == sizeof note.name && !memcmp(note.name, "Go\0", 4);
     if (fd >= 0)
         close(fd);
     return found;
@@ -129,10 +130,12 @@ static bool check_elf(const char *path, const struct elf_probe *p, const struct 
     case ELF_PROBE_LOADER: return check_privileges(path, st, e);
     case ELF_PROBE_STATIC:
         if (is_go(path))
-            return err_set(e, ERR_STATIC,
-                           "\"%s\" is a static Go program, so no library can be preloaded into it; build "
-                           "it with the system's linker to record it: CGO_ENABLED=1 go build -ldflags "
-                           "'-linkmode external'", path);
+            return err_set(
+                e, ERR_STATIC,
+                "\"%s\" is a static Go program, so no library can be preloaded into it; build "
+                "it with the system's linker to record it: CGO_ENABLED=1 go build -ldflags "
+                "'-linkmode external'",
+                path);
         return err_set(e, ERR_STATIC,
                        "\"%s\" is statically linked, so no library can be preloaded into it; link "
                        "it dynamically (without -static) to record it", path);
@@ -155,8 +158,8 @@ static bool check_elf(const char *path, const struct elf_probe *p, const struct 
     return check_privileges(path, st, e);
 }
 
-static bool check_file(const char *path, const char *script, unsigned depth, struct record_program *out,
-                       struct err *e)
+static bool check_file(const char *path, const char *script, unsigned depth,
+                       struct record_program *out, struct err *e)
 {
     struct step s = {path, script};
     struct stat st;

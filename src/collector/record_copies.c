@@ -25,7 +25,8 @@ static bool pages_need(struct record_copies *c)
 {
     if (c->pages)
         return true;
-    char *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return false;
     madvise(pages, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
@@ -35,7 +36,8 @@ static bool pages_need(struct record_copies *c)
     return true;
 }
 
-/* The mean over these pages: the first write to each since a fork. In CPU time: on a busy machine others run in between. */
+/* The mean over these pages: the first write to each since a fork. In CPU time: on a busy machine
+ * others run in between. */
 static uint64_t write_ns(volatile char *pages, size_t count)
 {
     uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -44,7 +46,8 @@ static uint64_t write_ns(volatile char *pages, size_t count)
     return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / count;
 }
 
-/* Half of them as long as the child is there, the other half afterwards. False: there was no fork. */
+/* Half of them as long as the child is there, the other half afterwards. False: there was no
+ * fork. */
 static bool measure(char *pages, uint64_t *copy_ns, uint64_t *reuse_ns)
 {
     int ends[2];
@@ -105,7 +108,8 @@ void record_copies_poll(struct record_copies *c, uint32_t carrier, struct shadow
     c->looked_ns = now;
     uint64_t copies[FIRST_TIMES], reuses[FIRST_TIMES];
     size_t measured = 0, times = c->count ? TIMES : FIRST_TIMES;
-    while (measured < times && pages_need(c) && measure(c->pages, &copies[measured], &reuses[measured]))
+    while (measured < times && pages_need(c) &&
+           measure(c->pages, &copies[measured], &reuses[measured]))
         measured++;
     if (measured) {
         uint64_t copy_ns = measure_median(copies, measured);

@@ -104,7 +104,8 @@ static void watch(struct record_discover *d, const struct spool_process *p, int3
 }
 
 /* Of the process: threads that are known, or have ended. */
-static void forget(struct record_discover *d, int32_t pid, const struct numbers *known, const struct numbers *there)
+static void forget(struct record_discover *d, int32_t pid, const struct numbers *known,
+                   const struct numbers *there)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < d->count; i++) {

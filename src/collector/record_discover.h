@@ -1,9 +1,10 @@
 /* Threads that nobody told the runtime about, found from outside.
  *
- * In most processes an inherited event finds them (runtime/trigger/trigger.h). A process whose threads switch often has
- * closed it, since it costs time at every switch. There the collector reads now and then which threads the process has,
- * and opens on each that is in no record the event that the runtime would have: its first tick, after RT_DISCOVERY_NS of
- * the thread's CPU time, makes the thread known. Then the event is closed.
+ * In most processes an inherited event finds them (runtime/trigger/trigger.h). A process whose
+ * threads switch often has closed it, since it costs time at every switch. There the collector
+ * reads now and then which threads the process has, and opens on each that is in no record the
+ * event that the runtime would have: its first tick, after RT_DISCOVERY_NS of the thread's CPU
+ * time, makes the thread known. Then the event is closed.
  *
  * Context: the collector's main thread, while it serves.
  * Ownership: the caller's struct; record_discover_end closes what is open. */

@@ -68,7 +68,8 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
             return false;
         text = most + 2;
     }
-    if (!number_parse(text, number_counts, from > 1 ? from : 1, ENGINE_LENGTH_MOST, what, &value, e))
+    if (!number_parse(text, number_counts, from > 1 ? from : 1, ENGINE_LENGTH_MOST, what, &value,
+                      e))
         return false;
     r->length_least = (uint64_t)from;
     r->length = (uint64_t)value;
@@ -93,18 +94,25 @@ static bool tool_fits(const struct record_engine *r, uint32_t kind, bool attache
         return err_set(e, ERR_USAGE, "the tool %s (%s) runs under the carrier handler only; %s",
                        name, tool->sentence, tool->instead);
     if (r->carrier == CARRIER_HANDLER && attached && carriers >> CARRIER_SHADOW & 1)
-        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
-                       "add --carrier shadow", name);
+        return err_set(e, ERR_USAGE,
+                       "the tool %s needs the program's code to run under the engine: "
+                       "add --carrier shadow",
+                       name);
     if (r->carrier == CARRIER_HANDLER && !attached)
-        return err_set(e, ERR_USAGE, "the tool %s needs the program's code to run under the engine: "
-                       "add --exact for the whole run%s", name,
-                       carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
+        return err_set(e, ERR_USAGE,
+                       "the tool %s needs the program's code to run under the engine: "
+                       "add --exact for the whole run%s",
+                       name, carriers >> CARRIER_BURST & 1 ? ", or --carrier burst" : "");
     const char *use = attached ? "start the program with penumbra record" : "use";
     if (r->carrier == CARRIER_HANDLER)
-        return err_set(e, ERR_USAGE, "the tool %s needs the whole run: %s --exact --tool %s", name, use, name);
-    return err_set(e, ERR_USAGE, "the tool %s needs the whole run: what it counts begins before a %s; "
-                   "%s --exact --tool %s", name,
-                   r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier), use, name);
+        return err_set(e, ERR_USAGE, "the tool %s needs the whole run: %s --exact --tool %s", name,
+                       use, name);
+    return err_set(
+        e, ERR_USAGE,
+        "the tool %s needs the whole run: what it counts begins before a %s; "
+        "%s --exact --tool %s",
+        name, r->carrier == CARRIER_AUTO ? "shadow or burst" : profile_carrier_name(r->carrier),
+        use, name);
 }
 
 /* Or may be. */
@@ -122,7 +130,8 @@ static bool in_shadows(const struct record_engine *r)
 static bool two_find(uint64_t tools, bool (*alike)(const struct tool_about *), const char *names[2])
 {
     unsigned found = 0;
-    for (uint32_t i = tools_next(tools, 0); i < TOOL_KIND_COUNT && found < 2; i = tools_next(tools, i + 1))
+    for (uint32_t i = tools_next(tools, 0); i < TOOL_KIND_COUNT && found < 2;
+         i = tools_next(tools, i + 1))
         if (alike(tool_about(i)))
             names[found++] = tool_about(i)->name;
     return found == 2;
@@ -143,24 +152,31 @@ static bool set_fits(const struct record_engine *r, struct err *e)
 {
     const char *two[2] = {NULL};
     if (two_find(r->tools, is_module, two))
-        return err_set(e, ERR_USAGE, "the tools %s and %s are two modules, and a recording has one: "
-                       "record them one after the other", two[0], two[1]);
+        return err_set(e, ERR_USAGE,
+                       "the tools %s and %s are two modules, and a recording has one: "
+                       "record them one after the other",
+                       two[0], two[1]);
     if (two_find(r->tools, has_values, two))
-        return err_set(e, ERR_USAGE, "the tools %s and %s both make hotlists of values, and a recording has "
-                       "one list: record them one after the other", two[0], two[1]);
+        return err_set(e, ERR_USAGE,
+                       "the tools %s and %s both make hotlists of values, and a recording has "
+                       "one list: record them one after the other",
+                       two[0], two[1]);
     if (!in_bursts(r) || !tools_about(r->tools).module || !tools_several(r->tools))
         return true;
     for (uint32_t i = tools_next(r->tools, 0); i < TOOL_KIND_COUNT; i = tools_next(r->tools, i + 1))
         two[tool_about(i)->module] = tool_about(i)->name;
-    return err_set(e, ERR_USAGE, "in bursts the tool %s observes a few instructions behind many that are skipped, "
-                   "and %s whole blocks: add --exact or --carrier shadow, or leave one of them out",
-                   two[1], two[0]);
+    return err_set(
+        e, ERR_USAGE,
+        "in bursts the tool %s observes a few instructions behind many that are skipped, "
+        "and %s whole blocks: add --exact or --carrier shadow, or leave one of them out",
+        two[1], two[0]);
 }
 
 static bool tools_fit(const struct record_engine *r, bool attached, struct err *e)
 {
     bool ok = true;
-    for (uint32_t i = tools_next(r->tools, 0); ok && i < TOOL_KIND_COUNT; i = tools_next(r->tools, i + 1))
+    for (uint32_t i = tools_next(r->tools, 0); ok && i < TOOL_KIND_COUNT;
+         i = tools_next(r->tools, i + 1))
         ok = tool_fits(r, i, attached, e);
     return ok && set_fits(r, e);
 }
@@ -179,18 +195,23 @@ static const char *shadow_option(const struct record_engine *r)
                                                   : NULL;
 }
 
-/* A process that runs already is observed in shadows only: the rest stands in front of the program's calls, or is
- * about a run that has begun. */
+/* A process that runs already is observed in shadows only: the rest stands in front of the
+ * program's calls, or is about a run that has begun. */
 static bool attached_fits(const struct record_engine *r, struct err *e)
 {
     const char *shadows =
         tools_about(r->tools).carriers >> CARRIER_SHADOW & 1 ? ", or choose --carrier shadow" : "";
     if (r->carrier == CARRIER_EXACT)
-        return err_set(e, ERR_USAGE, "--exact observes the whole run, and that of a process that -p names has begun; "
-                       "start the program with penumbra record --exact%s", shadows);
+        return err_set(
+            e, ERR_USAGE,
+            "--exact observes the whole run, and that of a process that -p names has begun; "
+            "start the program with penumbra record --exact%s",
+            shadows);
     if (in_bursts(r))
-        return err_set(e, ERR_USAGE, "bursts need libpenumbra-rt.so from the program's start on; start "
-                       "it with penumbra record%s", shadows);
+        return err_set(e, ERR_USAGE,
+                       "bursts need libpenumbra-rt.so from the program's start on; start "
+                       "it with penumbra record%s",
+                       shadows);
     return true;
 }
 
@@ -198,7 +219,8 @@ static bool skip_settle(struct record_engine *r, struct err *e)
 {
     bool fits = in_bursts(r) && tools_about(r->tools).module;
     if (r->skip_given && !fits)
-        return err_set(e, ERR_USAGE, "--skip is about bursts that observe values: add --tool values");
+        return err_set(e, ERR_USAGE,
+                       "--skip is about bursts that observe values: add --tool values");
     if (!r->skip_given && fits)
         r->skip = SKIP_DEFAULT;
     return true;
@@ -212,12 +234,15 @@ static bool shadows_settle(struct record_engine *r, struct err *e)
     if (option && !in_shadows(r))
         return err_set(e, ERR_USAGE, "%s is about shadows: add --carrier shadow", option);
     if (r->shadow_flags & SHADOW_LOG_INPUT && r->shadow_flags & SHADOW_THREADS)
-        return err_set(e, ERR_USAGE, "--log-input is about shadows that have one thread: leave --threads all out");
+        return err_set(
+            e, ERR_USAGE,
+            "--log-input is about shadows that have one thread: leave --threads all out");
     if (!r->threads_given && in_shadows(r))
         r->shadow_flags |= SHADOW_THREADS_AUTO;
     if (r->shadow_flags & SHADOW_LOG_INPUT)
         r->shadow_flags &= ~(uint32_t)SHADOW_THREADS_AUTO;
-    if ((r->barrier_us || r->seed_given) && !(r->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO)))
+    if ((r->barrier_us || r->seed_given) &&
+        !(r->shadow_flags & (SHADOW_THREADS | SHADOW_THREADS_AUTO)))
         return err_set(e, ERR_USAGE, "%s is about shadows that have several threads: %s",
                        r->seed_given ? "--seed" : "--barrier-timeout",
                        r->threads_given ? "leave --threads one out" : "leave --log-input out");
@@ -260,7 +285,8 @@ static bool check_ranges(const struct record_engine *r, struct err *e)
                                ENGINE_CONTEXTS_MOST, "nodes", e);
 }
 
-bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e)
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled,
+                          struct err *e)
 {
     bool exact = r->carrier == CARRIER_EXACT;
     if (!check_ranges(r, e))
@@ -272,11 +298,13 @@ bool record_engine_settle(struct record_engine *r, bool attached, const char *sa
     if (r->length && !in_bursts(r))
         return err_set(e, ERR_USAGE, "--length is the length of bursts: add --carrier burst");
     if ((r->contexts || r->fold_recursion) && !tools_about(r->tools).contexts)
-        return err_set(e, ERR_USAGE, "%s is about the tree of exact calls: add --exact --tool calls",
+        return err_set(e, ERR_USAGE,
+                       "%s is about the tree of exact calls: add --exact --tool calls",
                        r->contexts ? "--max-contexts" : "--fold-recursion");
     r->contexts = r->contexts ? r->contexts : CONTEXTS_DEFAULT;
     if (r->native_ns && !exact)
-        return err_set(e, ERR_USAGE, "--baseline is for --exact: the slowdown of other carriers is in "
+        return err_set(e, ERR_USAGE,
+                       "--baseline is for --exact: the slowdown of other carriers is in "
                        "their profile as what they cost");
     if (exact && sampled)
         return err_set(e, ERR_USAGE, "%s is about samples, and --exact takes none: it observes the "

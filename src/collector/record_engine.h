@@ -1,5 +1,5 @@
-/* The options of `penumbra record` that choose a carrier and a tool: where the observed code runs, and
- * what is observed there.
+/* The options of `penumbra record` that choose a carrier and a tool: where the observed code runs,
+ * and what is observed there.
  *
  * Context: the main thread.
  * Ownership: nothing is kept. */
@@ -54,8 +54,9 @@ bool record_engine_length(struct record_engine *r, const char *text, struct err 
 /* Whether a value that was given (not 0) is within bounds; `unit` is for the message. */
 bool record_engine_range(const char *option, uint64_t value, double least, double most,
                          const char *unit, struct err *e);
-/* Fills in what was not given, and refuses what does not go together. sampled: the first option that
- * was given and needs samples ("-F"), or NULL; attached: the process runs already. */
-bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled, struct err *e);
+/* Fills in what was not given, and refuses what does not go together. sampled: the first option
+ * that was given and needs samples ("-F"), or NULL; attached: the process runs already. */
+bool record_engine_settle(struct record_engine *r, bool attached, const char *sampled,
+                          struct err *e);
 
 #endif

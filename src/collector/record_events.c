@@ -5,7 +5,8 @@
 
 #include "base/numbers.h"
 
-/* Each in its place: so that two recordings of the same events have the same metrics in the same order. */
+/* Each in its place: so that two recordings of the same events have the same metrics in the same
+ * order. */
 static bool insert(struct record_events *r, const struct record_event *one, struct err *e)
 {
     unsigned at = 0;
@@ -59,7 +60,9 @@ static bool parse_period(struct record_event *one, const char *text, struct err 
         ok = number_parse(text, waits ? number_periods : number_bytes, 1, waits ? 1e12 : 1e15,
                           waits ? "the waiting time (-e lock-wait=TIME)" : "the number of bytes",
                           &value, e);
-    else /* Below 10 us the kernel itself does not go (kernel/events/core.c, perf_swevent_start_hrtimer). */
+    else
+        /* Below 10 us the kernel itself does not go (kernel/events/core.c,
+         * perf_swevent_start_hrtimer). */
         ok = number_parse(text, time ? number_periods : number_counts, time ? 10000 : 1,
                           time ? 1e12 : 1e15,
                           time ? "the period in nanoseconds (-c)" : "the period (-c)", &value, e);
@@ -96,14 +99,18 @@ static bool check_several(const struct record_events *r, struct err *e)
     for (unsigned i = 0; i < r->count; i++)
         times += event_is_time(r->list[i].event);
     if (r->count > 1 && r->period_text)
-        return err_set(e, ERR_USAGE, "-c is the period of one event; of several, give each its own: -e %s=%s",
+        return err_set(e, ERR_USAGE,
+                       "-c is the period of one event; of several, give each its own: -e %s=%s",
                        r->list[0].event->name, r->period_text);
     if (r->count > 1 && r->frequency_given && !times)
-        return err_set(e, ERR_USAGE, "-F is for time (-e cpu, -e wall); give each event a period: -e %s=PERIOD",
+        return err_set(e, ERR_USAGE,
+                       "-F is for time (-e cpu, -e wall); give each event a period: -e %s=PERIOD",
                        r->list[0].event->name);
     if (times > 1)
-        return err_set(e, ERR_USAGE, "-e cpu and -e wall are both the clock of a thread, and a recording has one: elapsed time "
-                                     "includes CPU time; record -e wall, or each in a run of its own");
+        return err_set(e, ERR_USAGE,
+                       "-e cpu and -e wall are both the clock of a thread, and a recording has "
+                       "one: elapsed time "
+                       "includes CPU time; record -e wall, or each in a run of its own");
     return true;
 }
 
@@ -148,7 +155,8 @@ const char *record_events_calls(const struct record_events *r)
     return NULL;
 }
 
-uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm, bool handler)
+uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm,
+                                 bool handler)
 {
     enum { SYNC_PPM = 50000, RATE_PPM = 20000, SAFETY_PPM = 250000, ALL_PPM = 1000000 };
     const struct record_event *one = &r->list[index];

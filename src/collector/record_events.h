@@ -18,7 +18,8 @@ struct record_event {
 };
 
 struct record_events {
-    struct record_event list[TRIGGERS_MAX]; /* in the order of events_row; "cpu" if none was given */
+    /* in the order of events_row; "cpu" if none was given */
+    struct record_event list[TRIGGERS_MAX];
     unsigned count;
     uint64_t frequency;      /* hertz; for the event that is time */
     bool given, frequency_given;
@@ -27,11 +28,14 @@ struct record_events {
 
 /* -e EVENT[=PERIOD][,EVENT...]: adds to those that there are. */
 bool record_events_add(struct record_events *r, const char *typed, struct err *e);
-/* Settles all periods, and refuses what does not go together. `frequency`: the rate if none was given. */
+/* Settles all periods, and refuses what does not go together. `frequency`: the rate if none was
+ * given. */
 bool record_events_settle(struct record_events *r, uint64_t frequency, struct err *e);
-/* What samples of the event with this index may cost of a thread's CPU time, in parts per million; 0: anything. budget_ppm:
- * of all together, shared equally; 0: none was asked for, and each has the bound that it has alone. */
-uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm, bool handler);
+/* What samples of the event with this index may cost of a thread's CPU time, in parts per million;
+ * 0: anything. budget_ppm: of all together, shared equally; 0: none was asked for, and each has the
+ * bound that it has alone. */
+uint32_t record_events_bound_ppm(const struct record_events *r, unsigned index, uint32_t budget_ppm,
+                                 bool handler);
 /* The first event. */
 const struct event *record_events_first(const struct record_events *r);
 /* The family of interposed functions that they need (runtime/trigger/sync.h); NULL: none. */

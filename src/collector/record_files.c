@@ -112,7 +112,8 @@ static bool is_recorded(int32_t outside, int32_t pid)
     return inner_pid(outside) == pid && maps_find(outside, is_runtime, NULL);
 }
 
-int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside), const void *context)
+int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside),
+                             const void *context)
 {
     if (is_recorded(pid, pid) && is(context, pid))
         return pid;
@@ -177,7 +178,8 @@ static bool may_hold(struct record_files *f, int fd, int32_t outside)
     if (f->open >= f->most || fstat(fd, &st))
         return false;
     /* Nor can the collector's own folder be unmounted. */
-    return (!stat(root, &at) && st.st_dev == at.st_dev) || (!stat(".", &at) && st.st_dev == at.st_dev);
+    return (!stat(root, &at) && st.st_dev == at.st_dev) ||
+           (!stat(".", &at) && st.st_dev == at.st_dev);
 }
 
 int record_files_inside(int32_t outside, const char *path, int flags)
@@ -212,7 +214,8 @@ static void process_note(struct record_files *f, const struct spool_process *pro
     if (!grow((void **)&f->processes, f->process_count, &f->process_capacity, sizeof *f->processes))
         return;
     struct held_process *p = &f->processes[f->process_count++];
-    *p = (struct held_process){.pid = process->pid, .tmp = -1, .dump = -1, .wait_ns = LOOK_FIRST_NS};
+    *p =
+        (struct held_process){.pid = process->pid, .tmp = -1, .dump = -1, .wait_ns = LOOK_FIRST_NS};
     p->outside = find_outside(f, process);
     p->look_ns = clock_ns(CLOCK_MONOTONIC) + LOOK_FIRST_NS;
     snprintf(path, sizeof path, "/proc/%d", p->outside);
@@ -255,7 +258,9 @@ static void dump_look(struct record_files *f, struct held_process *p, uint64_t n
     p->wait_ns = p->wait_ns < LOOK_MOST_NS / 2 ? p->wait_ns * 2 : LOOK_MOST_NS;
     if (!maps_find(p->outside, is_dump, file))
         return;
-    p->dump = f->open < f->most ? record_files_inside(p->outside, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) : -1;
+    p->dump = f->open < f->most
+                  ? record_files_inside(p->outside, file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+                  : -1;
     f->open += p->dump >= 0;
 }
 
@@ -294,7 +299,8 @@ static int open_apart(const struct record_files *f, const char *path, const stru
     return -1;
 }
 
-static void image_note(struct record_files *f, const struct spool *s, const struct spool_image *image)
+static void image_note(struct record_files *f, const struct spool *s,
+                       const struct spool_image *image)
 {
     char path[SPOOL_PATH_MAX];
     struct held_image held = {.dev = image->dev, .ino = image->ino, .file_size = image->file_size,

@@ -1,11 +1,11 @@
-/* Files that names are read from at the end of a recording, while they can still be reached: those of
- * processes in another mount namespace, and those that are deleted or replaced meanwhile.
+/* Files that names are read from at the end of a recording, while they can still be reached: those
+ * of processes in another mount namespace, and those that are deleted or replaced meanwhile.
  *
  *     image    ──> its file, by its path here, or by /proc/PID/root of a process that has it mapped
  *     process  ──> its number in its own namespace, when it began, its /tmp, its jit-PID.dump
  *
- * A file system that the program may unmount is not kept busy: what is held open lies where the root
- * folder of its process does.
+ * A file system that the program may unmount is not kept busy: what is held open lies where the
+ * root folder of its process does.
  *
  * Context: the collector's main thread; after a fork the child may read.
  * Ownership: record_files_free closes everything. */
@@ -46,8 +46,10 @@ struct record_files {
     uint32_t searches;   /* for processes of other namespaces, that may still be made */
 };
 
-/* The number here of a recorded process that knows itself as `pid` and is the one; 0: it is not found. May take some milliseconds. */
-int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside), const void *context);
+/* The number here of a recorded process that knows itself as `pid` and is the one; 0: it is not
+ * found. May take some milliseconds. */
+int32_t record_files_outside(int32_t pid, bool (*is)(const void *context, int32_t outside),
+                             const void *context);
 void record_files_init(struct record_files *f, int32_t attached);
 void record_files_free(struct record_files *f);
 /* Looks at images and processes that are new in the spool. */

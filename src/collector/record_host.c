@@ -36,8 +36,8 @@ struct reply {
 
 /* ---- in the host ---- */
 
-/* The terminal's signals are for the collector and the program. What the collector does about signals is
- * not done here, and a crash leaves no core. */
+/* The terminal's signals are for the collector and the program. What the collector does about
+ * signals is not done here, and a crash leaves no core. */
 static void settle_signals(void)
 {
     static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2};
@@ -104,7 +104,8 @@ static void run_host(const char *file, const char *name, const struct host_optio
 static void describe_end(int status, char *out, size_t size)
 {
     if (WIFSIGNALED(status))
-        snprintf(out, size, "crashed (signal %d, %s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(out, size, "crashed (signal %d, %s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         snprintf(out, size, "ended its process (status %d)", WEXITSTATUS(status));
 }
@@ -130,8 +131,10 @@ static bool take_reply(struct record_host *h, int from, struct reply *reply, str
         return true;
     if (n == 0) {
         end_host(h);
-        return err_set(e, ERR_USAGE, "the module %s was not ready within %d s: its capture or begin does "
-                       "not return", h->name, LOAD_MS / 1000);
+        return err_set(e, ERR_USAGE,
+                       "the module %s was not ready within %d s: its capture or begin does "
+                       "not return",
+                       h->name, LOAD_MS / 1000);
     }
     char how[128];
     while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR)
@@ -143,13 +146,15 @@ static bool take_reply(struct record_host *h, int from, struct reply *reply, str
 
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct value_settings *settings, const struct recording_callbacks *callbacks, struct err *e)
+                       struct value_settings *settings, const struct recording_callbacks *callbacks,
+                       struct err *e)
 {
     int ends[2];
     pid_t collector = getpid();
     if (pipe2(ends, O_CLOEXEC))
         return err_set_errno(e, ERR_INTERNAL, errno, "cannot start the module's process");
-    *h = (struct record_host){.name = file ? file : name, .callbacks = callbacks, .spool = &spool->spool};
+    *h = (struct record_host){
+        .name = file ? file : name, .callbacks = callbacks, .spool = &spool->spool};
     fflush(NULL);
     h->pid = fork();
     if (h->pid == 0) {
@@ -161,7 +166,8 @@ bool record_host_start(struct record_host *h, const char *file, const char *name
     }
     close(ends[1]);
     struct reply reply = {0};
-    bool ok = h->pid > 0 || err_set_errno(e, ERR_INTERNAL, errno, "cannot start the module's process");
+    bool ok =
+        h->pid > 0 || err_set_errno(e, ERR_INTERNAL, errno, "cannot start the module's process");
     h->pid = h->pid > 0 ? h->pid : 0;
     ok = ok && take_reply(h, ends[0], &reply, e);
     close(ends[0]);
@@ -188,14 +194,17 @@ static void close_rings(struct record_host *h)
     __atomic_store_n(&spool_header(h->spool)->host, HOST_GONE, __ATOMIC_RELEASE);
 }
 
-static void drop_module(struct record_host *h, enum module_end end, uint32_t detail, const char *how)
+static void drop_module(struct record_host *h, enum module_end end, uint32_t detail,
+                        const char *how)
 {
     close_rings(h);
     h->values->module_detail = detail;
     __atomic_store_n(&h->values->module_end, end, __ATOMIC_RELEASE);
     struct err dropped = {0};
-    err_set(&dropped, ERR_INTERNAL, "the module %s %s; what it had counted until then is kept, and the program "
-            "goes on without it", h->name, how);
+    err_set(&dropped, ERR_INTERNAL,
+            "the module %s %s; what it had counted until then is kept, and the program "
+            "goes on without it",
+            h->name, how);
     tell_warning(h->callbacks, &dropped);
 }
 

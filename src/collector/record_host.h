@@ -1,5 +1,6 @@
-/* The process that a module runs in, seen from the collector: it is started before the program, watched while the
- * recording goes on, and told to finish when it is over. What it counted is in the spool all the time.
+/* The process that a module runs in, seen from the collector: it is started before the program,
+ * watched while the recording goes on, and told to finish when it is over. What it counted is in
+ * the spool all the time.
  *
  *     collector ── fork ──> host: loads the module, asks it what to capture
  *         │ <── pipe: struct reply ──┘   │
@@ -34,11 +35,12 @@ struct record_host {
     uint64_t wall_ns;   /* CLOCK_MONOTONIC */
 };
 
-/* file: of a shared object, or NULL: name is a built-in module's. Sets what the module wants in *settings, which
- * the spool does not have yet. */
+/* file: of a shared object, or NULL: name is a built-in module's. Sets what the module wants in
+ * *settings, which the spool does not have yet. */
 bool record_host_start(struct record_host *h, const char *file, const char *name,
                        const struct host_options *options, struct record_spool *spool,
-                       struct value_settings *settings, const struct recording_callbacks *callbacks, struct err *e);
+                       struct value_settings *settings, const struct recording_callbacks *callbacks,
+                       struct err *e);
 
 /* Drops a module that crashed or hangs, and tells it. Does nothing without a host. */
 void record_host_poll(struct record_host *h);

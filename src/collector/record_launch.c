@@ -35,8 +35,8 @@ static bool is_our_library(const char *entry, size_t length)
            (slash[n] == '.' || slash[n] == '-');
 }
 
-/* What was to be preloaded anyway, without another penumbra's library: in a recording inside a recording the
- * inner one has the program. And ours. */
+/* What was to be preloaded anyway, without another penumbra's library: in a recording inside a
+ * recording the inner one has the program. And ours. */
 static char *preload_setting(const char *runtime, const char *first)
 {
     struct buf b = {0};
@@ -158,7 +158,8 @@ static bool fork_and_exec(pid_t *pid, const struct launch *l, int *exec_error)
 
 /* Starts the program with envp; false if there is none, or exec fails. */
 static bool launch(pid_t *pid, const struct record_program *program, char **argv, char **envp,
-                   void (*prepare)(void), const struct recording_callbacks *callbacks, struct err *e)
+                   void (*prepare)(void), const struct recording_callbacks *callbacks,
+                   struct err *e)
 {
     char **shell = program->shell_script ? shell_arguments(program->path, argv) : NULL;
     struct launch l = {.path = program->shell_script ? "/bin/sh" : program->path,

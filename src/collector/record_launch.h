@@ -38,8 +38,8 @@ bool record_launch_native(pid_t *pid, const struct record_program *program, char
 /* User and system time. */
 uint64_t record_used_ns(const struct rusage *used);
 
-/* Looks, without waiting, whether the program has ended; tells when a terminal has stopped it alone (a shell would wait
- * for the collector, which runs). */
+/* Looks, without waiting, whether the program has ended; tells when a terminal has stopped it alone
+ * (a shell would wait for the collector, which runs). */
 void record_child_poll(struct record_child *c, uint64_t now_ns,
                        const struct recording_callbacks *callbacks);
 

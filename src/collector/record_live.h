@@ -1,5 +1,5 @@
-/* The live file: by it a recording that is killed can be found. It is there before the program is, and
- * what was at its place is kept until the program has started:
+/* The live file: by it a recording that is killed can be found. It is there before the program is,
+ * and what was at its place is kept until the program has started:
  *
  *     penumbra.pnb (old)  ──link──>  penumbra.pnb.PID.old      begin
  *     penumbra.pnb        <──────    live file

@@ -165,7 +165,8 @@ static unsigned missing(const struct receiver *r)
 }
 
 /* How far it is, now and then. */
-static void progress_tell(const struct recording_callbacks *c, const struct receiver *of, uint64_t *next_ns)
+static void progress_tell(const struct recording_callbacks *c, const struct receiver *of,
+                          uint64_t *next_ns)
 {
     uint64_t now = now_ns();
     if (!c->progress || now < *next_ns)

@@ -1,9 +1,9 @@
 /* The end of a recording: names of all addresses that were seen are read and put into the profile.
  *
- * Debug information may be large, slow to read, or broken. So a child process reads it, and sends what it
- * knows of one image after the other:
+ * Debug information may be large, slow to read, or broken. So a child process reads it, and sends
+ * what it knows of one image after the other:
  *
- *     child   for each image, small files first:   | length u64 | image u64 | names, as in the file |
+ *     child   for each image, small files first: | length u64 | image u64 | names, as in the file |
  *     parent  takes them, until the child ends, the time is up, or somebody asks to stop
  *
  * Images that are missing then get what a second child finds in their symbol tables.
@@ -24,7 +24,8 @@ struct record_names {
     void (*serve)(void *context);    /* called now and then meanwhile; NULL: nobody needs that */
     void *context;
     const struct recording_callbacks *callbacks; /* told how far it is; and in_child */
-    const unsigned *hurried;         /* atomic; when it changes, names that are missing are left out */
+    /* atomic; when it changes, names that are missing are left out */
+    const unsigned *hurried;
     bool gentle;                     /* the program goes on: it comes first */
 };
 

@@ -75,8 +75,11 @@ static void put_unarmed(struct buf *b, const struct profile *p)
         buf_puts(b, "some threads");
     buf_printf(b, ": %s", arm_error_text(error));
     if (error == EACCES && in_kernel)
-        buf_printf(b, " (-e %s needs events inside the kernel, which a program that has dropped its rights does not get; sysctl "
-                      "kernel.perf_event_paranoid=1 allows them)", p->metrics[0].trigger);
+        buf_printf(b,
+                   " (-e %s needs events inside the kernel, which a program that has dropped its "
+                   "rights does not get; sysctl "
+                   "kernel.perf_event_paranoid=1 allows them)",
+                   p->metrics[0].trigger);
     buf_puts(b, "\n");
 }
 
@@ -88,11 +91,15 @@ static void put_ticking(struct buf *b, const struct profile *p)
     if (!threads)
         return;
     buf_put_count(b, threads, "thread", "threads");
-    buf_puts(b, " switched so often that events would have slowed it down: sampled at the kernel's ticks meanwhile "
-                "(100 to 1000 times a second), each sample standing for all periods since the last one\n");
+    buf_puts(
+        b,
+        " switched so often that events would have slowed it down: sampled at the kernel's ticks "
+        "meanwhile "
+        "(100 to 1000 times a second), each sample standing for all periods since the last one\n");
 }
 
-/* Processes some of whose threads have not got the event that the recording began with: they came to it without rights. */
+/* Processes some of whose threads have not got the event that the recording began with: they came
+ * to it without rights. */
 static void put_user_mode(struct buf *b, const struct record_spool *s, const struct profile *p)
 {
     uint64_t processes = 0;
@@ -104,8 +111,10 @@ static void put_user_mode(struct buf *b, const struct record_spool *s, const str
     buf_printf(b, "%s inside the kernel is not sampled in some threads of ",
                is_cpu ? "time" : p->metrics[0].trigger);
     buf_put_count(b, processes, "process", "processes");
-    buf_printf(b, ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
-               processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
+    buf_printf(
+        b,
+        ", which had dropped %s rights by then%s (sysctl kernel.perf_event_paranoid=1 allows it)\n",
+        processes == 1 ? "its" : "their", is_cpu ? ": it is [unattributed]" : "");
 }
 
 static void put_sandbox(struct buf *b, const struct profile *p)
@@ -130,7 +139,8 @@ static void put_unseen(struct buf *b, const struct profile *p)
     const struct profile_left_out out = profile_left_out(p);
     if (!out.threads && !out.processes && !out.silenced)
         return;
-    buf_puts(b, "not recorded, as it was made in a sandbox (seccomp), or a sample there could end the program: ");
+    buf_puts(b, "not recorded, as it was made in a sandbox (seccomp), or a sample there could end "
+                "the program: ");
     buf_put_count(b, out.threads + out.silenced, "thread", "threads");
     buf_puts(b, " and ");
     buf_put_count(b, out.processes, "process", "processes");
@@ -159,7 +169,9 @@ static void put_reason(struct buf *b, const struct profile *p, const struct prof
                       "(a higher rate: -F; waiting time: -e wall)\n",
                    (double)t->cpu_ns / 1e6, (double)p->metrics[0].period / 1e6);
     else if (!strcmp(p->metrics[0].trigger, "wall") && p->duration_ns > MANY * p->metrics[0].period)
-        buf_printf(b, "no thread that is recorded woke up in %.1f ms (waiting is counted when it ends)\n", (double)p->duration_ns / 1e6);
+        buf_printf(
+            b, "no thread that is recorded woke up in %.1f ms (waiting is counted when it ends)\n",
+            (double)p->duration_ns / 1e6);
     else if (!strcmp(p->metrics[0].trigger, "wall"))
         buf_printf(b, "the program ran for %.1f ms, and a sample is taken every %.1f ms (a higher "
                       "rate: -F)\n",
@@ -211,11 +223,12 @@ static unsigned most_of(const uint64_t *counts, unsigned count, unsigned without
     return most;
 }
 
-/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there were no others. Where the kernel
- * has refused what the budget allowed, that is why. */
+/* Why most triggers made no shadow, but for those at which enough were active. DECLINE_COUNT: there
+ * were no others. Where the kernel has refused what the budget allowed, that is why. */
 static unsigned declined_most(const struct profile_shadows *s)
 {
-    return s->declined[DECLINE_FORK] ? DECLINE_FORK : most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
+    return s->declined[DECLINE_FORK] ? DECLINE_FORK
+                                     : most_of(s->declined, DECLINE_COUNT, DECLINE_LOAD);
 }
 
 static void put_shadowless(struct buf *b, const struct profile *p)
@@ -224,15 +237,22 @@ static void put_shadowless(struct buf *b, const struct profile *p)
         return;
     unsigned why = declined_most(p->shadows);
     if (why == DECLINE_BUDGET)
-        buf_printf(b, "the budget allowed no shadow: forking this program takes too long for it, or it "
-                      "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier burst observes it in place)\n");
+        buf_printf(
+            b, "the budget allowed no shadow: forking this program takes too long for it, or it "
+               "ended too soon (a larger --budget; --load 0.5 makes shadows at any cost, --carrier "
+               "burst observes it in place)\n");
     else if (why == DECLINE_FORK)
-        buf_printf(b, "no shadow was made: the kernel refused (%s%s; --carrier burst observes the program in place)\n",
+        buf_printf(b,
+                   "no shadow was made: the kernel refused (%s%s; --carrier burst observes the "
+                   "program in place)\n",
                    p->shadows->fork_errno ? strerror((int)p->shadows->fork_errno) : "to fork",
-                   p->shadows->fork_errno == EAGAIN ? ", as where RLIMIT_NPROC allows no more processes" : "");
+                   p->shadows->fork_errno == EAGAIN
+                       ? ", as where RLIMIT_NPROC allows no more processes"
+                       : "");
     else if (why == DECLINE_BARRIER)
-        buf_printf(b, "no shadow was made: %s (--threads one makes shadows of one thread)\n",
-                   profile_barrier_sentence(most_of(p->shadows->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
+        buf_printf(
+            b, "no shadow was made: %s (--threads one makes shadows of one thread)\n",
+            profile_barrier_sentence(most_of(p->shadows->gave_up, BARRIER_COUNT, BARRIER_COUNT)));
     else if (why != DECLINE_COUNT)
         buf_printf(b, "no shadow was made: %s\n", profile_decline_sentence(why));
 }
@@ -240,8 +260,10 @@ static void put_shadowless(struct buf *b, const struct profile *p)
 static void put_left_behind(struct buf *b, const struct record_outcome *r)
 {
     if (r->left_behind)
-        buf_printf(b, "processes that the program has left behind go on, and are not recorded any more%s\n",
-                   r->wait_all ? "" : " (--wait-all records them to their end)");
+        buf_printf(
+            b,
+            "processes that the program has left behind go on, and are not recorded any more%s\n",
+            r->wait_all ? "" : " (--wait-all records them to their end)");
 }
 
 static bool had_triggers(const struct profile_shadows *s)
@@ -260,7 +282,9 @@ static void put_left(struct buf *b, const struct profile *p)
             most = i;
     }
     if (all)
-        buf_printf(b, "%llu time%s a thread went on natively, unseen, with all that it began afterwards: %s\n",
+        buf_printf(b,
+                   "%llu time%s a thread went on natively, unseen, with all that it began "
+                   "afterwards: %s\n",
                    (unsigned long long)all, all == 1 ? "" : "s", profile_stop_sentence(most));
 }
 
@@ -289,10 +313,14 @@ static bool put_coverage(struct buf *b, const struct profile *p, const struct pr
 {
     enum { WORTH_SAYING = 70 };
     struct profile_coverage c;
-    if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking || 100 * c.sampled_ns > (double)WORTH_SAYING * c.all_ns)
+    if (!t->taken || !profile_coverage(p, t, &c) || !c.lacking ||
+        100 * c.sampled_ns > (double)WORTH_SAYING * c.all_ns)
         return false;
-    buf_printf(b, "samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, penumbra report says "
-                  "(covered)\n", 100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);
+    buf_printf(b,
+               "samples stand for %.0f%% of the CPU time only (%.2f s): where the rest went, "
+               "penumbra report says "
+               "(covered)\n",
+               100 * c.sampled_ns / c.all_ns, c.all_ns / 1e9);
     return true;
 }
 
@@ -321,8 +349,10 @@ static void put_image_name(struct buf *b, const struct record_spool *s, unsigned
 {
     const struct spool_image *image;
     spool_ref ref = spool_header(&s->spool)->images;
-    for (unsigned n = 0; n <= KEY_IMAGE_MAX && (image = spool_at(&s->spool, ref, sizeof *image)); n++, ref = image->next) {
-        const struct spool_string *path = image->number == number ? spool_at(&s->spool, image->path, sizeof *path) : NULL;
+    for (unsigned n = 0; n <= KEY_IMAGE_MAX && (image = spool_at(&s->spool, ref, sizeof *image));
+         n++, ref = image->next) {
+        const struct spool_string *path =
+            image->number == number ? spool_at(&s->spool, image->path, sizeof *path) : NULL;
         if (!path || !spool_at(&s->spool, image->path, sizeof *path + path->length))
             continue;
         const char *slash = memrchr(path->bytes, '/', path->length);
@@ -332,27 +362,31 @@ static void put_image_name(struct buf *b, const struct record_spool *s, unsigned
     }
 }
 
-/* The instructions that could not be translated: how often one was executed natively, and which was the first. */
+/* The instructions that could not be translated: how often one was executed natively, and which was
+ * the first. */
 static void put_refused(struct buf *b, const struct record_spool *s)
 {
     enum { MOST = 1 << 20, KNOWN = 2 };
     const struct spool_process *process;
     spool_ref ref = spool_header(&s->spool)->processes;
-    for (unsigned n = 0; n < MOST && (process = spool_at(&s->spool, ref, sizeof *process)); n++, ref = process->next) {
+    for (unsigned n = 0; n < MOST && (process = spool_at(&s->spool, ref, sizeof *process));
+         n++, ref = process->next) {
         const struct spool_counts *c = spool_at(&s->spool, process->counts, sizeof *c);
         if (!c || c->refused != KNOWN)
             continue;
         char text[X86_TEXT_SIZE];
-        unsigned length = x86_format(c->refused_code, sizeof c->refused_code, key_offset(c->refused_key), NULL, NULL, text,
-                                     sizeof text);
+        unsigned length = x86_format(c->refused_code, sizeof c->refused_code,
+                                     key_offset(c->refused_key), NULL, NULL, text, sizeof text);
         buf_printf(b, "process %d: \"%s\" (", process->pid, text);
         for (unsigned i = 0; i < length; i++)
             buf_printf(b, i ? " %02x" : "%02x", c->refused_code[i]);
         buf_puts(b, ") at ");
         put_image_name(b, s, key_image(c->refused_key));
-        buf_printf(b, "0x%llx cannot be translated", (unsigned long long)key_offset(c->refused_key));
+        buf_printf(b, "0x%llx cannot be translated",
+                   (unsigned long long)key_offset(c->refused_key));
         if (c->alone)
-            buf_printf(b, "; %llu times such an instruction was executed natively, alone", (unsigned long long)c->alone);
+            buf_printf(b, "; %llu times such an instruction was executed natively, alone",
+                       (unsigned long long)c->alone);
         buf_puts(b, "\n");
     }
 }
@@ -366,7 +400,8 @@ static uint64_t stretched_most(const struct spool *s, uint32_t which)
     spool_ref process = spool_header(s)->processes;
     uint64_t most = 1;
     for (unsigned n = 0; n < MOST && (p = spool_at(s, process, sizeof *p)); process = p->next)
-        for (spool_ref ref = p->threads; n++ < MOST && (t = spool_at(s, ref, sizeof *t)); ref = t->next)
+        for (spool_ref ref = p->threads; n++ < MOST && (t = spool_at(s, ref, sizeof *t));
+             ref = t->next)
             if (t->which == which && t->stretched > most)
                 most = t->stretched;
     return most;
@@ -386,8 +421,11 @@ static void put_stretched(struct buf *b, const struct profile *p, const struct r
         bool many = synchronous || (trigger.trigger == TRIGGER_CPU && !c->budget_ppm &&
                                     sampled.weight > sampled.taken + sampled.taken / 2);
         if (most > 1 && many)
-            buf_printf(b, "samples %s%s%swould have cost more than %.4g%% of the CPU time, so some stood for up to %llu periods "
-                          "(%s)\n", triggers > 1 ? "of " : "", triggers > 1 && event ? event->name : "",
+            buf_printf(b,
+                       "samples %s%s%swould have cost more than %.4g%% of the CPU time, so some "
+                       "stood for up to %llu periods "
+                       "(%s)\n",
+                       triggers > 1 ? "of " : "", triggers > 1 && event ? event->name : "",
                        triggers > 1 ? " " : "", trigger.bound_ppm / 1e4, (unsigned long long)most,
                        c->budget_ppm ? "a longer period costs less: -c"
                        : synchronous ? "--budget 100 takes one each period"
@@ -396,7 +434,8 @@ static void put_stretched(struct buf *b, const struct profile *p, const struct r
 }
 
 /* What was found out only now joins what was known at the start. */
-char *record_notes_all(const struct record_outcome *r, const struct profile *p, const struct record_spool *s)
+char *record_notes_all(const struct record_outcome *r, const struct profile *p,
+                       const struct record_spool *s)
 {
     struct buf b = {0};
     struct profile_totals t;
@@ -419,20 +458,22 @@ char *record_notes_all(const struct record_outcome *r, const struct profile *p, 
     put_shadowless(&b, p);
     put_left_behind(&b, r);
     if (r->damage)
-        buf_printf(&b, "the program overwrote counters: %llu broken places were cut off or restored\n",
+        buf_printf(&b,
+                   "the program overwrote counters: %llu broken places were cut off or restored\n",
                    (unsigned long long)r->damage);
     buf_put_u8(&b, '\0');
     return (char *)buf_detach(&b, &size);
 }
 
-void record_notes_tell(const struct record_outcome *r, const struct profile *p, const struct record_spool *s,
-                       const struct recording_callbacks *callbacks)
+void record_notes_tell(const struct record_outcome *r, const struct profile *p,
+                       const struct record_spool *s, const struct recording_callbacks *callbacks)
 {
     struct profile_totals t;
     struct buf b = {0};
     bool lacking = profile_is_exact(p);
     profile_totals(p, &t);
-    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) && !(p->counts && engine_began(p->counts))) {
+    if (!profile_has_samples(p, &t) && !(p->shadows && had_triggers(p->shadows)) &&
+        !(p->counts && engine_began(p->counts))) {
         put_reason(&b, p, &t);
         lacking = true;
     } else if (unarmed(p, false)) {

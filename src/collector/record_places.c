@@ -63,8 +63,10 @@ bool record_check_output(const char *output, char *path, struct err *e)
     struct stat st;
     bool exists = !stat(path, &st);
     if (exists && S_ISDIR(st.st_mode))
-        return err_set(e, ERR_OUTPUT, "cannot write the profile to \"%s\": it is a directory; write "
-                       "\"%s/\" for a file of its own in it, or name one", output, output);
+        return err_set(e, ERR_OUTPUT,
+                       "cannot write the profile to \"%s\": it is a directory; write "
+                       "\"%s/\" for a file of its own in it, or name one",
+                       output, output);
     if (exists && access(path, W_OK))
         return err_set_errno(e, ERR_OUTPUT, errno, "cannot write the profile to \"%s\"", output);
     if (exists && !S_ISREG(st.st_mode))
@@ -103,7 +105,8 @@ static bool check_preloadable(const char *path, struct err *e)
                    "in a path; put a copy elsewhere and set PENUMBRA_RUNTIME to it", path);
 }
 
-/* The runtime at `path`, with a family's interposed functions: libpenumbra-rt-FAMILY.so beside it. */
+/* The runtime at `path`, with a family's interposed functions: libpenumbra-rt-FAMILY.so beside
+ * it. */
 static bool add_family(char *path, unsigned size, const char *family, struct err *e)
 {
     char plain[PATH_MAX];
@@ -112,20 +115,26 @@ static bool add_family(char *path, unsigned size, const char *family, struct err
         return true;
     snprintf(plain, sizeof plain, "%s", path);
     bool named = length > ending && !strcmp(path + length - ending, ".so");
-    int n = snprintf(path, size, "%.*s-%s.so", (int)(named ? length - ending : length), plain, family);
+    int n =
+        snprintf(path, size, "%.*s-%s.so", (int)(named ? length - ending : length), plain, family);
     if (n < (int)size && readable(path))
         return true;
-    return err_set(e, ERR_INTERNAL, "cannot find \"%s\", which this event needs to be preloaded; it "
-                                    "belongs beside \"%s\"", path, plain);
+    return err_set(e, ERR_INTERNAL,
+                   "cannot find \"%s\", which this event needs to be preloaded; it "
+                   "belongs beside \"%s\"",
+                   path, plain);
 }
 
 bool record_check_proc(struct err *e)
 {
     if (!access("/proc/self/stat", R_OK))
         return true;
-    return err_set_errno(e, ERR_INTERNAL, errno, "/proc is not mounted here, or is that of other processes: without it penumbra "
-                         "finds neither its own files nor the program's; mount it (mount -t proc proc /proc; for a chroot, "
-                         "mount -t proc proc ROOT/proc)");
+    return err_set_errno(
+        e, ERR_INTERNAL, errno,
+        "/proc is not mounted here, or is that of other processes: without it penumbra "
+        "finds neither its own files nor the program's; mount it (mount -t proc proc /proc; for a "
+        "chroot, "
+        "mount -t proc proc ROOT/proc)");
 }
 
 bool record_find_runtime(char *path, unsigned size, const char *family, struct err *e)

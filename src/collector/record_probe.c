@@ -10,15 +10,18 @@
 #include "collector/outside/outside.h"
 #include "collector/perf_event.h"
 
-/* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards, SIGRTMAX
- * (64) downwards: the middle is where programs seldom are. */
+/* The kernel's number. glibc keeps 32 and 33 for itself and gives out SIGRTMIN (34) upwards,
+ * SIGRTMAX (64) downwards: the middle is where programs seldom are. */
 enum { TIMER_SIGNAL = 41 };
 
 /* 0, or the errno of perf_event_open. */
 static int try_event(uint32_t type, uint64_t config, uint64_t period, bool exclude_kernel)
 {
-    const struct perf_event event = {
-        .type = type, .config = config, .period = period, .value = 1, .exclude_kernel = exclude_kernel};
+    const struct perf_event event = {.type = type,
+                                     .config = config,
+                                     .period = period,
+                                     .value = 1,
+                                     .exclude_kernel = exclude_kernel};
     int fd = perf_event_open(&event, 0);
     if (fd < 0)
         return errno;
@@ -62,14 +65,18 @@ static bool no_switches(const struct event *event, int error, struct err *e)
 {
     if (geteuid() == 0)
         return err_set(e, ERR_NO_TRIGGER,
-                       "-e %s needs events inside the kernel, which are refused even to root here: perf_event_open says "
-                       "\"%s\" (a container forbids the call: docker run --cap-add PERFMON, or a seccomp profile that "
-                       "allows it). Try -e cpu", event->name, strerror(error));
-    return err_set(e, ERR_NO_TRIGGER,
-                   "-e %s needs events inside the kernel, which are not allowed here: "
-                   "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
-                   "sysctl kernel.perf_event_paranoid=1; or try -e cpu", event->name,
-                   strerror(error), paranoid_level());
+                       "-e %s needs events inside the kernel, which are refused even to root here: "
+                       "perf_event_open says "
+                       "\"%s\" (a container forbids the call: docker run --cap-add PERFMON, or a "
+                       "seccomp profile that "
+                       "allows it). Try -e cpu",
+                       event->name, strerror(error));
+    return err_set(
+        e, ERR_NO_TRIGGER,
+        "-e %s needs events inside the kernel, which are not allowed here: "
+        "perf_event_open says \"%s\" (perf_event_paranoid is %d). Run as root or ask for "
+        "sysctl kernel.perf_event_paranoid=1; or try -e cpu",
+        event->name, strerror(error), paranoid_level());
 }
 
 /* Without sigtrap (before Linux 5.13), or where perf events are refused altogether. */
@@ -93,8 +100,11 @@ static bool use_outside(const struct event *event, uint32_t carrier, int error,
     config->outside = 1;
     config->mechanism = MECHANISM_TIMER;
     config->signal = TIMER_SIGNAL;
-    buf_printf(notes, "perf events that see into the kernel cannot be used here (%s), so threads that wait are looked at from "
-                      "outside, and those that run have CPU timers (at most about 250 samples a second)\n", strerror(error));
+    buf_printf(notes,
+               "perf events that see into the kernel cannot be used here (%s), so threads that "
+               "wait are looked at from "
+               "outside, and those that run have CPU timers (at most about 250 samples a second)\n",
+               strerror(error));
     return true;
 }
 
@@ -141,7 +151,8 @@ static bool probe_first(const struct record_event *first, uint32_t carrier,
     return true;
 }
 
-static bool probe_other(const struct record_event *one, const struct spool_config *config, struct err *e)
+static bool probe_other(const struct record_event *one, const struct spool_config *config,
+                        struct err *e)
 {
     const struct event *event = one->event;
     if (event_is_synchronous(event))

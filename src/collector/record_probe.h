@@ -27,8 +27,8 @@ struct record_clocks {
 
 void record_clocks_read(struct record_clocks *c);
 
-/* Fills tsc_hz, from what has passed since `began` (a millisecond at least), and delivery_ns, which takes some
- * milliseconds; but not for the carrier exact, which takes no samples. */
+/* Fills tsc_hz, from what has passed since `began` (a millisecond at least), and delivery_ns, which
+ * takes some milliseconds; but not for the carrier exact, which takes no samples. */
 uint64_t record_calibrate(struct spool_config *config, const struct record_clocks *began);
 
 #endif

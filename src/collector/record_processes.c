@@ -43,7 +43,8 @@ static struct record_processes counted(const struct spool *s, uint32_t processes
     uint32_t *commands = calloc(processes, sizeof *commands), known = 0;
     spool_ref ref = __atomic_load_n(&spool_header(s)->processes, __ATOMIC_ACQUIRE);
     const struct spool_process *at;
-    for (; commands && known < processes && (at = spool_at(s, ref, sizeof *at)) != NULL; ref = at->next)
+    for (; commands && known < processes && (at = spool_at(s, ref, sizeof *at)) != NULL;
+         ref = at->next)
         commands[known++] = at->command;
     if (commands)
         count(&p, commands, known);
@@ -61,7 +62,8 @@ struct trial {
     uint64_t tsc_hz;
 };
 
-static bool trial_begin(struct trial *x, const struct spool_config *config, const char *directory, const char *output)
+static bool trial_begin(struct trial *x, const struct spool_config *config, const char *directory,
+                        const char *output)
 {
     struct err ignored = {0};
     if (!record_check_program("/bin/sh", &x->shell, &ignored) ||
@@ -166,10 +168,12 @@ static void trial_run(struct trial *x, struct record_processes *p)
     buf_free(&nothing);
     buf_free(&forks);
     buf_free(&programs);
-    p->ns = p->executed * measure_median(executed, TIMES) + p->forked * measure_median(forked, TIMES);
+    p->ns =
+        p->executed * measure_median(executed, TIMES) + p->forked * measure_median(forked, TIMES);
 }
 
-struct record_processes record_processes_cost(const struct spool *s, const struct spool_config *config, uint64_t tsc_hz,
+struct record_processes record_processes_cost(const struct spool *s,
+                                              const struct spool_config *config, uint64_t tsc_hz,
                                               const char *directory, const char *output,
                                               const struct recording_callbacks *callbacks)
 {
@@ -178,7 +182,8 @@ struct record_processes record_processes_cost(const struct spool *s, const struc
     spool_totals(s, &t, &processes, &threads);
     struct record_processes p = counted(s, processes);
     struct trial x = {.spool.fd = -1, .tsc_hz = tsc_hz, .callbacks = callbacks};
-    if (processes < LEAST || config->carrier == CARRIER_EXACT || !trial_begin(&x, config, directory, output))
+    if (processes < LEAST || config->carrier == CARRIER_EXACT ||
+        !trial_begin(&x, config, directory, output))
         return p;
     trial_run(&x, &p);
     record_spool_release(&x.spool, true);

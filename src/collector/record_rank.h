@@ -19,9 +19,10 @@ struct record_rank {
 /* Open MPI, MPICH, Intel MPI, MVAPICH, PMIx, Slurm: the launcher nearest to the program counts. */
 struct record_rank record_rank_find(void);
 
-/* Where the profile goes. output: as typed, or NULL. A name that ends with '/' is a directory, which
- * is made if it is missing; in it a rank's file is rank-0003.pnb, any other NAME-PID.pnb. Without
- * `output`: penumbra.pnb, or penumbra-rank-0003.pnb for one of several ranks. path: PATH_MAX bytes. */
+/* Where the profile goes. output: as typed, or NULL. A name that ends with '/' is a directory,
+ * which is made if it is missing; in it a rank's file is rank-0003.pnb, any other NAME-PID.pnb.
+ * Without `output`: penumbra.pnb, or penumbra-rank-0003.pnb for one of several ranks. path:
+ * PATH_MAX bytes. */
 bool record_rank_output(const char *output, const struct record_rank *r, const char *name,
                         int pid, char *path, struct err *e);
 

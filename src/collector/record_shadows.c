@@ -18,7 +18,8 @@ static uint32_t load(const uint32_t *at)
     return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-/* A program that was killed when it had taken the seat may not have counted the shadow: what ends has begun. */
+/* A program that was killed when it had taken the seat may not have counted the shadow: what ends
+ * has begun. */
 static void leave(const struct spool *s, struct spool_shadows *of, struct spool_seat *seat,
                   enum shadow_end how)
 {
@@ -37,10 +38,11 @@ static void bury(const struct spool *s, struct spool_shadows *of, struct spool_s
     __atomic_store_n(&seat->state, SEAT_FREE, __ATOMIC_RELEASE);
 }
 
-/* What is in the seat came from the program, which can write there: only a child of ours is killed. The
- * program itself is one too, but it is never TAKEN for long: waiting for it here would lose its status. A shadow that
- * a guard stands for, or that nobody knows the pid of because the program was killed in the moment of the fork, is
- * only counted. why: all that run are to end, END_COUNT: none is. */
+/* What is in the seat came from the program, which can write there: only a child of ours is killed.
+ * The program itself is one too, but it is never TAKEN for long: waiting for it here would lose its
+ * status. A shadow that a guard stands for, or that nobody knows the pid of because the program was
+ * killed in the moment of the fork, is only counted. why: all that run are to end, END_COUNT: none
+ * is. */
 static void seat_look(const struct spool *s, const struct spool_process *p,
                       struct spool_shadows *of, struct spool_seat *seat, enum shadow_end why)
 {

@@ -1,8 +1,8 @@
-/* The collector's half of shadows (docs/shadow.md): it buries them, ends those whose program has ended or that take
- * memory of which too little is left, and notes who was killed.
+/* The collector's half of shadows (docs/shadow.md): it buries them, ends those whose program has
+ * ended or that take memory of which too little is left, and notes who was killed.
  *
- * Shadows of the program that the collector has started are its children; those of other processes have
- * guards (spool_shadow.h), and look themselves whether the recording goes on.
+ * Shadows of the program that the collector has started are its children; those of other processes
+ * have guards (spool_shadow.h), and look themselves whether the recording goes on.
  *
  * Context: the main thread.
  * Ownership: none. */
@@ -19,8 +19,9 @@ struct record_shadows {
     uint64_t scarce_ns;        /* when there was too little last; 0: never */
 };
 
-/* Looks at all seats, without waiting, and at how much memory is left while shadows run: what the program writes to is
- * copied, and what was there stays in memory for them. They are the first to go. */
+/* Looks at all seats, without waiting, and at how much memory is left while shadows run: what the
+ * program writes to is copied, and what was there stays in memory for them. They are the first to
+ * go. */
 void record_shadows_poll(struct record_shadows *r, const struct spool *s);
 
 /* The recording is over: on return no child of the collector is a shadow. */

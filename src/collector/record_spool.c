@@ -134,8 +134,8 @@ static int make_storage(int fd, uint64_t from, uint64_t to)
     return 0;
 }
 
-bool record_spool_create(struct record_spool *s, const char *directory, const char *output, uint64_t reserve,
-                         struct err *e)
+bool record_spool_create(struct record_spool *s, const char *directory, const char *output,
+                         uint64_t reserve, struct err *e)
 {
     char real[PATH_MAX];
     *s = (struct record_spool){.fd = -1, .reserve = reserve};
@@ -179,8 +179,10 @@ bool record_spool_name(struct record_spool *s, struct err *e)
     char file[64];
     snprintf(file, sizeof file, "/proc/self/fd/%d", s->fd);
     if (!s->named && linkat(AT_FDCWD, file, AT_FDCWD, s->path, AT_SYMLINK_FOLLOW))
-        return err_set_errno(e, ERR_OUTPUT, errno, "cannot give the temporary file for the counters its "
-                             "name, \"%s\"", s->path);
+        return err_set_errno(e, ERR_OUTPUT, errno,
+                             "cannot give the temporary file for the counters its "
+                             "name, \"%s\"",
+                             s->path);
     s->named = true;
     return true;
 }
@@ -261,7 +263,8 @@ static bool check_spool_file(struct record_spool *s, struct stat *st, struct err
                        s->path);
     struct spool_header head;
     if (pread(s->fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != SPOOL_MAGIC ||
-        head.version != SPOOL_VERSION || head.layout != SPOOL_LAYOUT || st->st_size < (off_t)SPOOL_HEADER_SIZE)
+        head.version != SPOOL_VERSION || head.layout != SPOOL_LAYOUT ||
+        st->st_size < (off_t)SPOOL_HEADER_SIZE)
         return err_set(e, ERR_FORMAT, "\"%s\" does not hold the counters of a recording (of this "
                        "version of penumbra)", s->path);
     return true;

@@ -34,14 +34,14 @@ struct record_spool {
     uint64_t full_ns;     /* when that was (CLOCK_MONOTONIC) */
 };
 
-/* What is ready at first: storage takes time to make and to free, even if nothing is ever put there. The latter
- * where nothing is counted. */
+/* What is ready at first: storage takes time to make and to free, even if nothing is ever put
+ * there. The latter where nothing is counted. */
 #define RECORD_RESERVE (UINT64_C(4) << 20)
 #define RECORD_RESERVE_LITTLE (UINT64_C(1) << 20)
 
 /* directory: NULL to choose: /dev/shm where it is a tmpfs with room, else that of `output`. */
-bool record_spool_create(struct record_spool *s, const char *directory, const char *output, uint64_t reserve,
-                         struct err *e);
+bool record_spool_create(struct record_spool *s, const char *directory, const char *output,
+                         uint64_t reserve, struct err *e);
 /* Gives it its name, so that others can open it. */
 bool record_spool_name(struct record_spool *s, struct err *e);
 

@@ -1,9 +1,11 @@
-/* Two processes on one processor pass a byte to and fro, first as they are and then each with the events that a recorded
- * thread has. The price is what CPU time both use more, over the switches: each stops the events of one and starts the
- * other's. By CPU time, and not the clock: other programs may have the processor in between.
+/* Two processes on one processor pass a byte to and fro, first as they are and then each with the
+ * events that a recorded thread has. The price is what CPU time both use more, over the switches:
+ * each stops the events of one and starts the other's. By CPU time, and not the clock: other
+ * programs may have the processor in between.
  *
- * A processor's timer is programmed for the first of all that are to expire. Whether that is an event's depends on how
- * much of the period is left: of the times that are measured four in a row begin with less and less of it. */
+ * A processor's timer is programmed for the first of all that are to expire. Whether that is an
+ * event's depends on how much of the period is left: of the times that are measured four in a row
+ * begin with less and less of it. */
 #include "collector/record_switches.h"
 
 #include <sched.h>
@@ -17,7 +19,16 @@
 #include "collector/measure.h"
 #include "collector/perf_event.h"
 
-enum { ROUNDS = 48, ROUNDS_LEAST = 16, WARM_ROUNDS = 8, MOST_NS = 50000000, EVENTS = 2, TIMES = 8, PARTS = 4, DISCOVERY_NS = 1000000 };
+enum {
+    ROUNDS = 48,
+    ROUNDS_LEAST = 16,
+    WARM_ROUNDS = 8,
+    MOST_NS = 50000000,
+    EVENTS = 2,
+    TIMES = 8,
+    PARTS = 4,
+    DISCOVERY_NS = 1000000
+};
 
 struct hand_over {
     int socket; /* to the other process */
@@ -46,13 +57,14 @@ static bool take(int socket, char *byte)
     return recv(socket, byte, 1, 0) == 1;
 }
 
-/* The first process says in each round whether it is the last one: on a busy machine they may take long. How many there
- * were; 0: the other one has gone. */
+/* The first process says in each round whether it is the last one: on a busy machine they may take
+ * long. How many there were; 0: the other one has gone. */
 static unsigned go_round(const struct hand_over *h, unsigned most)
 {
     enum { MORE, LAST };
     for (unsigned i = 1;; i++) {
-        char byte = h->first && (i == most || monotonic_ns() > h->until_ns) ? LAST : MORE, answer = byte;
+        char byte = h->first && (i == most || monotonic_ns() > h->until_ns) ? LAST : MORE,
+             answer = byte;
         if (h->first ? !put(h->socket, byte) || !take(h->socket, &answer)
                      : !take(h->socket, &byte) || !put(h->socket, byte))
             return 0;
@@ -70,7 +82,8 @@ static struct rounds measured(const struct hand_over *h)
     return (struct rounds){clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begun, count};
 }
 
-/* As the runtime's (runtime/trigger/perf.c), but for the signal, which costs nothing at a switch. */
+/* As the runtime's (runtime/trigger/perf.c), but for the signal, which costs nothing at a
+ * switch. */
 static int event_open(const struct spool_config *c, uint64_t left_ns)
 {
     const struct perf_event event = {
@@ -110,7 +123,8 @@ static struct both_rounds measure(const struct hand_over *h)
     return r;
 }
 
-/* Of a round, in both processes together, on average: of equal parts the time that was disturbed least. 0: not known. */
+/* Of a round, in both processes together, on average: of equal parts the time that was disturbed
+ * least. 0: not known. */
 static uint64_t round_ns(const struct rounds *a, const struct rounds *b)
 {
     uint64_t least[PARTS] = {0}, sum = 0, known = 0;
@@ -159,12 +173,14 @@ uint32_t record_switches_ns(const struct spool_config *config)
 {
     cpu_set_t all, one;
     uint64_t ns = 0;
-    void *shared = mmap(NULL, sizeof(struct both_rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *shared = mmap(NULL, sizeof(struct both_rounds), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 0;
     CPU_ZERO(&one);
     CPU_SET((unsigned)sched_getcpu() % CPU_SETSIZE, &one);
-    if (sched_getaffinity(0, sizeof all, &all) == 0 && sched_setaffinity(0, sizeof one, &one) == 0) {
+    if (sched_getaffinity(0, sizeof all, &all) == 0 &&
+        sched_setaffinity(0, sizeof one, &one) == 0) {
         ns = hand_over_ns(config, shared);
         sched_setaffinity(0, sizeof all, &all);
     }

@@ -1,6 +1,7 @@
 /* What an event that counts CPU time costs at each switch of its thread to another one.
  *
- * Context: the main thread of the collector, before the program is started. Takes some milliseconds. */
+ * Context: the main thread of the collector, before the program is started. Takes some
+ * milliseconds. */
 #ifndef PENUMBRA_COLLECTOR_RECORD_SWITCHES_H
 #define PENUMBRA_COLLECTOR_RECORD_SWITCHES_H
 

@@ -11,8 +11,8 @@
 /* The paper's: four instructions at every second trigger. */
 enum { LENGTH_DEFAULT = 4, EVERY_DEFAULT = 2 };
 
-/* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no --every was given. What is left
- * of a point is for the beginning (docs/values.md, "How often"). */
+/* What bursts may cost of the CPU time, in millionths, with what comes behind them, where no
+ * --every was given. What is left of a point is for the beginning (docs/values.md, "How often"). */
 enum { SHARE_PPM = 7000 };
 
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e)
@@ -23,11 +23,15 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     v->hierarchy = tool && tool->hierarchy;
     bool chosen = v->name || v->file;
     if (v->file && engine->tools)
-        return err_set(e, ERR_USAGE, "--module %s and --tool are two choices of what is observed; give one",
+        return err_set(e, ERR_USAGE,
+                       "--module %s and --tool are two choices of what is observed; give one",
                        v->file);
     if (!chosen && (v->redact || v->summary_given || v->every || v->by_site))
         return err_set(e, ERR_USAGE, "--%s is about sampled values: add --tool values, or --module",
-                       v->redact ? "redact" : v->summary_given ? "summary" : v->every ? "every" : "by-site");
+                       v->redact          ? "redact"
+                       : v->summary_given ? "summary"
+                       : v->every         ? "every"
+                                          : "by-site");
     if (!chosen)
         return true;
     if (v->file)
@@ -35,30 +39,34 @@ bool record_values_settle(struct record_values *v, struct record_engine *engine,
     if (engine->carrier == CARRIER_HANDLER)
         engine->carrier = CARRIER_BURST;
     if (engine->carrier != CARRIER_EXACT && engine->length > TUPLE_LENGTH_MAX)
-        return err_set(e, ERR_USAGE, "at most %d instructions are observed one after the other (--length)",
+        return err_set(e, ERR_USAGE,
+                       "at most %d instructions are observed one after the other (--length)",
                        TUPLE_LENGTH_MAX);
     return true;
 }
 
-bool record_values_calibrate(const struct record_values *v, const struct recording_callbacks *callbacks, struct err *e)
+bool record_values_calibrate(const struct record_values *v,
+                             const struct recording_callbacks *callbacks, struct err *e)
 {
     bool measured;
     if (!v->hierarchy)
         return true;
     const struct hierarchy *h = module_hierarchy(&measured, e);
     if (h && measured)
-        tell_note(callbacks, "measured this machine's memory hierarchy first, because it was not known "
-                             "yet; penumbra calibrate --show");
+        tell_note(callbacks,
+                  "measured this machine's memory hierarchy first, because it was not known "
+                  "yet; penumbra calibrate --show");
     return h;
 }
 
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         uint32_t carrier, struct burst_settings *burst, struct shadow_settings *shadow,
-                         struct value_settings *values, const struct recording_callbacks *callbacks,
-                         struct err *e)
+                         uint32_t carrier, struct burst_settings *burst,
+                         struct shadow_settings *shadow, struct value_settings *values,
+                         const struct recording_callbacks *callbacks, struct err *e)
 {
-    struct host_options options = {.summary = v->summary, .redact = v->redact, .by_site = v->by_site};
+    struct host_options options = {
+        .summary = v->summary, .redact = v->redact, .by_site = v->by_site};
     if (!v->name && !v->file)
         return true;
     if (getrandom(&options.seed, sizeof options.seed, 0) != (ssize_t)sizeof options.seed)

@@ -1,4 +1,5 @@
-/* The options of `penumbra record` that are about sampled values: which module, how its values are kept.
+/* The options of `penumbra record` that are about sampled values: which module, how its values are
+ * kept.
  *
  * Context: the main thread.
  * Ownership: strings point into argv or are constants. */
@@ -26,18 +27,20 @@ struct record_values {
     enum hotlist_kind summary;
 };
 
-/* Before the carrier is settled: a module observes instructions, so it needs a carrier that runs them. */
+/* Before the carrier is settled: a module observes instructions, so it needs a carrier that runs
+ * them. */
 bool record_values_settle(struct record_values *v, struct record_engine *engine, struct err *e);
 
-/* What loads are judged by, if they are: measured here, before anything runs that would disturb it, where
- * nothing is remembered. */
-bool record_values_calibrate(const struct record_values *v, const struct recording_callbacks *callbacks, struct err *e);
+/* What loads are judged by, if they are: measured here, before anything runs that would disturb it,
+ * where nothing is remembered. */
+bool record_values_calibrate(const struct record_values *v,
+                             const struct recording_callbacks *callbacks, struct err *e);
 
 /* Starts the module's process, and sets what it wants and the user did not say. */
 bool record_values_start(const struct record_values *v, struct record_host *host,
                          const struct record_engine *engine, struct record_spool *spool,
-                         uint32_t carrier, struct burst_settings *burst, struct shadow_settings *shadow,
-                         struct value_settings *values, const struct recording_callbacks *callbacks,
-                         struct err *e);
+                         uint32_t carrier, struct burst_settings *burst,
+                         struct shadow_settings *shadow, struct value_settings *values,
+                         const struct recording_callbacks *callbacks, struct err *e);
 
 #endif

@@ -61,8 +61,8 @@ static void end(struct recording *r)
     record_discover_end(&r->discover);
     record_host_finish(&r->host);
     if (r->child.ended && !r->options.pid && !__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
-        r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz, r->options.spool_dir,
-                                             r->output, &r->callbacks);
+        r->processes = record_processes_cost(&r->spool.spool, &r->config, r->tsc_hz,
+                                             r->options.spool_dir, r->output, &r->callbacks);
     verify_end(r);
 }
 

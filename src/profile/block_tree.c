@@ -35,14 +35,16 @@ static bool fill(struct profile_thread *t, const struct profile_counts *c, uint3
     if (!t->name || !t->nodes)
         return false;
     t->node_count = count;
-    t->nodes[0] = (struct profile_node){.parent = UINT32_MAX, .subtree = count, .image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
+    t->nodes[0] = (struct profile_node){
+        .parent = UINT32_MAX, .subtree = count, .image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
     count = 1;
     for (uint32_t i = 0; i < c->block_count; i++) {
         const struct profile_block *block = &c->blocks[i];
         uint64_t self = multiply_saturated(block->count, block->instructions);
         if (block->process != process)
             continue;
-        t->nodes[count++] = (struct profile_node){.subtree = 1, .image = block->image, .offset = block->offset, .self = self};
+        t->nodes[count++] = (struct profile_node){
+            .subtree = 1, .image = block->image, .offset = block->offset, .self = self};
         t->weight = add_saturated(t->weight, self);
     }
     return true;

@@ -22,8 +22,9 @@ struct compare_metrics {
     double overlap;      /* sum of min(p, q) (Arnold and Ryder, section 4.4) */
     double overlap_90;   /* the same over the fewest entries that make 90% of the perfect profile,
                             relative to what they make there (Mousa and Krintz, section 5) */
-    double weight_match; /* of the weight of the perfect profile's top 5% of entries, what is among as
-                            many top entries of the sampled one (Moseley et al., equation 1) */
+    /* of the weight of the perfect profile's top 5% of entries, what is among as many top entries
+     * of the sampled one (Moseley et al., equation 1) */
+    double weight_match;
     double distortion;   /* sum of |p - q| (Froyd, Mellor-Crummey and Fowler, section 4.2) */
     size_t entries_perfect, entries_sampled, entries_common; /* with a weight */
 };
@@ -33,12 +34,13 @@ struct compare_metrics {
 bool compare_entries(const struct compare_entry *entries, size_t count, struct compare_metrics *out,
                      struct err *e);
 
-/* What the overlap would be on average if the sampled profile had been as many independent draws from the perfect
- * one as its weights sum up to: how much of what is missing to 1 is chance. Both profiles have weight. */
+/* What the overlap would be on average if the sampled profile had been as many independent draws
+ * from the perfect one as its weights sum up to: how much of what is missing to 1 is chance. Both
+ * profiles have weight. */
 double compare_expected_overlap(const struct compare_entry *entries, size_t count);
 
-/* An instruction whose values were profiled. Invariance: how often the most frequent value was seen,
- * divided by how often the instruction was executed. */
+/* An instruction whose values were profiled. Invariance: how often the most frequent value was
+ * seen, divided by how often the instruction was executed. */
 struct compare_value {
     double executions; /* in the perfect profile; 0: not in both profiles */
     double invariance_perfect, invariance_sampled;

@@ -99,20 +99,26 @@ static bool check_magic(const uint8_t *data, size_t size, const char *name, stru
 {
     size_t n = size < sizeof magic ? size : sizeof magic;
     if (n >= 4 && memcmp(data, magic, 4) == 0 && memcmp(data, magic, n) != 0)
-        return err_set(e, ERR_FORMAT, "%s: offset 4: the line ends in its first bytes were changed, "
-                       "so it was copied as text; copy it again as a binary file", name);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset 4: the line ends in its first bytes were changed, "
+                       "so it was copied as text; copy it again as a binary file",
+                       name);
     if (n && (data[0] & 0x7f) == (magic[0] & 0x7f) && data[0] != magic[0] && n >= 4 &&
         memcmp(data + 1, magic + 1, 3) == 0)
-        return err_set(e, ERR_FORMAT, "%s: offset 0: expected byte 0x89, found 0x%02x: it was "
-                       "copied over a 7-bit channel; copy it again as a binary file", name, data[0]);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset 0: expected byte 0x89, found 0x%02x: it was "
+                       "copied over a 7-bit channel; copy it again as a binary file",
+                       name, data[0]);
     if (size == 0)
         return err_set(e, ERR_FORMAT, "%s: offset 0: the file is empty, not a profile", name);
     if (memcmp(data, magic, n) != 0)
         return err_set(e, ERR_FORMAT, "%s: offset 0: not a profile (a .pnb file begins with the "
                        "bytes 89 50 4e 42 0d 0a 1a 0a)", name);
     if (size < CONTAINER_HEADER_SIZE)
-        return err_set(e, ERR_FORMAT, "%s: offset %zu: the file ends inside its header, which is %u "
-                       "bytes: it was truncated", name, size, CONTAINER_HEADER_SIZE);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset %zu: the file ends inside its header, which is %u "
+                       "bytes: it was truncated",
+                       name, size, CONTAINER_HEADER_SIZE);
     return true;
 }
 
@@ -172,17 +178,19 @@ static bool check_entry(struct container *c, uint32_t i, uint64_t expected, uint
     struct section_in s = container_section(c, i), other;
     const char *known = name_of(c, s.type);
     if (s.offset != expected)
-        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %" PRIu32 " (%s) should begin "
-                       "at %" PRIu64 ", not at %" PRIu64, c->name, where + 8, s.type, known, expected,
-                       s.offset);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset %" PRIu64 ": section %" PRIu32 " (%s) should begin "
+                       "at %" PRIu64 ", not at %" PRIu64,
+                       c->name, where + 8, s.type, known, expected, s.offset);
     if (s.stored > c->size - s.offset)
         return err_set(e, ERR_FORMAT, "%s: offset %zu: the file ends inside section %" PRIu32
                        " (%s), which is %" PRIu64 " bytes from %" PRIu64 ": it was truncated",
                        c->name, c->size, s.type, known, s.stored, s.offset);
     if (checksum(0, c->data + s.offset, (size_t)s.stored) != s.checksum)
-        return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section %" PRIu32 " (%s, %" PRIu64
-                       " bytes) does not have its checksum: the file was damaged", c->name, s.offset,
-                       s.type, known, s.stored);
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset %" PRIu64 ": section %" PRIu32 " (%s, %" PRIu64
+                       " bytes) does not have its checksum: the file was damaged",
+                       c->name, s.offset, s.type, known, s.stored);
     *end = s.offset + s.stored;
     if (!c->lookup(s.type) && s.flags & SECTION_REQUIRED)
         return err_set(e, ERR_FORMAT, "%s: offset %" PRIu64 ": section of type %" PRIu32 " must be "
@@ -206,10 +214,13 @@ bool container_open(struct container *c, const uint8_t *data, size_t size, const
     uint32_t count = load_u32(data + 16);
     c->kind = load_u32(data + 12);
     if (version != CONTAINER_VERSION)
-        return err_set(e, ERR_FORMAT, "%s: offset 8: the file's format is version %" PRIu32 "; this "
-                       "penumbra reads version %u%s", name, version, CONTAINER_VERSION,
+        return err_set(e, ERR_FORMAT,
+                       "%s: offset 8: the file's format is version %" PRIu32 "; this "
+                       "penumbra reads version %u%s",
+                       name, version, CONTAINER_VERSION,
                        version > CONTAINER_VERSION ? " (a newer penumbra is needed, or the file is "
-                       "damaged)" : "");
+                                                     "damaged)"
+                                                   : "");
     uint64_t table = (uint64_t)count * CONTAINER_ENTRY_SIZE;
     if (count > CONTAINER_SECTIONS_MAX)
         return err_set(e, ERR_FORMAT, "%s: offset 16: %" PRIu32 " sections, of which there are at "
@@ -248,8 +259,8 @@ uint8_t *container_load(const struct container *c, const struct section_in *s, s
     }
     uint8_t *raw = malloc(s->raw ? (size_t)s->raw : 1);
     if (!raw) {
-        err_set(e, ERR_INTERNAL, "%s: no memory for %" PRIu64 " bytes of section %s", c->name, s->raw,
-                section);
+        err_set(e, ERR_INTERNAL, "%s: no memory for %" PRIu64 " bytes of section %s", c->name,
+                s->raw, section);
         return NULL;
     }
     if (!zstd) {

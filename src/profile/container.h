@@ -132,12 +132,14 @@ static inline bool cursor_is_short(const struct cursor *c)
 /* A LEB128 number of at most `max`. */
 static inline uint64_t cursor_uleb(struct cursor *c, uint64_t max, const char *what)
 {
-    return cursor_is_short(c) && c->data[c->at] <= max ? c->data[c->at++] : cursor_uleb_any(c, max, what);
+    return cursor_is_short(c) && c->data[c->at] <= max ? c->data[c->at++]
+                                                       : cursor_uleb_any(c, max, what);
 }
 
 static inline int64_t cursor_sleb(struct cursor *c, const char *what)
 {
-    return cursor_is_short(c) ? (int64_t)(c->data[c->at++] ^ 0x40) - 0x40 : cursor_sleb_any(c, what);
+    return cursor_is_short(c) ? (int64_t)(c->data[c->at++] ^ 0x40) - 0x40
+                              : cursor_sleb_any(c, what);
 }
 
 /* The number of items that follow, each of which takes at least `each` more bytes. */

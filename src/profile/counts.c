@@ -54,7 +54,8 @@ struct profile_counts *profile_counts_new(const char *carrier, const char *tool)
     c->carrier = strdup(carrier);
     c->tool = strdup(tool);
     c->tools = tools_of_names(tool);
-    while (c->carried < CARRIER_KIND_COUNT && strcmp(profile_carrier_name(c->carried), carrier) != 0)
+    while (c->carried < CARRIER_KIND_COUNT &&
+           strcmp(profile_carrier_name(c->carried), carrier) != 0)
         c->carried++;
     if (c->carrier && c->tool)
         return c;

@@ -50,7 +50,8 @@ struct profile_edge {
 
 struct profile_counts {
     char *carrier, *tool;  /* "exact", "burst", ...; "blocks", "edges", "blocks,paths", ... */
-    uint32_t carried;      /* enum carrier_kind; CARRIER_KIND_COUNT: "auto", or one that is not known here */
+    /* enum carrier_kind; CARRIER_KIND_COUNT: "auto", or one that is not known here */
+    uint32_t carried;
     uint64_t tools;        /* `tool` as a set (sigsafe/tools.h); 0: one is not known here */
     uint64_t length;       /* instructions that a burst was to run; 0: no bursts */
     uint64_t native_ns;    /* CPU time of a native run, as the user gave it; 0: not given */
@@ -60,12 +61,14 @@ struct profile_counts {
     struct latency latencies[LATENCY_KIND_COUNT];
     struct profile_block *blocks; /* by (image + 2, process, offset, bytes, instructions) */
     uint32_t block_count;
-    bool from_edges; /* `blocks` and `instructions` were derived by a reader (report/from_edges.h): in no file */
+    /* `blocks` and `instructions` were derived by a reader (report/from_edges.h): in no file */
+    bool from_edges;
     uint64_t unread; /* then edges into code that could not be read */
     struct profile_edge *edges;   /* by (from_image + 2, to_image + 2, process, from, to) */
     uint32_t edge_count;
-    void *tables[COUNTS_TABLES]; /* by enum tool_table (sigsafe/tools.h), each of its tool's own type;
-                                    NULL: nothing was observed */
+    /* by enum tool_table (sigsafe/tools.h), each of its tool's own type; NULL: nothing was
+     * observed */
+    void *tables[COUNTS_TABLES];
 };
 
 /* Of a profile's counts, in files. */
@@ -90,8 +93,8 @@ uint32_t profile_counts_image_in(const uint32_t *image_of, uint32_t image);
  * threads of the profile. */
 double profile_counts_slowdown(const struct profile_counts *c, uint64_t cpu_ns);
 
-/* The time that the share (0 to 1) of what is counted stayed below, in nanoseconds; within a bucket as if it were
- * evenly spread. 0 if nothing is counted. */
+/* The time that the share (0 to 1) of what is counted stayed below, in nanoseconds; within a bucket
+ * as if it were evenly spread. 0 if nothing is counted. */
 double profile_latency_ns(const struct latency *l, double share);
 uint64_t profile_latency_count(const struct latency *l);
 

@@ -8,7 +8,9 @@
 #include "profile/profile.h"
 
 struct profile_coverage {
-    double all_ns;     /* that the kernel accounts to the program and what it has waited for; more if threads had more */
+    /* that the kernel accounts to the program and what it has waited for; more if threads had
+     * more */
+    double all_ns;
     double sampled_ns; /* that samples stand for */
     double early_ns;   /* before the trigger was set: exec, loader, the runtime's own beginning */
     double beyond_ns;  /* in no thread's account: ends of processes, and what is not recorded */
@@ -16,6 +18,7 @@ struct profile_coverage {
 };
 
 /* False if it is not known, or no samples of CPU time were taken. */
-bool profile_coverage(const struct profile *p, const struct profile_totals *t, struct profile_coverage *out);
+bool profile_coverage(const struct profile *p, const struct profile_totals *t,
+                      struct profile_coverage *out);
 
 #endif

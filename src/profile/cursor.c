@@ -7,8 +7,9 @@
 bool cursor_fail(struct cursor *c, const char *expected)
 {
     if (!c->failed)
-        err_set(c->e, ERR_FORMAT, "%s: offset %" PRIu64 ", section %s, byte %zu of its %zu: expected %s",
-                c->file, c->offset, c->section, c->at, c->size, expected);
+        err_set(c->e, ERR_FORMAT,
+                "%s: offset %" PRIu64 ", section %s, byte %zu of its %zu: expected %s", c->file,
+                c->offset, c->section, c->at, c->size, expected);
     c->failed = true;
     return false;
 }

@@ -106,8 +106,9 @@ static void free_sum(struct read_sum *sum, uint32_t threads)
     free(sum->trees);
 }
 
-static struct profile *decode_with(const uint8_t *data, size_t size, const char *name, const struct decode_watch *watch,
-                                   struct read_sum *sum, struct err *e)
+static struct profile *decode_with(const uint8_t *data, size_t size, const char *name,
+                                   const struct decode_watch *watch, struct read_sum *sum,
+                                   struct err *e)
 {
     struct decoder *d = calloc(1, sizeof *d);
     struct profile *p = profile_new();
@@ -133,14 +134,14 @@ static struct profile *decode_with(const uint8_t *data, size_t size, const char 
     return ok ? p : NULL;
 }
 
-struct profile *profile_decode(const uint8_t *data, size_t size, const char *name, const struct decode_watch *watch,
-                               struct err *e)
+struct profile *profile_decode(const uint8_t *data, size_t size, const char *name,
+                               const struct decode_watch *watch, struct err *e)
 {
     return decode_with(data, size, name, watch, NULL, e);
 }
 
-struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name, enum profile_summing how,
-                                      struct err *e)
+struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name,
+                                      enum profile_summing how, struct err *e)
 {
     struct read_sum sum = {0};
     return decode_with(data, size, name, NULL, how == PROFILE_APART ? NULL : &sum, e);

@@ -20,7 +20,7 @@ struct profile *profile_decode(const uint8_t *data, size_t size, const char *nam
                                const struct decode_watch *watch, struct err *e);
 
 /* Without a watch, and as profile_read_summed. */
-struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name, enum profile_summing how,
-                                      struct err *e);
+struct profile *profile_decode_summed(const uint8_t *data, size_t size, const char *name,
+                                      enum profile_summing how, struct err *e);
 
 #endif

@@ -56,8 +56,8 @@ const struct profile_entity *profile_entity_find(const struct profile *p, uint64
 
 static bool same(const struct profile_entity *a, const struct profile_entity *b)
 {
-    return a->kind == b->kind && strcmp(a->name, b->name) == 0 && strcmp(a->scope, b->scope) == 0 && a->at == b->at &&
-           a->number == b->number;
+    return a->kind == b->kind && strcmp(a->name, b->name) == 0 && strcmp(a->scope, b->scope) == 0 &&
+           a->at == b->at && a->number == b->number;
 }
 
 static bool copy(struct profile_entity *to, const struct profile_entity *entity)
@@ -82,8 +82,9 @@ uint64_t profile_entity_add(struct profile *p, const struct profile_entity *enti
         return same(&p->entities[at], entity) ? made.id : 0;
     if (p->entity_count == p->entity_capacity) {
         uint32_t capacity = p->entity_capacity ? p->entity_capacity * 2 : 16;
-        struct profile_entity *grown =
-            p->entity_capacity > UINT32_MAX / 4 ? NULL : reallocarray(p->entities, capacity, sizeof *grown);
+        struct profile_entity *grown = p->entity_capacity > UINT32_MAX / 4
+                                           ? NULL
+                                           : reallocarray(p->entities, capacity, sizeof *grown);
         if (!grown)
             return 0;
         p->entities = grown;

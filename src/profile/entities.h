@@ -1,8 +1,8 @@
-/* What a count can belong to besides an address: a kernel function, an interpreter's function, a field of a type, a
- * production's event, a numbered path of a function.
+/* What a count can belong to besides an address: a kernel function, an interpreter's function, a
+ * field of a type, a production's event, a numbered path of a function.
  *
- * Wherever a profile names a place of code (a frame of a tree, the site of an observation), it can name an entity
- * instead: it is in no image, and its offset is the entity's number.
+ * Wherever a profile names a place of code (a frame of a tree, the site of an observation), it can
+ * name an entity instead: it is in no image, and its offset is the entity's number.
  *
  *      image     offset
  *      i         link-time address                        code in image i
@@ -10,9 +10,9 @@
  *      none      ENTITY_FIRST + 62 bits of a hash         an entity
  *      pseudo    enum key_pseudo                          [root], [truncated], [unattributed] ...
  *
- * The number is a hash of what the entity says, so that it is the same in all profiles: merging renumbers nothing, and
- * sums by place are right. No address of a program is that large or that small: bits 62 and 63 are 0 in those of
- * user space, 1 in the kernel's.
+ * The number is a hash of what the entity says, so that it is the same in all profiles: merging
+ * renumbers nothing, and sums by place are right. No address of a program is that large or that
+ * small: bits 62 and 63 are 0 in those of user space, 1 in the kernel's.
  *
  * Context: ordinary code.
  * Ownership: a struct profile owns its entities; their strings are never NULL. */
@@ -27,13 +27,15 @@ struct profile;
 #define ENTITY_FIRST (UINT64_C(1) << 62)
 #define ENTITY_LAST (ENTITY_FIRST * 2 - 1)
 
-/* X(enumerator, name, place, what scope, at and number say). place: what reports show where images are named. */
-#define ENTITY_KINDS(X)                                                                                                \
-    X(ENTITY_KERNEL, "kernel function", "[kernel]", "the module; empty: the kernel itself")                            \
-    X(ENTITY_INTERPRETED, "interpreter's function", "[interpreter]", "the file; number: its line")                     \
-    X(ENTITY_FIELD, "field", "[field]", "the type; at: its offset there, number: its bytes")                           \
-    X(ENTITY_EVENT, "event", "[event]", "the production")                                                              \
-    X(ENTITY_PATH, "path", "[path]", "the build-id of its image; at: the function's address, number: the path's")
+/* X(enumerator, name, place, what scope, at and number say). place: what reports show where images
+ * are named. */
+#define ENTITY_KINDS(X)                                                                            \
+    X(ENTITY_KERNEL, "kernel function", "[kernel]", "the module; empty: the kernel itself")        \
+    X(ENTITY_INTERPRETED, "interpreter's function", "[interpreter]", "the file; number: its line") \
+    X(ENTITY_FIELD, "field", "[field]", "the type; at: its offset there, number: its bytes")       \
+    X(ENTITY_EVENT, "event", "[event]", "the production")                                          \
+    X(ENTITY_PATH, "path", "[path]",                                                               \
+      "the build-id of its image; at: the function's address, number: the path's")
 
 #define ENTITY_ENUMERATOR(id, name, place, what) id,
 enum entity_kind { ENTITY_KINDS(ENTITY_ENUMERATOR) ENTITY_KIND_COUNT };

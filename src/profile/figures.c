@@ -10,7 +10,8 @@
 #include "profile/values.h"
 
 static const struct figure_row begun_rows[] = {
-    FIGURE_ROW("processes", struct profile_begun, executed, SUM, "programs", "executed in the recording"),
+    FIGURE_ROW("processes", struct profile_begun, executed, SUM, "programs",
+               "executed in the recording"),
     FIGURE_ROW("processes", struct profile_begun, forked, SUM, "processes", "forked in it"),
     FIGURE_ROW("processes", struct profile_begun, ns, SUM, "ns",
                "what their beginnings and ends cost besides what is known of their threads"),
@@ -27,11 +28,13 @@ static void *begun_make(struct profile *p)
     return &p->begun;
 }
 
-static const struct figure_family begun_figures = {
-    .rows = begun_rows, .count = sizeof begun_rows / sizeof *begun_rows, .of = begun_of, .make = begun_make};
+static const struct figure_family begun_figures = {.rows = begun_rows,
+                                                   .count = sizeof begun_rows / sizeof *begun_rows,
+                                                   .of = begun_of,
+                                                   .make = begun_make};
 
-const struct figure_family *const figure_families[] = {&engine_figures, &value_figures, &shadow_figures,
-                                                       &begun_figures, NULL};
+const struct figure_family *const figure_families[] = {&engine_figures, &value_figures,
+                                                       &shadow_figures, &begun_figures, NULL};
 
 uint64_t figure_merged(enum figure_how how, uint64_t a, uint64_t b)
 {

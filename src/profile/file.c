@@ -49,8 +49,8 @@ uint8_t *file_read(const char *path, size_t *size, struct err *e)
     uint8_t *data = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        err_set_errno(e, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno, "%s cannot be opened",
-                      path);
+        err_set_errno(e, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno,
+                      "%s cannot be opened", path);
         return NULL;
     }
     if (fstat(fd, &st) < 0)
@@ -88,16 +88,18 @@ static bool write_device(const char *path, const uint8_t *data, size_t size, str
     return ok;
 }
 
-/* What is to outlast a power cut must be on the disk before the name points to it, or an empty file is left. */
-static bool write_and_rename(int fd, const char *temporary, const char *path, const struct file_content *c,
-                             struct err *e)
+/* What is to outlast a power cut must be on the disk before the name points to it, or an empty file
+ * is left. */
+static bool write_and_rename(int fd, const char *temporary, const char *path,
+                             const struct file_content *c, struct err *e)
 {
     bool ok = write_all(fd, c->data, c->size) &&
               (c->passing || fsync(fd) == 0 || errno == EINVAL || errno == EROFS);
     if (close(fd) < 0)
         ok = false;
     if (!ok)
-        return err_set_errno(e, ERR_OUTPUT, errno, "%s (for %s) cannot be written", temporary, path);
+        return err_set_errno(e, ERR_OUTPUT, errno, "%s (for %s) cannot be written", temporary,
+                             path);
     if (rename(temporary, path) < 0)
         return err_set_errno(e, ERR_OUTPUT, errno, "%s cannot be renamed to %s", temporary, path);
     return true;

@@ -16,7 +16,8 @@ uint8_t *file_read(const char *path, size_t *size, struct err *e);
 struct file_content {
     const uint8_t *data;
     size_t size;
-    bool passing; /* of no use once the machine has started anew: not waited for until it is on the disk */
+    /* of no use once the machine has started anew: not waited for until it is on the disk */
+    bool passing;
 };
 
 /* Replaces the file at path, or the file that a symbolic link there leads to, in one step: a

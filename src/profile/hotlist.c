@@ -112,7 +112,8 @@ bool hotlist_is_spread(const struct hotlist *h)
 bool hotlist_check(const struct hotlist *h, enum hotlist_kind kind)
 {
     uint64_t sum = 0;
-    if (h->count > hotlist_most(kind) || h->steps > HOTLIST_STEPS_MAX || (kind == HOTLIST_TNV && h->steps))
+    if (h->count > hotlist_most(kind) || h->steps > HOTLIST_STEPS_MAX ||
+        (kind == HOTLIST_TNV && h->steps))
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
         if (!h->entries[i].count)

@@ -43,7 +43,8 @@ struct kept {
 };
 
 /* The bins that the moment has in the range, where it has some. */
-static void clip(const struct profile_timeline *t, struct profile_moment *m, const struct range *range)
+static void clip(const struct profile_timeline *t, struct profile_moment *m,
+                 const struct range *range)
 {
     uint64_t start = t->start_ns, first = m->bin - m->span, last = m->bin;
     uint64_t low = range->from_ns > start ? (range->from_ns - start) >> t->shift : 0;
@@ -84,7 +85,8 @@ static void rest_keep(struct profile_thread *t, struct kept *kept)
     for (uint32_t i = 0; i < t->node_count; i++)
         unknown += (double)kept->left[i];
     for (uint32_t i = 0; kept->rest && i < t->node_count; i++) {
-        uint64_t part = whole((double)kept->left[i] * ((double)kept->rest / unknown), kept->left[i], &carry);
+        uint64_t part =
+            whole((double)kept->left[i] * ((double)kept->rest / unknown), kept->left[i], &carry);
         kept->self[i] += part;
         given += part;
     }
@@ -154,13 +156,18 @@ bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, stru
 {
     const struct range range = {from_ns, to_ns, p->duration_ns};
     if (p->counts || p->values)
-        return err_set(e, ERR_USAGE, "--time goes with samples: what ran under the engine has no times");
+        return err_set(e, ERR_USAGE,
+                       "--time goes with samples: what ran under the engine has no times");
     if (!profile_timeline_width(p))
-        return err_set(e, ERR_USAGE, "this profile does not tell when its samples fell: it was recorded "
+        return err_set(e, ERR_USAGE,
+                       "this profile does not tell when its samples fell: it was recorded "
                        "with --no-timeline or --exact, or by an earlier version");
     if (!profile_timeline_leads(p))
-        return err_set(e, ERR_USAGE, "this profile does not tell when samples of %s were taken: of several events only the "
-                       "first one's have times; leave out --metric", p->metrics[0].name);
+        return err_set(
+            e, ERR_USAGE,
+            "this profile does not tell when samples of %s were taken: of several events only the "
+            "first one's have times; leave out --metric",
+            p->metrics[0].name);
     for (uint32_t i = 0; i < p->thread_count; i++) {
         if (!thread_keep(&p->threads[i], &range))
             return err_set(e, ERR_INTERNAL, "cannot choose a time: out of memory");

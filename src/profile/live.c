@@ -38,8 +38,10 @@ static uint64_t start_ticks(int32_t pid)
     line[n] = 0;
     char *at = strrchr(line, ')');
     unsigned long long ticks = 0;
-    if (!at || sscanf(at + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                      "%*s %*s %llu", &ticks) != 1)
+    if (!at || sscanf(at + 1,
+                      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%*s %*s %llu",
+                      &ticks) != 1)
         return 0;
     return ticks;
 }
@@ -58,10 +60,13 @@ bool live_describe_self(struct live_info *info, const char *spool_path, struct e
     info->pid_start_ticks = start_ticks(info->pid);
     if (!info->pid_start_ticks || !read_boot_id(info->boot_id)) {
         if (errno == EMFILE || errno == ENFILE)
-            return err_set_errno(e, ERR_INTERNAL, errno, "cannot open any more files (ulimit -n says how "
+            return err_set_errno(e, ERR_INTERNAL, errno,
+                                 "cannot open any more files (ulimit -n says how "
                                  "many a process may have; a recording has about ten)");
-        return err_set(e, ERR_INTERNAL, "/proc/%d/stat or /proc/sys/kernel/random/boot_id cannot be "
-                       "read; is /proc mounted?", (int)info->pid);
+        return err_set(e, ERR_INTERNAL,
+                       "/proc/%d/stat or /proc/sys/kernel/random/boot_id cannot be "
+                       "read; is /proc mounted?",
+                       (int)info->pid);
     }
     return true;
 }
@@ -96,7 +101,9 @@ bool live_write(const char *path, const struct live_info *info, struct err *e)
     }
     size_t size = 0;
     uint8_t *data = encode(info, &size, e);
-    bool ok = data && file_write(path, &(struct file_content){.data = data, .size = size, .passing = true}, e);
+    bool ok =
+        data &&
+        file_write(path, &(struct file_content){.data = data, .size = size, .passing = true}, e);
     free(data);
     return ok;
 }
@@ -146,8 +153,10 @@ bool live_read(const char *path, struct live_info *info, bool *is_live, struct e
     if (!data)
         return false;
     bool ok = true;
-    /* The kind is looked at first: whatever is wrong with another kind of file, profile_read says. */
-    if (size >= CONTAINER_HEADER_SIZE && data[12] == CONTAINER_LIVE && memcmp(data + 1, "PNB", 3) == 0) {
+    /* The kind is looked at first: whatever is wrong with another kind of file, profile_read
+     * says. */
+    if (size >= CONTAINER_HEADER_SIZE && data[12] == CONTAINER_LIVE &&
+        memcmp(data + 1, "PNB", 3) == 0) {
         ok = container_open(&file, data, size, path, e) && decode(&file, info, e);
         *is_live = ok;
     }

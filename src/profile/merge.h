@@ -19,7 +19,8 @@ bool profile_merge(struct profile *into, const struct profile *from, struct err 
  * Frames outside any image (JIT code) are summed by address, whatever process they are from. */
 bool profile_sum_threads(struct profile *p, struct err *e);
 
-/* Makes one of threads with the same process, phase and number: of a thread that was counted from two sides. */
+/* Makes one of threads with the same process, phase and number: of a thread that was counted from
+ * two sides. */
 bool profile_join_threads(struct profile *p, struct err *e);
 
 #endif

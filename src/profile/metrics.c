@@ -124,7 +124,8 @@ static void exchange(uint64_t *a, uint64_t *b, unsigned count)
     }
 }
 
-/* Each passes through the first place to the one behind its own, and the last of them stays there. */
+/* Each passes through the first place to the one behind its own, and the last of them stays
+ * there. */
 static void lead_counters(struct profile_thread *t, uint32_t trigger)
 {
     for (uint32_t k = 0; k < trigger; k++) {
@@ -224,7 +225,8 @@ bool profile_metric_missing(const struct profile *p, const char *name, struct er
     err_set(e, ERR_USAGE, "there is no metric \"%s\" in this profile of -e %s; it has %s%s", name,
             known ? (const char *)triggers.data : p->metrics[0].trigger,
             known ? (const char *)names.data : "others",
-            profile_metric_of_heap(p) == UINT32_MAX ? "; -e malloc has allocated, live and peak" : "");
+            profile_metric_of_heap(p) == UINT32_MAX ? "; -e malloc has allocated, live and peak"
+                                                    : "");
     buf_free(&names);
     buf_free(&triggers);
     return false;

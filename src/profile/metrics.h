@@ -38,8 +38,8 @@ struct profile_sampled {
     uint64_t drops[DROP_COUNT];
 };
 
-/* Metrics of the trigger malloc, by index from its first: of what was allocated, what is live at the end, and what
- * was when most was. */
+/* Metrics of the trigger malloc, by index from its first: of what was allocated, what is live at
+ * the end, and what was when most was. */
 enum heap_metric { HEAP_ALLOCATED, HEAP_LIVE, HEAP_PEAK, HEAP_METRICS };
 
 /* Metrics of one trigger stand together: one, or those of the heap. Triggers are counted from 0. */
@@ -49,8 +49,8 @@ uint32_t profile_trigger_of(const struct profile *p, uint32_t metric);
 struct profile_sampled profile_sampled_by(const struct profile *p, uint32_t trigger);
 /* Without those that the program paused: that was asked for. */
 uint64_t profile_sampled_dropped(const struct profile_sampled *s);
-/* Makes the trigger of this metric the first one, with its metrics; the others stay in their order. All that tells of
- * the first metric only tells of this trigger then. */
+/* Makes the trigger of this metric the first one, with its metrics; the others stay in their order.
+ * All that tells of the first metric only tells of this trigger then. */
 bool profile_lead(struct profile *p, uint32_t metric);
 /* Zeros for profile_thread.others; NULL without memory. */
 struct profile_sampled *profile_sampled_new(const struct profile *p);
@@ -59,14 +59,16 @@ struct profile_sampled *profile_sampled_new(const struct profile *p);
 bool profile_metric_add(struct profile *p, const struct profile_metric *m);
 /* The last metric is of the trigger malloc: gives it its name, and adds the others. */
 bool profile_metrics_of_heap(struct profile *p);
-/* The index of the metric, by name or, for the first of a trigger, by that; UINT32_MAX: there is none. */
+/* The index of the metric, by name or, for the first of a trigger, by that; UINT32_MAX: there is
+ * none. */
 uint32_t profile_metric_find(const struct profile *p, const char *name);
 
 /* Says which metrics there are. Returns false. */
 bool profile_metric_missing(const struct profile *p, const char *name, struct err *e);
 /* Forgets all but the first few. */
 void profile_metrics_fini(struct profile *p, uint32_t kept);
-/* Makes this metric the first of all. Of the others nothing is known then but their weights: for exports. */
+/* Makes this metric the first of all. Of the others nothing is known then but their weights: for
+ * exports. */
 void profile_metric_first(struct profile *p, uint32_t metric);
 /* The first metric of the trigger malloc; UINT32_MAX: it was not there. */
 uint32_t profile_metric_of_heap(const struct profile *p);

@@ -184,7 +184,8 @@ const struct profile_named_place *profile_names_find(const struct profile_names 
 /* ---- merging ---- */
 
 /* index_in[k]: name k of `from` in `into`. Outer names come before what was inlined into them. */
-static bool names_copy(struct profile_names *into, const struct profile_names *from, uint32_t *index_in)
+static bool names_copy(struct profile_names *into, const struct profile_names *from,
+                       uint32_t *index_in)
 {
     for (uint32_t i = 0; i < from->name_count; i++) {
         struct profile_name name = from->names[i];
@@ -200,8 +201,8 @@ static bool names_copy(struct profile_names *into, const struct profile_names *f
     return true;
 }
 
-/* The places of both, in order. Where both know of places, a file at hand may still improve what the
- * lesser one gave: the level is the lesser. */
+/* The places of both, in order. Where both know of places, a file at hand may still improve what
+ * the lesser one gave: the level is the lesser. */
 static bool image_unite(struct profile_named_image *m, const struct profile_named_image *other,
                         const uint32_t *index_in)
 {
@@ -210,8 +211,10 @@ static bool image_unite(struct profile_named_image *m, const struct profile_name
     if (!all)
         return false;
     while (i < m->count || k < other->count) {
-        bool both = i < m->count && k < other->count && m->places[i].offset == other->places[k].offset;
-        bool mine = k == other->count || (i < m->count && m->places[i].offset < other->places[k].offset);
+        bool both =
+            i < m->count && k < other->count && m->places[i].offset == other->places[k].offset;
+        bool mine =
+            k == other->count || (i < m->count && m->places[i].offset < other->places[k].offset);
         if (both ? m->level >= other->level : mine)
             all[count++] = m->places[i];
         else

@@ -29,10 +29,12 @@ enum profile_names_level {
 };
 
 struct profile_name {
-    uint32_t function; /* index of a string; 0: "", then only the file, the line or the start is known */
+    /* index of a string; 0: "", then only the file, the line or the start is known */
+    uint32_t function;
     uint32_t file;     /* index of a string */
     uint32_t line;     /* 0: not known */
-    uint32_t outer;    /* 0, or 1 + the index of the name that it was inlined into, an earlier one */
+    /* 0, or 1 + the index of the name that it was inlined into, an earlier one */
+    uint32_t outer;
     uint64_t start;    /* link-time address of the (outermost) function; 0: not known */
 };
 
@@ -54,7 +56,8 @@ struct profile_names {
     uint32_t name_count, name_capacity;
     struct profile_named_image *images; /* by the index of profile.images */
     uint32_t image_count;
-    uint32_t *string_slots, *name_slots; /* hash tables of 1 + an index; NULL until something is added */
+    /* hash tables of 1 + an index; NULL until something is added */
+    uint32_t *string_slots, *name_slots;
     uint32_t string_slot_count, name_slot_count;
 };
 

@@ -1,7 +1,7 @@
-/* Interprocedural acyclic paths: sequences of blocks, and how often each was executed from its first
- * block to its last (src/tools/path_walk.h says where paths begin and end).
+/* Interprocedural acyclic paths: sequences of blocks, and how often each was executed from its
+ * first block to its last (src/tools/path_walk.h says where paths begin and end).
  *
- *      struct profile_counts.blocks  [ b0 | b1 | b2 | b3 ... ]      count: in all paths that are kept
+ *      struct profile_counts.blocks  [ b0 | b1 | b2 | b3 ... ]    count: in all paths that are kept
  *                                       ^----+    ^
  *      sequence                      [ 1  2  1  | 2  3 | ... ]
  *                                      ^ first, length 3

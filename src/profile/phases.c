@@ -8,7 +8,8 @@
 char *profile_phase_path(const struct profile *p, uint32_t index)
 {
     char *path = strdup(p->phases[index].name);
-    for (uint32_t outer = p->phases[index].outer; path && outer; outer = p->phases[outer - 1].outer) {
+    for (uint32_t outer = p->phases[index].outer; path && outer;
+         outer = p->phases[outer - 1].outer) {
         struct buf b = {0};
         size_t size;
         buf_puts(&b, p->phases[outer - 1].name);

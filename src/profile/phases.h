@@ -10,12 +10,12 @@
 /* "outer/inner" of the phase at `index`; NULL without memory. */
 char *profile_phase_path(const struct profile *p, uint32_t index);
 
-/* Whether the phase at `index` is meant by `name`: it, or a phase that it is nested in, has this name or
- * this path. */
+/* Whether the phase at `index` is meant by `name`: it, or a phase that it is nested in, has this
+ * name or this path. */
 bool profile_phase_is(const struct profile *p, uint32_t index, const char *name);
 
-/* Keeps only the threads' trees of phases that `name` means. ERR_USAGE if there is no such phase: the
- * message lists those there are. */
+/* Keeps only the threads' trees of phases that `name` means. ERR_USAGE if there is no such phase:
+ * the message lists those there are. */
 bool profile_keep_phase(struct profile *p, const char *name, struct err *e);
 
 /* Threads, each counted once however many phases it was sampled in. */

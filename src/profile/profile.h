@@ -26,7 +26,7 @@
 #define PROFILE_BUILD_ID_MAX 32
 
 /* profile_node.image: an index into profile.images, or one of these. */
-#define PROFILE_IMAGE_NONE UINT32_MAX         /* no image: offset is an address (JIT code), or an entity */
+#define PROFILE_IMAGE_NONE UINT32_MAX /* no image: offset is an address (JIT code), or an entity */
 #define PROFILE_IMAGE_PSEUDO (UINT32_MAX - 1) /* offset is an enum key_pseudo */
 
 enum { PROFILE_IMAGE_VDSO = 1, PROFILE_IMAGE_MAIN = 2, PROFILE_IMAGE_RUNTIME = 4 };
@@ -77,7 +77,8 @@ struct profile_process {
     uint64_t heap_peak_ns;      /* trigger malloc: when the most was live, since the start */
     uint64_t heap_missed;       /* ... sampled allocations that were not followed to their end */
     uint64_t heap_mapped, heap_mappings, heap_grown; /* ... spool.h; not in files */
-    bool sandboxed;             /* it may have entered a sandbox: its CPU time is not known from then on */
+    /* it may have entered a sandbox: its CPU time is not known from then on */
+    bool sandboxed;
     uint64_t sandbox_threads, sandbox_processes; /* made in it, and not observed */
     uint64_t sandbox_silenced;  /* threads that are not sampled from when they entered it on */
     uint32_t recording;         /* index into profile.recordings, if there are any */
@@ -118,14 +119,18 @@ struct profile_thread {
     uint64_t guessed;
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cost_ns;    /* time spent in the handler, and at the beginning and the end of the process */
+    /* time spent in the handler, and at the beginning and the end of the process */
+    uint64_t cost_ns;
     uint64_t deliveries; /* signals received */
     uint64_t delivered_ns; /* what they cost besides */
-    uint64_t switches, switched_ns; /* of the thread that were noticed while an event counted its time, and what that cost */
+    /* of the thread that were noticed while an event counted its time, and what that cost */
+    uint64_t switches, switched_ns;
     struct profile_node *nodes;
     uint32_t node_count; /* 0: no tree; else nodes[0] is the root (pseudo, KEY_ROOT) */
-    struct profile_timeline *timeline; /* when its samples fell (profile/timeline.h); NULL: not known */
-    /* The same as taken to drops above, by the triggers after the first (metrics.h); NULL: none of them was seen. */
+    /* when its samples fell (profile/timeline.h); NULL: not known */
+    struct profile_timeline *timeline;
+    /* The same as taken to drops above, by the triggers after the first (metrics.h); NULL: none of
+     * them was seen. */
     struct profile_sampled *others;
     uint32_t life; /* while a spool is read: which thread of this number it is */
 };
@@ -150,7 +155,8 @@ struct profile {
     struct profile_metric metrics[METRICS_MAX];
     uint32_t metric_count; /* 1 at least */
     uint32_t budget_ppm; /* 0: none asked for */
-    uint32_t delivery_ns; /* of one signal, in a loop of the collector's; in the program it takes longer */
+    /* of one signal, in a loop of the collector's; in the program it takes longer */
+    uint32_t delivery_ns;
     uint32_t cpus;
     uint64_t start_realtime_ns, duration_ns;
     char *kernel;       /* uname release */
@@ -161,8 +167,8 @@ struct profile {
     char *notes;        /* what the user should know (fallbacks taken), lines; may be empty */
     uint64_t drops[DROP_COUNT]; /* that belong to no thread and no process */
 
-    struct profile_recording *recordings; /* of merged profiles, by their starts; else there is one, start and duration as
-                                           * above */
+    /* of merged profiles, by their starts; else there is one, start and duration as above */
+    struct profile_recording *recordings;
     uint32_t recording_count;             /* 0, or 2 at least */
     struct profile_image *images;
     uint32_t image_count;
@@ -181,7 +187,8 @@ struct profile {
     struct figure *figures; /* that this version does not know, by name */
     struct profile_unknown *unknown; /* sections of a later version, by type and contents */
     uint32_t figure_count, unknown_count;
-    uint64_t kept_from_ns; /* of a part of the time (profile/timeline.h): where it begins; not in files */
+    /* of a part of the time (profile/timeline.h): where it begins; not in files */
+    uint64_t kept_from_ns;
     struct profile_begun begun;
 };
 
@@ -223,14 +230,15 @@ struct profile_totals {
     uint64_t dropped_all; /* without DROP_PAUSED: that was asked for */
     uint64_t truncated[TRUNC_COUNT];
     uint64_t drops[DROP_COUNT];
-    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, shadows_ns, begun_ns, nodes;
+    uint64_t cpu_ns, cost_ns, deliveries, delivered_ns, switches, switched_ns, shadows_ns, begun_ns,
+        nodes;
     uint32_t sandboxed; /* processes that may have entered a sandbox: if any, cpu_ns is not all */
 };
 void profile_totals(const struct profile *p, struct profile_totals *out);
 /* Whether any trigger has taken any; t: of p. */
 bool profile_has_samples(const struct profile *p, const struct profile_totals *t);
-/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows (what of
- * these is inside handlers is in it twice), beginnings and ends of processes. */
+/* Nanoseconds of the program's CPU time that the recording took: handlers, signals, shadows (what
+ * of these is inside handlers is in it twice), beginnings and ends of processes. */
 double profile_spent_ns(const struct profile_totals *t);
 /* How many processes may have entered a sandbox. */
 uint32_t profile_sandboxed(const struct profile *p);

@@ -60,10 +60,12 @@ static struct one *sorted(const struct profile *const sides[2], uint32_t count)
 }
 
 /* Times of the processes of one side: their recordings lay elsewhere on its own axis. */
-static bool side_move(struct recordings_merge *m, const struct profile *p, const uint32_t *new_index, uint32_t first)
+static bool side_move(struct recordings_merge *m, const struct profile *p,
+                      const uint32_t *new_index, uint32_t first)
 {
     struct profile_recording alone = recording_of(p, 0);
-    struct profile_axis axis = profile_axis_of(p->recording_count ? p->recordings : &alone, count_of(p));
+    struct profile_axis axis =
+        profile_axis_of(p->recording_count ? p->recordings : &alone, count_of(p));
     for (uint32_t i = 0; axis.begin_ns && i < p->process_count; i++) {
         uint32_t was = p->processes[i].recording;
         m->number[first + i] = new_index[was];
@@ -73,15 +75,19 @@ static bool side_move(struct recordings_merge *m, const struct profile *p, const
     return axis.begin_ns != NULL;
 }
 
-bool recordings_merge(const struct profile *into, const struct profile *from, struct recordings_merge *out)
+bool recordings_merge(const struct profile *into, const struct profile *from,
+                      struct recordings_merge *out)
 {
     const struct profile *const sides[2] = {into, from};
     uint32_t firsts[2] = {0, count_of(into)}, count = firsts[1] + count_of(from);
     size_t processes = (size_t)into->process_count + from->process_count + 1;
     struct one *all = sorted(sides, count);
     uint32_t *new_index = calloc(count, sizeof *new_index);
-    *out = (struct recordings_merge){calloc(count, sizeof *out->list), count, calloc(processes, sizeof *out->number),
-                                     calloc(processes, sizeof *out->later_ns), {NULL, 0}};
+    *out = (struct recordings_merge){calloc(count, sizeof *out->list),
+                                     count,
+                                     calloc(processes, sizeof *out->number),
+                                     calloc(processes, sizeof *out->later_ns),
+                                     {NULL, 0}};
     bool ok = all && new_index && out->list && out->number && out->later_ns;
     for (uint32_t i = 0; ok && i < count; i++) {
         out->list[i] = all[i].what;

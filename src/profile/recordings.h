@@ -1,13 +1,13 @@
-/* The recordings that a profile is made of: one, or those that were merged. Their times are on one axis, which is the
- * time in which at least one of them ran: what lay between them is left out.
+/* The recordings that a profile is made of: one, or those that were merged. Their times are on one
+ * axis, which is the time in which at least one of them ran: what lay between them is left out.
  *
- *      recordings   |--a--|      |----b----|           real time
+ *      recordings   |--a--|      |----b----|         real time
  *                             |--c--|
- *      axis         |--a--|----b----|                  c begins before b, b later by what c ran alone
+ *      axis         |--a--|----b----|                c begins before b, b later by what c ran alone
  *                         |--c--|
  *
- * Where a recording begins on the axis depends on which recordings there are, not on the order in which they
- * were merged.
+ * Where a recording begins on the axis depends on which recordings there are, not on the order in
+ * which they were merged.
  *
  * Context: ordinary code.
  * Ownership: a struct profile owns its recordings. */
@@ -23,8 +23,9 @@ struct profile_recording {
     uint64_t start_realtime_ns, duration_ns;
 };
 
-/* Where recording `index` of the profile begins on its axis; the profile's own start and duration are those of the one
- * recording of a profile without a list. In order of their starts, as the list is. */
+/* Where recording `index` of the profile begins on its axis; the profile's own start and duration
+ * are those of the one recording of a profile without a list. In order of their starts, as the list
+ * is. */
 struct profile_axis {
     uint64_t *begin_ns;
     uint64_t duration_ns; /* of the axis */
@@ -40,7 +41,8 @@ struct recordings_merge {
     uint64_t *later_ns; /* by how much their times move */
     struct profile_axis axis;
 };
-bool recordings_merge(const struct profile *into, const struct profile *from, struct recordings_merge *out);
+bool recordings_merge(const struct profile *into, const struct profile *from,
+                      struct recordings_merge *out);
 /* What of it has not been taken. */
 void recordings_merge_fini(struct recordings_merge *m);
 

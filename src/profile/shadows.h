@@ -42,11 +42,13 @@ uint64_t profile_shadows_pause_ns(const struct profile_shadows *s);
 
 /* The share of the program's instructions that was observed, and its bounds.
  *
- * The program's instructions are not counted, but its CPU time is, and the shadows' instructions are. How many the program
- * executes in a nanosecond is known where shadows have passed code over: so many, times what the engine without a tool
- * costs, SHADOW_PASSED_USUAL tenths, hardly ever more than SHADOW_PASSED_MOST. Else it is guessed: some four, hardly
- * ever more than SHADOW_FASTEST tenths or less than SHADOW_SLOWEST tenths of one. And under the engine an instruction takes
- * at least as long as natively, so that more than the shadows' time by the program's was not observed. */
+ * The program's instructions are not counted, but its CPU time is, and the shadows' instructions
+ * are. How many the program executes in a nanosecond is known where shadows have passed code over:
+ * so many, times what the engine without a tool costs, SHADOW_PASSED_USUAL tenths, hardly ever more
+ * than SHADOW_PASSED_MOST. Else it is guessed: some four, hardly ever more than SHADOW_FASTEST
+ * tenths or less than SHADOW_SLOWEST tenths of one. And under the engine an instruction takes at
+ * least as long as natively, so that more than the shadows' time by the program's was not
+ * observed. */
 enum { SHADOW_USUAL = 40, SHADOW_FASTEST = 120, SHADOW_SLOWEST = 3,
        SHADOW_PASSED_USUAL = 23, SHADOW_PASSED_MOST = 50, SHADOW_RATE_LEAST = 20000000 };
 struct shadow_coverage {

@@ -78,13 +78,13 @@ static bool find_thing(struct counts_process *q, uint32_t id, struct spool_thing
     return true;
 }
 
-/* A program that has not ended yet (the collector was told to) goes on while it is read: what is counted by now may
- * be in a chunk that was made since. */
+/* A program that has not ended yet (the collector was told to) goes on while it is read: what is
+ * counted by now may be in a chunk that was made since. */
 bool spool_counts_thing(struct counts_process *q, uint32_t id, struct spool_thing *out)
 {
     return find_thing(q, id, out) ||
-           (__atomic_load_n(&q->record->things, __ATOMIC_ACQUIRE) != q->chunks.newest && get_chunks(q) &&
-            find_thing(q, id, out));
+           (__atomic_load_n(&q->record->things, __ATOMIC_ACQUIRE) != q->chunks.newest &&
+            get_chunks(q) && find_thing(q, id, out));
 }
 
 uint32_t spool_counts_image(uint64_t key)
@@ -202,7 +202,9 @@ static bool get_piece(struct counts_process *q, const struct spool_piece *piece)
     struct spool_view *v = q->r->view;
     uint32_t first = piece->first, count = piece->count, words = counts_words(q->record);
     uint64_t all = (uint64_t)count * words;
-    const uint64_t *counters = words > COUNTS_WORDS_MAX ? NULL : spool_at(&v->spool, piece->counters, all * sizeof *counters);
+    const uint64_t *counters = words > COUNTS_WORDS_MAX
+                                   ? NULL
+                                   : spool_at(&v->spool, piece->counters, all * sizeof *counters);
     /* Honest pieces are pages of their own, so together they are no more than the spool. */
     if (!counters || all > q->r->counters || first > COUNTS_IDS_MAX) {
         v->damage++;
@@ -301,7 +303,8 @@ static bool get_tables(struct counts_process *q, const struct spool_counts *reco
     return ok;
 }
 
-bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struct profile_process *process, uint32_t index,
+bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref,
+                       const struct profile_process *process, uint32_t index,
                        struct profile_counts *to, struct profile_values **values)
 {
     struct counts_process q = {

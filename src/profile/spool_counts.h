@@ -32,10 +32,11 @@ spool_counts_reader(struct spool_view *v, uint64_t tools)
                                         .table_bytes = v->spool.mapped};
 }
 
-/* Adds the counts of process number `index`, and what is known of results to *values, which is made if it is
- * NULL. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not settled. False without
- * memory. */
-bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref, const struct profile_process *process, uint32_t index,
+/* Adds the counts of process number `index`, and what is known of results to *values, which is made
+ * if it is NULL. Images are session numbers (key.h), or PROFILE_IMAGE_NONE; the records are not
+ * settled. False without memory. */
+bool spool_counts_read(struct spool_counts_reader *r, spool_ref ref,
+                       const struct profile_process *process, uint32_t index,
                        struct profile_counts *to, struct profile_values **values);
 
 /* ---- for tools' tables ---- */
@@ -73,11 +74,13 @@ bool spool_counts_is_block(const struct spool_thing *t);
 bool spool_counts_is_of(const struct counts_process *q, const struct spool_thing *t, uint32_t kind);
 /* Where several tools counted the same blocks, one of them is taken for all: is it this thing's? */
 bool spool_counts_weighs(const struct counts_process *q, const struct spool_thing *t);
-/* Adds a block's executions, or, of a tool that is not taken, the block alone. False without memory. */
+/* Adds a block's executions, or, of a tool that is not taken, the block alone. False without
+ * memory. */
 bool spool_counts_add_block(struct counts_process *q, const struct spool_thing *t, uint64_t count);
 /* The image of a key: a session number for now, or PROFILE_IMAGE_NONE. */
 uint32_t spool_counts_image(uint64_t key);
-/* The array with room for one record behind `count`; NULL without memory, or if that is too many. */
+/* The array with room for one record behind `count`; NULL without memory, or if that is too
+ * many. */
 void *spool_counts_room(void *array, uint32_t count, uint32_t *capacity, size_t each);
 
 #endif

@@ -183,8 +183,8 @@ static bool get_exact_metric(struct profile_metric *m, const struct spool_config
     return replace(&m->trigger, name) && replace(&m->name, name) && replace(&m->unit, "events");
 }
 
-/* A trigger has a name that no earlier one has, and metrics that there is room for: profiles tell triggers apart
- * by their names. */
+/* A trigger has a name that no earlier one has, and metrics that there is room for: profiles tell
+ * triggers apart by their names. */
 static bool trigger_fits(const struct reader *r, const struct spool_config *c, uint32_t which)
 {
     struct spool_trigger trigger = spool_trigger_at(c, which);
@@ -259,7 +259,8 @@ static void count_calls(struct profile_thread *t)
     t->taken = t->weight = t->weight_squares = 0;
     for (uint32_t i = 0; i < t->node_count; i++) {
         t->nodes[i].calls = t->nodes[i].self;
-        t->weight += t->nodes[i].self; /* at most 2^32 nodes of 2^40 at most: may wrap, harmlessly */
+        /* at most 2^32 nodes of 2^40 at most: may wrap, harmlessly */
+        t->weight += t->nodes[i].self;
     }
 }
 
@@ -289,7 +290,8 @@ static bool put_in_place(struct reader *r, struct profile_thread *t, uint32_t wh
     return true;
 }
 
-/* The counters are read before the tree: a tree that is growing may be ahead of them, not behind. */
+/* The counters are read before the tree: a tree that is growing may be ahead of them, not
+ * behind. */
 static bool get_thread(struct reader *r, const struct spool_thread *s, uint32_t process)
 {
     struct spool_view *v = &r->view;
@@ -366,7 +368,8 @@ static uint32_t process_end(uint32_t state)
                                       : PROFILE_END_RUNNING;
 }
 
-/* Phases are in the order of their ids, outer ones first; a spool in which they are not is damaged. */
+/* Phases are in the order of their ids, outer ones first; a spool in which they are not is
+ * damaged. */
 static bool get_phases(struct reader *r, const struct spool_process *s)
 {
     struct record_list list;
@@ -415,7 +418,8 @@ static bool get_threads(struct reader *r, const struct spool_process *s, uint32_
     return ok;
 }
 
-/* Of threads that are not known, by the triggers after the first: they count for the process's first thread. */
+/* Of threads that are not known, by the triggers after the first: they count for the process's
+ * first thread. */
 static bool get_foreign(struct reader *r, const struct spool_process *s, uint32_t process)
 {
     struct profile_thread *t = NULL;
@@ -550,7 +554,8 @@ static struct image_start *first_image(struct image_start *by_pid, uint32_t coun
 }
 
 /* What ran between vfork and exec is the parent's. */
-static bool find_vforked(struct reader *r, const struct spool_process *parent, struct image_start *by_pid, uint32_t count)
+static bool find_vforked(struct reader *r, const struct spool_process *parent,
+                         struct image_start *by_pid, uint32_t count)
 {
     struct record_list left;
     if (!spool_view_list(&r->view, &parent->left, sizeof(struct spool_left), &left))
@@ -558,14 +563,16 @@ static bool find_vforked(struct reader *r, const struct spool_process *parent, s
     for (uint32_t i = 0; i < left.count; i++) {
         const struct spool_left *one = left.records[i];
         struct image_start *image = first_image(by_pid, count, one->pid);
-        if (image && r->p->processes[image->process].ppid == parent->pid && load(&one->cpu_ns) > image->former_ns)
+        if (image && r->p->processes[image->process].ppid == parent->pid &&
+            load(&one->cpu_ns) > image->former_ns)
             image->former_ns = load(&one->cpu_ns);
     }
     free(left.records);
     return true;
 }
 
-/* A thread's clock goes on when it executes another program: what it had used is the former one's. */
+/* A thread's clock goes on when it executes another program: what it had used is the former
+ * one's. */
 static bool divide_cpu_time(struct reader *r, const struct record_list *list)
 {
     struct image_start *starts = calloc((size_t)list->count + 1, sizeof *starts);
@@ -609,8 +616,8 @@ static bool get_processes(struct reader *r)
     ok = ok && r->p->processes;
     for (uint32_t i = 0; ok && i < list.count; i++)
         ok = get_process(r, list.records[i], &r->p->processes[i]);
-    ok = ok && (r->triggers == 1 || profile_join_threads(r->p, NULL)) && divide_cpu_time(r, &list) &&
-         get_values(r, &list);
+    ok = ok && (r->triggers == 1 || profile_join_threads(r->p, NULL)) &&
+         divide_cpu_time(r, &list) && get_values(r, &list);
     free(list.records);
     return ok;
 }
@@ -621,7 +628,8 @@ static bool same_image(const struct profile_image *a, const struct profile_image
 {
     return a->build_id_size == b->build_id_size &&
            memcmp(a->build_id, b->build_id, a->build_id_size) == 0 &&
-           a->file_size == b->file_size && a->mtime_ns == b->mtime_ns && strcmp(a->path, b->path) == 0;
+           a->file_size == b->file_size && a->mtime_ns == b->mtime_ns &&
+           strcmp(a->path, b->path) == 0;
 }
 
 /* The index of an image like `image`; adds it (and takes its path) if there is none. */

@@ -5,8 +5,8 @@
 #include "base/saturate.h"
 
 /* The chunk's fronts, and its first id; NULL: it is damaged, or more than there can be. */
-static const uint8_t *rows_of(struct spool_view *v, const struct rows_chunk *chunk, struct rows_layout layout, uint64_t *bytes,
-                              uint32_t *first)
+static const uint8_t *rows_of(struct spool_view *v, const struct rows_chunk *chunk,
+                              struct rows_layout layout, uint64_t *bytes, uint32_t *first)
 {
     uint64_t all = rows_chunk_size(layout);
     const uint8_t *rows = spool_at(&v->spool, chunk->rows, all);
@@ -19,16 +19,17 @@ static const uint8_t *rows_of(struct spool_view *v, const struct rows_chunk *chu
     return rows;
 }
 
-static bool list_chunks(struct spool_view *v, const struct spool_rows *record, struct record_list *chunks,
-                        uint64_t *missed)
+static bool list_chunks(struct spool_view *v, const struct spool_rows *record,
+                        struct record_list *chunks, uint64_t *missed)
 {
     *chunks = (struct record_list){0};
     *missed = add_saturated(*missed, spool_view_count(v, &record->missed));
     return spool_view_list(v, &record->chunks, sizeof(struct rows_chunk), chunks);
 }
 
-bool spool_rows_find(struct spool_view *v, const struct spool_rows *record, struct rows_layout layout, uint64_t *bytes,
-                     struct spool_rows_table *to, uint64_t *missed)
+bool spool_rows_find(struct spool_view *v, const struct spool_rows *record,
+                     struct rows_layout layout, uint64_t *bytes, struct spool_rows_table *to,
+                     uint64_t *missed)
 {
     struct record_list chunks;
     bool ok = list_chunks(v, record, &chunks, missed);
@@ -43,8 +44,9 @@ bool spool_rows_find(struct spool_view *v, const struct spool_rows *record, stru
     return ok;
 }
 
-bool spool_rows_read(struct spool_view *v, const uint32_t *list, struct rows_layout layout, uint64_t *bytes,
-                     bool (*row)(void *data, uint32_t id, const void *row), void *data, uint64_t *missed)
+bool spool_rows_read(struct spool_view *v, const uint32_t *list, struct rows_layout layout,
+                     uint64_t *bytes, bool (*row)(void *data, uint32_t id, const void *row),
+                     void *data, uint64_t *missed)
 {
     struct record_list threads = {0}, chunks = {0};
     bool ok = spool_view_list(v, list, sizeof(struct spool_rows), &threads);

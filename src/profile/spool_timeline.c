@@ -22,8 +22,9 @@ static void slots_copy(struct spool_view *v, const struct spool_timeline_side *s
     }
     for (uint32_t chunk = 0; to->count < used; chunk++) {
         uint32_t slots = timeline_chunk_slots(chunk);
-        const uint64_t *from = spool_at(&v->spool, __atomic_load_n(&side->chunks[chunk], __ATOMIC_RELAXED),
-                                        slots * sizeof *from);
+        const uint64_t *from =
+            spool_at(&v->spool, __atomic_load_n(&side->chunks[chunk], __ATOMIC_RELAXED),
+                     slots * sizeof *from);
         if (!from) {
             v->damage++;
             return;
@@ -88,7 +89,8 @@ bool spool_timelines_copy(struct spool_view *v, const struct record_list *thread
         return false;
     qsort(out->owners, out->owner_count, sizeof *out->owners, compare_owners);
     for (uint32_t i = 0, next; i < out->owner_count; i = next) {
-        for (next = i + 1; next < out->owner_count && out->owners[next].ref == out->owners[i].ref; next++)
+        for (next = i + 1; next < out->owner_count && out->owners[next].ref == out->owners[i].ref;
+             next++)
             ;
         struct spool_timeline_copy *copy = &out->copies[out->count++];
         *copy = (struct spool_timeline_copy){.ref = out->owners[i].ref, .first = i, .last = next};
@@ -157,7 +159,8 @@ static bool places_make(struct put *x, const struct spool_timeline_copy *copy)
         uint32_t thread = x->t->owners[i].thread;
         const spool_ref *refs = x->t->nodes[thread];
         for (uint32_t k = 0; refs && k < x->threads[thread].node_count; k++)
-            x->places[x->place_count++] = (struct place){refs[k], i, k, x->threads[thread].nodes[k].self};
+            x->places[x->place_count++] =
+                (struct place){refs[k], i, k, x->threads[thread].nodes[k].self};
     }
     if (x->places)
         qsort(x->places, x->place_count, sizeof *x->places, compare_places);
@@ -178,7 +181,8 @@ static bool node_put(struct put *x, const struct spool_timeline_copy *copy, uint
                      struct profile_moment m, uint32_t *near)
 {
     const struct place key = {.ref = timeline_what(slot)};
-    struct place *place = bsearch(&key, x->places, x->place_count, sizeof *x->places, compare_places);
+    struct place *place =
+        bsearch(&key, x->places, x->place_count, sizeof *x->places, compare_places);
     m.weight = timeline_weight(slot);
     if (!place || timeline_metric(slot)) {
         x->v->damage++;
@@ -204,7 +208,8 @@ static bool slots_put(struct put *x, const struct spool_timeline_copy *copy)
     for (uint32_t i = 0; ok && i < copy->count; i++) {
         uint64_t slot = copy->slots[i];
         uint32_t what = timeline_what(slot), number = timeline_number(slot);
-        if (what == TIMELINE_BIN && number >= m.bin && (uint64_t)number < UINT64_C(1) << (62 - copy->shift)) {
+        if (what == TIMELINE_BIN && number >= m.bin &&
+            (uint64_t)number < UINT64_C(1) << (62 - copy->shift)) {
             m.bin = number;
         } else if (what == TIMELINE_SPAN && number <= m.bin) {
             m.span = number;
@@ -222,8 +227,8 @@ static bool slots_put(struct put *x, const struct spool_timeline_copy *copy)
     return ok;
 }
 
-/* Of which of the thread's trees the nodes are is not known: those of the moments before it, as long as that has weight
- * without time, then any other. */
+/* Of which of the thread's trees the nodes are is not known: those of the moments before it, as
+ * long as that has weight without time, then any other. */
 static bool rest_put(struct put *x, const struct spool_timeline_copy *copy, struct rest *rest)
 {
     struct profile_moment m = {.bin = rest->bin, .span = rest->span, .node = PROFILE_REST};

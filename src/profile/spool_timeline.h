@@ -27,7 +27,8 @@ struct spool_timeline_owner {
 struct spool_timelines {
     struct spool_timeline_copy *copies;
     struct spool_timeline_owner *owners; /* by ref */
-    spool_ref **nodes;                   /* of each thread record: where its tree's nodes are; NULL: unread */
+    /* of each thread record: where its tree's nodes are; NULL: unread */
+    spool_ref **nodes;
     uint32_t count, owner_count, thread_count;
 };
 

@@ -51,8 +51,8 @@ static int compare_descending(const void *a, const void *b)
     return (x->ref < y->ref) - (x->ref > y->ref);
 }
 
-/* Puts all nodes of the search tree at `first` on the stack, as children of `parent`. A link is read
- * once, with acquire: it is stored with release after its node is complete (cct.h). */
+/* Puts all nodes of the search tree at `first` on the stack, as children of `parent`. A link is
+ * read once, with acquire: it is stored with release after its node is complete (cct.h). */
 static bool push_children(struct walk *w, spool_ref first, uint32_t parent)
 {
     size_t start = w->todo.count;

@@ -94,13 +94,15 @@ static bool get_texts(struct spool_view *v, const struct spool_values *s, struct
     return ok;
 }
 
-/* What it was when somebody read it: who adds to it may be killed anywhere. One more entry than there may be is
- * thinned away, and one that is counted but not yet observed is. */
+/* What it was when somebody read it: who adds to it may be killed anywhere. One more entry than
+ * there may be is thinned away, and one that is counted but not yet observed is. */
 static bool copy_list(struct hotlist *to, const struct hotlist *from, enum hotlist_kind kind)
 {
     union {
         struct hotlist list;
-        uint64_t room[(sizeof(struct hotlist) + (HOTLIST_TNV_MAX + 1) * sizeof(struct hotlist_entry)) / 8];
+        uint64_t
+            room[(sizeof(struct hotlist) + (HOTLIST_TNV_MAX + 1) * sizeof(struct hotlist_entry)) /
+                 8];
     } copy;
     struct hotlist *list = &copy.list;
     struct hotlist_random r;
@@ -139,11 +141,13 @@ static uint32_t image_of(uint64_t key)
     return image == 0 || image == KEY_IMAGE_PSEUDO ? PROFILE_IMAGE_NONE : image;
 }
 
-bool spool_values_add(struct spool_view *v, struct profile_values *to, const struct profile_hotlist *place,
-                      const struct hotlist *list, struct profile_hotlist **out)
+bool spool_values_add(struct spool_view *v, struct profile_values *to,
+                      const struct profile_hotlist *place, const struct hotlist *list,
+                      struct profile_hotlist **out)
 {
     enum hotlist_kind kind = (enum hotlist_kind)to->summary;
-    struct profile_hotlist *h = profile_values_add_hotlist(to, hotlist_most(kind) + hotlist_room(kind));
+    struct profile_hotlist *h =
+        profile_values_add_hotlist(to, hotlist_most(kind) + hotlist_room(kind));
     *out = h;
     if (!h)
         return false;

@@ -1,5 +1,5 @@
-/* Hotlists in the spool: what the module's process counts in, and how a profile is made of it. Like all that
- * is in the spool it outlives who counts in it, and is not trusted by who reads it.
+/* Hotlists in the spool: what the module's process counts in, and how a profile is made of it. Like
+ * all that is in the spool it outlives who counts in it, and is not trusted by who reads it.
  *
  *     spool_header.values ─> spool_values
  *                              ├ kinds ─> [ spool_value_kind x kind_count ]
@@ -61,7 +61,8 @@ struct spool_hotlist {
     uint64_t key, site;  /* key.h; site: of the call, 0: none */
     uint32_t kind;
     spool_ref process;   /* of code in no image; else 0 */
-    struct hotlist list; /* with hotlist_room entries; spaces are HOTLIST_IMAGE + session image number */
+    /* with hotlist_room entries; spaces are HOTLIST_IMAGE + session image number */
+    struct hotlist list;
 };
 
 enum { SPOOL_HOTLISTS_SIZE = 1 << 16 };
@@ -79,7 +80,8 @@ static inline size_t spool_hotlist_size(enum hotlist_kind kind)
 
 static inline uint32_t spool_hotlists_capacity(enum hotlist_kind kind)
 {
-    return (uint32_t)((SPOOL_HOTLISTS_SIZE - sizeof(struct spool_hotlists)) / spool_hotlist_size(kind));
+    return (uint32_t)((SPOOL_HOTLISTS_SIZE - sizeof(struct spool_hotlists)) /
+                      spool_hotlist_size(kind));
 }
 
 /* Where a spool_process that hotlists name is in the profile. */
@@ -93,19 +95,20 @@ struct spool_value_processes {
 bool spool_values_read(struct spool_view *v, const struct spool_value_processes *processes,
                        struct profile_values **out);
 
-/* Adds a hotlist at this place (image and site are session numbers) with a copy of `list`, in the spool. *out: it,
- * or NULL if it is damaged, which is counted. False without memory. */
-bool spool_values_add(struct spool_view *v, struct profile_values *to, const struct profile_hotlist *place,
-                      const struct hotlist *list, struct profile_hotlist **out);
+/* Adds a hotlist at this place (image and site are session numbers) with a copy of `list`, in the
+ * spool. *out: it, or NULL if it is damaged, which is counted. False without memory. */
+bool spool_values_add(struct spool_view *v, struct profile_values *to,
+                      const struct profile_hotlist *place, const struct hotlist *list,
+                      struct profile_hotlist **out);
 
-/* What the tool `results` has found, no hotlist yet: no module made it. Its kinds have the names that they have with
- * the tool `values`. NULL without memory. */
+/* What the tool `results` has found, no hotlist yet: no module made it. Its kinds have the names
+ * that they have with the tool `values`. NULL without memory. */
 enum { RESULTS_PLAIN, RESULTS_FLOAT, RESULTS_DOUBLE, RESULTS_SECOND, RESULTS_DIVISOR, RESULTS_COUNT,
        RESULTS_KINDS };
 struct profile_values *spool_values_of_results(void);
 
-/* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists of images
- * that there are not are damage. Settles. */
+/* From session numbers to indices: index_of[number], UINT32_MAX: there is no such image. Hotlists
+ * of images that there are not are damage. Settles. */
 bool spool_values_resolve(struct spool_view *v, struct profile_values *values,
                           const uint32_t *index_of);
 

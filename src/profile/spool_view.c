@@ -26,20 +26,23 @@ bool spool_view_open(struct spool_view *v, const struct spool *s, struct err *e)
 {
     *v = (struct spool_view){.spool = *s};
     if (!s->base || s->mapped < SPOOL_HEADER_SIZE)
-        return err_set(e, ERR_FORMAT, "the spool is %" PRIu64 " bytes, shorter than its header of %u",
+        return err_set(e, ERR_FORMAT,
+                       "the spool is %" PRIu64 " bytes, shorter than its header of %u",
                        s->base ? s->mapped : 0, SPOOL_HEADER_SIZE);
     const struct spool_header *h = spool_header(s);
     if (h->magic != SPOOL_MAGIC)
         return err_set(e, ERR_FORMAT, "the spool's offset 0: expected its magic %#" PRIx64
                        ", found %#" PRIx64, SPOOL_MAGIC, h->magic);
     if (h->version != SPOOL_VERSION)
-        return err_set(e, ERR_FORMAT, "the spool's offset 8: version %" PRIu32 "; this penumbra reads "
-                       "version %u: recover it with the penumbra that recorded it", h->version,
-                       SPOOL_VERSION);
+        return err_set(e, ERR_FORMAT,
+                       "the spool's offset 8: version %" PRIu32 "; this penumbra reads "
+                       "version %u: recover it with the penumbra that recorded it",
+                       h->version, SPOOL_VERSION);
     if (h->layout != SPOOL_LAYOUT)
-        return err_set(e, ERR_FORMAT, "the spool's offset 64: layout %" PRIu32 "; this penumbra reads "
-                       "layout %u: recover it with the penumbra that recorded it", h->layout,
-                       SPOOL_LAYOUT);
+        return err_set(e, ERR_FORMAT,
+                       "the spool's offset 64: layout %" PRIu32 "; this penumbra reads "
+                       "layout %u: recover it with the penumbra that recorded it",
+                       h->layout, SPOOL_LAYOUT);
     v->spool.mapped = used_bytes(s);
     if (v->spool.mapped < SPOOL_HEADER_SIZE)
         v->spool.mapped = SPOOL_HEADER_SIZE;
@@ -96,7 +99,8 @@ static const char *string_at(struct spool_view *v, spool_ref ref, uint32_t *leng
         return "";
     const struct spool_string *s = spool_at(&v->spool, ref, sizeof *s);
     uint32_t n = s ? __atomic_load_n(&s->length, __ATOMIC_RELAXED) : 0;
-    if (!s || n > SPOOL_PATH_MAX * 4 || n > v->strings || !spool_at(&v->spool, ref, sizeof *s + n)) {
+    if (!s || n > SPOOL_PATH_MAX * 4 || n > v->strings ||
+        !spool_at(&v->spool, ref, sizeof *s + n)) {
         v->damage++;
         return "";
     }

@@ -25,8 +25,8 @@ struct spool_view {
 
 bool spool_view_open(struct spool_view *v, const struct spool *s, struct err *e);
 void spool_view_close(struct spool_view *v);
-/* The record at ref if it is inside the spool and has not been visited; else NULL, and unless ref is
- * null, one more damage. */
+/* The record at ref if it is inside the spool and has not been visited; else NULL, and unless ref
+ * is null, one more damage. */
 void *spool_view_visit(struct spool_view *v, spool_ref ref, uint64_t size);
 /* A counter, cut to SPOOL_COUNT_MAX. */
 uint64_t spool_view_count(struct spool_view *v, const uint64_t *counter);

@@ -7,7 +7,8 @@
 #include "profile/tree_sum.h"
 
 /* line: what the thread's moments are added to. */
-static bool add_tree(struct tree_sum *s, const struct profile_thread *t, struct profile_timeline **line)
+static bool add_tree(struct tree_sum *s, const struct profile_thread *t,
+                     struct profile_timeline **line)
 {
     uint32_t *index_of = calloc((size_t)t->node_count + 1, sizeof *index_of);
     bool ok = index_of && tree_sum_add(s, t->nodes, t->node_count, index_of) &&
@@ -72,7 +73,8 @@ static bool no_memory(struct err *e)
 }
 
 /* An empty one that the moments of all these threads fit in: NULL, and *ok, if they have none. */
-static struct profile_timeline *timeline_for(struct profile_thread *const *threads, uint32_t count, bool *ok)
+static struct profile_timeline *timeline_for(struct profile_thread *const *threads, uint32_t count,
+                                             bool *ok)
 {
     uint64_t start = UINT64_MAX, end = 0;
     uint32_t shift = 0;
@@ -98,8 +100,10 @@ static struct profile_timeline *timeline_for(struct profile_thread *const *threa
     return line;
 }
 
-/* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is the sum's then. */
-static bool sum_into_first(const struct profile *p, struct profile_thread *const *threads, uint32_t count, char *name)
+/* Into the first of `count` threads; the others are emptied. The name is to be on the heap, and is
+ * the sum's then. */
+static bool sum_into_first(const struct profile *p, struct profile_thread *const *threads,
+                           uint32_t count, char *name)
 {
     struct tree_sum s = {0};
     struct profile_thread all = {.start_ns = UINT64_MAX, .name = name};
@@ -164,7 +168,8 @@ static int compare_numbers(const struct profile_thread *a, const struct profile_
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct profile_thread *x = *(struct profile_thread *const *)a, *y = *(struct profile_thread *const *)b;
+    const struct profile_thread *x = *(struct profile_thread *const *)a,
+                                *y = *(struct profile_thread *const *)b;
     int numbers = compare_numbers(x, y);
     return numbers ? numbers : (x > y) - (x < y);
 }

@@ -1,7 +1,7 @@
 /* The time axis of a thread: which of its nodes had weight in which bin of time. docs/timeline.md.
  *
- * Of each node and metric, the moments' weights are at most the node's. What they are less is in the
- * thread's rest, whose moments name no node, or has no time.
+ * Of each node and metric, the moments' weights are at most the node's. What they are less is in
+ * the thread's rest, whose moments name no node, or has no time.
  *
  * Context: ordinary code.
  * Ownership: a thread owns its timeline, which is one piece of memory to free(). */
@@ -64,11 +64,11 @@ void profile_timelines_renumber(struct profile *p, const uint32_t *to);
 /* The widest bin of all threads, in nanoseconds; 0: no thread has a timeline. */
 uint64_t profile_timeline_width(const struct profile *p);
 
-/* Makes it a profile of [from_ns, to_ns) only, which is not empty: weights become those of that time, by
- * the first metric and as far as bins tell. A part of a bin has its share of the bin; the rest is
- * divided as the weight of nodes is that no moment has. Counters without time, such as drops and CPU
- * time, get each thread's share by weight. Other metrics are gone. ERR_USAGE: there is no timeline, or
- * not of the first metric. */
+/* Makes it a profile of [from_ns, to_ns) only, which is not empty: weights become those of that
+ * time, by the first metric and as far as bins tell. A part of a bin has its share of the bin; the
+ * rest is divided as the weight of nodes is that no moment has. Counters without time, such as
+ * drops and CPU time, get each thread's share by weight. Other metrics are gone. ERR_USAGE: there
+ * is no timeline, or not of the first metric. */
 bool profile_keep_time(struct profile *p, uint64_t from_ns, uint64_t to_ns, struct err *e);
 
 #endif

@@ -42,7 +42,8 @@ static bool grow(struct tree_sum *s)
     return true;
 }
 
-bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count, uint32_t *index_of)
+bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
+                  uint32_t *index_of)
 {
     /* All roots are one, so that the sum has one. */
     struct profile_node root = {.image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};

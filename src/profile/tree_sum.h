@@ -7,18 +7,20 @@
 
 #include "profile/profile.h"
 
-/* Nodes are in order of arrival, so a parent is before its children, but a subtree is not contiguous yet. */
+/* Nodes are in order of arrival, so a parent is before its children, but a subtree is not
+ * contiguous yet. */
 struct tree_sum {
     struct profile_node *nodes;
     uint32_t count, capacity;
     uint32_t *slots; /* index + 1, or 0; capacity * 2 of them, a power of two */
 };
 
-/* index_of[i]: where node i of the tree is in the sum. Frames in no image are equal by address, whatever process they
- * are from. False without memory. */
-bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count, uint32_t *index_of);
-/* The nodes in preorder, the caller's to free; place[i]: where node i of the sum is there. Of a sum that has nodes;
- * nothing can be added to it afterwards. NULL without memory. */
+/* index_of[i]: where node i of the tree is in the sum. Frames in no image are equal by address,
+ * whatever process they are from. False without memory. */
+bool tree_sum_add(struct tree_sum *s, const struct profile_node *nodes, uint32_t count,
+                  uint32_t *index_of);
+/* The nodes in preorder, the caller's to free; place[i]: where node i of the sum is there. Of a sum
+ * that has nodes; nothing can be added to it afterwards. NULL without memory. */
 struct profile_node *tree_sum_preorder(const struct tree_sum *s, uint32_t *place);
 void tree_sum_fini(struct tree_sum *s);
 

@@ -46,8 +46,8 @@ void profile_values_free(struct profile_values *v)
     free(v);
 }
 
-/* Room for one more: capacities are powers of two, so a full array is one whose count is. The array may
- * have moved when this is not NULL, and is as it was when it is. */
+/* Room for one more: capacities are powers of two, so a full array is one whose count is. The array
+ * may have moved when this is not NULL, and is as it was when it is. */
 static void *room_for_one(void *array, uint32_t count, size_t each)
 {
     if (count & (count - 1) || count == UINT32_MAX / 2 + 1)
@@ -295,7 +295,8 @@ static uint32_t lower_bound(const struct profile_values *v, uint32_t image, uint
     return lo;
 }
 
-struct values_range profile_values_at(const struct profile_values *v, uint32_t image, uint64_t offset)
+struct values_range profile_values_at(const struct profile_values *v, uint32_t image,
+                                      uint64_t offset)
 {
     struct values_range range = {.first = lower_bound(v, image, offset)};
     while (range.first + range.count < v->hotlist_count &&

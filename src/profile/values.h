@@ -1,5 +1,5 @@
-/* Values that were sampled: hotlists by instruction, kind of value and site, and what the module that chose
- * them says of its kinds (include/penumbra/module.h).
+/* Values that were sampled: hotlists by instruction, kind of value and site, and what the module
+ * that chose them says of its kinds (include/penumbra/module.h).
  *
  * Context: ordinary code.
  * Ownership: a struct profile owns its values; strings are never NULL after profile_values_new. */
@@ -26,7 +26,8 @@ enum module_end {
 
 struct profile_value_kind {
     char *name;
-    uint32_t format, role; /* enum penumbra_format, penumbra_role; greater ones: of a later version */
+    /* enum penumbra_format, penumbra_role; greater ones: of a later version */
+    uint32_t format, role;
     char **names;          /* of the values 0, 1, ... */
     uint32_t name_count;
 };
@@ -43,8 +44,9 @@ struct profile_text {
     char *text;
 };
 
-/* image: as in profile_block. site_image: PROFILE_IMAGE_PSEUDO: there is no site. process: of addresses in
- * no image, else 0. The spaces of images in `list` are HOTLIST_IMAGE + index into profile.images. */
+/* image: as in profile_block. site_image: PROFILE_IMAGE_PSEUDO: there is no site. process: of
+ * addresses in no image, else 0. The spaces of images in `list` are HOTLIST_IMAGE + index into
+ * profile.images. */
 struct profile_hotlist {
     uint32_t image, process;
     uint64_t offset;
@@ -76,7 +78,8 @@ struct profile_values {
     uint32_t fact_count;
     struct profile_text *texts; /* by (kind, space, bits) */
     uint32_t text_count;
-    struct profile_hotlist *hotlists; /* by (image + 2, process, offset, kind, site_image + 2, site) */
+    /* by (image + 2, process, offset, kind, site_image + 2, site) */
+    struct profile_hotlist *hotlists;
     uint32_t hotlist_count;
 };
 
@@ -87,21 +90,22 @@ extern const struct figure_family value_figures;
 struct profile_values *profile_values_new(const char *module);
 void profile_values_free(struct profile_values *v);
 
-/* An empty record at the end, NULL without memory. Capacity grows by doubling: to no array may elements
- * be added otherwise. A hotlist's list has room for so many entries. */
+/* An empty record at the end, NULL without memory. Capacity grows by doubling: to no array may
+ * elements be added otherwise. A hotlist's list has room for so many entries. */
 struct profile_value_kind *profile_values_add_kind(struct profile_values *v, const char *name);
 struct profile_fact *profile_values_add_fact(struct profile_values *v, const char *name);
 struct profile_text *profile_values_add_text(struct profile_values *v, const char *text);
 struct profile_hotlist *profile_values_add_hotlist(struct profile_values *v, uint32_t entries);
 
-/* Sorts texts and hotlists, and makes one of equal ones; entries become sorted too. Chance comes from a
- * fixed seed: equal profiles stay equal. False without memory. */
+/* Sorts texts and hotlists, and makes one of equal ones; entries become sorted too. Chance comes
+ * from a fixed seed: equal profiles stay equal. False without memory. */
 bool profile_values_settle(struct profile_values *v);
 
 /* Why they cannot be merged, or NULL. */
 const char *profile_values_differ(const struct profile_values *a, const struct profile_values *b);
 
-/* Adds `from` to `into`, which must not differ. image_of, first_process: as in profile_counts_merge. */
+/* Adds `from` to `into`, which must not differ. image_of, first_process: as in
+ * profile_counts_merge. */
 bool profile_values_merge(struct profile_values *into, const struct profile_values *from,
                           const uint32_t *image_of, uint32_t first_process);
 
@@ -109,7 +113,8 @@ bool profile_values_merge(struct profile_values *into, const struct profile_valu
 struct values_range {
     uint32_t first, count;
 };
-struct values_range profile_values_at(const struct profile_values *v, uint32_t image, uint64_t offset);
+struct values_range profile_values_at(const struct profile_values *v, uint32_t image,
+                                      uint64_t offset);
 
 /* As the module wrote the value, or NULL. */
 const char *profile_values_text(const struct profile_values *v, uint32_t kind,

@@ -68,11 +68,14 @@ static bool fail_ambiguous(const struct view *v, const bool *chosen, const char 
 {
     char list[LIST_SIZE];
     list_chosen(v, chosen, list, sizeof list);
-    return err_set(e, ERR_USAGE, "%" PRIu32 " functions of this profile are named or match \"%s\": %s;"
-                   " name one, or give its image+0xoffset", count, pattern, list);
+    return err_set(e, ERR_USAGE,
+                   "%" PRIu32 " functions of this profile are named or match \"%s\": %s;"
+                   " name one, or give its image+0xoffset",
+                   count, pattern, list);
 }
 
-/* Of functions and their clones the one that has the very name is meant: *at, and no longer in `chosen`. */
+/* Of functions and their clones the one that has the very name is meant: *at, and no longer in
+ * `chosen`. */
 static bool take_whole(const struct view *v, bool *chosen, const char *pattern, uint32_t *at)
 {
     uint32_t count = 0;
@@ -112,7 +115,8 @@ static bool find_observed(const struct view *v, const char *pattern,
         value_function(r, values->hotlists[i].image, values->hotlists[i].offset, name, sizeof name);
         size_t length = strcspn(name, "(");
         whole = name[0] && view_is_whole_name(name, pattern);
-        if (!whole && (found || !name[0] || strlen(pattern) != length || memcmp(name, pattern, length) != 0))
+        if (!whole &&
+            (found || !name[0] || strlen(pattern) != length || memcmp(name, pattern, length) != 0))
             continue;
         found = true;
         out->image = values->hotlists[i].image;
@@ -184,8 +188,10 @@ static bool find_function(const struct view *v, const char *pattern,
     out->address = v->functions[at].start;
     if (out->image < v->profile->image_count)
         return true;
-    return err_set(e, ERR_USAGE, "\"%s\" has no code in a file: it was made while the program ran, or "
-                   "stands for what could not be attributed", v->functions[at].name);
+    return err_set(e, ERR_USAGE,
+                   "\"%s\" has no code in a file: it was made while the program ran, or "
+                   "stands for what could not be attributed",
+                   v->functions[at].name);
 }
 
 /* ---- counts ---- */
@@ -321,7 +327,8 @@ static bool disassemble(struct annotation *a, struct code *code, const struct co
     struct namer namer = {code, f};
     const uint8_t *bytes = code_bytes(code, f->start, &available);
     if (!bytes)
-        return err_set(e, ERR_FORMAT, "there is no code at 0x%" PRIx64 " of %s", f->start, a->image);
+        return err_set(e, ERR_FORMAT, "there is no code at 0x%" PRIx64 " of %s", f->start,
+                       a->image);
     uint64_t size = a->end - a->start;
     size = size < available ? size : available;
     a->end = a->start + size;
@@ -394,8 +401,10 @@ struct annotation *annotate_place(const struct view *v, uint32_t image, uint64_t
     if (code && !a)
         err_set(e, ERR_INTERNAL, "cannot annotate: out of memory");
     if (ok && !code_function(code, address, &f))
-        ok = err_set(e, ERR_USAGE, "there is no function at 0x%" PRIx64 " of %s: neither a symbol nor "
-                     "unwind information covers it", address, symbols_image_name(v->symbols, image));
+        ok = err_set(e, ERR_USAGE,
+                     "there is no function at 0x%" PRIx64 " of %s: neither a symbol nor "
+                     "unwind information covers it",
+                     address, symbols_image_name(v->symbols, image));
     if (ok && f.end - f.start > ANNOTATION_BYTES_MAX) {
         f.end = f.start + ANNOTATION_BYTES_MAX;
         a->cut = true;

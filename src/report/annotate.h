@@ -1,10 +1,11 @@
 /* One function's instructions with what was counted at each, beside their source.
  *
- * Where a profile has block counts, an instruction's count is how often it was executed: the sum over
- * the blocks that cover it. Else it is the samples that were taken there.
+ * Where a profile has block counts, an instruction's count is how often it was executed: the sum
+ * over the blocks that cover it. Else it is the samples that were taken there.
  *
  * Context: ordinary code. Safe on any profile and any image file.
- * Ownership: annotation_free releases an annotation; its strings live until then. The view outlives it. */
+ * Ownership: annotation_free releases an annotation; its strings live until then. The view outlives
+ * it. */
 #ifndef PENUMBRA_REPORT_ANNOTATE_H
 #define PENUMBRA_REPORT_ANNOTATE_H
 
@@ -25,7 +26,8 @@ struct annotation_line {
     const char *source; /* its text, "" if it cannot be read */
     bool kernel;      /* samples behind a system call: of time in it */
     bool is_branch;   /* edges leave it */
-    uint64_t left, taken; /* times the edges leave it at all, and other than to the next instruction */
+    /* times the edges leave it at all, and other than to the next instruction */
+    uint64_t left, taken;
 };
 
 struct annotation {
@@ -44,9 +46,9 @@ struct annotation {
     uint32_t image_index;
 };
 
-/* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset", any
- * place of the image. Of several the one of which it is the whole name (view_is_whole_name). Errors: nothing, or more
- * than one function is named so; its code cannot be read. */
+/* pattern: a function that view_match finds in `v` (a view with no_inline), or "image+0xoffset",
+ * any place of the image. Of several the one of which it is the whole name (view_is_whole_name).
+ * Errors: nothing, or more than one function is named so; its code cannot be read. */
 struct annotation *annotate(const struct view *v, const char *pattern,
                             const struct symbols_options *options, struct err *e);
 /* The same for the function around a link-time address of an image. */

@@ -11,7 +11,8 @@
 
 enum { LISTED = 5 };
 
-/* Of each function, by index, what was counted of the chosen ones that are inlined into it. NULL without memory. */
+/* Of each function, by index, what was counted of the chosen ones that are inlined into it. NULL
+ * without memory. */
 static struct ranked *hosts_find(const struct view *v, const bool *chosen)
 {
     struct ranked *hosts = calloc((size_t)v->function_count + 1, sizeof *hosts);
@@ -45,8 +46,8 @@ static void list_hosts(struct buf *out, const struct view *v, const struct ranke
             more++;
             continue;
         }
-        buf_printf(out, "%s%s (%s+0x%" PRIx64 ", %s %s)", listed++ ? ", " : "", f->name, f->image_name, f->start,
-                   text_count(number, hosts[i].value), text_unit(v));
+        buf_printf(out, "%s%s (%s+0x%" PRIx64 ", %s %s)", listed++ ? ", " : "", f->name,
+                   f->image_name, f->start, text_count(number, hosts[i].value), text_unit(v));
     }
     if (more)
         buf_printf(out, ", and %" PRIu32 " more", more);
@@ -66,8 +67,10 @@ static bool explain(const struct view *v, const char *pattern, struct err *e)
         list_hosts(&list, v, hosts);
         found = buf_ok(&list);
         if (found)
-            err_set(e, ERR_USAGE, "\"%s\" has no code of its own: it is inlined into %s; penumbra annotate %s+0x%" PRIx64
-                    " shows it there", pattern, (const char *)list.data, f->image_name, f->start);
+            err_set(e, ERR_USAGE,
+                    "\"%s\" has no code of its own: it is inlined into %s; penumbra annotate "
+                    "%s+0x%" PRIx64 " shows it there",
+                    pattern, (const char *)list.data, f->image_name, f->start);
     }
     buf_free(&list);
     free(hosts);
@@ -75,8 +78,8 @@ static bool explain(const struct view *v, const char *pattern, struct err *e)
     return found;
 }
 
-bool annotate_find_inlined(const struct profile *p, const char *pattern, const struct symbols_options *options,
-                           struct err *e)
+bool annotate_find_inlined(const struct profile *p, const char *pattern,
+                           const struct symbols_options *options, struct err *e)
 {
     static const struct view_options inlined;
     struct symbols_options names = *options;

@@ -7,9 +7,9 @@
 
 #include "report/view.h"
 
-/* Whether the pattern names functions of the profile that were inlined: then *e says into which, with what was
- * counted of it there, and how these are annotated. */
-bool annotate_find_inlined(const struct profile *p, const char *pattern, const struct symbols_options *options,
-                           struct err *e);
+/* Whether the pattern names functions of the profile that were inlined: then *e says into which,
+ * with what was counted of it there, and how these are annotated. */
+bool annotate_find_inlined(const struct profile *p, const char *pattern,
+                           const struct symbols_options *options, struct err *e);
 
 #endif

@@ -114,7 +114,9 @@ void report_annotation(FILE *out, const struct annotation *a, const struct repor
     for (uint32_t i = 0; i < a->line_count; i++)
         write_line(out, a, i, all, style, source);
     if (a->any_kernel)
-        fputs("\n[kernel]: a sample at the instruction behind a system call is of time in the kernel, not of the instruction\n", out);
+        fputs("\n[kernel]: a sample at the instruction behind a system call is of time in the "
+              "kernel, not of the instruction\n",
+              out);
 }
 
 void annotation_json(struct json *j, const struct annotation *a)

@@ -10,7 +10,8 @@ enum { SIZE_MOST = 1 << 16, KERNEL_TAKES = ARGUMENTS_ALL & ~8 /* not rcx */ };
 struct ways {
     const uint8_t *code;
     size_t size;
-    /* By offset: registers that are as they were at the entry, on some way to there; of these, followed already. */
+    /* By offset: registers that are as they were at the entry, on some way to there; of these,
+     * followed already. */
     uint8_t *untouched, *followed;
     unsigned read;
 };
@@ -28,7 +29,8 @@ static unsigned arguments_of(uint16_t registers)
 static bool is_zeroing(const struct x86_insn *insn)
 {
     unsigned op = insn->opcode & 0xfdu;
-    return insn->map == X86_MAP_ONE_BYTE && (op == 0x31 || op == 0x29) && !insn->access && insn->reg == insn->base;
+    return insn->map == X86_MAP_ONE_BYTE && (op == 0x31 || op == 0x29) && !insn->access &&
+           insn->reg == insn->base;
 }
 
 /* A way goes on at an offset. */
@@ -48,17 +50,20 @@ static void follow(struct ways *w, size_t at)
     unsigned length = x86_decode_as(w->code + at, w->size - at, &insn);
     if (!length)
         return;
-    unsigned reads = insn.kind == X86_SYSCALL ? KERNEL_TAKES : is_zeroing(&insn) ? 0 : arguments_of(insn.reads);
+    unsigned reads = insn.kind == X86_SYSCALL ? KERNEL_TAKES
+                     : is_zeroing(&insn)      ? 0
+                                              : arguments_of(insn.reads);
     w->read |= untouched & reads;
     untouched &= ~arguments_of(insn.writes);
     uint64_t next = at + length;
     bool jumps = insn.kind == X86_JCC || insn.kind == X86_LOOP || insn.kind == X86_JMP;
     if (jumps)
-        go(w, next + (uint64_t)(int64_t)x86_relative_as(&insn, w->code + at), untouched, insn.kind == X86_JMP);
+        go(w, next + (uint64_t)(int64_t)x86_relative_as(&insn, w->code + at), untouched,
+           insn.kind == X86_JMP);
     if (insn.kind == X86_JMP_INDIRECT)
         w->read |= untouched;
-    if (insn.kind != X86_JMP && insn.kind != X86_JMP_INDIRECT && insn.kind != X86_RET && insn.kind != X86_CALL &&
-        insn.kind != X86_CALL_INDIRECT && insn.kind != X86_UD)
+    if (insn.kind != X86_JMP && insn.kind != X86_JMP_INDIRECT && insn.kind != X86_RET &&
+        insn.kind != X86_CALL && insn.kind != X86_CALL_INDIRECT && insn.kind != X86_UD)
         go(w, next, untouched, true);
 }
 

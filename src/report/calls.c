@@ -9,7 +9,8 @@
 
 enum { ALL_COLUMNS = 18 };
 
-/* Samples per activation that was met, if lengths are memoryless with a mean of m periods: grows with m, from 1. */
+/* Samples per activation that was met, if lengths are memoryless with a mean of m periods: grows
+ * with m, from 1. */
 static double cost_of_mean(double m)
 {
     return 1 / (1 - m * (exp(-0.5 / m) - exp(-1.5 / m)));
@@ -109,7 +110,8 @@ void calls_write(FILE *out, const struct view *v, const struct view_node *n)
     if (cost.all_high == 0)
         fprintf(out, " (%s seen to return, each %s)", seen, each);
     else if (cost.all_high > cost.all_low)
-        fprintf(out, " (%s to %s calls, each %s)", seen, text_count(most, (uint64_t)cost.all_high), each);
+        fprintf(out, " (%s to %s calls, each %s)", seen, text_count(most, (uint64_t)cost.all_high),
+                each);
     else
         fprintf(out, " (%s call%s, each %s)", seen, n->calls == 1 ? "" : "s", each);
 }
@@ -176,14 +178,16 @@ static void titles_write(FILE *out, const struct view *v, const struct report_st
                          bool expensive)
 {
     text_colour(out, style, TEXT_DIM);
-    fprintf(out, "%*s  %12s  ", text_percent_width(style), "total", view_is_of_calls(v) ? "calls" : "seen");
+    fprintf(out, "%*s  %12s  ", text_percent_width(style), "total",
+            view_is_of_calls(v) ? "calls" : "seen");
     if (!view_is_of_calls(v))
         fprintf(out, "%*s  ", ALL_COLUMNS, "calls in all");
     fprintf(out, "%*s  ", each_columns(v), "each");
     if (view_is_of_calls(v))
         fputs("function, each: its total by its calls\n", out);
     else
-        fprintf(out, "%24s  %s\n", "95% interval", expensive ? "few expensive calls" : "many cheap calls");
+        fprintf(out, "%24s  %s\n", "95% interval",
+                expensive ? "few expensive calls" : "many cheap calls");
     text_colour(out, style, TEXT_PLAIN);
 }
 
@@ -220,8 +224,10 @@ bool report_calls(FILE *out, const struct view *v, const struct report_style *st
     if (!view_is_of_calls(v)) {
         fputc('\n', out);
         rank_write(out, v, style, false, rows);
-        fputs("seen: calls that samples met and that were seen to return; of cheap ones there were more "
-              "(record --exact --tool calls counts all)\n", out);
+        fputs("seen: calls that samples met and that were seen to return; of cheap ones there were "
+              "more "
+              "(record --exact --tool calls counts all)\n",
+              out);
     }
     free(rows);
     return true;

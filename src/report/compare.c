@@ -107,7 +107,8 @@ static int compare_images(const void *a, const void *b)
 /* A program that was built anew is the same program, as far as functions go. */
 static int compare_image_names(const void *a, const void *b)
 {
-    const char *x = ((const struct named *)a)->image->path, *y = ((const struct named *)b)->image->path;
+    const char *x = ((const struct named *)a)->image->path,
+               *y = ((const struct named *)b)->image->path;
     const char *slash_x = strrchr(x, '/'), *slash_y = strrchr(y, '/');
     return strcmp(slash_x ? slash_x + 1 : x, slash_y ? slash_y + 1 : y);
 }
@@ -125,8 +126,8 @@ static int compare_functions(const void *a, const void *b)
     return memcmp(x->name, y->name, x->name_size);
 }
 
-/* An exact call goes to the stub of a procedure linkage table, f@plt, which a sampled stack does not hold: so
- * calls are compared by name alone, without the image of the stub. */
+/* An exact call goes to the stub of a procedure linkage table, f@plt, which a sampled stack does
+ * not hold: so calls are compared by name alone, without the image of the stub. */
 static struct named name_of(const struct view_function *f, uint64_t image, enum compare_by by)
 {
     static const char stub[] = "@plt";
@@ -221,7 +222,8 @@ static size_t path_slot(const struct paths *p, uint64_t parent, uint64_t functio
 {
     uint64_t h = (parent * UINT64_C(0x9e3779b97f4a7c15) ^ function) * UINT64_C(0xff51afd7ed558ccd);
     size_t at = (size_t)(h ^ h >> 29) & (p->size - 1);
-    while (p->keys[2 * at + 1] && (p->keys[2 * at] != parent || p->keys[2 * at + 1] != function + 1))
+    while (p->keys[2 * at + 1] &&
+           (p->keys[2 * at] != parent || p->keys[2 * at + 1] != function + 1))
         at = (at + 1) & (p->size - 1);
     return at;
 }
@@ -319,7 +321,8 @@ static struct compare_calls expensive_calls(const struct items *items)
     double smaller = 0, greater = 0;
     for (size_t i = 0, next; i < items->count; i = next) {
         double perfect = 0, sampled = 0, total = 0;
-        for (next = i; next < items->count && compare_items(&items->list[i], &items->list[next]) == 0;
+        for (next = i;
+             next < items->count && compare_items(&items->list[i], &items->list[next]) == 0;
              next++) {
             perfect += items->list[next].weights.perfect;
             sampled += items->list[next].weights.sampled;
@@ -339,19 +342,21 @@ static struct compare_calls expensive_calls(const struct items *items)
 }
 
 /* Instructions whose values were observed, by how often they were. */
-static void add_instructions(struct items *items, const struct identities *ids, const struct view *v,
-                             unsigned side)
+static void add_instructions(struct items *items, const struct identities *ids,
+                             const struct view *v, unsigned side)
 {
     const struct profile_values *values = v->profile->values;
     for (uint32_t i = 0, next = 0; values && i < values->hotlist_count; i = next) {
         const struct profile_hotlist *h = &values->hotlists[i];
         double observed = (double)compare_observed(values, i, &next);
-        add_item(items, (struct item){.a = image_id(ids, side, h->image), .b = h->offset}, side, observed);
+        add_item(items, (struct item){.a = image_id(ids, side, h->image), .b = h->offset}, side,
+                 observed);
     }
 }
 
 /* Instructions by how often what they compute was observed. */
-static void add_results(struct items *items, const struct identities *ids, const struct view *v, unsigned side)
+static void add_results(struct items *items, const struct identities *ids, const struct view *v,
+                        unsigned side)
 {
     const struct profile_values *values = v->profile->values;
     for (uint32_t i = 0; values && i < values->hotlist_count; i++) {
@@ -362,7 +367,8 @@ static void add_results(struct items *items, const struct identities *ids, const
     }
 }
 
-/* Keeps the entries that the perfect profile has. Returns the share of the sampled weight that the others had. */
+/* Keeps the entries that the perfect profile has. Returns the share of the sampled weight that the
+ * others had. */
 static double keep_perfect(struct compare_entry *entries, size_t *count)
 {
     double all = 0, left_out = 0;
@@ -402,7 +408,8 @@ static bool collect(struct items *items, const struct identities *ids,
     return ok && !items->failed;
 }
 
-/* Observations that bursts make are nearly independent; what a shadow or a whole run sees is not. */
+/* Observations that bursts make are nearly independent; what a shadow or a whole run sees is
+ * not. */
 static bool has_chance(const struct view *sampled, enum compare_by by)
 {
     const struct profile_counts *c = sampled->profile->counts;
@@ -430,7 +437,8 @@ static bool compare_kind(const struct view *const views[2], const struct identit
     return ok;
 }
 
-static bool identified(const struct view *const views[2], enum compare_by by, struct comparison *out, struct err *e)
+static bool identified(const struct view *const views[2], enum compare_by by,
+                       struct comparison *out, struct err *e)
 {
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
     bool ok = identify(views, by, &ids)
@@ -442,7 +450,8 @@ static bool identified(const struct view *const views[2], enum compare_by by, st
 
 static bool find_diff_top(const struct view *const views[2], struct comparison *out, struct err *e)
 {
-    const struct profile_values *const values[2] = {views[0]->profile->values, views[1]->profile->values};
+    const struct profile_values *const values[2] = {views[0]->profile->values,
+                                                    views[1]->profile->values};
     struct identities ids = {{NULL, NULL}, {NULL, NULL}};
     bool ok = identify(views, COMPARE_INSTRUCTION, &ids) &&
               compare_diff_top(values, ids.images, &out->diff_top,
@@ -535,9 +544,11 @@ static void write_profile(FILE *out, const char *name, const struct view *v, siz
 static void write_chance(FILE *out, const struct comparison *c)
 {
     if (c->by == COMPARE_RESULT)
-        write_line(out, "left out", c->left_out, "of the sampled results: the perfect profile does not observe them");
+        write_line(out, "left out", c->left_out,
+                   "of the sampled results: the perfect profile does not observe them");
     if (c->chance.overlap >= 0)
-        write_line(out, "by chance", c->chance.overlap, "is what overlap would be of as many independent observations");
+        write_line(out, "by chance", c->chance.overlap,
+                   "is what overlap would be of as many independent observations");
     if (c->chance.diff_top >= 0)
         write_line(out, "", c->chance.diff_top, "is what diff-top would be");
 }
@@ -563,7 +574,8 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
     if (c->diff_top < 0)
         fprintf(out, "%-13s %8s  no values were profiled\n", "diff-top", "-");
     else
-        write_line(out, "diff-top", c->diff_top, "mean difference of the most frequent result's share");
+        write_line(out, "diff-top", c->diff_top,
+                   "mean difference of the most frequent result's share");
     write_chance(out, c);
     if (c->by == COMPARE_CALL)
         write_line(out, "expensive", c->calls.agreement,
@@ -571,7 +583,8 @@ void report_comparison(FILE *out, const struct comparison *c, const struct view 
     if (c->distortion < 0)
         fprintf(out, "%-13s %8s  no functions were sampled\n", "distortion", "-");
     else if (equals)
-        write_line(out, "difference", c->distortion / 2, "of the weight is in other functions in the second");
+        write_line(out, "difference", c->distortion / 2,
+                   "of the weight is in other functions in the second");
     else
         write_line(out, "distortion", c->distortion, "sum of the differences over functions");
 }
@@ -596,7 +609,8 @@ void report_comparison_json(struct buf *out, const struct comparison *c, const s
         json_key(&j, "by_chance");
         json_open(&j, '{');
         json_key_double(&j, "overlap", 100 * c->chance.overlap);
-        json_key_double(&j, "diff_top", c->chance.diff_top < 0 ? 0.0 / 0.0 : 100 * c->chance.diff_top);
+        json_key_double(&j, "diff_top",
+                        c->chance.diff_top < 0 ? 0.0 / 0.0 : 100 * c->chance.diff_top);
         json_close(&j, '}');
     }
     if (c->by == COMPARE_CALL) {

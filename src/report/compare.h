@@ -1,7 +1,8 @@
 /* Two profiles entry by entry, and how near they are (profile/compare.h).
  *
- * What is the same entry in both: images by build-id (by path where there is none; between two samplings, for functions
- * and calling contexts, by the name of their file), functions by image and name, calling contexts by the functions on them, blocks and edges by image and link-time address,
+ * What is the same entry in both: images by build-id (by path where there is none; between two
+ * samplings, for functions and calling contexts, by the name of their file), functions by image and
+ * name, calling contexts by the functions on them, blocks and edges by image and link-time address,
  * acyclic paths by their blocks.
  *
  * Context: ordinary code.
@@ -35,8 +36,8 @@ struct compare_calls {
 /* "function", ...; NULL out of range. */
 const char *compare_by_name(unsigned by);
 
-/* What the metrics would be on average if each observation of the sampled profile were an independent draw from the
- * perfect one; negative: not known. */
+/* What the metrics would be on average if each observation of the sampled profile were an
+ * independent draw from the perfect one; negative: not known. */
 struct compare_chance {
     double overlap, diff_top;
 };
@@ -46,7 +47,8 @@ struct comparison {
     struct compare_metrics metrics;
     double distortion; /* over functions, whatever `by` is; negative: there are none to compare */
     double diff_top;   /* of values; negative: not both have any */
-    double left_out;   /* by COMPARE_RESULT: share of the sampled results that are not in the perfect profile */
+    /* by COMPARE_RESULT: share of the sampled results that are not in the perfect profile */
+    double left_out;
     struct compare_chance chance; /* by COMPARE_INSTRUCTION and COMPARE_RESULT, of bursts */
     struct compare_calls calls; /* by COMPARE_CALL */
 };

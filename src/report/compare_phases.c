@@ -127,8 +127,9 @@ bool report_compare_phases(FILE *out, const struct compare_side sides[2],
         fprintf(out, ", %s samples\n", text_count(number, sides[k].view->samples));
     }
     text_colour(out, style, TEXT_DIM);
-    fputs("\n    in A      in B  difference  95%        function (its own share; *: beyond chance)\n",
-          out);
+    fputs(
+        "\n    in A      in B  difference  95%        function (its own share; *: beyond chance)\n",
+        out);
     text_colour(out, style, TEXT_PLAIN);
     for (uint32_t i = 0; i < count; i++) {
         bool small = 100 * fmax(pairs[i].share[0], pairs[i].share[1]) < style->min;

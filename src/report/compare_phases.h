@@ -1,5 +1,5 @@
-/* Two phases of one recording, side by side: the share of each function in either, and what it gained or
- * lost.
+/* Two phases of one recording, side by side: the share of each function in either, and what it
+ * gained or lost.
  *
  * Context: ordinary code.
  * Ownership: views and names are borrowed. */

@@ -70,14 +70,19 @@ static size_t put_results(const struct profile_values *v, const uint64_t *images
         const struct profile_hotlist *h = &v->hotlists[i];
         if (!compare_is_result(v, h))
             continue;
-        to[count++] = (struct result){ .image = image_id(images, h->image), .offset = h->offset,
-                                       .site_image = image_id(images, h->site_image), .site = h->site,
-                                       .kind = v->kinds[h->kind].name, .side = side, .list = h->list };
+        to[count++] = (struct result){.image = image_id(images, h->image),
+                                      .offset = h->offset,
+                                      .site_image = image_id(images, h->site_image),
+                                      .site = h->site,
+                                      .kind = v->kinds[h->kind].name,
+                                      .side = side,
+                                      .list = h->list};
     }
     return count;
 }
 
-/* More draws for one instruction change its invariance by less than that of a concise sample is known. */
+/* More draws for one instruction change its invariance by less than that of a concise sample is
+ * known. */
 enum { DRAWS_MOST = 1 << 16 };
 
 struct drawing {
@@ -87,8 +92,8 @@ struct drawing {
     uint64_t fresh; /* values that no hotlist has */
 };
 
-/* A value of the stream that `from` is of. What a concise sample that was thinned has only once stands for all values
- * that it does not have. */
+/* A value of the stream that `from` is of. What a concise sample that was thinned has only once
+ * stands for all values that it does not have. */
 static struct hotlist_value draw(struct drawing *d, const struct hotlist *from, uint64_t all)
 {
     uint64_t at = hotlist_random_next(&d->random) % all;
@@ -111,7 +116,8 @@ static double drawn_invariance(struct drawing *d, const struct hotlist *from, ui
     return hotlist_invariance(d->into);
 }
 
-/* Results that are in both profiles; of these, *drawn: with what chance makes of the perfect side. */
+/* Results that are in both profiles; of these, *drawn: with what chance makes of the perfect
+ * side. */
 static size_t pair_results(const struct result *list, size_t count, struct compare_value *both,
                            struct compare_value *drawn, struct drawing *d)
 {
@@ -131,8 +137,8 @@ static size_t pair_results(const struct result *list, size_t count, struct compa
     return pairs;
 }
 
-bool compare_diff_top(const struct profile_values *const values[2], uint64_t *const images[2], double *out,
-                      double *chance)
+bool compare_diff_top(const struct profile_values *const values[2], uint64_t *const images[2],
+                      double *out, double *chance)
 {
     *out = -1;
     if (!values[0] || !values[1])

@@ -57,7 +57,8 @@ void counted_unread(FILE *out, const struct profile_counts *c, const struct repo
     if (!c->unread)
         return;
     field(out, style, "unread");
-    fprintf(out, "%s transfers went to code that cannot be read: it is in none\n", text_count(number, c->unread));
+    fprintf(out, "%s transfers went to code that cannot be read: it is in none\n",
+            text_count(number, c->unread));
 }
 
 static void write_engine(FILE *out, const struct view *v, const struct report_style *style)
@@ -75,7 +76,8 @@ static void write_engine(FILE *out, const struct view *v, const struct report_st
         fprintf(out, ": %s instructions", text_count(number, c->instructions));
     fputs(c->bursts ? ", counted within bursts\n" : "\n", out);
     if (c->from_edges)
-        fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD, "");
+        fprintf(out, "%*sinstructions and blocks are derived from transfers of control\n", FIELD,
+                "");
     counted_unread(out, c, style);
     if (!profile_is_exact(v->profile))
         return;
@@ -118,8 +120,8 @@ void counted_folded(FILE *out, const struct profile *p, const struct report_styl
             text_count(number, folded));
 }
 
-static void write_work(FILE *out, const struct profile_counts *c, const struct profile_shadows *shadows,
-                       const struct report_style *style)
+static void write_work(FILE *out, const struct profile_counts *c,
+                       const struct profile_shadows *shadows, const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
     uint64_t length = shadows ? shadows->burst_length : c->length;
@@ -143,7 +145,8 @@ static void write_work(FILE *out, const struct profile_counts *c, const struct p
     fputc('\n', out);
 }
 
-static void write_latencies(FILE *out, const struct profile_counts *c, const struct report_style *style)
+static void write_latencies(FILE *out, const struct profile_counts *c,
+                            const struct report_style *style)
 {
     char n[TEXT_NUMBER_SIZE], half[TEXT_NUMBER_SIZE], most[TEXT_NUMBER_SIZE], all[TEXT_NUMBER_SIZE];
     bool first = true;
@@ -157,8 +160,9 @@ static void write_latencies(FILE *out, const struct profile_counts *c, const str
                 text_duration(half, profile_latency_ns(l, 0.5)),
                 text_duration(most, profile_latency_ns(l, 0.9)),
                 text_duration(all, profile_latency_ns(l, 0.99)));
-        fprintf(out, ", mean %s of %s (%s)\n", text_duration(half, (double)l->sum_ns / (double)count),
-                text_count(n, count), profile_latency_sentence(k));
+        fprintf(out, ", mean %s of %s (%s)\n",
+                text_duration(half, (double)l->sum_ns / (double)count), text_count(n, count),
+                profile_latency_sentence(k));
         first = false;
     }
 }

@@ -20,13 +20,13 @@ void counted_stops(FILE *out, const struct profile_counts *c, const struct repor
 /* Of these, what could not be read, if anything. */
 void counted_unread(FILE *out, const struct profile_counts *c, const struct report_style *style);
 
-/* Tables of instruction classes, of the blocks in which most instructions were executed, and of the most
- * frequent transfers of control, where there are any. */
+/* Tables of instruction classes, of the blocks in which most instructions were executed, and of the
+ * most frequent transfers of control, where there are any. */
 bool counted_tables(FILE *out, const struct view *v, const struct report_style *style,
                     struct err *e);
 
-/* limit: only the hottest blocks, and no edges; 0: all. Members "carrier", "tool", "instructions", "slowdown", "stopped", "classes", "blocks", "edges" of the
- * report's object. */
+/* limit: only the hottest blocks, and no edges; 0: all. Members "carrier", "tool", "instructions",
+ * "slowdown", "stopped", "classes", "blocks", "edges" of the report's object. */
 void counted_json(struct json *j, const struct view *v, uint32_t limit);
 
 /* Profile blocks by instructions executed, most first: indexes to free(). */

@@ -15,7 +15,8 @@ struct fold {
     const struct view_tree *in;
     struct view_tree *out;
     uint32_t *to;    /* by index in `in`: the node of `out` that it is part of */
-    uint32_t *round; /* by index in `in`: levels that are one node with it, from the first of them */
+    /* by index in `in`: levels that are one node with it, from the first of them */
+    uint32_t *round;
     struct own *own; /* by index in `in`, then by index in `out` */
     uint32_t *slots; /* open addressing: (parent, function) -> index in out + 1 */
     size_t size;     /* a power of two */
@@ -42,8 +43,8 @@ static void owns_compute(struct fold *f)
     }
 }
 
-/* Whether the path that ends with `function` below `at` has gone round a cycle of `length` functions: the node that it
- * has come back to, else VIEW_NONE. */
+/* Whether the path that ends with `function` below `at` has gone round a cycle of `length`
+ * functions: the node that it has come back to, else VIEW_NONE. */
 static uint32_t cycle_end(const struct fold *f, uint32_t at, uint32_t function, unsigned length)
 {
     const struct view_node *nodes = f->out->nodes;
@@ -66,7 +67,8 @@ static uint32_t *slot_of(struct fold *f, uint32_t parent, const struct view_node
     size_t at = (size_t)(h ^ h >> 32) & (f->size - 1);
     for (; f->slots[at]; at = (at + 1) & (f->size - 1)) {
         const struct view_node *known = &f->out->nodes[f->slots[at] - 1];
-        if (known->parent == parent && known->function == n->function && known->inlined == n->inlined)
+        if (known->parent == parent && known->function == n->function &&
+            known->inlined == n->inlined)
             break;
     }
     return &f->slots[at];
@@ -106,7 +108,8 @@ static uint32_t place(struct fold *f, uint32_t i)
 static bool nodes_place(struct fold *f)
 {
     for (uint32_t i = 0; i < f->in->count; i++) {
-        f->to[i] = i ? place(f, i) : view_tree_add(f->out, VIEW_NONE, f->in->nodes[0].function, false);
+        f->to[i] =
+            i ? place(f, i) : view_tree_add(f->out, VIEW_NONE, f->in->nodes[0].function, false);
         if (f->to[i] == VIEW_NONE)
             return false;
         struct view_node *to = &f->out->nodes[f->to[i]];
@@ -129,7 +132,8 @@ static void totals_sum(struct view_tree *t)
     }
 }
 
-bool fold_tree(const struct view *v, const struct view_tree *in, struct view_tree *out, struct err *e)
+bool fold_tree(const struct view *v, const struct view_tree *in, struct view_tree *out,
+               struct err *e)
 {
     struct fold f = { .in = in, .out = out, .size = 256 };
     *out = (struct view_tree){ 0 };

@@ -75,20 +75,23 @@ static void settle(struct points *points)
 
 static void add_point(struct points *points, uint32_t image, uint64_t address, uint64_t count)
 {
-    points->list[points->count++] = (struct point){ .image = image, .address = address, .count = count };
+    points->list[points->count++] =
+        (struct point){.image = image, .address = address, .count = count};
 }
 
 static struct point *find_from(struct deriver *d, uint32_t image, uint64_t address)
 {
     const struct point key = { .image = image, .address = address };
-    return d->from.count ? bsearch(&key, d->from.list, d->from.count, sizeof key, compare_points) : NULL;
+    return d->from.count ? bsearch(&key, d->from.list, d->from.count, sizeof key, compare_points)
+                         : NULL;
 }
 
 /* ---- runs ---- */
 
 static bool ends_run(const struct x86_insn *insn)
 {
-    return (insn->kind >= X86_JCC && insn->kind <= X86_RET) || insn->kind == X86_UD || x86_is_xbegin(insn);
+    return (insn->kind >= X86_JCC && insn->kind <= X86_RET) || insn->kind == X86_UD ||
+           x86_is_xbegin(insn);
 }
 
 /* The engine stops before it, or it is no instruction. */
@@ -98,10 +101,10 @@ static bool is_no_part(enum x86_kind kind)
            kind == X86_INT || kind == X86_OTHER;
 }
 
-/* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing is decoded twice.
- * late: system calls do not end it. */
-static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bool late, const struct point *next,
-                           const struct point *end)
+/* Where the run comes to a point from `next` on whose run is known it is taken from there: nothing
+ * is decoded twice. late: system calls do not end it. */
+static struct run run_from(struct deriver *d, uint32_t image, uint64_t start, bool late,
+                           const struct point *next, const struct point *end)
 {
     size_t available = 0;
     struct code *code = code_of(d, image);
@@ -148,7 +151,8 @@ static bool is_own(const struct profile *p, uint32_t image)
     return image < p->image_count && p->images[image].flags & PROFILE_IMAGE_RUNTIME;
 }
 
-/* The profiler's own code is not the program's: it is in edges only so that what they make of the program's is whole. */
+/* The profiler's own code is not the program's: it is in edges only so that what they make of the
+ * program's is whole. */
 static void drop_own(struct profile *p)
 {
     struct profile_counts *c = p->counts;
@@ -159,7 +163,8 @@ static void drop_own(struct profile *p)
     c->edge_count = kept;
 }
 
-static void add_block(struct deriver *d, uint32_t image, uint64_t start, const struct run *run, uint64_t count)
+static void add_block(struct deriver *d, uint32_t image, uint64_t start, const struct run *run,
+                      uint64_t count)
 {
     struct profile_counts *c = d->p->counts;
     struct point *from = find_from(d, image, run->last);
@@ -167,8 +172,11 @@ static void add_block(struct deriver *d, uint32_t image, uint64_t start, const s
         from->in = add_saturated(from->in, count);
     if (!count || is_own(d->p, image))
         return;
-    c->blocks[c->block_count++] = (struct profile_block){
-        .image = image, .offset = start, .bytes = run->bytes, .instructions = run->instructions, .count = count };
+    c->blocks[c->block_count++] = (struct profile_block){.image = image,
+                                                         .offset = start,
+                                                         .bytes = run->bytes,
+                                                         .instructions = run->instructions,
+                                                         .count = count};
     c->instructions = add_saturated(c->instructions, multiply_saturated(count, run->instructions));
 }
 
@@ -201,7 +209,8 @@ static void add_behind_system_calls(struct deriver *d)
     for (uint32_t i = 0; i < d->behind.count; i++) {
         const struct point *at = &d->behind.list[i];
         if (at->run.bytes)
-            add_block(d, at->image, at->address, &at->run, missing(find_from(d, at->image, at->run.last)));
+            add_block(d, at->image, at->address, &at->run,
+                      missing(find_from(d, at->image, at->run.last)));
     }
 }
 

@@ -124,23 +124,32 @@ void header_coverage(FILE *out, const struct profile *p, const struct profile_to
     if (!profile_coverage(p, t, &c))
         return;
     header_field(out, style, "covered");
-    fprintf(out, "%.1f%% of %s, the CPU time that the kernel accounts to the program and to what it waited for\n",
+    fprintf(out,
+            "%.1f%% of %s, the CPU time that the kernel accounts to the program and to what it "
+            "waited for\n",
             100 * c.sampled_ns / c.all_ns, text_duration(a, c.all_ns));
     if (c.lacking && c.early_ns > c.all_ns / 50)
-        fprintf(out, "%-10s%s were used before sampling could begin in %s process%s: exec, the loader, Penumbra's own beginning\n",
-                "", text_duration(a, c.early_ns), text_count(b, p->process_count), p->process_count == 1 ? "" : "es");
+        fprintf(out,
+                "%-10s%s were used before sampling could begin in %s process%s: exec, the loader, "
+                "Penumbra's own beginning\n",
+                "", text_duration(a, c.early_ns), text_count(b, p->process_count),
+                p->process_count == 1 ? "" : "es");
     if (c.lacking && c.beyond_ns > c.all_ns / 50)
-        fprintf(out, "%-10s%s are in no thread's account: the ends of processes, and programs that are not recorded\n", "",
-                text_duration(a, c.beyond_ns));
+        fprintf(out,
+                "%-10s%s are in no thread's account: the ends of processes, and programs that are "
+                "not recorded\n",
+                "", text_duration(a, c.beyond_ns));
     double dropped_ns = (double)t->dropped_all * (double)p->metrics[0].period;
     double rest_ns = c.all_ns - c.sampled_ns - c.early_ns - c.beyond_ns -
                      (double)t->drops[DROP_PAUSED] * (double)p->metrics[0].period;
     if (c.lacking && dropped_ns > c.all_ns / 50)
         fprintf(out, "%-10s%s are samples that were dropped\n", "", text_duration(a, dropped_ns));
     if (c.lacking && rest_ns - dropped_ns > c.all_ns / 50)
-        fprintf(out, "%-10s%s %s\n", "", text_duration(a, rest_ns - dropped_ns), t->sandboxed
-                ? "were used by processes in a sandbox (seccomp, no_new_privs), where not all is sampled"
-                : "were used by threads that were sampled late, seldom or not at all: their trigger could not be set or came late");
+        fprintf(out, "%-10s%s %s\n", "", text_duration(a, rest_ns - dropped_ns),
+                t->sandboxed ? "were used by processes in a sandbox (seccomp, no_new_privs), where "
+                               "not all is sampled"
+                             : "were used by threads that were sampled late, seldom or not at all: "
+                               "their trigger could not be set or came late");
 }
 
 static void write_reason(FILE *out, uint64_t count, const char *name, const char *sentence)
@@ -150,7 +159,8 @@ static void write_reason(FILE *out, uint64_t count, const char *name, const char
         fprintf(out, "%-10s%10s  %s: %s\n", "", text_count(number, count), name, sentence);
 }
 
-/* Triggers that were not dropped: those for bursts or shadows, or all of them where samples are taken besides. */
+/* Triggers that were not dropped: those for bursts or shadows, or all of them where samples are
+ * taken besides. */
 static uint64_t count_kept(const struct profile *p, const struct profile_totals *t)
 {
     const struct profile_shadows *s = p->shadows;
@@ -209,15 +219,18 @@ static void write_cost(FILE *out, const struct profile *p, const struct profile_
     if (header_in_bytes(p) || !strcmp(p->metrics[0].trigger, "lock-wait"))
         fprintf(out, ": %s for samples", text_duration(a, (double)t->cost_ns));
     else
-        fprintf(out, ": %s in Penumbra's own code and %s signal%s of %s%s", text_duration(a, (double)t->cost_ns),
-                text_count(b, t->deliveries), t->deliveries == 1 ? "" : "s",
-                text_duration(c, t->deliveries ? (double)t->delivered_ns / (double)t->deliveries : 0),
-                t->deliveries == 1 ? "" : " each");
+        fprintf(
+            out, ": %s in Penumbra's own code and %s signal%s of %s%s",
+            text_duration(a, (double)t->cost_ns), text_count(b, t->deliveries),
+            t->deliveries == 1 ? "" : "s",
+            text_duration(c, t->deliveries ? (double)t->delivered_ns / (double)t->deliveries : 0),
+            t->deliveries == 1 ? "" : " each");
     if (t->switches)
         fprintf(out, ", %s at %s switch%s of threads", text_duration(a, (double)t->switched_ns),
                 text_count(b, t->switches), t->switches == 1 ? "" : "es");
     if (t->begun_ns)
-        fprintf(out, ", %s at the beginning and the end of %s processes", text_duration(a, (double)t->begun_ns),
+        fprintf(out, ", %s at the beginning and the end of %s processes",
+                text_duration(a, (double)t->begun_ns),
                 text_count(b, p->begun.executed + p->begun.forked));
     if (p->shadows)
         fprintf(out, ", %s for shadows", text_duration(a, (double)p->shadows->cost_ns));
@@ -233,8 +246,8 @@ void header_heap_missed(FILE *out, const struct profile *p)
     for (uint32_t i = 0; i < p->process_count; i++)
         missed = add_saturated(missed, p->processes[i].heap_missed);
     if (missed)
-        fprintf(out, "%-10s%s samples were not followed to their end: what is live may be more\n", "",
-                text_count(number, missed));
+        fprintf(out, "%-10s%s samples were not followed to their end: what is live may be more\n",
+                "", text_count(number, missed));
 }
 
 /* What is live is known for all that is shown. */
@@ -297,16 +310,22 @@ void header_sandboxes(FILE *out, const struct profile *p, const struct report_st
     if (!sandboxed)
         return;
     header_field(out, style, "sandbox");
-    fprintf(out, "entered by %s process%s (seccomp), in which not all is sampled, nor its CPU time known\n",
-            text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
+    fprintf(
+        out,
+        "entered by %s process%s (seccomp), in which not all is sampled, nor its CPU time known\n",
+        text_count(a, sandboxed), sandboxed == 1 ? "" : "es");
     if (left.silenced)
-        fprintf(out, "%-10s%s thread%s sampled only until %s entered: a sample could end or stop the program there (the filter forbids "
-                     "rt_sigreturn, or it is traced)\n", "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",
+        fprintf(out,
+                "%-10s%s thread%s sampled only until %s entered: a sample could end or stop the "
+                "program there (the filter forbids "
+                "rt_sigreturn, or it is traced)\n",
+                "", text_count(a, left.silenced), left.silenced == 1 ? " is" : "s are",
                 left.silenced == 1 ? "it" : "they");
     if (left.threads || left.processes)
-        fprintf(out, "%-10s%s thread%s and %s process%s that were made there are not in this profile\n", "",
-                text_count(a, left.threads), left.threads == 1 ? "" : "s", text_count(b, left.processes),
-                left.processes == 1 ? "" : "es");
+        fprintf(out,
+                "%-10s%s thread%s and %s process%s that were made there are not in this profile\n",
+                "", text_count(a, left.threads), left.threads == 1 ? "" : "s",
+                text_count(b, left.processes), left.processes == 1 ? "" : "es");
 }
 
 struct lines {
@@ -327,8 +346,8 @@ static bool line_is_new(struct lines *l, const char *line, size_t length)
 }
 
 /* Calls for each line that has not been met: writes it, or without `out` counts it only. */
-static uint32_t write_lines(FILE *out, const struct report_style *style, struct lines *l, const char *name,
-                            const char *text)
+static uint32_t write_lines(FILE *out, const struct report_style *style, struct lines *l,
+                            const char *name, const char *text)
 {
     uint32_t count = 0;
     while (*text) {

@@ -21,7 +21,8 @@ enum { COMMAND_COLUMNS = 120, FIELD_COLUMNS = 10 };
 static void write_command(FILE *out, const struct profile *p, const struct report_style *style)
 {
     header_field(out, style, "command");
-    text_name(out, p->command, style->width ? (size_t)style->width - FIELD_COLUMNS : COMMAND_COLUMNS);
+    text_name(out, p->command,
+              style->width ? (size_t)style->width - FIELD_COLUMNS : COMMAND_COLUMNS);
     fputc('\n', out);
 }
 
@@ -54,8 +55,8 @@ static void write_engine(FILE *out, const struct profile *p)
         fprintf(out, "; %s shadow%s, %s instructions observed", text_count(a, p->shadows->started),
                 p->shadows->started == 1 ? "" : "s", text_count(b, p->shadows->instructions));
     if (c && c->bursts)
-        fprintf(out, "; %s burst%s, %s instructions", text_count(a, c->bursts), c->bursts == 1 ? "" : "s",
-                text_count(b, c->burst_instructions));
+        fprintf(out, "; %s burst%s, %s instructions", text_count(a, c->bursts),
+                c->bursts == 1 ? "" : "s", text_count(b, c->burst_instructions));
     if (c) {
         fputs(", tool ", out);
         text_name(out, c->tool, 0);
@@ -115,8 +116,8 @@ static void write_recording(FILE *out, const struct view *v, const struct profil
     if (!profile_is_exact(p) && cost_percent(t) > 0)
         fprintf(out, "; cost %.2f%%", cost_percent(t));
     if (!v->of_blocks && (v->samples_all != t->weight || view_is_refined(v)))
-        fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples), text_count(b, t->weight),
-                text_share(v->samples, t->weight));
+        fprintf(out, "; shown: %s of %s samples (%.2f%%)", text_count(a, v->samples),
+                text_count(b, t->weight), text_share(v->samples, t->weight));
     uint32_t notes = style->chosen ? header_notes(NULL, v, style) : 0;
     if (notes)
         fprintf(out, "; %u note%s (--verbose)", notes, notes == 1 ? "" : "s");
@@ -132,7 +133,8 @@ static void write_budget(FILE *out, const struct profile *p, const struct profil
     if (!p->budget_ppm || cost <= p->budget_ppm / 1e4)
         return;
     header_field(out, style, "cost");
-    fprintf(out, "%.2f%% of CPU time, and the budget is %.4g%%: --verbose says what for\n", cost, p->budget_ppm / 1e4);
+    fprintf(out, "%.2f%% of CPU time, and the budget is %.4g%%: --verbose says what for\n", cost,
+            p->budget_ppm / 1e4);
 }
 
 static void write_losses(FILE *out, const struct profile *p, const struct profile_totals *t,
@@ -141,14 +143,16 @@ static void write_losses(FILE *out, const struct profile *p, const struct profil
     struct profile_coverage coverage;
     if (header_dropped_percent(p, t) > (double)DROPPED_MUCH)
         header_dropped(out, p, t, style);
-    if (text_share(t->truncated_all, t->weight) > (double)TRUNCATED_MUCH || text_share(t->guessed, t->taken) > (double)GUESSED_MUCH)
+    if (text_share(t->truncated_all, t->weight) > (double)TRUNCATED_MUCH ||
+        text_share(t->guessed, t->taken) > (double)GUESSED_MUCH)
         header_truncated(out, t, style);
     if (profile_coverage(p, t, &coverage) && coverage.lacking)
         header_coverage(out, p, t, style);
     write_budget(out, p, t, style);
 }
 
-/* A burst ends for some reason always; a whole run, or a shadow that was never begun, should not. */
+/* A burst ends for some reason always; a whole run, or a shadow that was never begun, should
+ * not. */
 static void write_engine_losses(FILE *out, const struct view *v, const struct report_style *style)
 {
     const struct profile *p = v->profile;
@@ -197,7 +201,8 @@ void header_brief(FILE *out, const struct view *v, const struct report_style *st
         fprintf(out, "%s were too many or too deep, and are part of their outer phases\n",
                 text_count(number, phases_refused(p)));
     }
-    /* Those of load latencies are how they were measured; of other modules they may be all there is. */
+    /* Those of load latencies are how they were measured; of other modules they may be all there
+     * is. */
     if (p->values && !style->chosen && !loads_were_asked_for(v))
         report_values_facts(out, p->values, "numbers");
     if (!style->chosen)

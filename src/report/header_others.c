@@ -5,11 +5,13 @@
 
 #include "report/text.h"
 
-static const char *amount(char number[TEXT_NUMBER_SIZE], const struct profile_metric *m, double units)
+static const char *amount(char number[TEXT_NUMBER_SIZE], const struct profile_metric *m,
+                          double units)
 {
     if (!strcmp(m->unit, "nanoseconds"))
         return text_duration(number, units);
-    return !strcmp(m->unit, "bytes") ? text_bytes(number, units) : text_count(number, (uint64_t)units);
+    return !strcmp(m->unit, "bytes") ? text_bytes(number, units)
+                                     : text_count(number, (uint64_t)units);
 }
 
 static void write_other(FILE *out, const struct profile *p, uint32_t metric, uint32_t trigger)
@@ -19,8 +21,9 @@ static void write_other(FILE *out, const struct profile *p, uint32_t metric, uin
     uint64_t dropped = profile_sampled_dropped(&s);
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     text_name(out, m->trigger, 0);
-    fprintf(out, ", every %s: %s sample%s, %s", amount(a, m, (double)m->period), text_count(b, s.taken),
-            s.taken == 1 ? "" : "s", amount(c, m, (double)s.weight * (double)m->period));
+    fprintf(out, ", every %s: %s sample%s, %s", amount(a, m, (double)m->period),
+            text_count(b, s.taken), s.taken == 1 ? "" : "s",
+            amount(c, m, (double)s.weight * (double)m->period));
     if (dropped)
         fprintf(out, ", %s dropped", text_count(a, dropped));
     fputs(" (--metric ", out);

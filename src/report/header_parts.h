@@ -1,5 +1,5 @@
-/* Parts of a report's header, which has two forms: all that is known of a recording (header.c), or two
- * lines and what is wrong with it (header_brief.c).
+/* Parts of a report's header, which has two forms: all that is known of a recording (header.c), or
+ * two lines and what is wrong with it (header_brief.c).
  *
  * Context: ordinary code.
  * Ownership: nothing is kept. */

@@ -12,8 +12,8 @@
 #if PENUMBRA_HTML
 #include "report/html_page.h"
 
-/* Copies JSON while parsing it, without recursion: the nesting is in a buffer, one struct level each.
- * On the way,
+/* Copies JSON while parsing it, without recursion: the nesting is in a buffer, one struct level
+ * each. On the way,
  * - "<" in strings becomes \u003c, so that no "</script>" or "<!--" can end the page's data block;
  * - the members of "children" arrays at depth REPORT_HTML_DEPTH are left out, and summed up. */
 struct filter {

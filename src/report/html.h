@@ -1,4 +1,5 @@
-/* The interactive page of `penumbra report --html`: one file that needs nothing else, built from web/.
+/* The interactive page of `penumbra report --html`: one file that needs nothing else, built from
+ * web/.
  *
  * Context: ordinary code.
  * Ownership: nothing is kept. */

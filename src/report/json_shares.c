@@ -30,13 +30,15 @@ static void settle(struct json_shares *s)
     s->count = kept;
 }
 
-bool json_shares_make(struct json_shares *s, const struct view *v, bool (*shown)(const struct view *v, uint32_t node, const void *arg),
+bool json_shares_make(struct json_shares *s, const struct view *v,
+                      bool (*shown)(const struct view *v, uint32_t node, const void *arg),
                       const void *arg)
 {
     *s = (struct json_shares){ 0 };
     if (!v->share_count || view_is_refined(v))
         return true;
-    uint32_t *to = calloc((size_t)v->tree.count + 1, sizeof *to); /* the node itself, or the one above that is shown */
+    /* the node itself, or the one above that is shown */
+    uint32_t *to = calloc((size_t)v->tree.count + 1, sizeof *to);
     s->list = calloc(v->share_count, sizeof *s->list);
     if (!to || !s->list) {
         free(to);
@@ -50,8 +52,10 @@ bool json_shares_make(struct json_shares *s, const struct view *v, bool (*shown)
     for (size_t i = 0; i < v->share_count; i++) {
         const struct view_share *share = &v->shares[i];
         bool own = to[share->node] == share->node;
-        s->list[s->count++] = (struct json_share){ .node = to[share->node], .thread = share->thread,
-                                                   .self = own ? share->self : 0, .below = own ? 0 : share->self };
+        s->list[s->count++] = (struct json_share){.node = to[share->node],
+                                                  .thread = share->thread,
+                                                  .self = own ? share->self : 0,
+                                                  .below = own ? 0 : share->self};
     }
     free(to);
     settle(s);

@@ -1,4 +1,5 @@
-/* What each thread has of the nodes of a tree that is written as JSON: for the page, which shows one thread's.
+/* What each thread has of the nodes of a tree that is written as JSON: for the page, which shows
+ * one thread's.
  *
  * Context: ordinary code.
  * Ownership: json_shares_free releases what json_shares_make has made. */
@@ -19,9 +20,10 @@ struct json_shares {
     size_t count;
 };
 
-/* shown: whether a node is written; of a node that is left out all below it are. Of a view without shares, or one that
- * was refined, there are none. False without memory. */
-bool json_shares_make(struct json_shares *s, const struct view *v, bool (*shown)(const struct view *v, uint32_t node, const void *arg),
+/* shown: whether a node is written; of a node that is left out all below it are. Of a view without
+ * shares, or one that was refined, there are none. False without memory. */
+bool json_shares_make(struct json_shares *s, const struct view *v,
+                      bool (*shown)(const struct view *v, uint32_t node, const void *arg),
                       const void *arg);
 void json_shares_free(struct json_shares *s);
 

@@ -32,8 +32,8 @@ static struct load_place place_of(const struct profile_hotlist *h)
 
 /* ---- loads ---- */
 
-/* Ticks of a load from the level with this name, as the module says: its fact "L2 median", for "L2/L3" too,
- * plus what no load takes less than. */
+/* Ticks of a load from the level with this name, as the module says: its fact "L2 median", for
+ * "L2/L3" too, plus what no load takes less than. */
 static double ticks_of(const struct profile_values *values, const char *name)
 {
     char fact[64];
@@ -90,7 +90,8 @@ static int load_compare(const void *x, const void *y)
 
 /* ---- conflicts ---- */
 
-static struct load_place store_of(const struct hotlist_entry *entry, const struct profile_hotlist *h)
+static struct load_place store_of(const struct hotlist_entry *entry,
+                                  const struct profile_hotlist *h)
 {
     if (entry->space >= HOTLIST_IMAGE)
         return (struct load_place){ entry->space - HOTLIST_IMAGE, h->process, entry->bits };

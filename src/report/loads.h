@@ -1,5 +1,5 @@
-/* Where loads come from, and which stores they conflict with: the tables of the modules whose kinds have the
- * roles of latency and conflict (include/penumbra/module.h).
+/* Where loads come from, and which stores they conflict with: the tables of the modules whose kinds
+ * have the roles of latency and conflict (include/penumbra/module.h).
  *
  * Context: ordinary code. Values of a hostile file may be anything.
  * Ownership: loads_free releases a table; it borrows the view. */

@@ -55,7 +55,8 @@ static void write_levels(FILE *out, const struct loads *l, const struct load *lo
         if (level == LOAD_LEVELS_MAX)
             break;
         shown |= 1u << level;
-        used += (size_t)snprintf(share, sizeof share, "%s(%.2f%% ", i ? " " : "", 100 * load->share[level]);
+        used += (size_t)snprintf(share, sizeof share, "%s(%.2f%% ", i ? " " : "",
+                                 100 * load->share[level]);
         fputs(share, out);
         used += text_name(out, l->level_names[level], 0) + 1;
         fputc(')', out);
@@ -76,7 +77,8 @@ static void write_rest(FILE *out, uint32_t count, uint32_t rows, const char *wha
         fprintf(out, "%s more %s\n", text_count(number, count - rows), what);
 }
 
-static void titles(FILE *out, const struct report_style *style, const char *above, const char *columns)
+static void titles(FILE *out, const struct report_style *style, const char *above,
+                   const char *columns)
 {
     fputc('\n', out);
     text_colour(out, style, TEXT_BOLD);
@@ -96,8 +98,8 @@ static void write_loads(FILE *out, const struct loads *l, const struct report_st
     uint32_t rows = rows_of(style, l->load_count);
     for (uint32_t i = 0; i < l->load_count; i++)
         all += l->loads[i].ticks;
-    snprintf(columns, sizeof columns, "%7s  %10s  %6s  %2s  %-*s  %s", "time", "observed", "p", "nv",
-             LEVELS_COLUMNS, "latencies", "load");
+    snprintf(columns, sizeof columns, "%7s  %10s  %6s  %2s  %-*s  %s", "time", "observed", "p",
+             "nv", LEVELS_COLUMNS, "latencies", "load");
     titles(out, style, "Where loads come from, by the time that they waited", columns);
     for (uint32_t i = 0; i < rows; i++) {
         const struct load *load = &l->loads[i];
@@ -119,7 +121,8 @@ static void write_conflicts(FILE *out, const struct loads *l, const struct repor
     uint32_t rows = rows_of(style, l->conflict_count);
     snprintf(title, sizeof title, "Stores that later loads may conflict with, in %s windows",
              text_count(number, values->sequences));
-    snprintf(columns, sizeof columns, "%10s  %-8s  %-*s  %s", "seen", "kind", PLACE_COLUMNS, "store", "load");
+    snprintf(columns, sizeof columns, "%10s  %-8s  %-*s  %s", "seen", "kind", PLACE_COLUMNS,
+             "store", "load");
     titles(out, style, title, columns);
     for (uint32_t i = 0; i < rows; i++) {
         const struct load_conflict *c = &l->conflicts[i];
@@ -162,13 +165,19 @@ bool loads_tables(FILE *out, const struct view *v, const struct report_style *st
     if (l->load_count)
         write_loads(out, l, style);
     else if (has_role(v, PENUMBRA_ROLE_LATENCY))
-        fprintf(out, "\nNo load was timed: of %s instructions in %s windows none is a load that can be (a longer run, a higher "
-                "-F, or --every 1 sees more)\n", instructions, windows);
+        fprintf(out,
+                "\nNo load was timed: of %s instructions in %s windows none is a load that can be "
+                "(a longer run, a higher "
+                "-F, or --every 1 sees more)\n",
+                instructions, windows);
     if (l->conflict_count)
         write_conflicts(out, l, style);
     else if (has_role(v, PENUMBRA_ROLE_CONFLICT))
-        fprintf(out, "\nNo store was seen that a later load may conflict with, in %s windows of %s instructions in all (a longer "
-                "run, a higher -F, or --every 1 sees more)\n", windows, instructions);
+        fprintf(out,
+                "\nNo store was seen that a later load may conflict with, in %s windows of %s "
+                "instructions in all (a longer "
+                "run, a higher -F, or --every 1 sees more)\n",
+                windows, instructions);
     loads_free(l);
     return true;
 }

@@ -35,8 +35,8 @@ static void spread_add(struct rank_spread *s, uint64_t total, uint32_t rank)
         s->min = total;
 }
 
-/* What one rank has: totals by function and by node of the whole view. one: the rank's view, or NULL
- * if nothing of it is shown. */
+/* What one rank has: totals by function and by node of the whole view. one: the rank's view, or
+ * NULL if nothing of it is shown. */
 static bool totals_of_rank(const struct view *v, const struct view *one, uint64_t *functions,
                            uint64_t *nodes)
 {
@@ -159,12 +159,17 @@ void report_imbalance(FILE *out, const struct view *v, const struct ranks *r,
 {
     uint64_t min = (uint64_t)ceil((double)v->samples * style->min / 100);
     if (!r->count) {
-        fputs("no process of this profile has a rank: it is not of a parallel program, or was recorded "
-              "otherwise than by mpirun ... penumbra record\n", out);
+        fputs("no process of this profile has a rank: it is not of a parallel program, or was "
+              "recorded "
+              "otherwise than by mpirun ... penumbra record\n",
+              out);
         return;
     }
-    fprintf(out, "samples of each of %u ranks: the least, the mean, the most; how much the slowest rank\n"
-            "exceeds the mean\n", r->count);
+    fprintf(
+        out,
+        "samples of each of %u ranks: the least, the mean, the most; how much the slowest rank\n"
+        "exceeds the mean\n",
+        r->count);
     text_colour(out, style, TEXT_DIM);
     fprintf(out, "%*s%*s%*s%*s%9s  call path\n", NUMBER_COLUMNS, "min", NUMBER_COLUMNS, "mean",
             NUMBER_COLUMNS, "max", NUMBER_COLUMNS, "imbalance", "slowest");

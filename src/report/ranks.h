@@ -1,8 +1,8 @@
 /* How evenly the ranks of a parallel program share its work: for each function and each calling
  * context of a view, the least, the mean and the most of its ranks.
  *
- * The imbalance is most / mean - 1: by how much the slowest rank exceeds the mean, which is what the
- * others wait for where they meet.
+ * The imbalance is most / mean - 1: by how much the slowest rank exceeds the mean, which is what
+ * the others wait for where they meet.
  *
  * Context: ordinary code.
  * Ownership: ranks_free releases the result; it borrows nothing. */
@@ -26,7 +26,8 @@ struct ranks {
 };
 
 /* options: those that v was built with. NULL: out of memory. No rank: a result whose count is 0. */
-struct ranks *ranks_compute(const struct view *v, const struct view_options *options, struct err *e);
+struct ranks *ranks_compute(const struct view *v, const struct view_options *options,
+                            struct err *e);
 void ranks_free(struct ranks *r);
 
 double rank_mean(const struct ranks *r, const struct rank_spread *s);

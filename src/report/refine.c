@@ -73,8 +73,8 @@ static bool keep_image(struct view *v, const char *filter, struct err *e)
     for (uint32_t i = 0; i < v->function_count; i++)
         any |= image_is(v, &v->functions[i], filter);
     if (!any)
-        return err_set(e, ERR_USAGE, "the profile has no image \"%s\"; --by-image lists what it has",
-                       filter);
+        return err_set(e, ERR_USAGE,
+                       "the profile has no image \"%s\"; --by-image lists what it has", filter);
     for (uint32_t i = 0; i < v->tree.count; i++) {
         struct view_node *n = &v->tree.nodes[i];
         if (!image_is(v, &v->functions[n->function], filter))

@@ -18,8 +18,10 @@ struct report_style {
     bool unicode; /* box lines; ASCII otherwise */
     bool ci;      /* 95% confidence intervals beside percentages */
     bool lines;   /* show file:line of functions that have one */
-    bool verbose; /* all that is known of the recording above the views; else two lines, and what is wrong */
-    bool chosen;  /* views were asked for: notes and warnings, seen with the default ones, are counted only */
+    /* all that is known of the recording above the views; else two lines, and what is wrong */
+    bool verbose;
+    /* views were asked for: notes and warnings, seen with the default ones, are counted only */
+    bool chosen;
     bool no_fold; /* trees show each level of a recursion */
     bool full_names; /* of functions, however long */
     int width;    /* columns to cut lines to; 0: do not cut */
@@ -28,7 +30,8 @@ struct report_style {
     uint32_t depth; /* levels of a tree */
 };
 
-/* What was recorded, and what is wrong with it. With style->verbose also how: drops, truncated stacks, cost. */
+/* What was recorded, and what is wrong with it. With style->verbose also how: drops, truncated
+ * stacks, cost. */
 void report_header(FILE *out, const struct view *v, const struct report_style *style);
 /* Functions by self. */
 bool report_flat(FILE *out, const struct view *v, const struct report_style *style,

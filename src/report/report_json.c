@@ -181,7 +181,8 @@ static void write_processes(struct json *j, const struct profile *p)
                 json_key_u64(j, "silenced", process->sandbox_silenced);
             json_close(j, '}');
         }
-        json_key_string(j, "end", process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
+        json_key_string(j, "end",
+                        process->end <= PROFILE_END_KILLED ? ends[process->end] : "unknown");
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -355,7 +356,8 @@ static bool write_functions(struct json *j, const struct view *v,
         write_function(j, f);
         write_weights(j, v, options->ci, f->self, f->total, f->calls);
         write_heap(j, v, f->weights);
-        write_ranks(j, options->ranks, options->ranks ? &options->ranks->functions[order[i]] : NULL);
+        write_ranks(j, options->ranks,
+                    options->ranks ? &options->ranks->functions[order[i]] : NULL);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -363,8 +365,9 @@ static bool write_functions(struct json *j, const struct view *v,
     return true;
 }
 
-/* The node after `node` in the order of a walk from the root, below it only if `descend`; *up: how many
- * nodes that contain it are left on the way. No recursion: stacks are as deep as programs make them. */
+/* The node after `node` in the order of a walk from the root, below it only if `descend`; *up: how
+ * many nodes that contain it are left on the way. No recursion: stacks are as deep as programs make
+ * them. */
 static uint32_t walk_next(const struct view_tree *t, uint32_t node, bool descend, uint32_t *up)
 {
     *up = 0;
@@ -378,7 +381,8 @@ static uint32_t walk_next(const struct view_tree *t, uint32_t node, bool descend
 }
 
 static void write_node(struct json *j, const struct view *v,
-                       const struct report_json_options *options, const struct json_shares *shares, uint32_t node)
+                       const struct report_json_options *options, const struct json_shares *shares,
+                       uint32_t node)
 {
     const struct view_node *n = &v->tree.nodes[node];
     write_function(j, &v->functions[n->function]);

@@ -34,13 +34,15 @@ static bool is_load(const struct x86_insn *insn)
 
 static enum result_use use_in(const struct x86_insn *insn, unsigned reg)
 {
-    bool operand = !(insn->access & X86_MEM) && insn->base == reg, legacy = insn->encoding == X86_LEGACY;
+    bool operand = !(insn->access & X86_MEM) && insn->base == reg,
+         legacy = insn->encoding == X86_LEGACY;
     unsigned opcode = insn->opcode;
     if (insn->kind == X86_JMP_INDIRECT || insn->kind == X86_CALL_INDIRECT)
         return operand ? RESULT_USE_TARGET : RESULT_USE_NONE;
     if (legacy && insn->map == X86_MAP_ONE_BYTE && (opcode & 0xfe) == 0xf6)
         return operand && (insn->reg & 7) >= DIVISIONS ? RESULT_USE_DIVISOR : RESULT_USE_NONE;
-    bool shifts = (insn->map == X86_MAP_ONE_BYTE && (opcode & 0xfe) == 0xd2) || (insn->map == X86_MAP_0F && (opcode & 0xf7) == 0xa5);
+    bool shifts = (insn->map == X86_MAP_ONE_BYTE && (opcode & 0xfe) == 0xd2) ||
+                  (insn->map == X86_MAP_0F && (opcode & 0xf7) == 0xa5);
     return legacy && shifts && reg == X86_RCX ? RESULT_USE_SHIFT : RESULT_USE_NONE;
 }
 
@@ -48,8 +50,10 @@ enum result_use result_use_find(const uint8_t *code, size_t size, size_t *at)
 {
     struct x86_insn insn;
     size_t offset = x86_decode_as(code, size, &insn);
-    unsigned reg = offset && insn.kind == X86_ORDINARY && !is_constant(&insn) ? result_of(&insn) : X86_NONE;
-    enum result_use loaded = reg != X86_NONE && is_load(&insn) ? RESULT_USE_LOADED : RESULT_USE_NONE;
+    unsigned reg =
+        offset && insn.kind == X86_ORDINARY && !is_constant(&insn) ? result_of(&insn) : X86_NONE;
+    enum result_use loaded =
+        reg != X86_NONE && is_load(&insn) ? RESULT_USE_LOADED : RESULT_USE_NONE;
     *at = 0;
     for (unsigned i = 0; reg != X86_NONE && i < AHEAD; i++) {
         unsigned length = x86_decode_as(code + offset, size - offset, &insn);

@@ -18,9 +18,10 @@ enum result_use {
 /* "divisor" and so on; of RESULT_USE_NONE "". */
 const char *result_use_name(enum result_use use);
 
-/* Of the first general register that the first instruction of `code` writes, until it is written again or control may go elsewhere: the
- * first such use, else whether it was loaded (what pop reads counts as none: the procedure has pushed it). What the instruction
- * alone makes constant is of no use. *at: where the instruction is that uses it, in bytes; 0 without one. */
+/* Of the first general register that the first instruction of `code` writes, until it is written
+ * again or control may go elsewhere: the first such use, else whether it was loaded (what pop reads
+ * counts as none: the procedure has pushed it). What the instruction alone makes constant is of no
+ * use. *at: where the instruction is that uses it, in bytes; 0 without one. */
 enum result_use result_use_find(const uint8_t *code, size_t size, size_t *at);
 
 #endif

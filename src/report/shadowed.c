@@ -38,7 +38,8 @@ void shadowed_ends(FILE *out, const struct view *v, const struct report_style *s
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE];
     uint64_t length = v->profile->counts ? v->profile->counts->length : 0;
     field(out, style, "shadows");
-    fprintf(out, "%s of %s instructions%s at load %g: %s observed", text_count(a, s->started), text_count(b, length),
+    fprintf(out, "%s of %s instructions%s at load %g: %s observed", text_count(a, s->started),
+            text_count(b, length),
             (double)s->instructions > (double)s->started * (double)length ? " and more" : "",
             (double)s->load_milli / 1000, text_count(c, s->instructions));
     if (s->passed)
@@ -54,7 +55,8 @@ void shadowed_ends(FILE *out, const struct view *v, const struct report_style *s
                     profile_decline_name(i), profile_decline_sentence(i));
 }
 
-static void write_places(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+static void write_places(FILE *out, const struct profile_shadows *s,
+                         const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     if (!s->burst_length)
@@ -74,7 +76,8 @@ static void write_coverage(FILE *out, const struct view *v, const struct report_
     char estimate[TEXT_NUMBER_SIZE], low[TEXT_NUMBER_SIZE], high[TEXT_NUMBER_SIZE];
     field(out, style, "coverage");
     fprintf(out, "%s%% of the program's instructions (between %s%% and %s%%, by their rate, %s)\n",
-            text_digits(estimate, 2, 100 * c.estimate), text_digits(low, 2, 100 * c.low), text_digits(high, 2, 100 * c.high),
+            text_digits(estimate, 2, 100 * c.estimate), text_digits(low, 2, 100 * c.low),
+            text_digits(high, 2, 100 * c.high),
             c.measured ? "measured in shadows" : "which is not known");
 }
 
@@ -88,15 +91,17 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
             text_duration(b, (double)s->pause_ns), text_count(c, s->copies));
     if (s->huge_pages) {
         field(out, style, "huge");
-        fprintf(out, "%s huge pages that forks had split were put together again, in %s\n", text_count(a, s->huge_pages),
-                text_duration(b, (double)s->huge_ns));
+        fprintf(out, "%s huge pages that forks had split were put together again, in %s\n",
+                text_count(a, s->huge_pages), text_duration(b, (double)s->huge_ns));
     }
     if (s->cost_ns) {
         field(out, style, "window");
-        fprintf(out, "shadows cost the program at most %s in any %d s of its time, %s in all", text_duration(a, (double)s->worst_ns),
-                PLACE_WINDOW_S, text_duration(b, (double)s->cost_ns));
+        fprintf(out, "shadows cost the program at most %s in any %d s of its time, %s in all",
+                text_duration(a, (double)s->worst_ns), PLACE_WINDOW_S,
+                text_duration(b, (double)s->cost_ns));
         if (budget_ppm)
-            fprintf(out, " (budget %s)", text_duration(c, (double)shadow_budget_limit_ns(budget_ppm)));
+            fprintf(out, " (budget %s)",
+                    text_duration(c, (double)shadow_budget_limit_ns(budget_ppm)));
         fprintf(out, "\n");
     }
     field(out, style, "elsewhere");
@@ -105,7 +110,8 @@ static void write_cost(FILE *out, const struct profile_shadows *s, uint64_t budg
 }
 
 /* Of recordings in which shadows had all threads. */
-static void write_threads(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+static void write_threads(FILE *out, const struct profile_shadows *s,
+                          const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
     uint64_t gave_up = sum(s->gave_up, BARRIER_COUNT);
@@ -119,18 +125,20 @@ static void write_threads(FILE *out, const struct profile_shadows *s, const stru
         if (s->gave_up[i])
             fprintf(out, "%*s%10s  given up, %s: %s\n", FIELD, "", text_count(a, s->gave_up[i]),
                     profile_barrier_name(i), profile_barrier_sentence(i));
-    fprintf(out, "%*s%s threads rebuilt in shadows, %s of them ran; %s asleep; %s switches\n", FIELD, "",
-            text_count(a, s->rebuilt), text_count(b, s->scheduled), text_count(c, s->asleep),
-            text_count(d, s->switches));
+    fprintf(out, "%*s%s threads rebuilt in shadows, %s of them ran; %s asleep; %s switches\n",
+            FIELD, "", text_count(a, s->rebuilt), text_count(b, s->scheduled),
+            text_count(c, s->asleep), text_count(d, s->switches));
     for (unsigned i = 0; i < SHADOW_CALLS; i++)
         if (s->asleep_in[i])
             fprintf(out, "%*s%10s  asleep in %s\n", FIELD, "", text_count(a, s->asleep_in[i]),
                     profile_call_name(i) ? profile_call_name(i) : "another call, or none");
     if (s->fell_asleep)
-        fprintf(out, "%*s%10s  waited for input, while others ran on\n", FIELD, "", text_count(a, s->fell_asleep));
+        fprintf(out, "%*s%10s  waited for input, while others ran on\n", FIELD, "",
+                text_count(a, s->fell_asleep));
 }
 
-static void write_calls(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+static void write_calls(FILE *out, const struct profile_shadows *s,
+                        const struct report_style *style)
 {
     char number[TEXT_NUMBER_SIZE];
     uint64_t groups[CALL_GROUPS] = {0}, all = sum(s->calls, SHADOW_CALLS);
@@ -141,7 +149,8 @@ static void write_calls(FILE *out, const struct profile_shadows *s, const struct
     field(out, style, "calls");
     fprintf(out, "%s system calls", text_count(number, all));
     for (unsigned i = 0; all && i < CALL_GROUPS; i++)
-        fprintf(out, "%s %.0f%% %s", i ? "," : ":", text_share(groups[i], all), profile_group_name(i));
+        fprintf(out, "%s %.0f%% %s", i ? "," : ":", text_share(groups[i], all),
+                profile_group_name(i));
     fputc('\n', out);
     for (unsigned i = 0; i < SHADOW_CALLS; i++)
         if (s->calls_ended[i])
@@ -151,13 +160,16 @@ static void write_calls(FILE *out, const struct profile_shadows *s, const struct
                     profile_call_reason(i));
 }
 
-static void write_input(FILE *out, const struct profile_shadows *s, const struct report_style *style)
+static void write_input(FILE *out, const struct profile_shadows *s,
+                        const struct report_style *style)
 {
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
     if (!s->replayed && !s->input_lost)
         return;
     field(out, style, "input");
-    fprintf(out, "%s reads answered with what the program had read; %s shadows came too late for it, or it was too much\n",
+    fprintf(out,
+            "%s reads answered with what the program had read; %s shadows came too late for it, or "
+            "it was too much\n",
             text_count(a, s->replayed), text_count(b, s->input_lost));
 }
 
@@ -194,7 +206,8 @@ static void json_calls(struct json *j, const struct profile_shadows *s)
         json_open(j, '{');
         for (unsigned i = 0; i < SHADOW_CALLS; i++)
             if (s->calls[i] && profile_call_group(i) == group)
-                json_key_u64(j, profile_call_name(i) ? profile_call_name(i) : "unknown", s->calls[i]);
+                json_key_u64(j, profile_call_name(i) ? profile_call_name(i) : "unknown",
+                             s->calls[i]);
         json_close(j, '}');
     }
     json_close(j, '}');
@@ -261,7 +274,8 @@ void shadowed_json(struct json *j, const struct view *v)
     json_key_u64(j, "program_ns", s->cost_ns);
     json_key_u64(j, "worst_window_ns", s->worst_ns);
     json_key(j, "window_budget_ns");
-    json_double(j, v->profile->budget_ppm ? (double)shadow_budget_limit_ns(v->profile->budget_ppm) : NAN);
+    json_double(j, v->profile->budget_ppm ? (double)shadow_budget_limit_ns(v->profile->budget_ppm)
+                                          : NAN);
     json_key_u64(j, "shadow_cpu_ns", s->cpu_ns);
     json_key_u64(j, "shadow_run_ns", s->run_ns);
     json_key_u64(j, "shadow_passed_ns", s->passed_ns);

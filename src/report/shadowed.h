@@ -1,5 +1,5 @@
-/* Shadows in reports: how many there were, how they ended, what they observed and cost, which system calls
- * they met (docs/shadow.md).
+/* Shadows in reports: how many there were, how they ended, what they observed and cost, which
+ * system calls they met (docs/shadow.md).
  *
  * Context: ordinary code. Counts of a hostile file may be anything.
  * Ownership: nothing is kept. */

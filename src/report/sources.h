@@ -18,7 +18,8 @@ void sources_free(struct sources *s);
 /* The path of a file named in debug information; "" without memory. */
 const char *sources_path(struct sources *s, const char *directory, const char *file);
 
-/* A line's text without its end (numbers from 1), "" if it cannot be read. path: of sources_path. */
+/* A line's text without its end (numbers from 1), "" if it cannot be read. path: of
+ * sources_path. */
 const char *sources_line(struct sources *s, const char *path, uint32_t line);
 
 #endif

@@ -54,7 +54,8 @@ static size_t numbers_width(const struct view *v, const struct report_style *sty
 static void write_function(FILE *out, const struct view_function *f,
                            const struct report_style *style, size_t columns)
 {
-    size_t used = text_function(out, style, f->name, style->width && !style->full_names ? columns : 0);
+    size_t used =
+        text_function(out, style, f->name, style->width && !style->full_names ? columns : 0);
     fprintf(out, "%*s  ", used < columns ? (int)(columns - used) : 0, "");
     text_place(out, style, f, style->width ? IMAGE_COLUMNS : 0);
 }
@@ -176,7 +177,8 @@ static void recording_row(FILE *out, const struct view *v, const struct report_s
 static void recording_end(FILE *out, const struct view *v, const struct row *all)
 {
     if (!all->weight && all->cpu_ns)
-        fprintf(out, "shares are of CPU time: %s are counted for all threads and processes together\n",
+        fprintf(out,
+                "shares are of CPU time: %s are counted for all threads and processes together\n",
                 v->samples ? text_unit(v) : "they");
 }
 

@@ -57,7 +57,8 @@ const char *text_bytes(char *out, double bytes)
         bytes /= 1024;
         unit++;
     }
-    snprintf(out, TEXT_NUMBER_SIZE, unit && bytes < 100 ? "%.2f %s" : "%.0f %s", bytes, units[unit]);
+    snprintf(out, TEXT_NUMBER_SIZE, unit && bytes < 100 ? "%.2f %s" : "%.0f %s", bytes,
+             units[unit]);
     return out;
 }
 
@@ -133,17 +134,19 @@ size_t text_name(FILE *out, const char *name, size_t columns)
     return width + 2;
 }
 
-/* Whether the name ends with "operator", and up to `more` characters of one whose symbol has "<" or ">" in it. */
+/* Whether the name ends with "operator", and up to `more` characters of one whose symbol has "<" or
+ * ">" in it. */
 static bool is_operator(const char *name, size_t length)
 {
     static const char word[] = "operator";
     while (length && strchr("<>-= ", name[length - 1]))
         length--;
-    return length >= sizeof word - 1 && memcmp(name + length - (sizeof word - 1), word, sizeof word - 1) == 0;
+    return length >= sizeof word - 1 &&
+           memcmp(name + length - (sizeof word - 1), word, sizeof word - 1) == 0;
 }
 
-/* What is between the outermost `open` and `close` becomes "..". False, with nothing said of `out`, if they do not match.
- * out has the room of name. */
+/* What is between the outermost `open` and `close` becomes "..". False, with nothing said of `out`,
+ * if they do not match. out has the room of name. */
 static bool elide(const char *name, char open, char close, char *out)
 {
     size_t depth = 0, used = 0;
@@ -167,7 +170,8 @@ static bool elide(const char *name, char open, char close, char *out)
     return depth == 0;
 }
 
-/* NULL: the name is shown as it is; else to free(). Rust's "<Type as Trait>::method" keeps what is in these brackets. */
+/* NULL: the name is shown as it is; else to free(). Rust's "<Type as Trait>::method" keeps what is
+ * in these brackets. */
 static char *function_shorten(const struct report_style *style, const char *name, size_t columns)
 {
     size_t room = columns ? columns : TEXT_FUNCTION_WIDE, size = strlen(name) + 3;
@@ -175,9 +179,11 @@ static char *function_shorten(const struct report_style *style, const char *name
         return NULL;
     char *shorter = strdup(name), *other = malloc(size);
     static const char brackets[2][2] = { "<>", "()" };
-    for (unsigned i = 0; shorter && other && i < 2 && text_name_width(shorter, room + 1) > room; i++) {
+    for (unsigned i = 0; shorter && other && i < 2 && text_name_width(shorter, room + 1) > room;
+         i++) {
         bool is_name = i == 0 && name[0] == '<';
-        if (is_name || !elide(shorter, brackets[i][0], brackets[i][1], other) || strlen(other) >= strlen(shorter))
+        if (is_name || !elide(shorter, brackets[i][0], brackets[i][1], other) ||
+            strlen(other) >= strlen(shorter))
             continue;
         char *longer = shorter;
         shorter = other;

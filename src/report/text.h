@@ -30,9 +30,9 @@ void text_colour_share(FILE *out, const struct report_style *style, double perce
  * Controls, bidirectional overrides and malformed UTF-8 are shown as \x1b or \u202e. Returns the
  * columns used. */
 size_t text_name(FILE *out, const char *name, size_t columns);
-/* The same for a function's name: one that is wider than `columns`, or than TEXT_FUNCTION_WIDE where any width may be
- * used, loses its template arguments first ("std::map<..>::find(int)"), then its parameters, and is cut last. With
- * style->full_names it is shown as it is. */
+/* The same for a function's name: one that is wider than `columns`, or than TEXT_FUNCTION_WIDE
+ * where any width may be used, loses its template arguments first ("std::map<..>::find(int)"), then
+ * its parameters, and is cut last. With style->full_names it is shown as it is. */
 size_t text_function(FILE *out, const struct report_style *style, const char *name, size_t columns);
 /* The columns that text_name would use. */
 size_t text_name_width(const char *name, size_t columns);
@@ -52,8 +52,8 @@ void text_percent(FILE *out, const struct view *v, const struct report_style *st
 /* The width of what text_percent writes. */
 int text_percent_width(const struct report_style *style);
 
-/* Three columns of a view that has a heap: allocated, live, at peak; nothing for other views. heap: in
- * samples, or NULL for the titles. */
+/* Three columns of a view that has a heap: allocated, live, at peak; nothing for other views. heap:
+ * in samples, or NULL for the titles. */
 void text_heap(FILE *out, const struct view *v, const uint64_t *heap);
 
 double text_share(uint64_t part, uint64_t whole);

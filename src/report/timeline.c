@@ -13,11 +13,16 @@ bool timeline_check(const struct view *v, const struct view_options *options, st
     bool any = false;
     for (uint32_t i = 0; i < v->profile->thread_count; i++)
         any |= v->threads_chosen[i] && v->profile->threads[i].timeline;
-    if (options->image || options->through_count || options->metric || !profile_timeline_leads(v->profile))
-        return err_set(e, ERR_USAGE, "--timeline shows all samples of threads; it cannot be had with --image, --through or "
-                       "--metric");
-    return any || err_set(e, ERR_USAGE, "nothing in this profile tells when its samples fell: it was recorded with "
-                          "--no-timeline or --exact, or by an earlier version, or none were taken");
+    if (options->image || options->through_count || options->metric ||
+        !profile_timeline_leads(v->profile))
+        return err_set(
+            e, ERR_USAGE,
+            "--timeline shows all samples of threads; it cannot be had with --image, --through or "
+            "--metric");
+    return any ||
+           err_set(e, ERR_USAGE,
+                   "nothing in this profile tells when its samples fell: it was recorded with "
+                   "--no-timeline or --exact, or by an earlier version, or none were taken");
 }
 
 static bool no_memory(struct err *e)
@@ -48,8 +53,8 @@ static int compare_order(const void *a, const void *b, void *context)
 
 static bool lookup_make(struct lookup *l, const struct view *v)
 {
-    *l = (struct lookup){v, calloc((size_t)v->function_count + 1, sizeof *l->order), v->function_count,
-                         calloc((size_t)v->function_count + 1, sizeof *l->row)};
+    *l = (struct lookup){v, calloc((size_t)v->function_count + 1, sizeof *l->order),
+                         v->function_count, calloc((size_t)v->function_count + 1, sizeof *l->row)};
     for (uint32_t i = 0; l->order && l->row && i < l->count; i++) {
         l->order[i] = i;
         l->row[i] = VIEW_NONE;
@@ -71,7 +76,8 @@ static uint32_t row_of(const struct lookup *l, const struct profile_thread *t, u
     const struct view *v = l->view;
     const struct profile *p = v->profile;
     const struct profile_node *n = &t->nodes[node];
-    struct symbol_location where = symbols_find(v->symbols, &p->processes[t->process], n->image, n->offset);
+    struct symbol_location where =
+        symbols_find(v->symbols, &p->processes[t->process], n->image, n->offset);
     for (uint32_t i = 0; i < where.count; i++) {
         const struct view_function key = {.name = where.frames[i].function, .image = n->image};
         uint32_t low = 0, high = l->count;
@@ -94,17 +100,21 @@ static uint32_t row_of(const struct lookup *l, const struct profile_thread *t, u
 static uint64_t column_ns(const struct timeline_view *t, uint64_t column)
 {
     uint64_t ns;
-    if (__builtin_mul_overflow(column, t->width_ns, &ns) || __builtin_add_overflow(t->from_ns, ns, &ns))
+    if (__builtin_mul_overflow(column, t->width_ns, &ns) ||
+        __builtin_add_overflow(t->from_ns, ns, &ns))
         return UINT64_MAX;
     return ns;
 }
 
-static void spread(const struct timeline_view *t, double *columns, struct profile_stretch s, double weight)
+static void spread(const struct timeline_view *t, double *columns, struct profile_stretch s,
+                   double weight)
 {
     uint64_t end = column_ns(t, t->columns);
     double density = weight / (double)(s.to_ns - s.from_ns);
-    uint64_t at = s.from_ns > t->from_ns ? s.from_ns : t->from_ns, to = s.to_ns < end ? s.to_ns : end;
-    /* What lies outside, as bins are wider than the time, is the first column's or the last one's. */
+    uint64_t at = s.from_ns > t->from_ns ? s.from_ns : t->from_ns,
+             to = s.to_ns < end ? s.to_ns : end;
+    /* What lies outside, as bins are wider than the time, is the first column's or the last
+     * one's. */
     if (at >= to) {
         columns[s.from_ns >= end ? t->columns - 1 : 0] += weight;
         return;
@@ -119,8 +129,8 @@ static void spread(const struct timeline_view *t, double *columns, struct profil
     }
 }
 
-static bool thread_spread(const struct timeline_view *t, const struct lookup *l, struct timeline_row *row,
-                          const struct profile_thread *thread)
+static bool thread_spread(const struct timeline_view *t, const struct lookup *l,
+                          struct timeline_row *row, const struct profile_thread *thread)
 {
     const struct profile_timeline *line = thread->timeline;
     uint32_t *rows = calloc((size_t)thread->node_count + 1, sizeof *rows);
@@ -197,9 +207,10 @@ static uint32_t thread_rows(const struct view *v, uint32_t *row_of_thread, bool 
     return rows;
 }
 
-/* Of threads' rows: which ones are kept, those with the most weight; the others become the row behind them. Returns how
- * many are kept; false in *ok without memory. */
-static uint32_t thread_rows_choose(const struct profile *p, uint32_t *row_of_thread, uint32_t rows, uint32_t most, bool *ok)
+/* Of threads' rows: which ones are kept, those with the most weight; the others become the row
+ * behind them. Returns how many are kept; false in *ok without memory. */
+static uint32_t thread_rows_choose(const struct profile *p, uint32_t *row_of_thread, uint32_t rows,
+                                   uint32_t most, bool *ok)
 {
     struct timeline_row *sums = calloc((size_t)rows + 1, sizeof *sums);
     uint32_t *kept = calloc((size_t)rows + 1, sizeof *kept);
@@ -222,8 +233,8 @@ static uint32_t thread_rows_choose(const struct profile *p, uint32_t *row_of_thr
     return rows < most ? rows : most;
 }
 
-static void functions_choose(struct timeline_view *t, struct lookup *l, const uint32_t *order, uint32_t count,
-                             uint32_t most)
+static void functions_choose(struct timeline_view *t, struct lookup *l, const uint32_t *order,
+                             uint32_t count, uint32_t most)
 {
     const struct view *v = t->view;
     for (uint32_t i = 0; i < count && t->function_count < most; i++) {
@@ -279,7 +290,8 @@ static bool rows_make(struct timeline_view *t, const struct view *v, uint32_t *r
         return false;
     t->all.columns = t->cells;
     for (uint32_t i = 0; i < threads; i++)
-        t->threads[i] = (struct timeline_row){VIEW_NONE, 0, t->cells + (1 + (size_t)i) * t->columns};
+        t->threads[i] =
+            (struct timeline_row){VIEW_NONE, 0, t->cells + (1 + (size_t)i) * t->columns};
     for (uint32_t i = 0; i < functions; i++)
         t->functions[i].columns = t->cells + (1 + (size_t)threads + i) * t->columns;
     t->others = (struct timeline_row){VIEW_NONE, 0, t->cells + (rows - 1) * t->columns};
@@ -295,7 +307,8 @@ static void row_add(struct timeline_view *t, const struct timeline_row *row)
         t->all.columns[k] += row->columns[k];
 }
 
-static bool rows_fill(struct timeline_view *t, const struct lookup *l, const uint32_t *row_of_thread)
+static bool rows_fill(struct timeline_view *t, const struct lookup *l,
+                      const uint32_t *row_of_thread)
 {
     const struct profile *p = t->view->profile;
     for (uint32_t i = 0; i < p->thread_count; i++) {
@@ -315,7 +328,8 @@ static bool rows_fill(struct timeline_view *t, const struct lookup *l, const uin
     return true;
 }
 
-bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most, struct err *e)
+bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most,
+                   struct err *e)
 {
     uint32_t count;
     struct lookup l = {0};
@@ -348,7 +362,8 @@ void timeline_free(struct timeline_view *t)
 
 /* ---- JSON ---- */
 
-static void write_columns(struct json *j, const struct timeline_view *t, const struct timeline_row *row)
+static void write_columns(struct json *j, const struct timeline_view *t,
+                          const struct timeline_row *row)
 {
     json_key(j, "samples");
     json_open(j, '[');

@@ -7,7 +7,8 @@
  * Weights that lie in bins (profile/timeline.h) are spread evenly over them.
  *
  * Context: ordinary code.
- * Ownership: timeline_make allocates all rows, timeline_free releases them; names are the view's. */
+ * Ownership: timeline_make allocates all rows, timeline_free releases them; names are the
+ * view's. */
 #ifndef PENUMBRA_REPORT_TIMELINE_H
 #define PENUMBRA_REPORT_TIMELINE_H
 
@@ -28,18 +29,21 @@ struct timeline_view {
     struct timeline_row all;
     struct timeline_row *threads, *functions; /* by sum, greatest first */
     uint32_t thread_count, function_count;
-    struct timeline_row others;               /* of threads that have no row of their own, together */
+    /* of threads that have no row of their own, together */
+    struct timeline_row others;
     uint32_t other_count;
     double *cells;
 };
 
-/* Whether this view can have one: the chosen threads' samples have times, and all of them are shown. */
+/* Whether this view can have one: the chosen threads' samples have times, and all of them are
+ * shown. */
 bool timeline_check(const struct view *v, const struct view_options *options, struct err *e);
 /* So many columns at most, threads, and functions: those with the most samples of their own. */
 struct timeline_size {
     uint32_t columns, threads, functions;
 };
-bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most, struct err *e);
+bool timeline_make(struct timeline_view *t, const struct view *v, const struct timeline_size *most,
+                   struct err *e);
 void timeline_free(struct timeline_view *t);
 
 /* "timeline" of docs/json.md. */

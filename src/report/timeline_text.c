@@ -8,9 +8,17 @@
 #include "report/text.h"
 #include "report/timeline.h"
 
-enum { WIDTH = 100, LEAST = 20, NAME = 24, MARGIN = 8 + 2 + NAME + 2, FUNCTIONS = 10, THREADS = 20 };
+enum {
+    WIDTH = 100,
+    LEAST = 20,
+    NAME = 24,
+    MARGIN = 8 + 2 + NAME + 2,
+    FUNCTIONS = 10,
+    THREADS = 20
+};
 
-static const char *const blocks[] = {" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
+                                     "\u2585", "\u2586", "\u2587", "\u2588"};
 static const char *const shades[] = {" ", ".", ":", "-", "=", "+", "*", "%", "#"};
 enum { LEVELS = sizeof blocks / sizeof *blocks };
 _Static_assert(LEVELS == sizeof shades / sizeof *shades, "as many of both");
@@ -23,8 +31,8 @@ static unsigned level_of(double weight, double full)
     return level || weight <= full / 1000 ? level : 1;
 }
 
-static void write_cells(FILE *out, const struct timeline_view *t, const double *columns, double full,
-                        const struct report_style *style)
+static void write_cells(FILE *out, const struct timeline_view *t, const double *columns,
+                        double full, const struct report_style *style)
 {
     fputs(style->unicode ? "\u2502" : "|", out);
     for (uint32_t i = 0; i < t->columns; i++)
@@ -40,7 +48,8 @@ static double greatest(const struct timeline_view *t)
     return most;
 }
 
-/* The weight that a thread has in a column in which it is always busy; for events, that of the busiest column. */
+/* The weight that a thread has in a column in which it is always busy; for events, that of the
+ * busiest column. */
 static double full_of(const struct timeline_view *t)
 {
     const struct profile *p = t->view->profile;
@@ -71,7 +80,8 @@ static void write_title(FILE *out, const struct timeline_view *t, const struct r
     text_colour(out, style, TEXT_PLAIN);
 }
 
-static void write_threads(FILE *out, const struct timeline_view *t, const struct report_style *style)
+static void write_threads(FILE *out, const struct timeline_view *t,
+                          const struct report_style *style)
 {
     const struct profile *p = t->view->profile;
     for (uint32_t i = 0; i < t->thread_count; i++) {
@@ -87,7 +97,8 @@ static void write_threads(FILE *out, const struct timeline_view *t, const struct
         fprintf(out, "%10s%u more threads are not shown\n", "", t->other_count);
 }
 
-static void write_functions(FILE *out, const struct timeline_view *t, const struct report_style *style)
+static void write_functions(FILE *out, const struct timeline_view *t,
+                            const struct report_style *style)
 {
     double full = greatest(t);
     for (uint32_t i = 0; i < t->function_count; i++) {
@@ -100,7 +111,8 @@ static void write_functions(FILE *out, const struct timeline_view *t, const stru
     }
 }
 
-bool report_timeline(FILE *out, const struct view *v, const struct report_style *style, struct err *e)
+bool report_timeline(FILE *out, const struct view *v, const struct report_style *style,
+                     struct err *e)
 {
     struct timeline_view t;
     char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
@@ -126,8 +138,8 @@ bool report_timeline(FILE *out, const struct view *v, const struct report_style 
     write_threads(out, &t, style);
     fputc('\n', out);
     write_functions(out, &t, &cut);
-    fprintf(out, "%10sa column is %s; times are known to %s\n", "", text_duration(a, (double)t.width_ns),
-            text_duration(b, (double)t.bin_ns));
+    fprintf(out, "%10sa column is %s; times are known to %s\n", "",
+            text_duration(a, (double)t.width_ns), text_duration(b, (double)t.bin_ns));
     timeline_free(&t);
     return true;
 }

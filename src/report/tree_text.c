@@ -27,7 +27,8 @@ struct printer {
     uint64_t min;
     char *rails; /* one character a level of branching: '|' goes on below, ' ' does not */
     size_t rail_count, rail_capacity;
-    bool derived;    /* the tree is not the view's own, and was not expanded beyond the limit of depth */
+    /* the tree is not the view's own, and was not expanded beyond the limit of depth */
+    bool derived;
     bool cut;        /* by depth */
     bool folded;     /* a recursion was shown as one line */
 };
@@ -161,8 +162,8 @@ static void print_nodes(struct printer *p)
     }
 }
 
-static void titles_write(FILE *out, const struct view *v, const struct report_style *style, bool heap,
-                         const char *title)
+static void titles_write(FILE *out, const struct view *v, const struct report_style *style,
+                         bool heap, const char *title)
 {
     int width = text_percent_width(style);
     text_colour(out, style, TEXT_DIM);
@@ -180,7 +181,7 @@ static void titles_write(FILE *out, const struct view *v, const struct report_st
 bool report_tree(FILE *out, const struct view *v, const struct view_tree *t, const char *title,
                  const struct report_style *style, struct err *e)
 {
-    struct printer p = { .out = out, .view = v, .tree = t, .style = style, .derived = t != &v->tree };
+    struct printer p = {.out = out, .view = v, .tree = t, .style = style, .derived = t != &v->tree};
     struct view_tree folded = { 0 };
     if (!style->no_fold && !fold_tree(v, t, &folded, e))
         return false;

@@ -56,9 +56,11 @@ void value_place(struct value_reader *r, uint32_t image, uint64_t offset, char *
     struct code_function f;
     struct code *code = value_code(r, image);
     if (code && code_function(code, offset, &f) && f.name[0])
-        snprintf(out, size, offset == f.start ? "%.200s" : "%.200s+0x%" PRIx64, f.name, offset - f.start);
+        snprintf(out, size, offset == f.start ? "%.200s" : "%.200s+0x%" PRIx64, f.name,
+                 offset - f.start);
     else if (image < r->view->profile->image_count)
-        snprintf(out, size, "%.200s+0x%" PRIx64, symbols_image_name(r->view->symbols, image), offset);
+        snprintf(out, size, "%.200s+0x%" PRIx64, symbols_image_name(r->view->symbols, image),
+                 offset);
     else
         snprintf(out, size, "0x%" PRIx64, offset);
 }
@@ -117,7 +119,8 @@ static bool quote(const uint8_t *bytes, size_t available, size_t least, char *ou
     return true;
 }
 
-static void address_text(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size)
+static void address_text(struct value_reader *r, uint32_t image, uint64_t offset, char *out,
+                         size_t size)
 {
     size_t available = 0;
     struct code_function f;
@@ -128,8 +131,8 @@ static void address_text(struct value_reader *r, uint32_t image, uint64_t offset
         value_place(r, image, offset, out, size);
 }
 
-/* Small numbers as they are; what sign extension made as negative; eight letters as letters; all else in
- * both bases. */
+/* Small numbers as they are; what sign extension made as negative; eight letters as letters; all
+ * else in both bases. */
 static void guess_text(uint64_t bits, char *out, size_t size)
 {
     uint8_t bytes[9] = { 0 };

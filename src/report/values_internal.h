@@ -22,13 +22,14 @@ struct value_reader {
 /* NULL: it cannot be read, or there is no such image. */
 struct code *value_code(struct value_reader *r, uint32_t image);
 /* The instruction, or "". */
-void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, char *out, size_t size);
+void value_assembly(struct value_reader *r, uint32_t image, uint64_t offset, char *out,
+                    size_t size);
 
 /* Kind, site, times observed, p, invariance, values, to the line's end. */
 void value_hotlist(FILE *out, struct value_reader *r, const struct profile_hotlist *h);
 
-/* Members of an object: image, offset, function and asm of a place; kind, site, times observed, p, invariance
- * and values of a hotlist. */
+/* Members of an object: image, offset, function and asm of a place; kind, site, times observed, p,
+ * invariance and values of a hotlist. */
 void value_json_place(struct json *j, struct value_reader *r, uint32_t image, uint64_t offset);
 void value_json_hotlist(struct json *j, struct value_reader *r, const struct profile_hotlist *h);
 
@@ -36,11 +37,13 @@ void value_json_hotlist(struct json *j, struct value_reader *r, const struct pro
 bool value_samples(struct value_reader *r);
 /* Samples in [lo, hi) of an image. */
 uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t lo, uint64_t hi);
-/* Samples of the instruction at a place. With skid: where it is a division, those at the instruction behind it are its
- * own, and those at it are of the one before if that is a division. */
+/* Samples of the instruction at a place. With skid: where it is a division, those at the
+ * instruction behind it are its own, and those at it are of the one before if that is a
+ * division. */
 uint64_t value_samples_of(struct value_reader *r, uint32_t image, uint64_t offset);
 
-/* Is the hotlist one of "argument N", in a register that the procedure at the place does not read? */
+/* Is the hotlist one of "argument N", in a register that the procedure at the place does not
+ * read? */
 bool value_is_unread(struct value_reader *r, const struct profile_hotlist *h);
 
 /* What was kept of a hotlist, and the most frequent value of it. */

@@ -51,7 +51,8 @@ void value_json_hotlist(struct json *j, struct value_reader *r, const struct pro
         json_key_double(j, "share", hotlist_share(h->list, entry));
         json_key_string(j, "text", text);
         if (entry->space >= HOTLIST_IMAGE)
-            json_key_string(j, "in", symbols_image_name(r->view->symbols, entry->space - HOTLIST_IMAGE));
+            json_key_string(j, "in",
+                            symbols_image_name(r->view->symbols, entry->space - HOTLIST_IMAGE));
         else if (entry->space != HOTLIST_PLAIN)
             json_key_string(j, "in", entry->space == HOTLIST_HASH ? "[hash]" : "[region]");
         json_close(j, '}');

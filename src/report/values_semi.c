@@ -54,7 +54,9 @@ uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t
         else
             to = middle;
     }
-    for (; from < r->sampled_count && r->sampled[from].image == image && r->sampled[from].offset < hi; from++)
+    for (;
+         from < r->sampled_count && r->sampled[from].image == image && r->sampled[from].offset < hi;
+         from++)
         sum = add_saturated(sum, r->sampled[from].self);
     return sum;
 }
@@ -64,12 +66,14 @@ uint64_t value_samples_in(const struct value_reader *r, uint32_t image, uint64_t
 struct candidate {
     const struct profile_hotlist *hotlist;
     enum result_use use; /* of a profile of all results, what it is for ... */
-    uint64_t used_at;    /* ... and where, if not in its own instruction: offset in its image; else 0 */
+    /* ... and where, if not in its own instruction: offset in its image; else 0 */
+    uint64_t used_at;
     double share; /* of all time: of the instruction, or for an argument of calls from there */
     double gain;  /* that times the invariance, at the lower end of its 95% interval */
 };
 
-/* Of a profile of all results (tool `results`, which no module has seen) what one is for is found out by the code. */
+/* Of a profile of all results (tool `results`, which no module has seen) what one is for is found
+ * out by the code. */
 static bool is_used(struct value_reader *r, struct candidate *c)
 {
     const struct profile_hotlist *h = c->hotlist;
@@ -84,7 +88,8 @@ static bool is_used(struct value_reader *r, struct candidate *c)
 static bool is_worth(struct value_reader *r, struct candidate *c)
 {
     uint32_t role = r->values->kinds[c->hotlist->kind].role;
-    return role == PENUMBRA_ROLE_LOADED || (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET) ||
+    return role == PENUMBRA_ROLE_LOADED ||
+           (role >= PENUMBRA_ROLE_ARGUMENT && role <= PENUMBRA_ROLE_TARGET) ||
            (role == PENUMBRA_ROLE_RESULT && is_used(r, c));
 }
 
@@ -92,14 +97,16 @@ bool value_is_unread(struct value_reader *r, const struct profile_hotlist *h)
 {
     static const char argument[] = "argument ";
     const struct profile_value_kind *kind = &r->values->kinds[h->kind];
-    if (kind->role != PENUMBRA_ROLE_ARGUMENT || strncmp(kind->name, argument, sizeof argument - 1) != 0)
+    if (kind->role != PENUMBRA_ROLE_ARGUMENT ||
+        strncmp(kind->name, argument, sizeof argument - 1) != 0)
         return false;
     unsigned number = (unsigned)(unsigned char)kind->name[sizeof argument - 1] - '1';
     struct code *code = value_code(r, h->image);
     struct code_function f;
     size_t available = 0;
     const uint8_t *bytes = code ? code_bytes(code, h->offset, &available) : NULL;
-    if (number > 5 || !bytes || !code_function(code, h->offset, &f) || f.start != h->offset || f.end - f.start > available)
+    if (number > 5 || !bytes || !code_function(code, h->offset, &f) || f.start != h->offset ||
+        f.end - f.start > available)
         return false;
     return !(arguments_read(bytes, f.end - f.start) >> number & 1);
 }
@@ -137,14 +144,16 @@ static int compare_candidates(const void *a, const void *b)
     return x->hotlist < y->hotlist ? -1 : x->hotlist > y->hotlist;
 }
 
-/* Time is known by samples. Where all results were counted there are few beside them, and shares are those of instructions. */
+/* Time is known by samples. Where all results were counted there are few beside them, and shares
+ * are those of instructions. */
 static bool by_time(const struct value_reader *r)
 {
     return r->samples && *r->values->module;
 }
 
-/* Of all samples, or where time is not known, of all instructions that were observed: what the instruction of a
- * hotlist has, or for an argument its whole function when it is called from that site. */
+/* Of all samples, or where time is not known, of all instructions that were observed: what the
+ * instruction of a hotlist has, or for an argument its whole function when it is called from that
+ * site. */
 static double share_of(struct value_reader *r, const struct profile_hotlist *h)
 {
     const struct profile_values *v = r->values;
@@ -184,15 +193,18 @@ static int compare_places(const void *a, const void *b)
     return x->used_at && !y->used_at ? -1 : !x->used_at && y->used_at;
 }
 
-/* A divisor that the instruction was seen to use, and the result that it is (tool `results`), are one place. */
-static uint32_t leave_out_twice(const struct value_reader *r, struct candidate *list, uint32_t count)
+/* A divisor that the instruction was seen to use, and the result that it is (tool `results`), are
+ * one place. */
+static uint32_t leave_out_twice(const struct value_reader *r, struct candidate *list,
+                                uint32_t count)
 {
     uint32_t kept = 0;
     qsort(list, count, sizeof *list, compare_places);
     for (uint32_t i = 0; i < count; i++) {
         const struct candidate *before = kept ? &list[kept - 1] : NULL;
         bool operand = r->values->kinds[list[i].hotlist->kind].role != PENUMBRA_ROLE_RESULT;
-        bool twice = before && operand && before->used_at && before->hotlist->image == list[i].hotlist->image &&
+        bool twice = before && operand && before->used_at &&
+                     before->hotlist->image == list[i].hotlist->image &&
                      before->used_at == list[i].hotlist->offset &&
                      before->hotlist->list->observed >= list[i].hotlist->list->observed / 10 * 9;
         if (!twice)
@@ -201,7 +213,8 @@ static uint32_t leave_out_twice(const struct value_reader *r, struct candidate *
     return kept;
 }
 
-static uint32_t find_candidates(struct value_reader *r, struct candidate *to, struct omitted *omitted)
+static uint32_t find_candidates(struct value_reader *r, struct candidate *to,
+                                struct omitted *omitted)
 {
     const struct profile_values *v = r->values;
     uint32_t count = 0;
@@ -233,7 +246,8 @@ static uint32_t find_candidates(struct value_reader *r, struct candidate *to, st
 }
 
 /* The ranked list, for the caller to free; NULL without memory. */
-static struct candidate *candidates_make(struct value_reader *r, uint32_t *count, struct omitted *omitted)
+static struct candidate *candidates_make(struct value_reader *r, uint32_t *count,
+                                         struct omitted *omitted)
 {
     struct candidate *list = calloc(r->values->hotlist_count + 1u, sizeof *list);
     *omitted = (struct omitted){ 0 };
@@ -314,21 +328,29 @@ bool report_semi_invariant(FILE *out, struct value_reader *r, const struct repor
     struct candidate *list = candidates_make(r, &count, &omitted);
     if (!list)
         return err_set(e, ERR_INTERNAL, "out of memory while values were ranked");
-    fprintf(out, "Places worth specializing, by expected gain: share of all %s x invariance, as far as it is\n"
-            "sure (the lower end of its 95%% interval)\n\n", by_time(r) ? "time" : "instructions");
+    fprintf(out,
+            "Places worth specializing, by expected gain: share of all %s x invariance, as far as "
+            "it is\n"
+            "sure (the lower end of its 95%% interval)\n\n",
+            by_time(r) ? "time" : "instructions");
     fprintf(out, "%7s  %7s  %10s  %s\n", "gain", "share", "invariant", "place: kind, values");
     uint32_t shown = 0;
-    for (; shown < count && (!style->limit || shown < style->limit) && list[shown].gain * 100 >= style->min; shown++)
+    for (; shown < count && (!style->limit || shown < style->limit) &&
+           list[shown].gain * 100 >= style->min;
+         shown++)
         print_candidate(out, r, &list[shown]);
     if (shown < count)
         fprintf(out, "%u more are not shown (--min 0 --limit 0 shows all)\n", count - shown);
     if (omitted.few)
-        fprintf(out, "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
+        fprintf(out,
+                "%u more were observed fewer than %d times (record longer, or with a higher -F)\n",
                 omitted.few, KEPT_LEAST);
     if (omitted.spread)
         fprintf(out, "%u more have many values, none of which was kept twice\n", omitted.spread);
     if (omitted.unread)
-        fprintf(out, "%u more are in registers that the procedure called does not read as arguments\n", omitted.unread);
+        fprintf(out,
+                "%u more are in registers that the procedure called does not read as arguments\n",
+                omitted.unread);
     if (!count && !omitted.few && !omitted.spread && !omitted.unread)
         fprintf(out, "(no %sdivisors, shift counts, indirect targets or loads were observed)\n",
                 *r->values->module ? "arguments, " : "");

@@ -3,13 +3,18 @@
 #include "base/saturate.h"
 #include "x86/insn.h"
 
-enum { LENGTH_MAX = 15, SCANNED_MOST = 1 << 20 /* bytes of a function that are decoded to find what is before a place */ };
+enum {
+    LENGTH_MAX = 15,
+    SCANNED_MOST = 1 << 20 /* bytes of a function that are decoded to find what is before a place */
+};
 
-/* Divisions and square roots take so long, always, that the interrupt of a sample waits for their end. */
+/* Divisions and square roots take so long, always, that the interrupt of a sample waits for their
+ * end. */
 static bool delays(const struct x86_insn *insn)
 {
     enum { DIV = 6 /* modrm.reg; 7: idiv */, FLOAT_SQRT = 0x51, FLOAT_DIV = 0x5e };
-    if (insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY && (insn->opcode & 0xfe) == 0xf6)
+    if (insn->map == X86_MAP_ONE_BYTE && insn->encoding == X86_LEGACY &&
+        (insn->opcode & 0xfe) == 0xf6)
         return (insn->reg & 7) >= DIV;
     return insn->map == X86_MAP_0F && (insn->opcode == FLOAT_DIV || insn->opcode == FLOAT_SQRT);
 }
@@ -46,7 +51,8 @@ uint64_t value_samples_of(struct value_reader *r, uint32_t image, uint64_t offse
     unsigned length = code ? decode(code, offset, &insn) : 0;
     if (!length)
         return value_samples_in(r, image, offset, offset + 1);
-    uint64_t samples = is_delayed(code, offset) ? 0 : value_samples_in(r, image, offset, offset + length);
+    uint64_t samples =
+        is_delayed(code, offset) ? 0 : value_samples_in(r, image, offset, offset + length);
     if (!delays(&insn))
         return samples;
     unsigned behind = decode(code, offset + length, &next);

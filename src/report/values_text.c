@@ -17,7 +17,8 @@ void value_hotlist(FILE *out, struct value_reader *r, const struct profile_hotli
         text_name(out, site, 0);
     }
     bool spread = hotlist_is_spread(list), one = list->count == 1;
-    fprintf(out, ": %s observed, p %.3g, ", text_count(number, list->observed), hotlist_probability(list));
+    fprintf(out, ": %s observed, p %.3g, ", text_count(number, list->observed),
+            hotlist_probability(list));
     value_invariance(number, sizeof number, list);
     if (spread)
         fputs("no value kept twice:", out);
@@ -73,7 +74,8 @@ void value_lines(FILE *out, struct value_reader *r, uint32_t image, uint64_t off
 static void losses(FILE *out, const struct profile_values *v, const char *name)
 {
     if (v->lost) {
-        fprintf(out, "%-10s%" PRIu64 " sequences were lost on their way to the module\n", name, v->lost);
+        fprintf(out, "%-10s%" PRIu64 " sequences were lost on their way to the module\n", name,
+                v->lost);
         name = "";
     }
     if (v->refused) {
@@ -99,7 +101,8 @@ void report_values_header(FILE *out, const struct profile_values *v)
     if (v->every > 1)
         fprintf(out, ", at one of %" PRIu64 " samples at most", v->every);
     fprintf(out, "; %" PRIu32 " hotlists%s%s\n", v->hotlist_count,
-            v->summary == HOTLIST_TNV ? " (top-N-value tables)" : "", v->redacted ? ", redacted" : "");
+            v->summary == HOTLIST_TNV ? " (top-N-value tables)" : "",
+            v->redacted ? ", redacted" : "");
     for (unsigned i = 0; i < UNOBSERVED_COUNT; i++)
         if (v->unobserved[i])
             fprintf(out, "%-10snot observed: registers of %s instructions: %s\n", "",

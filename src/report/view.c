@@ -174,8 +174,8 @@ static void calls_add(struct view *v, uint32_t node, uint64_t calls)
     *of_function = add_saturated(*of_function, calls);
 }
 
-/* Adds the frames of one profile node below `at`; returns the innermost one's node. What was called is
- * the outermost. */
+/* Adds the frames of one profile node below `at`; returns the innermost one's node. What was called
+ * is the outermost. */
 static uint32_t frames_add(struct builder *b, uint32_t at, const struct profile_process *process,
                            const struct profile_node *n)
 {
@@ -294,8 +294,8 @@ static bool threads_add(struct builder *b)
     return true;
 }
 
-/* Blocks belong to no calling context: each counts, with all its instructions, for the function that
- * its first instruction is in, right below the root. */
+/* Blocks belong to no calling context: each counts, with all its instructions, for the function
+ * that its first instruction is in, right below the root. */
 static bool blocks_add(struct builder *b)
 {
     const struct profile *p = b->view->profile;
@@ -361,8 +361,8 @@ bool view_is_of_calls(const struct view *v)
 bool view_is_attributed(const struct view *v)
 {
     for (uint32_t i = 0; i < v->function_count; i++)
-        if (v->functions[i].self &&
-            (v->functions[i].image != PROFILE_IMAGE_PSEUDO || v->functions[i].start != KEY_UNATTRIBUTED))
+        if (v->functions[i].self && (v->functions[i].image != PROFILE_IMAGE_PSEUDO ||
+                                     v->functions[i].start != KEY_UNATTRIBUTED))
             return true;
     return false;
 }

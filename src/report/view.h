@@ -23,8 +23,9 @@ struct view_function {
     const char *file; /* "" unless the view is by line */
     uint32_t line;    /* 0 unless the view is by line */
     uint32_t image;   /* as in profile_node.image */
-    uint64_t start;   /* link-time address of the function, of the part of it with the most samples at one place (a
-                         cold part has the same name), or of a sample if unknown */
+    /* link-time address of the function, of the part of it with the most samples at one place (a
+     * cold part has the same name), or of a sample if unknown */
+    uint64_t start;
     uint64_t start_self; /* the samples at that place */
     uint64_t self, total;
     uint64_t weights[METRICS_MAX]; /* own, by metric, whichever of them `self` is */
@@ -37,7 +38,8 @@ struct view_node {
     uint32_t first_child, next_sibling; /* by total, greatest first; VIEW_NONE: none */
     uint32_t depth;                     /* 0 for the root */
     bool inlined;                       /* into its parent */
-    uint32_t levels;                    /* of recursion that are one node, in folded trees (fold.h); else 0 */
+    /* of recursion that are one node, in folded trees (fold.h); else 0 */
+    uint32_t levels;
     uint64_t self, total;
     uint64_t weights[METRICS_MAX];      /* totals by metric, in the top-down tree */
     uint64_t calls; /* edges counted; 0 for what is inlined, and in derived trees */
@@ -105,12 +107,13 @@ static inline bool view_is_refined(const struct view *v)
 uint32_t *view_order(const struct view *v, uint32_t *count, struct err *e);
 
 /* Which functions a pattern names: those with exactly this name; else those whose name without
- * parameters it is; else those that the extended regular expression matches, or that hold the pattern if it is none. matches: one flag per
- * function, to free(). NULL on error; *count may be 0. */
+ * parameters it is; else those that the extended regular expression matches, or that hold the
+ * pattern if it is none. matches: one flag per function, to free(). NULL on error; *count may be
+ * 0. */
 bool *view_match(const struct view *v, const char *pattern, uint32_t *count, struct err *e);
 
-/* Whether a name is the pattern, or that with parameters and qualifiers: not a clone of such a function, nor what is
- * declared in it. */
+/* Whether a name is the pattern, or that with parameters and qualifiers: not a clone of such a
+ * function, nor what is declared in it. */
 bool view_is_whole_name(const char *name, const char *pattern);
 
 /* Adds a node to a tree; VIEW_NONE without memory. */

@@ -23,7 +23,8 @@ enum { XSAVE_MXCSR = 24, XSAVE_COMPONENTS = 512, MXCSR_RESET = 0x1f80 };
 
 static bool lost(const struct attach_call *c, const char *doing, struct err *e)
 {
-    return err_set(e, ERR_ATTACH, "process %d ended, or was ended, while penumbra %s", c->pid, doing);
+    return err_set(e, ERR_ATTACH, "process %d ended, or was ended, while penumbra %s", c->pid,
+                   doing);
 }
 
 static bool save(pid_t tid, struct attach_thread_state *s)
@@ -152,8 +153,10 @@ static bool area_make(struct attach_call *c, struct err *e)
     if (!attach_call_system(c, SYS_mmap, map, &at, e))
         return false;
     if (at < 0)
-        return err_set_errno(e, ERR_ATTACH, (int)-at, "process %d can get no memory for the calls that "
-                             "load libpenumbra-rt.so into it", c->pid);
+        return err_set_errno(e, ERR_ATTACH, (int)-at,
+                             "process %d can get no memory for the calls that "
+                             "load libpenumbra-rt.so into it",
+                             c->pid);
     c->area = (uint64_t)at;
     if (!c->back.frame)
         attach_return_below(&c->back, c->marks, c->area + STUB_ROOM + ATTACH_STACK, &c->state);

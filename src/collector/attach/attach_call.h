@@ -11,13 +11,14 @@
  *          ret
  *
  * The end of a call is a stop at a system call, and not a breakpoint: a SIGTRAP of ours would reset
- * the program's action for it. The call has a stack of its own, because nobody knows how much of the
- * thread's is left, and what lies below its stack pointer. All signals are blocked meanwhile; at the
- * end everything is put back: registers, vector and x87 state, signal mask, and the interrupted
- * system call.
+ * the program's action for it. The call has a stack of its own, because nobody knows how much of
+ * the thread's is left, and what lies below its stack pointer. All signals are blocked meanwhile;
+ * at the end everything is put back: registers, vector and x87 state, signal mask, and the
+ * interrupted system call.
  *
- * Until then the thread stands where it comes back by itself (collector/attach/attach_return.h): a collector that
- * is killed in the middle leaves the area, and what it has opened, but a program that goes on.
+ * Until then the thread stands where it comes back by itself (collector/attach/attach_return.h): a
+ * collector that is killed in the middle leaves the area, and what it has opened, but a program
+ * that goes on.
  *
  * Context: the thread that has stopped the target's (collector/attach/attach_thread.h).
  * Ownership: attach_call_end lets the thread go and unmaps the area; it must be called once
@@ -52,8 +53,8 @@ bool attach_call_system(struct attach_call *c, long number, const uint64_t argum
 /* function(a, b) */
 bool attach_call_function(struct attach_call *c, uint64_t function, uint64_t a, uint64_t b,
                           uint64_t *result, struct err *e);
-/* Copies data to where the calls can read it, `offset` bytes (below ATTACH_DATA) into the data part;
- * returns its address there. */
+/* Copies data to where the calls can read it, `offset` bytes (below ATTACH_DATA) into the data
+ * part; returns its address there. */
 uint64_t attach_call_data(struct attach_call *c, unsigned offset, const void *data, size_t size);
 void attach_call_end(struct attach_call *c);
 

@@ -38,7 +38,8 @@ bool attach_write(int mem, uint64_t address, const void *from, size_t size);
 /* An ELF file that is mapped to be executed, and not just to be read as data is. */
 struct attach_image {
     const struct attach_map *code; /* where its first executable segment begins */
-    uint64_t bias, dynamic;        /* what is added to the addresses in the file; the dynamic section */
+    /* what is added to the addresses in the file; the dynamic section */
+    uint64_t bias, dynamic;
     uint64_t symbols, strings, hash;
 };
 

@@ -38,8 +38,8 @@ static uint64_t components_of(const struct attach_thread_state *state, size_t *s
     return kept;
 }
 
-/* As struct _fpstate_64 says it: the first marker tells the kernel that there is more than FXSAVE, the
- * second that nothing was cut off. */
+/* As struct _fpstate_64 says it: the first marker tells the kernel that there is more than FXSAVE,
+ * the second that nothing was cut off. */
 static size_t put_state(uint8_t *to, const struct attach_thread_state *state)
 {
     size_t size;

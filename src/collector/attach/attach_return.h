@@ -2,8 +2,8 @@
  * frame (Linux, arch/x86/include/uapi/asm/ucontext.h and sigcontext.h) that holds all that
  * the thread was, and rt_sigreturn to load it.
  *
- *   below the thread's stack pointer        frame                          state      red zone
- *   (or in memory of ours)                  | restorer | context, mask |   XSAVE |    | 128 |  <- sp
+ *   below the thread's stack pointer        frame                          state    red zone
+ *   (or in memory of ours)                  | restorer | context, mask |  XSAVE |   | 128 |  <- sp
  *
  * A thread whose stack pointer is `frame` comes back by any return instruction. The kernel uses the
  * same place for the frames of its signals, so a program expects nothing to be kept there; what was
@@ -37,7 +37,8 @@ struct attach_return {
     size_t size; /* of what was there before */
 };
 
-/* Below the thread's stack pointer. No frame (but no error either) if too little is mapped there. */
+/* Below the thread's stack pointer. No frame (but no error either) if too little is mapped
+ * there. */
 void attach_return_on_stack(struct attach_return *r, const struct attach_landmarks *l,
                             const struct attach_thread_state *state);
 /* In memory that ends at `end`. */

@@ -1,11 +1,11 @@
-/* Where in the program a foreign call may be slipped in: dlopen() takes locks of the loader's and of
- * malloc's that the interrupted thread might hold.
+/* Where in the program a foreign call may be slipped in: dlopen() takes locks of the loader's and
+ * of malloc's that the interrupted thread might hold.
  *
- * A thread is at a safe point if it waits in a system call that neither malloc nor the loader makes,
- * or runs code that is neither theirs nor libc's, nor called by them: and the same for whatever a
- * signal handler on its stack has interrupted. No stack needs to be unwound for that: code outside
- * libc is called by malloc or the loader only through constructors (where dlopen is allowed) and
- * signal handlers (whose frames are recognized by their return address).
+ * A thread is at a safe point if it waits in a system call that neither malloc nor the loader
+ * makes, or runs code that is neither theirs nor libc's, nor called by them: and the same for
+ * whatever a signal handler on its stack has interrupted. No stack needs to be unwound for that:
+ * code outside libc is called by malloc or the loader only through constructors (where dlopen is
+ * allowed) and signal handlers (whose frames are recognized by their return address).
  *
  * Context: ordinary code, about a stopped thread. */
 #ifndef PENUMBRA_COLLECTOR_ATTACH_SAFE_H

@@ -130,8 +130,8 @@ static bool is_drained(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi)
            (regs.rip < lo || regs.rip >= hi);
 }
 
-/* Runs the thread for a moment, or until a signal is about to be delivered to it. A stop that is asked
- * for comes before a signal that waits: so it is asked for only afterwards. */
+/* Runs the thread for a moment, or until a signal is about to be delivered to it. A stop that is
+ * asked for comes before a signal that waits: so it is asked for only afterwards. */
 static enum attach_stop run_a_little(pid_t tid, unsigned most_ms)
 {
     uint64_t until = monotonic_ms() + RUN_MS;
@@ -168,8 +168,9 @@ void attach_thread_block_samples(pid_t tid, bool block)
         mask_set(tid, block ? mask | sample_bit() : mask & ~sample_bit());
 }
 
-/* A signal that the thread blocks, maybe for ever, is let through: the kernel stops for it before the thread executes
- * anything, and again right behind it. A call that waits begins again, with its own mask. */
+/* A signal that the thread blocks, maybe for ever, is let through: the kernel stops for it before
+ * the thread executes anything, and again right behind it. A call that waits begins again, with its
+ * own mask. */
 static enum attach_stop run_open(pid_t pid, pid_t tid, unsigned most_ms)
 {
     uint64_t pending = 0, blocked = 0, mask = 0;

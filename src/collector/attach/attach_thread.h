@@ -32,12 +32,13 @@ enum attach_stop attach_thread_stop_again(pid_t tid, unsigned most_ms);
 /* Changes whether a stopped thread blocks the signal of samples. */
 void attach_thread_block_samples(pid_t tid, bool block);
 /* Lets a stopped thread run, as often as it takes, until no signal of a sample waits for it and it
- * is not inside [lo, hi), the code that handles them; such signals are dropped, also where the thread blocks them. Then
- * it is stopped again. The events must be silent. */
+ * is not inside [lo, hi), the code that handles them; such signals are dropped, also where the
+ * thread blocks them. Then it is stopped again. The events must be silent. */
 enum attach_stop attach_thread_drain(pid_t pid, pid_t tid, uint64_t lo, uint64_t hi,
                                      unsigned most_ms);
-/* Waits for the next stop after PTRACE_SYSCALL or PTRACE_CONT: *status as from waitpid. Signals to the
- * program are passed on; false if the thread ended or did not stop in time (most_ms 0: no bound). */
+/* Waits for the next stop after PTRACE_SYSCALL or PTRACE_CONT: *status as from waitpid. Signals to
+ * the program are passed on; false if the thread ended or did not stop in time (most_ms 0: no
+ * bound). */
 bool attach_thread_wait(pid_t tid, int request, unsigned most_ms, int *status);
 /* Changes registers as the kernel does where an interrupted system call begins again; those that it
  * would let fail because of a stop begin again too. Elsewhere nothing. */
@@ -47,8 +48,8 @@ void attach_thread_go(pid_t pid, pid_t tid);
 
 /* A hexadecimal field of /proc/PID/task/TID/status (a signal set), or a decimal one. */
 bool attach_status(pid_t pid, pid_t tid, const char *field, int base, uint64_t *value);
-/* By which thread's folder in /proc the memory and files of a process are seen: its first one's, or, if that
- * one has ended, another one's. 0: all have. */
+/* By which thread's folder in /proc the memory and files of a process are seen: its first one's,
+ * or, if that one has ended, another one's. 0: all have. */
 pid_t attach_view(pid_t pid);
 /* The threads of a process that have not ended: *count of them, to free(); NULL if it has ended. */
 pid_t *attach_threads(pid_t pid, unsigned *count);

@@ -21,8 +21,15 @@
 #include "collector/measure.h"
 #include "sigsafe/attach.h"
 
-enum { STOP_MS = 2000, POINT_MS = 5000, PATIENT_MS = 300, BETWEEN_NS = 2000000, MASK_LOOK_NS = 30000000,
-       LIBC_DLOPEN_MODE = (int)0x80000000, FDS = 3 };
+enum {
+    STOP_MS = 2000,
+    POINT_MS = 5000,
+    PATIENT_MS = 300,
+    BETWEEN_NS = 2000000,
+    MASK_LOOK_NS = 30000000,
+    LIBC_DLOPEN_MODE = (int)0x80000000,
+    FDS = 3
+};
 
 /* What the process gets, by descriptor. */
 enum { FD_LIBRARY, FD_SPOOL, FD_LIFELINE };
@@ -106,11 +113,12 @@ static bool point_find(struct point *p, pid_t pid, int mem, bool leaving, struct
             return refused(pid, leaving, e);
         pause_ns(BETWEEN_NS);
     }
-    return err_set(e, ERR_ATTACH, "process %d %s; try again", pid,
-                   stuck ? "does not stop (it waits inside the kernel, for a device or for a child "
-                           "made by vfork)"
-                         : "was never seen at a point where a library can be loaded: its threads were "
-                           "inside malloc, libc or the loader at every look");
+    return err_set(
+        e, ERR_ATTACH, "process %d %s; try again", pid,
+        stuck ? "does not stop (it waits inside the kernel, for a device or for a child "
+                "made by vfork)"
+              : "was never seen at a point where a library can be loaded: its threads were "
+                "inside malloc, libc or the loader at every look");
 }
 
 /* ---- descriptors into the process ---- */
@@ -137,16 +145,17 @@ static bool receive_there(struct attach_call *c, int socket, int32_t got[FDS], s
     uint64_t base = c->area + 4096;
     char zeros[CMSG_SPACE(FDS * sizeof(int))] = {0};
     uint64_t data[2] = {base + AT_BYTE, 1};
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)(base + AT_DATA), .msg_iovlen = 1,
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)(base + AT_DATA),
+                             .msg_iovlen = 1,
                              .msg_control = (void *)(uintptr_t)(base + AT_CONTROL),
                              .msg_controllen = sizeof zeros};
     int64_t result;
     if (!attach_call_data(c, AT_CONTROL, zeros, sizeof zeros) ||
         !attach_call_data(c, AT_DATA, data, sizeof data) ||
         !attach_call_data(c, AT_MESSAGE, &message, sizeof message) ||
-        !attach_call_system(c, SYS_recvmsg,
-                            (const uint64_t[6]){(uint64_t)socket, base + AT_MESSAGE, MSG_CMSG_CLOEXEC},
-                            &result, e))
+        !attach_call_system(
+            c, SYS_recvmsg,
+            (const uint64_t[6]){(uint64_t)socket, base + AT_MESSAGE, MSG_CMSG_CLOEXEC}, &result, e))
         return false;
     union { struct cmsghdr head; char room[sizeof zeros]; } control;
     if (result < 0)
@@ -154,8 +163,9 @@ static bool receive_there(struct attach_call *c, int socket, int32_t got[FDS], s
                              c->pid);
     if (!attach_read(c->mem, base + AT_CONTROL, &control, sizeof control) ||
         control.head.cmsg_len != CMSG_LEN(FDS * sizeof(int)))
-        return err_set(e, ERR_ATTACH, "process %d has no free descriptors (%d are needed for a moment)",
-                       c->pid, FDS + 2);
+        return err_set(e, ERR_ATTACH,
+                       "process %d has no free descriptors (%d are needed for a moment)", c->pid,
+                       FDS + 2);
     memcpy(got, CMSG_DATA(&control.head), FDS * sizeof(int));
     return true;
 }
@@ -168,7 +178,8 @@ static void close_there(struct attach_call *c, int fd)
         attach_call_system(c, SYS_close, (const uint64_t[6]){(uint64_t)fd}, &result, &ignored);
 }
 
-/* Of a process whose first thread has ended, that of another one: from Linux 6.9 on there is such a thing. */
+/* Of a process whose first thread has ended, that of another one: from Linux 6.9 on there is such a
+ * thing. */
 static int process_descriptor(pid_t pid)
 {
     enum { OF_THREAD = O_EXCL }; /* PIDFD_THREAD */
@@ -184,17 +195,22 @@ static bool pass_descriptors(struct attach_call *c, const int fds[FDS], int32_t 
     int32_t pair[2] = {-1, -1};
     uint64_t at = attach_call_data(c, 0, pair, sizeof pair);
     if (!attach_call_system(c, SYS_socketpair,
-                            (const uint64_t[6]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, at}, &result, e))
+                            (const uint64_t[6]){AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, at},
+                            &result, e))
         return false;
     if (result < 0 || !attach_read(c->mem, at, pair, sizeof pair))
-        return err_set_errno(e, ERR_ATTACH, (int)-result, "process %d cannot make a socket to receive "
-                             "the library through", c->pid);
+        return err_set_errno(e, ERR_ATTACH, (int)-result,
+                             "process %d cannot make a socket to receive "
+                             "the library through",
+                             c->pid);
     int process = process_descriptor(c->pid);
     int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, pair[1], 0) : -1;
     bool ok = ours >= 0 && send_descriptors(ours, fds);
     if (!ok && process < 0 && errno == EINVAL)
-        err_set(e, ERR_ATTACH, "the first thread of process %d has ended, and before Linux 6.9 such a process "
-                "cannot be attached to; record it from its start", c->pid);
+        err_set(e, ERR_ATTACH,
+                "the first thread of process %d has ended, and before Linux 6.9 such a process "
+                "cannot be attached to; record it from its start",
+                c->pid);
     else if (!ok)
         err_set_errno(e, ERR_ATTACH, errno, "cannot send descriptors to process %d", c->pid);
     ok = ok && receive_there(c, pair[0], got, e);
@@ -249,8 +265,8 @@ static bool load_there(struct attach_call *c, const struct point *p, int fd, uin
         return false;
     if (!handle) {
         loader_message(c, p, why, sizeof why);
-        return err_set(e, ERR_ATTACH, "libpenumbra-rt.so cannot be loaded into process %d: %s", c->pid,
-                       why);
+        return err_set(e, ERR_ATTACH, "libpenumbra-rt.so cannot be loaded into process %d: %s",
+                       c->pid, why);
     }
     return attach_call_function(c, find, handle,
                                 attach_call_data(c, 0, ATTACH_FUNCTION, sizeof ATTACH_FUNCTION),
@@ -269,20 +285,29 @@ static bool result_check(const struct record_attach *a, const struct record_spoo
     switch ((int)result) {
     case ATTACH_DONE: return true;
     case ATTACH_BUSY:
-        return err_set(e, ERR_ATTACH, "process %d is being recorded already (it was started by penumbra "
-                       "record, or another penumbra record -p is attached); end that recording first",
-                       a->pid);
+        return err_set(
+            e, ERR_ATTACH,
+            "process %d is being recorded already (it was started by penumbra "
+            "record, or another penumbra record -p is attached); end that recording first",
+            a->pid);
     case ATTACH_VERSION:
-        return err_set(e, ERR_ATTACH, "process %d has libpenumbra-rt.so of another version loaded, from "
-                       "an earlier recording; it must be started anew to be recorded", a->pid);
+        return err_set(e, ERR_ATTACH,
+                       "process %d has libpenumbra-rt.so of another version loaded, from "
+                       "an earlier recording; it must be started anew to be recorded",
+                       a->pid);
     case ATTACH_EVENT:
-        return err_set_errno(e, ERR_NO_TRIGGER, error, a->signal == SIGTRAP ? "process %d may not open perf events"
-                                                   : "process %d may not set timers", a->pid);
+        return err_set_errno(e, ERR_NO_TRIGGER, error,
+                             a->signal == SIGTRAP ? "process %d may not open perf events"
+                                                  : "process %d may not set timers",
+                             a->pid);
     case ATTACH_SIGNAL:
-        return err_set(e, ERR_ATTACH, "process %d cannot be given a handler for signal %d", a->pid, a->signal);
+        return err_set(e, ERR_ATTACH, "process %d cannot be given a handler for signal %d", a->pid,
+                       a->signal);
     default:
-        return err_set(e, ERR_ATTACH, "process %d has no room for the counters (its address space may "
-                       "be limited: ulimit -v)", a->pid);
+        return err_set(e, ERR_ATTACH,
+                       "process %d has no room for the counters (its address space may "
+                       "be limited: ulimit -v)",
+                       a->pid);
     }
 }
 
@@ -294,8 +319,10 @@ static bool attach_there(struct record_attach *a, struct attach_call *c, const s
     bool ok = pass_descriptors(c, fds, got, e) &&
               load_there(c, p, got[FD_LIBRARY], &attach, &detach, e);
     if (ok && (!attach || !detach))
-        ok = err_set(e, ERR_ATTACH, "process %d has a libpenumbra-rt.so loaded that cannot be attached "
-                     "to (an older version)", a->pid);
+        ok = err_set(e, ERR_ATTACH,
+                     "process %d has a libpenumbra-rt.so loaded that cannot be attached "
+                     "to (an older version)",
+                     a->pid);
     struct attach_request request = {.layout = SPOOL_LAYOUT, .spool_fd = got[FD_SPOOL],
                                      .lifeline_fd = got[FD_LIFELINE]};
     ok = ok && attach_call_function(c, attach, attach_call_data(c, 0, &request, sizeof request), 0,
@@ -307,7 +334,8 @@ static bool attach_there(struct record_attach *a, struct attach_call *c, const s
     return ok;
 }
 
-static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *result, struct err *e)
+static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *result,
+                        struct err *e)
 {
     struct point p;
     static struct attach_call c;
@@ -322,9 +350,10 @@ static bool attach_once(struct record_attach *a, const int fds[FDS], uint64_t *r
 
 /* ---- signal masks ---- */
 
-/* Threads that block the signal of samples would never be sampled. What is blocked for a moment only (while a
- * thread is made, say) is left alone: it must be blocked at two looks. */
-static pid_t *threads_blocking(const struct record_attach *a, const pid_t *among, unsigned among_count, unsigned *count)
+/* Threads that block the signal of samples would never be sampled. What is blocked for a moment
+ * only (while a thread is made, say) is left alone: it must be blocked at two looks. */
+static pid_t *threads_blocking(const struct record_attach *a, const pid_t *among,
+                               unsigned among_count, unsigned *count)
 {
     unsigned all, kept = 0;
     pid_t *threads = attach_threads(a->pid, &all);
@@ -381,8 +410,10 @@ static bool call_detach(const struct record_attach *a, pid_t pid, int mem, int s
             pause_ns(BETWEEN_NS);
     }
     return (int)result != ATTACH_BUSY ||
-           err_set(e, ERR_ATTACH, "process %d does not stop changing its libraries: nothing is sampled any "
-                   "more, but the handler for its signal stays", pid);
+           err_set(e, ERR_ATTACH,
+                   "process %d does not stop changing its libraries: nothing is sampled any "
+                   "more, but the handler for its signal stays",
+                   pid);
 }
 
 static bool was_unblocked(const struct record_attach *a, pid_t tid)
@@ -393,8 +424,8 @@ static bool was_unblocked(const struct record_attach *a, pid_t tid)
     return false;
 }
 
-/* Each thread passes one stop, where signals of events that are silent by now arrive and are dropped:
- * afterwards none can meet a process without our handler. */
+/* Each thread passes one stop, where signals of events that are silent by now arrive and are
+ * dropped: afterwards none can meet a process without our handler. */
 static bool drain(const struct record_attach *a, pid_t pid, struct err *e)
 {
     struct attach_maps maps = {0};
@@ -420,11 +451,14 @@ static bool drain(const struct record_attach *a, pid_t pid, struct err *e)
         ok &= stop == ATTACH_STOPPED || stop == ATTACH_GONE;
     }
     free(threads);
-    return ok || err_set(e, ERR_ATTACH, "a thread of process %d does not stop: nothing is sampled any "
-                         "more, but the handler for its signal stays", pid);
+    return ok || err_set(e, ERR_ATTACH,
+                         "a thread of process %d does not stop: nothing is sampled any "
+                         "more, but the handler for its signal stays",
+                         pid);
 }
 
-/* Whether the process has the spool mapped: it is ours, and not what an exec has put in its place. */
+/* Whether the process has the spool mapped: it is ours, and not what an exec has put in its
+ * place. */
 static bool has_spool(pid_t pid, const struct record_spool *spool)
 {
     struct attach_maps maps;
@@ -507,7 +541,8 @@ bool record_attach_begin(struct record_attach *a, const char *runtime,
     a->lifeline = pipe_ends[1];
     attach_thread_samples_by(a->signal);
     fds[FD_LIFELINE] = pipe_ends[0];
-    /* Opened once more: a lock goes with our own descriptor, and a mapping holds what it is made of. */
+    /* Opened once more: a lock goes with our own descriptor, and a mapping holds what it is made
+     * of. */
     fds[FD_SPOOL] = open(spool->path, O_RDWR | O_CLOEXEC);
     fds[FD_LIBRARY] = open(runtime, O_RDONLY | O_CLOEXEC);
     pid_t *blocking = threads_blocking(a, NULL, 0, &blocking_count);

@@ -34,7 +34,8 @@ struct record_attach {
 
 /* Refuses what cannot work, without touching the process. */
 bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e);
-/* Chooses the signal of samples: a perf event's, or for timers one that the process does not use. */
+/* Chooses the signal of samples: a perf event's, or for timers one that the process does not
+ * use. */
 bool record_attach_signal(struct record_attach *a, struct spool_config *config, struct err *e);
 bool record_attach_begin(struct record_attach *a, const char *runtime,
                          const struct record_spool *spool, struct err *e);

@@ -44,8 +44,8 @@ static pid_t common_ancestor(pid_t one, pid_t other)
     return 1;
 }
 
-/* Filters are inherited: those that an ancestor of ours has too are a container's, in which we are ourselves,
- * and what they allow us they allow the process. */
+/* Filters are inherited: those that an ancestor of ours has too are a container's, in which we are
+ * ourselves, and what they allow us they allow the process. */
 static bool is_filtered_as_we_are(pid_t pid, uint64_t mode)
 {
     enum { FILTERED = 2 }; /* SECCOMP_MODE_FILTER; the other one is a sandbox of its own */
@@ -53,7 +53,8 @@ static bool is_filtered_as_we_are(pid_t pid, uint64_t mode)
     pid_t ancestor = common_ancestor(pid, getpid());
     return mode == FILTERED && attach_status(pid, pid, "Seccomp_filters", 10, &its) &&
            attach_status(getpid(), getpid(), "Seccomp_filters", 10, &ours) &&
-           attach_status(ancestor, ancestor, "Seccomp_filters", 10, &above) && its <= above && its <= ours;
+           attach_status(ancestor, ancestor, "Seccomp_filters", 10, &above) && its <= above &&
+           its <= ours;
 }
 
 static bool check_state(pid_t pid, struct err *e)
@@ -67,15 +68,20 @@ static bool check_state(pid_t pid, struct err *e)
         return err_set(e, ERR_USAGE, "%d is a thread of process %d; a recording is about all its "
                        "threads: -p %d", pid, (int)leader, (int)leader);
     if (!attach_view(pid))
-        return err_set(e, ERR_NOT_FOUND, "process %d has ended already (its parent has not yet asked "
-                       "how)", pid);
+        return err_set(e, ERR_NOT_FOUND,
+                       "process %d has ended already (its parent has not yet asked "
+                       "how)",
+                       pid);
     attach_status(pid, pid, "TracerPid", 10, &tracer);
     if (tracer)
-        return err_set(e, ERR_ATTACH, "process %d is being traced by process %d (a debugger, strace, "
-                       "another penumbra that is just attaching); end that first", pid, (int)tracer);
+        return err_set(e, ERR_ATTACH,
+                       "process %d is being traced by process %d (a debugger, strace, "
+                       "another penumbra that is just attaching); end that first",
+                       pid, (int)tracer);
     attach_status(pid, pid, "Seccomp", 10, &seccomp);
     if (seccomp && !is_filtered_as_we_are(pid, seccomp))
-        return err_set(e, ERR_ATTACH, "process %d is in a seccomp sandbox, which might end it for a "
+        return err_set(e, ERR_ATTACH,
+                       "process %d is in a seccomp sandbox, which might end it for a "
                        "system call of ours. Record it from its start: penumbra record -- PROGRAM",
                        pid);
     return true;
@@ -95,8 +101,10 @@ static int ptrace_scope(void)
 
 static bool no_memory(pid_t pid, struct err *e)
 {
-    return err_set(e, ERR_ATTACH, "process %d has no memory of its own: it is a thread of the kernel, or "
-                   "is just ending", pid);
+    return err_set(e, ERR_ATTACH,
+                   "process %d has no memory of its own: it is a thread of the kernel, or "
+                   "is just ending",
+                   pid);
 }
 
 static bool not_permitted(pid_t pid, int error, struct err *e)
@@ -111,12 +119,17 @@ static bool not_permitted(pid_t pid, int error, struct err *e)
         return err_set_errno(e, ERR_NOT_EXECUTABLE, error, "this process may not attach to process "
                              "%d (a container needs the capability SYS_PTRACE for that)", pid);
     if (uid != geteuid())
-        return err_set(e, ERR_NOT_EXECUTABLE, "process %d belongs to user %d; only that user and root "
-                       "may attach to it", pid, (int)uid);
+        return err_set(e, ERR_NOT_EXECUTABLE,
+                       "process %d belongs to user %d; only that user and root "
+                       "may attach to it",
+                       pid, (int)uid);
     if (ptrace_scope() > 0)
-        return err_set(e, ERR_NOT_EXECUTABLE, "this system lets a process be attached to by its "
-                       "ancestors and root only (kernel.yama.ptrace_scope is %d); run penumbra as root, "
-                       "or ask for sysctl kernel.yama.ptrace_scope=0", ptrace_scope());
+        return err_set(
+            e, ERR_NOT_EXECUTABLE,
+            "this system lets a process be attached to by its "
+            "ancestors and root only (kernel.yama.ptrace_scope is %d); run penumbra as root, "
+            "or ask for sysctl kernel.yama.ptrace_scope=0",
+            ptrace_scope());
     return err_set_errno(e, ERR_NOT_EXECUTABLE, error, "process %d may not be attached to (it has "
                          "gained or dropped privileges); run penumbra as root", pid);
 }
@@ -132,8 +145,10 @@ static bool check_program(pid_t pid, struct err *e)
         close(fd);
     uint16_t machine = (uint16_t)(ident[EI_NIDENT + 2] | ident[EI_NIDENT + 3] << 8);
     if (n == (ssize_t)sizeof ident && (ident[EI_CLASS] != ELFCLASS64 || machine != EM_X86_64))
-        return err_set(e, ERR_WRONG_MACHINE, "process %d is no 64-bit x86-64 program (ELF class %u, "
-                       "machine %u), and penumbra records no others", pid, ident[EI_CLASS], machine);
+        return err_set(e, ERR_WRONG_MACHINE,
+                       "process %d is no 64-bit x86-64 program (ELF class %u, "
+                       "machine %u), and penumbra records no others",
+                       pid, ident[EI_CLASS], machine);
     return true;
 }
 
@@ -145,8 +160,10 @@ static bool check_libc(const struct attach_maps *maps, pid_t pid, int mem, struc
     if (attach_libc_is_musl(maps))
         return err_set(e, ERR_WRONG_MACHINE, "process %d uses musl as its C library, not glibc; "
                        "libpenumbra-rt.so can be loaded into programs of glibc only", pid);
-    return err_set(e, ERR_STATIC, "process %d has no dynamic loader and libc of glibc's loaded (it is "
-                   "statically linked?), so no library can be loaded into it", pid);
+    return err_set(e, ERR_STATIC,
+                   "process %d has no dynamic loader and libc of glibc's loaded (it is "
+                   "statically linked?), so no library can be loaded into it",
+                   pid);
 }
 
 /* The library is opened by its number in the process's own /proc. */
@@ -156,8 +173,11 @@ static bool check_root(pid_t pid, struct err *e)
     snprintf(path, sizeof path, "/proc/%d/root/proc/version", attach_view(pid));
     if (!access(path, F_OK) || errno != ENOENT)
         return true;
-    return err_set(e, ERR_ATTACH, "process %d has entered a root folder without /proc (chroot), so no library can be loaded "
-                   "into it; record it from its start", pid);
+    return err_set(
+        e, ERR_ATTACH,
+        "process %d has entered a root folder without /proc (chroot), so no library can be loaded "
+        "into it; record it from its start",
+        pid);
 }
 
 bool record_attach_check(struct record_attach *a, pid_t pid, struct err *e)
@@ -199,14 +219,19 @@ bool record_attach_signal(struct record_attach *a, struct spool_config *config, 
             config->signal = (uint32_t)i;
             return true;
         }
-    return err_set(e, ERR_ATTACH, "process %d uses all real-time signals from %d on, and CPU timers need one "
-                   "(perf events cannot be used here)", a->pid, a->signal);
+    return err_set(e, ERR_ATTACH,
+                   "process %d uses all real-time signals from %d on, and CPU timers need one "
+                   "(perf events cannot be used here)",
+                   a->pid, a->signal);
 }
 
 char **record_attach_arguments(pid_t pid)
 {
     enum { BYTES_MAX = 4096, COUNT_MAX = 256 };
-    struct { char *argv[COUNT_MAX + 1]; char text[BYTES_MAX + 1]; } *block = calloc(1, sizeof *block);
+    struct {
+        char *argv[COUNT_MAX + 1];
+        char text[BYTES_MAX + 1];
+    } *block = calloc(1, sizeof *block);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", attach_view(pid));
     FILE *f = block ? fopen(path, "re") : NULL;

@@ -41,7 +41,8 @@ bool outside_is_possible(void)
     return is_readable("/proc/self/schedstat") && is_readable("/proc/self/syscall");
 }
 
-/* Those that have begun since the last round. One number stands for one process: the newest with it. */
+/* Those that have begun since the last round. One number stands for one process: the newest with
+ * it. */
 static void processes_find(struct outside_rounds *r)
 {
     const struct spool *s = r->tools.spool;
@@ -51,7 +52,8 @@ static void processes_find(struct outside_rounds *r)
         if (!record)
             break;
         ref = record->next;
-        struct outside_process *p = record->state == PROCESS_RUNNING ? outside_process_open(&r->tools, record) : NULL;
+        struct outside_process *p =
+            record->state == PROCESS_RUNNING ? outside_process_open(&r->tools, record) : NULL;
         if (!p)
             continue;
         p->next = r->processes;
@@ -153,20 +155,28 @@ bool outside_start(struct outside *o, const struct record_spool *spool, struct e
     int error = pthread_create(&o->thread, NULL, rounds_run, o->rounds);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     o->started = error == 0;
-    return o->started || err_set_errno(e, ERR_INTERNAL, error, "cannot make a thread that looks at those that wait");
+    return o->started || err_set_errno(e, ERR_INTERNAL, error,
+                                       "cannot make a thread that looks at those that wait");
 }
 
 static void put_unseen(struct buf *notes, const struct outside_unseen *u)
 {
     if (u->ready)
-        buf_printf(notes, "%llu periods are [unattributed]: threads were ready, and waited for a processor\n",
-                   (unsigned long long)u->ready);
+        buf_printf(
+            notes,
+            "%llu periods are [unattributed]: threads were ready, and waited for a processor\n",
+            (unsigned long long)u->ready);
     if (u->elsewhere)
-        buf_printf(notes, "%llu periods are [unattributed]: waits of threads that were never found waiting\n",
-                   (unsigned long long)u->elsewhere);
+        buf_printf(
+            notes,
+            "%llu periods are [unattributed]: waits of threads that were never found waiting\n",
+            (unsigned long long)u->elsewhere);
     if (u->refused)
-        buf_printf(notes, "%llu looks at threads that wait were refused: %s (processes that have changed their user, or forbid "
-                          "it; root may look)\n", (unsigned long long)u->refused, strerror(u->error));
+        buf_printf(notes,
+                   "%llu looks at threads that wait were refused: %s (processes that have changed "
+                   "their user, or forbid "
+                   "it; root may look)\n",
+                   (unsigned long long)u->refused, strerror(u->error));
 }
 
 void outside_stop(struct outside *o, struct buf *notes)

@@ -1,7 +1,9 @@
-/* Wall time of threads that wait, by looking at them from outside (docs/triggers.md): where perf events are refused.
+/* Wall time of threads that wait, by looking at them from outside (docs/triggers.md): where perf
+ * events are refused.
  *
  *     rounds (outside.c) ──> processes (outside_process.c) ──> threads (outside_look.c)
- *                              images: struct unwind_index       schedstat, syscall, stack ──> a tree in the spool
+ *                              images: struct unwind_index       schedstat, syscall, stack
+ *                                                                ──> a tree in the spool
  *
  * What a thread runs is sampled inside, by its CPU timer, into another record of the same thread.
  *

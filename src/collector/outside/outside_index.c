@@ -64,7 +64,8 @@ static struct unwind_index *build(struct outside_tools *tools, spool_ref maps, b
         return NULL;
     left = MAPS_MOST;
     *ready = true;
-    for (spool_ref ref = maps; i < count && (map = map_next(tools->spool, &ref, &left, &image)); i++) {
+    for (spool_ref ref = maps; i < count && (map = map_next(tools->spool, &ref, &left, &image));
+         i++) {
         index->image[i] = describe(tools->spool, map, image);
         *ready &= __atomic_load_n(&image->table_state, __ATOMIC_ACQUIRE) != TABLE_UNTRIED;
     }

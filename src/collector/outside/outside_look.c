@@ -29,7 +29,8 @@ static bool file_read(int fd, char *text, size_t size)
 }
 
 /* errno tells why not. */
-static bool file_read_once(const struct outside_process *p, pid_t tid, const char *name, char *text, size_t size)
+static bool file_read_once(const struct outside_process *p, pid_t tid, const char *name, char *text,
+                           size_t size)
 {
     int fd = file_open(p, tid, name);
     bool ok = file_read(fd, text, size);
@@ -41,15 +42,18 @@ static bool file_read_once(const struct outside_process *p, pid_t tid, const cha
 }
 
 /* A program may have more threads than we may have descriptors. */
-static bool account_read(const struct outside_process *p, const struct outside_thread *t, struct account *a)
+static bool account_read(const struct outside_process *p, const struct outside_thread *t,
+                         struct account *a)
 {
     char text[128];
     bool ok = t->schedstat >= 0 ? file_read(t->schedstat, text, sizeof text)
                                 : file_read_once(p, t->tid, "schedstat", text, sizeof text);
-    return ok && sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a->ran_ns, &a->ready_ns, &a->turns) == 3;
+    return ok && sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a->ran_ns, &a->ready_ns,
+                        &a->turns) == 3;
 }
 
-/* The last two fields are the stack pointer and the instruction pointer; a thread that runs has only one, "running". */
+/* The last two fields are the stack pointer and the instruction pointer; a thread that runs has
+ * only one, "running". */
 static bool registers_parse(const char *text, struct unwind_regs *regs)
 {
     const char *pc = strrchr(text, ' '), *sp = pc;
@@ -70,8 +74,8 @@ static void refused(struct outside_tools *tools, int error)
 }
 
 /* False: it runs, or may not be looked at. */
-static bool registers_read(struct outside_tools *tools, const struct outside_process *p, const struct outside_thread *t,
-                           struct unwind_regs *regs)
+static bool registers_read(struct outside_tools *tools, const struct outside_process *p,
+                           const struct outside_thread *t, struct unwind_regs *regs)
 {
     char text[256];
     if (file_read_once(p, t->tid, "syscall", text, sizeof text))
@@ -82,15 +86,16 @@ static bool registers_read(struct outside_tools *tools, const struct outside_pro
 }
 
 /* Walks its stack and adds the path. False: it cannot be, or the thread went on meanwhile. */
-static bool stack_look(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t,
-                       const struct account *a, uint32_t phase)
+static bool stack_look(struct outside_tools *tools, const struct outside_process *p,
+                       struct outside_thread *t, const struct account *a, uint32_t phase)
 {
     struct unwind_regs regs;
     struct account after;
     if (!p->index || !registers_read(tools, p, t, &regs))
         return false;
     outside_memory_begin(&tools->memory, p->pid);
-    struct unwind_result walk = unwind_walk_as(&tools->unwind, p->index, &regs, tools->frames, tools->frames_max);
+    struct unwind_result walk =
+        unwind_walk_as(&tools->unwind, p->index, &regs, tools->frames, tools->frames_max);
     if (!account_read(p, t, &after) || after.turns != a->turns) {
         tools->unseen.moved++;
         return false;
@@ -122,10 +127,11 @@ static uint64_t periods_waited(const struct outside_tools *tools, struct outside
     return periods;
 }
 
-static void charge_ready(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t,
-                         uint32_t phase)
+static void charge_ready(struct outside_tools *tools, const struct outside_process *p,
+                         struct outside_thread *t, uint32_t phase)
 {
-    struct spool_thread *record = t->stood >= tools->period ? outside_record(tools, p, t, phase) : NULL;
+    struct spool_thread *record =
+        t->stood >= tools->period ? outside_record(tools, p, t, phase) : NULL;
     if (!record)
         return;
     uint64_t periods = whole_periods(tools, &t->stood);
@@ -144,8 +150,8 @@ static void time_pass(struct outside_thread *t, const struct account *a, uint64_
     t->ready_ns = a->ready_ns;
 }
 
-void outside_thread_look(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t,
-                         uint64_t now)
+void outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
+                         struct outside_thread *t, uint64_t now)
 {
     struct account a;
     if (!account_read(p, t, &a))
@@ -165,7 +171,8 @@ void outside_thread_look(struct outside_tools *tools, const struct outside_proce
         outside_charge(tools, t, record, periods_waited(tools, t));
 }
 
-struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid, uint64_t began, bool from_birth)
+struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,
+                                           uint64_t began, bool from_birth)
 {
     struct outside_thread *t = calloc(1, sizeof *t);
     struct account a = {0, 0, 0};
@@ -189,9 +196,10 @@ static bool is_ours(const struct outside_thread *t, const struct spool_thread *r
     return false;
 }
 
-/* When the thread has ended, and how much it had run, as the runtime has noted it; 0: it has not. */
-static uint64_t ending_find(const struct spool *s, const struct outside_process *p, const struct outside_thread *t,
-                            uint64_t *ran_ns)
+/* When the thread has ended, and how much it had run, as the runtime has noted it; 0: it has
+ * not. */
+static uint64_t ending_find(const struct spool *s, const struct outside_process *p,
+                            const struct outside_thread *t, uint64_t *ran_ns)
 {
     enum { LATEST = 4096 };
     uint64_t end = 0;
@@ -212,7 +220,8 @@ static uint64_t ending_find(const struct spool *s, const struct outside_process 
 }
 
 /* What has passed since the last look. Returns when it ended. */
-static uint64_t time_end(const struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t)
+static uint64_t time_end(const struct outside_tools *tools, const struct outside_process *p,
+                         struct outside_thread *t)
 {
     uint64_t ran, end = ending_find(tools->spool, p, t, &ran);
     uint64_t paused = __atomic_load_n(&p->record->paused_ns, __ATOMIC_RELAXED);
@@ -224,7 +233,8 @@ static uint64_t time_end(const struct outside_tools *tools, const struct outside
     return end;
 }
 
-void outside_thread_close(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t)
+void outside_thread_close(struct outside_tools *tools, const struct outside_process *p,
+                          struct outside_thread *t)
 {
     uint64_t end = time_end(tools, p, t);
     uint32_t phase = outside_phase_now(tools->spool, p->record);

@@ -20,7 +20,8 @@ static uint64_t clock_of(const struct spool_process *p)
     return now > paused ? now - paused : 0;
 }
 
-/* Process numbers are those of the process's own namespace, and may be reused: ours has the spool mapped. */
+/* Process numbers are those of the process's own namespace, and may be reused: ours has the spool
+ * mapped. */
 static bool has_spool(pid_t pid, const char *name)
 {
     char path[64], line[1024];
@@ -34,11 +35,14 @@ static bool has_spool(pid_t pid, const char *name)
     return found;
 }
 
-struct outside_process *outside_process_open(struct outside_tools *tools, struct spool_process *record)
+struct outside_process *outside_process_open(struct outside_tools *tools,
+                                             struct spool_process *record)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", record->pid);
-    int tasks = has_spool(record->pid, tools->spool_name) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int tasks = has_spool(record->pid, tools->spool_name)
+                    ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                    : -1;
     struct outside_process *p = tasks >= 0 ? calloc(1, sizeof *p) : NULL;
     if (!p) {
         if (tasks >= 0)
@@ -65,26 +69,31 @@ static unsigned place_of(const struct outside_process *p, pid_t tid)
     return low;
 }
 
-static struct outside_thread *thread_add(struct outside_process *p, unsigned at, pid_t tid, uint64_t now)
+static struct outside_thread *thread_add(struct outside_process *p, unsigned at, pid_t tid,
+                                         uint64_t now)
 {
     if (p->thread_count == p->thread_capacity) {
         unsigned capacity = p->thread_capacity ? p->thread_capacity * 2 : 8;
-        struct outside_thread **more = reallocarray(p->threads, capacity, sizeof(struct outside_thread *));
+        struct outside_thread **more =
+            reallocarray(p->threads, capacity, sizeof(struct outside_thread *));
         if (!more)
             return NULL;
         p->threads = more;
         p->thread_capacity = capacity;
     }
-    struct outside_thread *t = outside_thread_open(p, tid, p->round_ns ? p->round_ns : now, p->round_ns != 0);
+    struct outside_thread *t =
+        outside_thread_open(p, tid, p->round_ns ? p->round_ns : now, p->round_ns != 0);
     if (!t)
         return NULL;
-    memmove(p->threads + at + 1, p->threads + at, (p->thread_count - at) * sizeof(struct outside_thread *));
+    memmove(p->threads + at + 1, p->threads + at,
+            (p->thread_count - at) * sizeof(struct outside_thread *));
     p->threads[at] = t;
     p->thread_count++;
     return t;
 }
 
-static void thread_visit(struct outside_tools *tools, struct outside_process *p, pid_t tid, uint64_t now)
+static void thread_visit(struct outside_tools *tools, struct outside_process *p, pid_t tid,
+                         uint64_t now)
 {
     unsigned at = place_of(p, tid);
     bool known = at < p->thread_count && p->threads[at]->tid == tid;
@@ -123,7 +132,8 @@ bool outside_process_round(struct outside_tools *tools, struct outside_process *
     long n = 0;
     unsigned seen = 0;
     uint64_t now = clock_of(p->record);
-    if (__atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) != PROCESS_RUNNING || lseek(p->tasks, 0, SEEK_SET) != 0)
+    if (__atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE) != PROCESS_RUNNING ||
+        lseek(p->tasks, 0, SEEK_SET) != 0)
         return false;
     outside_index_update(tools, p);
     while ((n = syscall(SYS_getdents64, p->tasks, buffer, sizeof buffer)) > 0)

@@ -47,11 +47,12 @@ struct outside_thread {
     int schedstat;          /* descriptor, or -1 */
     uint64_t seen_ns;       /* of the process's clock, at the last look */
     uint64_t ran_ns, ready_ns, turns; /* then */
-    /* Not charged yet. The scheduler tells late how long a thread that is ready has been so: until it is told that
-     * it has waited less, it seems to have waited. */
+    /* Not charged yet. The scheduler tells late how long a thread that is ready has been so: until
+     * it is told that it has waited less, it seems to have waited. */
     int64_t waited;
     uint64_t stood;
-    /* The node in whose stack it waited at the last look, with so many turns; 0: it did not, or that could not be seen. */
+    /* The node in whose stack it waited at the last look, with so many turns; 0: it did not, or
+     * that could not be seen. */
     spool_ref node;
     uint32_t node_phase;
     enum truncation truncation;
@@ -76,32 +77,37 @@ struct outside_process {
 };
 
 /* NULL: it cannot be looked at. */
-struct outside_process *outside_process_open(struct outside_tools *tools, struct spool_process *record);
+struct outside_process *outside_process_open(struct outside_tools *tools,
+                                             struct spool_process *record);
 /* Looks at all its threads. False: it is over. */
 bool outside_process_round(struct outside_tools *tools, struct outside_process *p);
 void outside_process_close(struct outside_tools *tools, struct outside_process *p);
 
-/* outside_index.c: brings p->index up to date. False: its images are not ready to be unwound yet. */
+/* outside_index.c: brings p->index up to date. False: its images are not ready to be unwound
+ * yet. */
 bool outside_index_update(struct outside_tools *tools, struct outside_process *p);
 
 /* outside_look.c. A new thread: `began` and what it had run by then. */
-struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid, uint64_t began, bool from_birth);
-void outside_thread_look(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t,
-                         uint64_t now);
+struct outside_thread *outside_thread_open(const struct outside_process *p, pid_t tid,
+                                           uint64_t began, bool from_birth);
+void outside_thread_look(struct outside_tools *tools, const struct outside_process *p,
+                         struct outside_thread *t, uint64_t now);
 /* It has ended. */
-void outside_thread_close(struct outside_tools *tools, const struct outside_process *p, struct outside_thread *t);
+void outside_thread_close(struct outside_tools *tools, const struct outside_process *p,
+                          struct outside_thread *t);
 
-/* outside_tree.c. The phase that the process is in; the record of a thread in it, NULL without storage. */
+/* outside_tree.c. The phase that the process is in; the record of a thread in it, NULL without
+ * storage. */
 uint32_t outside_phase_now(const struct spool *s, const struct spool_process *p);
 struct spool_thread *outside_record(struct outside_tools *tools, const struct outside_process *p,
                                     struct outside_thread *t, uint32_t phase);
 /* The node of a path; 0 without storage. */
-spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                           const struct unwind_result *walk);
+spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t,
+                           struct spool_thread *record, const struct unwind_result *walk);
 /* To t's node. */
-void outside_charge(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                    uint64_t periods);
-void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                                 uint64_t periods);
+void outside_charge(struct outside_tools *tools, struct outside_thread *t,
+                    struct spool_thread *record, uint64_t periods);
+void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t,
+                                 struct spool_thread *record, uint64_t periods);
 
 #endif

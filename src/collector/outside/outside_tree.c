@@ -42,7 +42,8 @@ static void name_read(const struct outside_process *p, pid_t tid, char name[16])
         name[n - 1] = '\0';
 }
 
-static struct spool_thread *record_make(const struct outside_tools *tools, const struct outside_process *p,
+static struct spool_thread *record_make(const struct outside_tools *tools,
+                                        const struct outside_process *p,
                                         const struct outside_thread *t, uint32_t phase)
 {
     struct spool_thread *record = spool_alloc_as(tools->spool, sizeof *record);
@@ -62,11 +63,13 @@ static struct spool_thread *record_make(const struct outside_tools *tools, const
 }
 
 /* A record that was made before there was a timeline gets it when it is used again. */
-static struct spool_thread *record_again(const struct outside_tools *tools, const struct outside_thread *t,
+static struct spool_thread *record_again(const struct outside_tools *tools,
+                                         const struct outside_thread *t,
                                          struct spool_thread *record)
 {
     if (!record->timeline && t->timeline.record)
-        __atomic_store_n(&record->timeline, spool_ref_of(tools->spool, t->timeline.record), __ATOMIC_RELEASE);
+        __atomic_store_n(&record->timeline, spool_ref_of(tools->spool, t->timeline.record),
+                         __ATOMIC_RELEASE);
     return record;
 }
 
@@ -86,8 +89,8 @@ struct spool_thread *outside_record(struct outside_tools *tools, const struct ou
     return record;
 }
 
-static spool_ref child(const struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                       spool_ref parent, uint64_t key)
+static spool_ref child(const struct outside_tools *tools, struct outside_thread *t,
+                       struct spool_thread *record, spool_ref parent, uint64_t key)
 {
     struct cct_store store = {tools->spool, t->block, t->block_end, &record->nodes, NULL};
     spool_ref found = cct_child_as(&store, parent, key);
@@ -96,8 +99,8 @@ static spool_ref child(const struct outside_tools *tools, struct outside_thread 
     return found;
 }
 
-spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                           const struct unwind_result *walk)
+spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t,
+                           struct spool_thread *record, const struct unwind_result *walk)
 {
     spool_ref node = record->tree;
     if (walk->truncation != TRUNC_NONE)
@@ -108,19 +111,21 @@ spool_ref outside_path_add(struct outside_tools *tools, struct outside_thread *t
 }
 
 /* What was waited for until now. */
-static void note_time(const struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                      spool_ref node, uint64_t periods)
+static void note_time(const struct outside_tools *tools, struct outside_thread *t,
+                      struct spool_thread *record, spool_ref node, uint64_t periods)
 {
     const struct spool_header *h = spool_header(tools->spool);
     uint64_t now = monotonic_ns(), start = h->start_monotonic_ns;
-    struct timeline_moment m = {.ns = now > start ? now - start : 0, .weight = periods, .node = node,
+    struct timeline_moment m = {.ns = now > start ? now - start : 0,
+                                .weight = periods,
+                                .node = node,
                                 .span_ns = periods > 1 ? periods * tools->period : 0};
     if (settings_sampling(tools->spool)->timeline)
         timeline_add_as(&t->timeline, tools->spool, &record->timeline, &m);
 }
 
-void outside_charge(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                    uint64_t periods)
+void outside_charge(struct outside_tools *tools, struct outside_thread *t,
+                    struct spool_thread *record, uint64_t periods)
 {
     if (!periods)
         return;
@@ -134,10 +139,11 @@ void outside_charge(struct outside_tools *tools, struct outside_thread *t, struc
         record->truncated[t->truncation] += periods;
 }
 
-void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t, struct spool_thread *record,
-                                 uint64_t periods)
+void outside_charge_unattributed(struct outside_tools *tools, struct outside_thread *t,
+                                 struct spool_thread *record, uint64_t periods)
 {
-    spool_ref node = periods ? child(tools, t, record, record->tree, key_pseudo(KEY_UNATTRIBUTED)) : 0;
+    spool_ref node =
+        periods ? child(tools, t, record, record->tree, key_pseudo(KEY_UNATTRIBUTED)) : 0;
     if (node) {
         cct_node_at(tools->spool, node)->samples += periods;
         record->weight += periods;

@@ -26,7 +26,8 @@ static void put(struct buf *b, const struct encoder *x)
     const struct profile *p = x->p;
     buf_put_uleb(b, p->recording_count);
     for (uint32_t i = 0; i < p->recording_count; i++) {
-        buf_put_uleb(b, p->recordings[i].start_realtime_ns - (i ? p->recordings[i - 1].start_realtime_ns : 0));
+        buf_put_uleb(b, p->recordings[i].start_realtime_ns -
+                            (i ? p->recordings[i - 1].start_realtime_ns : 0));
         buf_put_uleb(b, p->recordings[i].duration_ns);
     }
     for (uint32_t i = 0; i < p->process_count; i++)
@@ -45,7 +46,8 @@ static void get(struct decoder *d, struct cursor *c)
     p->recording_count = count;
     uint64_t start = 0;
     for (uint32_t i = 0; i < count && !c->failed; i++) {
-        start += cursor_uleb(c, UINT64_MAX - start, "when a recording began, after the one before it");
+        start +=
+            cursor_uleb(c, UINT64_MAX - start, "when a recording began, after the one before it");
         p->recordings[i].start_realtime_ns = start;
         p->recordings[i].duration_ns = read_u64(c, "how long a recording took");
     }

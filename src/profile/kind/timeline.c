@@ -24,7 +24,9 @@ static void put_moment(struct buf *b, unsigned column, const struct profile_mome
     switch (column) {
     case 0: buf_put_uleb(b, m->bin - (before ? before->bin : 0)); break;
     case 1: buf_put_uleb(b, m->span); break;
-    case 2: buf_put_sleb(b, (int64_t)node_code(m) - (before ? (int64_t)node_code(before) : 0)); break;
+    case 2:
+        buf_put_sleb(b, (int64_t)node_code(m) - (before ? (int64_t)node_code(before) : 0));
+        break;
     case 3: buf_put_uleb(b, m->metric); break;
     default: buf_put_uleb(b, m->weight); break;
     }
@@ -54,9 +56,10 @@ static bool check(const struct profile *p, struct err *e)
     const char *what;
     for (uint32_t i = 0; i < p->thread_count; i++)
         if (p->threads[i].timeline && !profile_timeline_good(p, &p->threads[i], &what))
-            return err_set(e, ERR_INTERNAL,
-                           "the profile cannot be written: the timeline of thread %u is not one of %s",
-                           i, what);
+            return err_set(
+                e, ERR_INTERNAL,
+                "the profile cannot be written: the timeline of thread %u is not one of %s", i,
+                what);
     return true;
 }
 
@@ -83,13 +86,15 @@ static void get_moment(struct cursor *c, unsigned column, const struct profile_t
     }
 }
 
-/* Every moment takes a byte of every column: so many of all threads are checked before they are believed. */
+/* Every moment takes a byte of every column: so many of all threads are checked before they are
+ * believed. */
 static void get_heads(struct decoder *d, struct cursor *c)
 {
     uint64_t all = 0;
     for (uint32_t i = 0; i < d->p->thread_count && !c->failed; i++) {
         uint64_t most = (c->size - c->at) / COLUMNS;
-        uint64_t count = cursor_uleb(c, most > all ? most - all : 0, "a number of moments that fits");
+        uint64_t count =
+            cursor_uleb(c, most > all ? most - all : 0, "a number of moments that fits");
         if (!count || c->failed)
             continue;
         all += count;

@@ -243,7 +243,8 @@ static bool sum_thread(struct decoder *d, struct cursor *c, uint32_t index)
     if (many)
         return true;
     to->index_of = read_array(c, t->node_count, sizeof *to->index_of);
-    if (!tree || !to->index_of || !tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of)) {
+    if (!tree || !to->index_of ||
+        !tree_sum_add(&tree->tree, t->nodes, t->node_count, to->index_of)) {
         read_no_memory(c);
         return false;
     }

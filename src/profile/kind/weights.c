@@ -21,8 +21,10 @@ static void get(struct decoder *d, struct cursor *c)
     const struct profile *p = d->p;
     for (uint32_t m = 1; m < p->metric_count; m++)
         for (uint32_t i = 0; i < p->thread_count; i++) {
-            const struct read_summed *sum = d->sum && d->sum->threads[i].index_of ? &d->sum->threads[i] : NULL;
-            struct profile_node *nodes = sum ? d->sum->trees[sum->tree].tree.nodes : p->threads[i].nodes;
+            const struct read_summed *sum =
+                d->sum && d->sum->threads[i].index_of ? &d->sum->threads[i] : NULL;
+            struct profile_node *nodes =
+                sum ? d->sum->trees[sum->tree].tree.nodes : p->threads[i].nodes;
             uint32_t count = sum ? sum->count : p->threads[i].node_count;
             for (uint32_t k = 0; k < count && !c->failed; k++) {
                 uint64_t *to = &nodes[sum ? sum->index_of[k] : k].more[m - 1];

@@ -22,8 +22,8 @@ static uint64_t load(const uint64_t *at)
     return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-/* A number that lies in a mapped image, not at its link-time address, is one of the image, as in hotlists that a
- * module fills: it means the same in another process. */
+/* A number that lies in a mapped image, not at its link-time address, is one of the image, as in
+ * hotlists that a module fills: it means the same in another process. */
 static void name_addresses(const struct profile_process *p, struct hotlist *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
@@ -56,7 +56,8 @@ static bool add_result(struct counts_process *q, const struct spool_thing *t, ui
     return true;
 }
 
-/* Of a word's values what one of its elements had: a sample of its stream, as good as the word's. */
+/* Of a word's values what one of its elements had: a sample of its stream, as good as the
+ * word's. */
 static void take_lane(union result_list *to, const struct hotlist *from, unsigned at,
                       unsigned bytes)
 {
@@ -73,7 +74,8 @@ static void take_lane(union result_list *to, const struct hotlist *from, unsigne
     }
 }
 
-/* As many hotlists as the result has elements, which become one when values are settled: as a module emits them. */
+/* As many hotlists as the result has elements, which become one when values are settled: as a
+ * module emits them. */
 static bool add_results(struct counts_process *q, const struct spool_thing *t,
                         const struct hotlist *list)
 {

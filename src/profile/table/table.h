@@ -1,6 +1,6 @@
-/* Tables: what a tool keeps that counters cannot hold, as the collector has it. One row a tool, made
- * from the list of tools (sigsafe/tools.h); the table itself is the tool's own structure, in struct
- * profile_counts.tables.
+/* Tables: what a tool keeps that counters cannot hold, as the collector has it. One row a tool,
+ * made from the list of tools (sigsafe/tools.h); the table itself is the tool's own structure, in
+ * struct profile_counts.tables.
  *
  *     spool ──begin, window, counter, read──> table ──settle──> file (kind_NAME, kind/kind.h)
  *                                               ^

@@ -23,8 +23,8 @@ static uint64_t path_instructions(const struct profile_counts *c, const struct p
     return sum;
 }
 
-/* Indexes of the paths by instructions executed on them, most first: to free(); NULL without memory.
- * *all: instructions of all paths, dropped and cut ones included. */
+/* Indexes of the paths by instructions executed on them, most first: to free(); NULL without
+ * memory. *all: instructions of all paths, dropped and cut ones included. */
 static uint32_t *paths_order(const struct profile_counts *c, uint64_t *all)
 {
     const struct profile_paths *p = profile_paths_of(c);
@@ -53,7 +53,8 @@ static uint64_t executed(const struct profile_counts *c, const struct profile_pa
     return multiply_saturated(path->count, path_instructions(c, path));
 }
 
-/* Where a block of a path is. frames[count - 1] is the function, frames[0] the innermost inlined. */
+/* Where a block of a path is. frames[count - 1] is the function, frames[0] the innermost
+ * inlined. */
 static struct symbol_location location(const struct view *v, uint32_t block)
 {
     const struct profile_block *b = &v->profile->counts->blocks[block];

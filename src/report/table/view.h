@@ -16,11 +16,11 @@ struct table_view {
                    const struct report_style *style);
     bool (*text)(FILE *out, const struct view *v, const void *table,
                  const struct report_style *style, struct err *e);
-    /* Members of the report's object. limit: only the first rows; 0: all. table: NULL where the tool
-     * has observed nothing. */
+    /* Members of the report's object. limit: only the first rows; 0: all. table: NULL where the
+     * tool has observed nothing. */
     void (*json)(struct json *j, const struct view *v, const void *table, uint32_t limit);
-    /* What it says about one instruction, below it in an annotation: lines, indented so far, and a member
-     * of the instruction's object. Either may be NULL. */
+    /* What it says about one instruction, below it in an annotation: lines, indented so far, and a
+     * member of the instruction's object. Either may be NULL. */
     void (*at)(FILE *out, const struct view *v, const void *table, uint32_t image, uint64_t offset,
                int indent);
     void (*json_at)(struct json *j, const struct view *v, const void *table, uint32_t image,

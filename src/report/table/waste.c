@@ -54,7 +54,8 @@ static double sampled_part(const struct waste_sums *s, uint64_t seen, uint64_t a
     return !s->windows || !all ? 0 : (double)seen * WASTE_WEIGHT / (double)all;
 }
 
-static void shares_make(const struct view *v, const struct profile_waste *w, struct share out[SHARES])
+static void shares_make(const struct view *v, const struct profile_waste *w,
+                        struct share out[SHARES])
 {
     bool all = v->profile->counts->carried == CARRIER_EXACT && !w->sums.windows;
     struct waste_figures f = sum(w);
@@ -328,9 +329,9 @@ static void write_site_at(FILE *out, const struct profile_waste_site *s, int ind
     const struct waste_figures *f = &s->figures;
     char number[TEXT_NUMBER_SIZE];
     if (f->stores)
-        fprintf(out, "%*sstores of %s bytes: %.1f%% dead, %.1f%% frame, %.1f%% silent\n", indent, "",
-                text_count(number, f->store_bytes),
-                text_share(f->dead_bytes, f->store_bytes), text_share(f->frame_bytes, f->store_bytes),
+        fprintf(out, "%*sstores of %s bytes: %.1f%% dead, %.1f%% frame, %.1f%% silent\n", indent,
+                "", text_count(number, f->store_bytes), text_share(f->dead_bytes, f->store_bytes),
+                text_share(f->frame_bytes, f->store_bytes),
                 text_share(f->silent_bytes, f->store_bytes));
     if (f->loads)
         fprintf(out, "%*sloads of %s bytes: %.1f%% redundant\n", indent, "",
