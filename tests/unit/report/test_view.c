@@ -431,6 +431,30 @@ static void entities_are_shown(void **state)
     close_all(&f);
 }
 
+/* Of what is filtered away no weight stays, by any metric. */
+static void images_are_filtered_by_all_metrics(void **state)
+{
+    (void)state;
+    const struct profile_entity entity = {
+        .kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}};
+    struct profile *p = make_profile();
+    make_thread(p, 101, "main", "ab 3");
+    struct profile_node *nodes = p->threads[0].nodes;
+    nodes[2].image = PROFILE_IMAGE_NONE;
+    nodes[2].offset = profile_entity_add(p, &entity);
+    for (unsigned i = 1; i <= 2; i++)
+        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
+            nodes[i].more[m] = 10 * i + m;
+    struct fixture f = open_with(p, &(struct view_options){.image = "[kernel]"});
+    for (uint32_t i = 0; i < f.view->tree.count; i++) {
+        const struct view_node *n = &f.view->tree.nodes[i];
+        bool kept = !strcmp(f.view->functions[n->function].name, "ksys_read");
+        for (unsigned m = 0; m < METRICS_MAX - 1; m++)
+            assert_int_equal(n->weights[1 + m], kept ? 20 + m : 0);
+    }
+    close_all(&f);
+}
+
 /* Of many threads those with the most weight have rows of their own, the others one together. */
 static void timelines_of_many_threads(void **state)
 {
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(timelines_of_any_duration),
         cmocka_unit_test(timelines_of_many_threads),
         cmocka_unit_test(entities_are_shown),
+        cmocka_unit_test(images_are_filtered_by_all_metrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
