@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "profile/decode.h"
 #include "symbols/symbols.h"
 
 /* A process of one image; of its 100 samples so many are in generated code, the others in the image. */
@@ -116,10 +117,57 @@ static void stacks_of_their_own_are_named(void **state)
     check(&(struct subject){"java", "/usr/lib/libjvm.so", 0, 0, NULL, 50, NULL}, NULL);
 }
 
+static void process_add(struct profile *p, const char *name, const char *path)
+{
+    uint32_t i = p->process_count++;
+    p->image_count = p->thread_count = p->process_count;
+    p->images[i] = (struct profile_image){.path = strdup(path), .flags = PROFILE_IMAGE_MAIN};
+    p->processes[i].name = strdup(name);
+    p->processes[i].command = strdup("");
+    p->processes[i].maps = calloc(1, sizeof *p->processes[i].maps);
+    p->processes[i].maps[0] = (struct profile_map){.image = i, .lo = 0x1000, .hi = 0x2000};
+    p->processes[i].map_count = 1;
+    struct profile_thread *t = &p->threads[i];
+    t->name = strdup("");
+    t->process = i;
+    t->weight = 100;
+    t->nodes = calloc(2, sizeof *t->nodes);
+    t->nodes[0] = (struct profile_node){
+        .parent = UINT32_MAX, .subtree = 2, .image = PROFILE_IMAGE_PSEUDO, .offset = KEY_ROOT};
+    t->nodes[1] = (struct profile_node){.subtree = 1, .image = i, .offset = 0x10, .self = 100};
+    t->node_count = 2;
+}
+
+/* Read with threads summed, each runtime still has its own samples. */
+static void advice_outlives_sums(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    size_t size;
+    struct profile *p = profile_new();
+    p->images = calloc(2, sizeof *p->images);
+    p->processes = calloc(2, sizeof *p->processes);
+    p->threads = calloc(2, sizeof *p->threads);
+    process_add(p, "sh", "/bin/sh");
+    process_add(p, "python3", "/usr/bin/python3.13");
+    uint8_t *data = profile_encode(p, &size, &e);
+    assert_non_null(data);
+    struct profile *summed = profile_decode_summed(data, size, "x", PROFILE_SUMMED_BY_NAME, &e);
+    assert_non_null(summed);
+    struct symbols *s = symbols_load(summed, true, &e);
+    assert_non_null(s);
+    assert_non_null(strstr(symbols_warnings(s), "-X perf"));
+    symbols_free(s);
+    profile_free(summed);
+    profile_free(p);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(advice_is_of_the_runtime),
+        cmocka_unit_test(advice_outlives_sums),
         cmocka_unit_test(nothing_is_said_without_need),
         cmocka_unit_test(stacks_of_their_own_are_named),
         cmocka_unit_test(python_is_told_where_it_can_do_it),
