@@ -380,7 +380,8 @@ static bool ends_samples(const struct sandbox_filter *f, uint32_t count)
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all, .ends_all = all};
-    if (!program || !rt_quiet_as() || !rt_profiled_as() || vfork_is_child_as())
+    bool theirs = rt_profiled_as() && process_foreign_as() && !process_is_copy_as(); /* it has our memory, and the filter alone */
+    if (!program || !rt_quiet_as() || !rt_profiled_as() || vfork_is_child_as() || theirs)
         return f;
     bool has = has_samples() && !makes_calls(), looks = has && can_look(denied_here()), ends = has && all;
     f.looked = true;

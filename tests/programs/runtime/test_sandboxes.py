@@ -101,6 +101,7 @@ def made():
     r = Recording([target("sandbox_made"), "returns", "fork"], ("-F", "1000"))
     made_is_sampled(r, 6, "fork", ())
     expect(len(r.report["processes"]) == 2 and all(p["end"] == "exit" and p["end_ns"] > 0 for p in r.report["processes"]), f"{r.report['processes']}")
+    made_is_sampled(Recording([target("sandbox_made"), "returns", "shared"], ("-F", "1000")), 5, "shared", ())
     elsewhere = ["unshare", "-p", "-f"] # numbers of another namespace
     if run([*elsewhere, "true"]).returncode == 0:
         r = Recording([*elsewhere, target("sandbox_made"), "returns"], ("-F", "1000"))

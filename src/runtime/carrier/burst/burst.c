@@ -31,6 +31,7 @@ static struct burst {
     uint32_t natives;            /* atomic: threads that execute an instruction natively */
 } burst;
 static const struct burst_settings *settings;
+static bool in_context, late; /* what the tools ask for: TOOL_CONTEXT; tools_late */
 static uint32_t off; /* atomic enum stop_reason + 1: no bursts any more, nor in forked children */
 
 static void count_stop(enum stop_reason why)
@@ -77,11 +78,6 @@ static void share_look(struct rt_burst *b, uint64_t ns)
     b->window_ns = b->window_bursts = 0;
 }
 
-static bool burst_in_context_as(void)
-{
-    return tools_flags_any(rt.config->tools) & TOOL_CONTEXT;
-}
-
 /* not_run: instructions that the budget was counted down by, but that were not executed. */
 static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_run)
 {
@@ -102,7 +98,7 @@ static void burst_count(struct rt_thread *t, enum stop_reason why, int64_t not_r
     __atomic_fetch_add(&c->burst_ticks, now - b->begun, __ATOMIC_RELAXED);
     engine_latency_as(e->engine, translated ? LATENCY_BURST_COLD : LATENCY_BURST_WARM,
                       now - b->begun);
-    if (burst_in_context_as() || settings->beside_shadows)
+    if (in_context || settings->beside_shadows)
         share_look(b, trigger_burst_as(t, now - b->counted_from));
     b->active = false;
 }
@@ -307,7 +303,7 @@ static void engine_make_once_as(void)
     config.spool = &guest.spool;
     config.counts = burst.counts;
     config.budget = true;
-    config.late = tools_late(rt.config->tools);
+    config.late = late;
     tools_set(rt.config->tools, &config.tools);
     struct engine *e = burst.counts ? engine_make_as(&config, &why) : NULL;
     if (e)
@@ -469,7 +465,7 @@ void burst_take_as(struct rt_thread *t, ucontext_t *u, uint64_t ticks)
     b->translated = e->translated;
     b->length = length_draw(t);
     b->active = true;
-    if (tools_late(rt.config->tools)) {
+    if (late) {
         b->reach = burst_reach(b->credit, settings->skip);
         uint32_t skip = burst_skip(random_of(t), b->reach);
         tool_set_burst_begin_as(e, skip, b->length);
@@ -587,7 +583,7 @@ void burst_forget(void)
 static bool sample_as(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge)
 {
-    if (!burst_in_context_as())
+    if (!in_context)
         return translated_due_as(t, charge);
     uint64_t taken = t->record->taken;
     sample_take_as(t, regs, charge);
@@ -613,6 +609,8 @@ static void files_keep_as(void)
 
 static bool settings_take(const struct spool *spool)
 {
+    in_context = tools_flags_any(rt.config->tools) & TOOL_CONTEXT;
+    late = tools_late(rt.config->tools);
     return (settings = settings_burst_as(spool)) != NULL;
 }
 

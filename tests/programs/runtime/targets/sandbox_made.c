@@ -1,9 +1,11 @@
 /* Threads and a child that are made under a filter which kills for what it does not know, and work there.
  * Arguments: whether it knows rt_sigreturn (returns, silent), or lets another filter come (more: it comes for all threads while they work, and does
- * not know it; deadly: nor can a signal be ignored under the first one, and none comes); and what is done: threads, fork, exec. */
+ * not know it; deadly: nor can a signal be ignored under the first one, and none comes); and what is done: threads, fork, exec, shared (a child in this memory has entered a filter of its own before that). */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -56,7 +58,7 @@ static void filter_make(void)
 }
 
 /* All but rt_sigreturn. */
-static int second(void)
+static int second(unsigned flags)
 {
     struct sock_filter list[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -65,7 +67,7 @@ static int second(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof list / sizeof *list, list};
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
 __attribute__((noinline)) static void *made_worker(void *result)
@@ -85,7 +87,7 @@ static int threads(void)
         results[THREADS] = spin(SHORT);
     if (!strcmp(what, "more")) {
         results[THREADS] = spin(LONG / 4);
-        wrong |= second();
+        wrong |= second(SECCOMP_FILTER_FLAG_TSYNC);
     }
     for (int i = 0; i < THREADS; i++)
         wrong |= pthread_join(t[i], NULL);
@@ -124,12 +126,25 @@ static int first_thread(void)
     return pthread_create(&t, NULL, nothing, NULL) || pthread_join(t, NULL);
 }
 
+static int confined(void *unused)
+{
+    return unused || second(0) ? 1 : 7;
+}
+
+static int shared(void)
+{
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    int status;
+    pid_t pid = clone(confined, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+    return waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7 || threads();
+}
+
 static void *executes(void *result)
 {
     char *const echo[] = {(char *)"echo", (char *)"executed", NULL};
     bool more = !strcmp(what, "more");
     *(volatile unsigned long *)result = spin(more ? LONG : LONG / 8);
-    if (more && second())
+    if (more && second(SECCOMP_FILTER_FLAG_TSYNC))
         return NULL;
     for (int i = 0; more && i < 1000; i++)
         execv("/no such", echo);
@@ -147,7 +162,7 @@ int main(int argc, char **argv)
     int wrong;
     what = argc > 1 ? argv[1] : what;
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
-    if (strcmp(how, "exec"))
+    if (strcmp(how, "exec") && strcmp(how, "shared"))
         filter_make();
     else
         filter_wide();
@@ -158,7 +173,7 @@ int main(int argc, char **argv)
         pthread_t t;
         wrong = pthread_create(&t, NULL, executes, (void *)&results[0]) || pthread_join(t, NULL);
     } else {
-        wrong = !strcmp(how, "fork") ? forked() : threads();
+        wrong = !strcmp(how, "fork") ? forked() : !strcmp(how, "shared") ? shared() : threads();
     }
     puts(wrong ? "failed" : "done");
     return wrong;
