@@ -201,6 +201,8 @@ static int narrow(const struct sock_fprog *program, const char *how)
     int wrong = 0;
     for (int i = 0; left_out == 3 && i < THREADS; i++)
         wrong |= pthread_create(&t, NULL, work, (void *)&results[1]);
+    while (left_out == 3 && __atomic_load_n(&begun, __ATOMIC_ACQUIRE) != THREADS)
+        results[0] = spin(SHORT);
     wrong |= install(&first, 0);
     results[0] = spin(LONG / 4);
     return wrong || (left_out < 4 && install(program, left_out == 3 ? SECCOMP_FILTER_FLAG_TSYNC : 0));
