@@ -399,6 +399,7 @@ struct signals_lent process_before_exec(void)
     struct rt_thread *t = self_get();
     if (t) {
         /* A sample raised inside execve would reach the new image, which has no handler yet. */
+        __atomic_store_n(&t->executes, true, __ATOMIC_SEQ_CST);
         trigger_pause_as(t);
         sync_families_end(t);
         thread_settle_as(t);
@@ -423,6 +424,8 @@ void process_after_failed_exec(struct signals_lent lent)
         vfork_child_stays_as();
         return;
     }
+    if (t)
+        __atomic_store_n(&t->executes, false, __ATOMIC_SEQ_CST);
     if (rt_quiet_as()) {
         sandbox_exec_failed(exec_failed());
         return;

@@ -376,7 +376,9 @@ void thread_end_as(struct rt_thread *t)
 
 bool thread_takes_samples_as(const struct rt_thread *t)
 {
-    return !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped && !(signals_yield_as() && t->mask.trap_blocked);
+    return !__atomic_load_n(&t->executes, __ATOMIC_SEQ_CST) && !t->alternate.too_short &&
+           !t->filter.silenced && !t->delivery.stopped &&
+           !(signals_yield_as() && t->mask.trap_blocked);
 }
 
 bool thread_others_as(void)

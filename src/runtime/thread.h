@@ -38,6 +38,7 @@ struct rt_thread {
     int32_t switch_fd;  /* context-switch event of the wall trigger, or -1 */
     int32_t stop_fd;    /* the event by which the carrier stops it, or -1 */
     int32_t timer;      /* POSIX timer, or -1 */
+    bool executes;      /* atomic: it is about to execute a program */
     bool paused;        /* atomic: its triggers, until they are resumed; no sample starts them again */
     uint32_t busy;      /* the handler is running in this thread */
     uint32_t inside;    /* atomic (sandbox.h) */

@@ -59,7 +59,8 @@
     X(UNFOLLOWED_STATIC, "static", "statically linked")                                             \
     X(UNFOLLOWED_FOREIGN, "foreign", "for another machine or another C library")                    \
     X(UNFOLLOWED_AWAY, "away", "started where Penumbra's library is not (a chroot or container)")   \
-    X(UNFOLLOWED_HIDDEN, "hidden", "started where the counters are not (another /dev/shm: --spool)")
+    X(UNFOLLOWED_HIDDEN, "hidden", "started where the counters are not (another /dev/shm: --spool)") \
+    X(UNFOLLOWED_CONFINED, "confined", "by children of vfork that had entered a sandbox")
 
 /* How a shadow ended (docs/shadow.md). */
 #define END_REASONS(X)                                                                             \

@@ -147,6 +147,11 @@ static enum unfollowed unfollowed_why(const char *path, struct environment_image
     return UNFOLLOWED_COUNT;
 }
 
+static void unfollowed_count(enum unfollowed why)
+{
+    __atomic_fetch_add(&spool_header(&guest.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
+}
+
 /* The loader of a 32-bit or foreign-libc program would complain about our library on the program's
  * standard error: such images run without us, and so do another user's. Static ones ignore the variables,
  * but may pass them on to images that can be followed. */
@@ -155,7 +160,7 @@ static bool takes_preload(const char *path, struct environment_image *image)
     enum unfollowed why = unfollowed_why(path, image);
     if (why == UNFOLLOWED_COUNT)
         return true;
-    __atomic_fetch_add(&spool_header(&guest.spool)->unfollowed[why], 1, __ATOMIC_RELAXED);
+    unfollowed_count(why);
     return why == UNFOLLOWED_SETUID || why == UNFOLLOWED_STATIC;
 }
 
@@ -163,9 +168,12 @@ bool environment_follows(const char *file, bool search, struct environment_image
 {
     char found[PATH_BYTES];
     image->first[0] = '\0';
-    if (!rt_running_as() || !spool_header(&guest.spool)->follow || !spool_variable[0] || !file ||
-        vfork_is_confined_as())
+    if (!rt_running_as() || !spool_header(&guest.spool)->follow || !spool_variable[0] || !file)
         return false;
+    if (vfork_is_confined_as()) {
+        unfollowed_count(UNFOLLOWED_CONFINED);
+        return false;
+    }
     if (rt_quiet_as()) {
         sandbox_left_out_as(0, 1);
         return false;

@@ -39,7 +39,7 @@ def shortly():
     # On a slow machine what the kernel does meanwhile is theirs, too.
     expect(due - 5 * math.sqrt(due) < got < 1.5 * due + 5 * math.sqrt(due), f"{got} samples of {due:.0f}")
     lost = sum(r.report["dropped"].values())
-    expect(lost <= 5, f"{lost} expirations that a very short first period had besides are taken for samples")
+    expect(lost <= 20, f"{lost} expirations that a very short first period had besides are taken for samples")
 
 
 def covered():

@@ -4,6 +4,7 @@ arguments (targets/conformance.c): the same is seen natively and recorded.
     test_conformance.py rows              each of these functions and calls has a row
     test_conformance.py CARRIER FAMILY    handler, exact, burst or shadow; base, heap, io or locks
 """
+import concurrent.futures
 import difflib
 import os
 import re
@@ -81,12 +82,14 @@ def compared(carrier, family):
     names = [name for name, _ in listed()]
     own = [name for name in names if name in exports()[family]]
     command = [target("conformance"), own[0], own[-1]]
-    native = run(command)
-    with tempfile.TemporaryDirectory() as folder:
+    # Both wait for much of their time.
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as beside:
+        native = beside.submit(run, command)
         options = ["-q", "-o", os.path.join(folder, "out.pnb"), *EVENTS[family]]
         if not (EVENTS[family] and carrier == "handler"):
             options += CARRIERS[carrier]
         recorded = run([PENUMBRA, "record", *options, "--", *command])
+        native = native.result()
     expect(native.returncode == 0, f"ends with {native.returncode}")
     lines = told(native.stdout), told(recorded.stdout)
     expect(len(lines[0]) > len(own), f"only {len(lines[0])} calls of {len(own)} functions")

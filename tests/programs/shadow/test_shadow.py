@@ -97,12 +97,12 @@ def bytes_once():
 
 def ring():
     for option in ([], ["--no-follow"]):
-        ended = record([target("shadow_ring"), "20000"], *option).report["shadows"]["ended"]
+        ended = record([target("shadow_ring"), "200000"], *option).report["shadows"]["ended"]
         expect(ended["shared-write"] > 0, f"no shadow met shared memory: {ended}")
 
 
 def skip():
-    shadows = record([target("shadow_ring"), "20000"], "--skip-shared-writes", "--no-follow").report["shadows"]
+    shadows = record([target("shadow_ring"), "200000"], "--skip-shared-writes", "--no-follow").report["shadows"]
     expect(shadows["skipped_writes"] > 0, f"nothing was skipped: {shadows}")
     expect(shadows["ended"]["shared-write"] == 0, f"a write was not skipped: {shadows}")
 

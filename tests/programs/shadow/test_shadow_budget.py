@@ -24,7 +24,7 @@ def budget():
 def overdrawn():
     """Shadows of a program that writes to so much of its memory that copies use the budget up: they end, and the program goes on.
     How much that is depends on what a copy costs here. Those of a given size copy nothing themselves."""
-    sizes, end = ["20", "28", "38", "52", "72", "100", "140"], time.monotonic() + PATIENCE
+    sizes, end = ["52", "72", "38", "100", "28", "140", "20"], time.monotonic() + PATIENCE
     for megabytes in itertools.cycle(sizes):
         shadows = Recording([target("shadow_rewrites"), "2500", megabytes],
                             ["--carrier", "shadow", "--tool", "count", "--budget", "0.2", "--sample-size", "100G"]).report["shadows"]
@@ -78,7 +78,7 @@ def triggers():
 
 def goes_on():
     """Within a budget a shadow goes on until another one is due: here none is, for long. Not where its size is given."""
-    command, end = [target("shadow_steady"), "6000"], time.monotonic() + PATIENCE
+    command, end = [target("shadow_steady"), "3500"], time.monotonic() + PATIENCE
     options = ["--carrier", "shadow", "--tool", "count", "--budget", "0.2"]
 
     def until_one(options, such, command=command):

@@ -350,6 +350,17 @@ static int second_in_vfork(void)
     return wait_for(pid, 7) || thread();
 }
 
+static int executes_in_vfork(void)
+{
+    pid_t pid = vfork();
+    if (!pid) {
+        if (filter_all(0, SECCOMP_RET_KILL_PROCESS, SYS_getpgid) == 0)
+            execv(nothing[0], nothing);
+        _exit(1);
+    }
+    return wait_for(pid, 0) || thread();
+}
+
 static int no_clock(void)
 {
     return prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) || (sink = spin(LONG)) == 0 || exec_fails() || forks();
@@ -380,7 +391,7 @@ static const struct thing {
     THING(raw_fork_fork), THING(raw_fork_exec), THING(actions), THING(masks), THING(raw_mask), THING(pending), THING(jumps),
     THING(raises), THING(descriptor), THING(waits), THING(alternate), THING(small_first), THING(small_thread),
     THING(descriptors), THING(memory), THING(library), THING(named), THING(second), THING(second_for_all),
-    THING(second_in_vfork), THING(no_clock), THING(traced), THING(quits), THING(leaves)};
+    THING(second_in_vfork), THING(executes_in_vfork), THING(no_clock), THING(traced), THING(quits), THING(leaves)};
 
 static struct sock_filter code[MOST];
 
