@@ -101,7 +101,10 @@ uint64_t profile_entity_add(struct profile *p, const struct profile_entity *enti
 bool profile_entities_merge(struct profile *into, const struct profile *from)
 {
     const struct profile_entity *x = into->entities, *y = from->entities;
-    const struct profile_entity *x_end = x + into->entity_count, *y_end = y + from->entity_count;
+    if (!from->entity_count)
+        return true;
+    const struct profile_entity *y_end = y + from->entity_count;
+    const struct profile_entity *x_end = x ? x + into->entity_count : x;
     size_t most = (size_t)into->entity_count + from->entity_count;
     struct profile_entity *all =
         most > UINT32_MAX / 4 ? NULL : reallocarray(NULL, most + 1, sizeof *all);

@@ -289,19 +289,16 @@ static void test_hostile_contents(void **state)
     (void)state;
     struct bytes b = encode(2, 30, false);
     struct bytes work = {malloc(b.size), b.size};
-    static const uint8_t values[] = {0x00, 0x01, 0x40, 0x7f, 0x80};
-    for (size_t i = AT_VERSION; i < b.size; i++)
-        for (unsigned k = 0; k < 2; k++) {
-            if (k && i % 2)
-                continue;
-            memcpy(work.data, b.data, b.size);
-            work.data[i] = k ? 0xff : values[i % sizeof values];
-            if (get_u32(work.data + AT_COUNT) == get_u32(b.data + AT_COUNT))
-                repair(work);
-            assert_safe(work);
-        }
+    static const uint8_t values[] = {0x00, 0x01, 0x40, 0x7f, 0x80, 0xff, 0xff};
+    for (size_t i = AT_VERSION; i < b.size; i += i < HEADER + 8 * ENTRY ? 1 : 3) {
+        memcpy(work.data, b.data, b.size);
+        work.data[i] = values[i % sizeof values];
+        if (get_u32(work.data + AT_COUNT) == get_u32(b.data + AT_COUNT))
+            repair(work);
+        assert_safe(work);
+    }
     uint64_t seed = 9;
-    for (unsigned i = 0; i < 2000; i++) {
+    for (unsigned i = 0; i < 800; i++) {
         memcpy(work.data, b.data, b.size);
         for (unsigned k = 0; k <= i % 4; k++)
             work.data[HEADER + 7 * ENTRY + sample_random(&seed, b.size - HEADER - 7 * ENTRY)] =

@@ -413,7 +413,7 @@ static void test_triggers_that_do_not_fit(void **state)
 static void test_scribbles(void **state)
 {
     (void)state;
-    enum { ITERATIONS = 3000 };
+    enum { ITERATIONS = 1500 };
     struct spool original = sample_spool(512 * 1024, 60, 3);
     struct spool s = sample_spool_new(512 * 1024);
     uint64_t used = spool_header(&original)->next, seed = 11, damaged = 0;
