@@ -101,25 +101,24 @@ uint64_t profile_entity_add(struct profile *p, const struct profile_entity *enti
 bool profile_entities_merge(struct profile *into, const struct profile *from)
 {
     const struct profile_entity *x = into->entities, *y = from->entities;
-    if (!from->entity_count)
+    const uint32_t x_count = into->entity_count, y_count = from->entity_count;
+    if (!y_count)
         return true;
-    const struct profile_entity *y_end = y + from->entity_count;
-    const struct profile_entity *x_end = x ? x + into->entity_count : x;
-    size_t most = (size_t)into->entity_count + from->entity_count;
+    size_t most = (size_t)x_count + y_count;
     struct profile_entity *all =
         most > UINT32_MAX / 4 ? NULL : reallocarray(NULL, most + 1, sizeof *all);
-    uint32_t count = 0;
+    uint32_t i = 0, j = 0, count = 0;
     bool ok = all != NULL;
-    while (ok && (x < x_end || y < y_end)) {
-        bool both = x < x_end && y < y_end && x->id == y->id;
-        bool first = y == y_end || (x < x_end && x->id <= y->id);
-        if (both)
-            ok = same(x, y);
-        else if (!first)
-            ok = copy(&all[count], y);
-        if (first)
-            all[count] = *x++;
-        y += both || !first;
+    while (ok && (i < x_count || j < y_count)) {
+        if (j == y_count || (i < x_count && x[i].id <= y[j].id)) {
+            bool both = j < y_count && x[i].id == y[j].id;
+            all[count] = x[i];
+            ok = !both || same(&x[i], &y[j]);
+            j += both;
+            i++;
+        } else {
+            ok = copy(&all[count], &y[j++]);
+        }
         count += ok;
     }
     if (ok) {
@@ -129,7 +128,7 @@ bool profile_entities_merge(struct profile *into, const struct profile *from)
         into->entity_capacity = (uint32_t)most + 1;
         return true;
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (i = 0; i < count; i++)
         if (!profile_entity_find(into, all[i].id)) {
             free(all[i].name);
             free(all[i].scope);
