@@ -238,7 +238,7 @@ def actions():
 
 def vfork_default():
     """A vfork child that takes our signal's action away is not sampled any more."""
-    Recording([target("vfork_default"), "1500"], ("-F", "9973"))
+    Recording([target("vfork_default"), "700"], ("-F", "9973"))
 
 
 def vfork_plain():
