@@ -78,7 +78,7 @@ def triggers():
 
 def goes_on():
     """Within a budget a shadow goes on until another one is due: here none is, for long. Not where its size is given."""
-    command, end = [target("shadow_steady"), "6000"], time.monotonic() + PATIENCE
+    command, end = [target("shadow_steady"), "24000"], time.monotonic() + PATIENCE
     options = ["--carrier", "shadow", "--tool", "count", "--budget", "0.2"]
 
     def until_one(options, such, command=command):
