@@ -65,13 +65,15 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
 
 /* Anywhere within a period. A period of time that is much shorter than what an expiration takes (some 30 us on virtual machines) would
  * expire again and again before its first signal has come, and nothing else would go on: an event of CPU time expires once
- * then. Elapsed time ends a little later, which what lives longer than that does not see. */
+ * then. Elapsed time ends a little later, which what lives longer than that does not see. So does CPU time beside other triggers:
+ * two signals that are raised at once are one, and an event whose only one that was would stand still. */
 static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 {
     enum { LEAST_NS = 100000, EVENT_LEAST_NS = 10000 /* the kernel's */ };
     uint64_t drawn = 1 + clock_random_as(t) % mean, least = mean < LEAST_NS ? mean : LEAST_NS;
     t->clock.drawn = drawn;
-    t->clock.once = t->clock.trigger == TRIGGER_CPU && guest.process->mechanism == MECHANISM_PERF && drawn < LEAST_NS;
+    t->clock.once = !t->other_count && t->clock.trigger == TRIGGER_CPU &&
+                    guest.process->mechanism == MECHANISM_PERF && drawn < LEAST_NS;
     if (t->clock.once)
         return drawn < EVENT_LEAST_NS ? EVENT_LEAST_NS : drawn;
     return counts_time(t) && drawn < least ? least : drawn;
@@ -149,7 +151,7 @@ static void clock_begin(struct rt_thread *t)
     t->clock.bound_ppm = trigger.bound_ppm;
     t->clock.multiple = 1;
     t->clock.group = 0;
-    t->clock.mirror = t->clock.once = t->clock.spent = false;
+    t->clock.mirror = t->clock.once = t->clock.limited = t->clock.spent = false;
 }
 
 static bool first_arm(struct rt_thread *t)
@@ -221,12 +223,11 @@ bool trigger_arm_as(struct rt_thread *t)
 {
     if (rt_quiet_as())
         return false;
-    t->paused = false;
     draws_begin(t);
     others_arm(t);
     bool armed = first_arm(t);
     if (armed && t->other_count)
-        trigger_go_on_as(t);
+        trigger_resume_as(t);
     return armed;
 }
 
@@ -443,10 +444,10 @@ static void budget_look(struct rt_thread *t)
 
 static void period_set_as(struct rt_thread *t, uint64_t period)
 {
-    if (!at_ticks(t))
-        perf_set_period_as(t, period);
-    else
+    if (at_ticks(t))
         trigger_go_on_as(t);
+    else
+        perf_set_period_as(t, period);
 }
 
 /* Of the one that was `old`. */
@@ -454,7 +455,7 @@ static void period_draw(struct rt_thread *t, uint64_t old)
 {
     uint64_t period = clock_draw_as(t);
     bool stopped = t->clock.once;
-    t->clock.once = false;
+    t->clock.once = t->clock.limited = false;
     if (period == old && !stopped)
         return;
     period_set_as(t, period);
@@ -498,8 +499,10 @@ void trigger_hurry_as(struct rt_thread *t, uint32_t times)
 bool trigger_again_as(struct rt_thread *t)
 {
     bool again = t->clock.once && !rt_quiet_as();
-    if (again)
+    if (again) {
+        t->clock.limited = false;
         trigger_go_on_as(t);
+    }
     return again;
 }
 
@@ -512,9 +515,11 @@ void trigger_fix_as(struct rt_thread *t)
     t->clock.age = RT_OLD;
     t->clock.period = mean;
     period_set_as(t, mean);
-    if (t->clock.once && !at_ticks(t) && !t->paused)
+    if (!t->clock.once || t->paused) /* who resumes it starts it for one expiration, which leads to the next */
+        return;
+    if (!at_ticks(t))
         perf_go_on_as(t);
-    t->clock.once = false;
+    t->clock.once = t->clock.limited = false;
 }
 
 SAMPLE_PATH

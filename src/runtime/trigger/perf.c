@@ -252,7 +252,7 @@ bool perf_arm_as(struct rt_thread *t)
     if (CARRIER_ASK(stops_threads, ()))
         stop_arm_as(t);
     clock_start_as(t);
-    trigger_go_on_as(t);
+    trigger_resume_as(t);
     return true;
 }
 
@@ -395,30 +395,32 @@ void perf_go_on_as(const struct rt_thread *t)
         sys_call3_as(SYS_ioctl, t->fd, PERF_EVENT_IOC_REFRESH, -1);
 }
 
-static void events_start(const struct rt_thread *t)
+/* The first trigger's. */
+static void event_start(struct rt_thread *t)
 {
+    bool limit = t->clock.once && !t->clock.limited;
     if (t->fd >= 0)
-        sys_call3_as(SYS_ioctl, t->fd, t->clock.once ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, t->clock.once);
-    event_control(t, PERF_EVENT_IOC_ENABLE, false);
+        sys_call3_as(SYS_ioctl, t->fd, limit ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE, limit);
+    t->clock.limited = t->clock.once;
 }
 
-static void start(const struct rt_thread *t)
+static void timer_start(struct rt_thread *t)
 {
-    events_start(t);
     if (t->timer >= 0)
-        timer_set_period_as(t, t->clock.period);
+        timer_set_period_as(t, turn_clock_as(t, 0)->period);
 }
 
 void trigger_resume_events_as(struct rt_thread *t)
 {
     __atomic_store_n(&t->paused, false, __ATOMIC_SEQ_CST);
-    events_start(t);
+    event_start(t);
+    event_control(t, PERF_EVENT_IOC_ENABLE, false);
 }
 
 void trigger_resume_as(struct rt_thread *t)
 {
-    __atomic_store_n(&t->paused, false, __ATOMIC_SEQ_CST);
-    start(t);
+    trigger_resume_events_as(t);
+    timer_start(t);
 }
 
 /* Whoever pauses it between the two looks may have stopped what had not begun yet. */
@@ -426,7 +428,8 @@ void trigger_go_on_as(struct rt_thread *t)
 {
     if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
         return;
-    start(t);
+    event_start(t);
+    timer_start(t);
     if (__atomic_load_n(&t->paused, __ATOMIC_SEQ_CST))
         trigger_pause_as(t);
 }

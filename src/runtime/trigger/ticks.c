@@ -74,24 +74,29 @@ void ticks_arm_as(struct rt_thread *t)
         look_begin(t, switches_now());
 }
 
+/* A thread that the process has begun: not its first one, nor a child on its memory, whose timer would be the child's own. */
+static bool may_be_brief(const struct rt_thread *t)
+{
+    return t->tid != guest.pid && !t->vfork.is_child;
+}
+
 void ticks_lived_as(const struct rt_thread *t, uint64_t cpu_ns)
 {
     uint32_t seen = __atomic_load_n(&brief, __ATOMIC_RELAXED);
-    if (t->tid != guest.pid && !t->vfork.is_child && (cpu_ns >= BRIEF_NS || seen < BRIEF_MOST))
+    if (may_be_brief(t) && (cpu_ns >= BRIEF_NS || seen < BRIEF_MOST))
         __atomic_store_n(&brief, cpu_ns < BRIEF_NS ? seen + 1 : seen / 2, __ATOMIC_RELAXED);
 }
 
 bool ticks_begin_with_as(struct rt_thread *t)
 {
-    if (t->clock.trigger != TRIGGER_CPU || t->clock.drawn <= BRIEF_NS || t->tid == guest.pid ||
-        t->vfork.is_child || /* its timer's signal could find it between two images */
+    if (t->clock.trigger != TRIGGER_CPU || t->clock.drawn <= BRIEF_NS || !may_be_brief(t) ||
         rt.carrier->translates || __atomic_load_n(&brief, __ATOMIC_RELAXED) < BRIEF_LEAST ||
         timer_open_as(t))
         return false;
     clock_start_as(t);
     t->clock.carry = t->clock.mean - t->clock.drawn;
     t->clock.age = RT_OLD;
-    timer_set_period_as(t, t->clock.period);
+    trigger_resume_as(t);
     return true;
 }
 

@@ -65,7 +65,7 @@ bool timer_arm_as(struct rt_thread *t)
     t->clock.group = 0; /* perf may have drawn one already */
     clock_draw_as(t);
     clock_start_as(t);
-    timer_set_period_as(t, t->clock.period);
+    trigger_resume_as(t);
     return true;
 }
 

@@ -50,6 +50,7 @@ struct rt_clock {
     bool mirror;            /* the next draw mirrors this one */
     bool spent;             /* the period that the event's next signal is for has been charged already */
     bool once;              /* the event stops when it has expired: its first period is shorter than what a signal takes */
+    bool limited;           /* ... and has been told so since it last expired: a limit that is told again would be added to it */
     enum { RT_OLD, RT_NEW, RT_SAMPLED } age; /* in its first period; in what comes up to the second sample */
     /* What the current window began with: CPU time, and the record's counts. */
     uint64_t window_cpu_ns, window_cost_ticks, window_deliveries, window_delivered_ns, window_switched_ns;

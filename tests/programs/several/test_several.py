@@ -125,6 +125,17 @@ def threads():
     expect(len(tids) == 4, f"threads {tids}")
 
 
+def begins():
+    """Also a thread whose first period is so short that its event stops behind it is sampled to its end."""
+    needs_perf()
+    r = Recording(["/usr/bin/perl", "-e", "for (1..100) { if (!fork) { $x += $_ for 1..250000; exit } wait }"],
+                  ["-e", "cpu=1ms", "-e", "page-faults=16", "--budget", "100"])
+    children = [t for t in r.report["threads"] if t["cpu_ns"] > 5e6]
+    expect(len(children) >= 100, f"{len(children)} threads")
+    few = [t for t in children if t["samples"] * r.report["period"] < t["cpu_ns"] / 2]
+    expect(not few, f"{len(few)} of {len(children)} are sampled in part only: {few[:3]}")
+
+
 def forks():
     needs_perf()
     events = ["cpu", "page-faults", "malloc", "read"]
@@ -322,5 +333,5 @@ def exported():
         expect(top.returncode != 0 or b"reads" in top.stdout, top.stdout.decode())
 
 
-main({f.__name__: f for f in (sums, calls, threads, forks, executes, killed, phases, timers, budget, attached, options,
+main({f.__name__: f for f in (sums, calls, threads, begins, forks, executes, killed, phases, timers, budget, attached, options,
                               metrics, merged, exported)})

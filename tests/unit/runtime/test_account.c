@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -17,6 +18,7 @@
 #include "runtime/self.h"
 #include "runtime/trigger/delivery.h"
 #include "runtime/trigger/internal.h"
+#include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
@@ -188,43 +190,91 @@ static void switches_are_charged(void **state)
     assert_int_equal(status, 0);
 }
 
+enum { REFUSED = 77 };
+
+/* With an event that is to expire once; status: REFUSED, or what went wrong. */
+static struct rt_thread *once_begin(uint64_t period_ns, int *status)
+{
+    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
+    struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE, .size = sizeof a, .config = PERF_COUNT_SW_TASK_CLOCK,
+                                .sample_period = period_ns, .disabled = 1, .exclude_kernel = 1};
+    *status = 1;
+    if (!t)
+        return NULL;
+    *status = REFUSED;
+    t->fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+    t->clock.once = true;
+    return t->fd < 0 ? NULL : t;
+}
+
+/* Hardly ever in the kernel, where an event may not expire. */
+static void burn(uint64_t ns)
+{
+    for (uint64_t begun = thread_cpu_ns_as(); thread_cpu_ns_as() < begun + ns;)
+        for (volatile unsigned i = 0; i < 20000; i++)
+            continue;
+}
+
 /* An event that expires once, and stops then, goes on after a signal whose period had been charged before. */
 static int premature_check(void)
 {
-    enum { REFUSED = 77, PERIOD_NS = 1000000000 };
-    struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
-    struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE, .size = sizeof a, .config = PERF_COUNT_SW_TASK_CLOCK,
-                                .sample_period = PERIOD_NS, .disabled = 1, .exclude_kernel = 1};
+    int status;
+    struct rt_thread *t = once_begin(1000000000, &status);
     uint64_t count = 0, taken;
     if (!t)
-        return 1;
-    t->fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
-    if (t->fd < 0)
-        return REFUSED;
-    t->clock.once = t->clock.spent = true;
+        return status;
+    t->clock.spent = true;
     taken = t->record->taken;
     union alone_info info = alone_signal(t, 0);
     ucontext_t here;
     getcontext(&here);
     handler_as(SIGTRAP, &info.info, &here);
-    for (uint64_t begun = thread_cpu_ns_as(); thread_cpu_ns_as() < begun + 1000000;)
-        continue;
+    burn(1000000);
     if (read(t->fd, &count, sizeof count) != sizeof count || t->record->taken != taken)
         return 2;
     return count ? 0 : 3;
 }
 
-static void premature_goes_on(void **state)
+/* Paused and resumed before that, it still expires once. */
+static int resumed_check(void)
+{
+    enum { PERIOD_NS = 2000000 };
+    int status;
+    struct rt_thread *t = once_begin(PERIOD_NS, &status);
+    if (!t)
+        return status;
+    const struct perf_event_mmap_page *ring = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+    if (ring == MAP_FAILED)
+        return REFUSED;
+    trigger_resume_as(t);
+    trigger_pause_as(t);
+    trigger_resume_as(t);
+    burn(5 * PERIOD_NS);
+    return ring->data_head == sizeof(struct perf_event_header) ? 0 : 3;
+}
+
+static void in_child(int (*check)(void))
 {
     int status = 0;
     pid_t pid = fork();
-    (void)state;
     if (pid == 0)
-        _exit(premature_check());
+        _exit(check());
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WEXITSTATUS(status) == 77)
+    if (WEXITSTATUS(status) == REFUSED)
         skip();
     assert_int_equal(status, 0);
+}
+
+static void premature_goes_on(void **state)
+{
+    (void)state;
+    in_child(premature_check);
+}
+
+static void resumed_expires_once(void **state)
+{
+    (void)state;
+    in_child(resumed_check);
 }
 
 /* How late a signal came is not known where it came at the end of a system call: there rcx is rip. */
@@ -266,7 +316,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
                                        cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged),
                                        cmocka_unit_test(unseen_is_charged),
-                                       cmocka_unit_test(premature_goes_on), cmocka_unit_test(switches_are_charged),
+                                       cmocka_unit_test(premature_goes_on), cmocka_unit_test(resumed_expires_once),
+                                       cmocka_unit_test(switches_are_charged),
                                        cmocka_unit_test(latency_is_not_a_call)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
