@@ -258,16 +258,32 @@ static uint64_t samples_in_file(void)
     return totals.taken;
 }
 
+/* One of the target with so much to do, that tells t. */
+static struct recording *telling(struct told *t, char *work, struct err *e)
+{
+    static char *program[3];
+    program[0] = target;
+    program[1] = work;
+    struct recording_options o = options_for(program);
+    struct recording_callbacks c = callbacks_to(t);
+    struct recording *r = recording_new(&o, &c, e);
+    assert_non_null(r);
+    return r;
+}
+
+static void record_to_the_end(struct recording *r, struct err *e)
+{
+    assert_true(recording_start(r, e));
+    recording_wait(r);
+    assert_true(recording_finish(r, e));
+}
+
 static void records_to_the_end(void **state)
 {
     (void)state;
-    char *program[] = {target, "700", NULL};
     struct told t;
     struct err e = {0};
-    struct recording_options o = options_for(program);
-    struct recording_callbacks c = callbacks_to(&t);
-    struct recording *r = recording_new(&o, &c, &e);
-    assert_non_null(r);
+    struct recording *r = telling(&t, "700", &e);
     assert_true(recording_start(r, &e));
     assert_string_equal(recording_shown(r), output);
     recording_wait(r);
@@ -295,9 +311,7 @@ static void records_for_a_time_without_callbacks(void **state)
     o.duration_ns = 300000000;
     struct recording *r = recording_new(&o, NULL, &e);
     assert_non_null(r);
-    assert_true(recording_start(r, &e));
-    recording_wait(r);
-    assert_true(recording_finish(r, &e));
+    record_to_the_end(r, &e);
     assert_true(samples_in_file() > 0);
     recording_send(r, SIGTERM); /* the program goes on */
     int status = recording_program_wait(r);
@@ -308,13 +322,9 @@ static void records_for_a_time_without_callbacks(void **state)
 static void stops_and_hands_on(void **state)
 {
     (void)state;
-    char *program[] = {target, "0", NULL};
     struct told t;
     struct err e = {0};
-    struct recording_options o = options_for(program);
-    struct recording_callbacks c = callbacks_to(&t);
-    struct recording *r = recording_new(&o, &c, &e);
-    assert_non_null(r);
+    struct recording *r = telling(&t, "0", &e);
     t.stop_at_live = r;
     assert_true(recording_start(r, &e));
     recording_wait(r);
@@ -329,18 +339,12 @@ static void stops_and_hands_on(void **state)
 static void goes_on_after_a_stop(void **state)
 {
     (void)state;
-    char *program[] = {target, "500", NULL};
     struct told t;
     struct err e = {0};
-    struct recording_options o = options_for(program);
-    struct recording_callbacks c = callbacks_to(&t);
-    struct recording *r = recording_new(&o, &c, &e);
-    assert_non_null(r);
+    struct recording *r = telling(&t, "500", &e);
     t.suspend_at_live = r;
     t.own_group = true;
-    assert_true(recording_start(r, &e));
-    recording_wait(r);
-    assert_true(recording_finish(r, &e));
+    record_to_the_end(r, &e);
     assert_int_equal(WEXITSTATUS(recording_program_wait(r)), 7);
     recording_free(r);
     assert_int_equal(t.stops, 2); /* the first answer was no */
@@ -349,18 +353,12 @@ static void goes_on_after_a_stop(void **state)
 static void leaves_names_out_in_a_hurry(void **state)
 {
     (void)state;
-    char *program[] = {target, "50", NULL};
     struct told t;
     struct err e = {0};
-    struct recording_options o = options_for(program);
-    struct recording_callbacks c = callbacks_to(&t);
-    struct recording *r = recording_new(&o, &c, &e);
-    assert_non_null(r);
+    struct recording *r = telling(&t, "50", &e);
     t.hurry = r;
     t.sleeps = 60;
-    assert_true(recording_start(r, &e));
-    recording_wait(r);
-    assert_true(recording_finish(r, &e));
+    record_to_the_end(r, &e);
     recording_program_wait(r);
     recording_free(r);
     assert_int_equal(t.progresses, 1);

@@ -1,7 +1,7 @@
 /* Executions of basic blocks. */
 #include "profile/kind/kind.h"
 
-PLACE_FIRST(struct profile_block);
+PROFILE_PLACE_FIRST(struct profile_block);
 
 static bool needed(const struct profile *p)
 {

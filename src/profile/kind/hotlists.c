@@ -3,7 +3,7 @@
 
 #include "profile/kind/kind.h"
 
-PLACE_FIRST(struct profile_hotlist);
+PROFILE_PLACE_FIRST(struct profile_hotlist);
 
 static bool needed(const struct profile *p)
 {

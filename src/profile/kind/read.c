@@ -100,21 +100,21 @@ bool read_note_unknown(struct decoder *d, uint64_t count, const char *what, cons
 
 /* ---- places ---- */
 
-static struct place place_at(const void *records, uint32_t i, size_t each)
+static struct profile_place place_at(const void *records, uint32_t i, size_t each)
 {
-    struct place at;
+    struct profile_place at;
     memcpy(&at, (const char *)records + i * each, sizeof at);
     return at;
 }
 
-static bool same_space(const struct place *a, const struct place *b)
+static bool same_space(const struct profile_place *a, const struct profile_place *b)
 {
     return a->image == b->image && a->process == b->process;
 }
 
 void write_places(struct buf *b, const void *records, uint32_t count, size_t each)
 {
-    struct place at, last = {.image = 0u - FRAME_IMAGE_FIRST};
+    struct profile_place at, last = {.image = 0u - FRAME_IMAGE_FIRST};
     for (uint32_t i = 0; i < count; i++, last = at) {
         at = place_at(records, i, each);
         buf_put_uleb(b, at.image + FRAME_IMAGE_FIRST - (last.image + FRAME_IMAGE_FIRST));
@@ -130,11 +130,11 @@ void write_places(struct buf *b, const void *records, uint32_t count, size_t eac
 void read_places(const struct decoder *d, struct cursor *c, void *records, uint32_t count,
                  size_t each)
 {
-    struct place at, last = {0};
+    struct profile_place at, last = {0};
     uint32_t rank = 0;
     char *record = records;
     for (uint32_t i = 0; i < count && !c->failed; i++) {
-        at = (struct place){.image = read_image_step(d, c, &rank)};
+        at = (struct profile_place){.image = read_image_step(d, c, &rank)};
         memcpy(record + i * each, &at, sizeof at);
     }
     for (uint32_t i = 0; i < count && !c->failed; i++) {
@@ -157,7 +157,7 @@ bool image_exists(const struct profile *p, uint32_t image)
 
 bool places_good(const struct profile *p, const void *record, const void *last)
 {
-    struct place at = place_at(record, 0, 0), before = place_at(last ? last : record, 0, 0);
+    struct profile_place at = place_at(record, 0, 0), before = place_at(last ? last : record, 0, 0);
     uint32_t rank = at.image + FRAME_IMAGE_FIRST, rank_before = before.image + FRAME_IMAGE_FIRST;
     return image_exists(p, at.image) && at.process < p->process_count && rank >= rank_before &&
            (!same_space(&at, &before) || at.offset >= before.offset);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "profile/container.h"
 #include "profile/frames.h"
+#include "profile/place.h"
 #include "profile/profile.h"
 #include "profile/tree_sum.h"
 
@@ -76,16 +77,7 @@ void read_images(const struct decoder *d, struct cursor *c, uint32_t *first, uin
 /* Adds "COUNT WHAT 'NAME', which this version does not know" to the notes. */
 bool read_note_unknown(struct decoder *d, uint64_t count, const char *what, const char *name);
 
-/* Three columns, by which records are sorted that begin with a place: image, process, offset. */
-struct place {
-    uint32_t image, process;
-    uint64_t offset;
-};
-#define PLACE_FIRST(type)                                                                          \
-    _Static_assert(offsetof(type, image) == offsetof(struct place, image) &&                       \
-                       offsetof(type, process) == offsetof(struct place, process) &&               \
-                       offsetof(type, offset) == offsetof(struct place, offset),                   \
-                   "it begins with a place")
+/* Three columns, of records that begin with a place (profile/place.h) and are sorted by it. */
 void write_places(struct buf *b, const void *records, uint32_t count, size_t each);
 void read_places(const struct decoder *d, struct cursor *c, void *records, uint32_t count,
                  size_t each);

@@ -212,7 +212,7 @@ const struct profile_table table_streams = {
 
 /* ---- in the file ---- */
 
-PLACE_FIRST(struct profile_stream);
+PROFILE_PLACE_FIRST(struct profile_stream);
 
 static bool section_needed(const struct profile *p)
 {

@@ -294,8 +294,8 @@ const struct profile_table table_waste = {
 
 /* ---- in the file ---- */
 
-PLACE_FIRST(struct profile_waste_site);
-PLACE_FIRST(struct profile_waste_pair);
+PROFILE_PLACE_FIRST(struct profile_waste_site);
+PROFILE_PLACE_FIRST(struct profile_waste_pair);
 
 static bool section_needed(const struct profile *p)
 {

@@ -4,11 +4,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/frames.h"
+#include "profile/place.h"
 #include "report/ranked.h"
 #include "report/table/view.h"
 #include "report/text.h"
@@ -276,33 +277,21 @@ static bool text(FILE *out, const struct view *v, const void *table,
 
 /* ---- of one instruction ---- */
 
-/* What the records of both tables begin with, and are sorted by. */
-struct waste_place {
-    uint32_t image, process;
-    uint64_t offset;
-};
-#define PLACE_AT_FIRST(type)                                                                       \
-    _Static_assert(offsetof(type, image) == offsetof(struct waste_place, image) &&                 \
-                       offsetof(type, process) == offsetof(struct waste_place, process) &&         \
-                       offsetof(type, offset) == offsetof(struct waste_place, offset),             \
-                   "it begins with a place")
-PLACE_AT_FIRST(struct profile_waste_site);
-PLACE_AT_FIRST(struct profile_waste_pair);
-
 struct range {
     uint32_t first, end;
 };
 
-/* The records of an image's instruction. */
+/* The records of an image's instruction. They begin with a place (profile/table/waste.c). */
 static struct range range_at(const void *records, uint32_t count, size_t each, uint32_t image,
                              uint64_t offset)
 {
-    struct waste_place at;
+    struct profile_place at;
     uint32_t lo = 0, hi = count;
     while (lo < hi) {
         uint32_t middle = lo + (hi - lo) / 2;
         memcpy(&at, (const char *)records + middle * each, sizeof at);
-        bool before = at.image != image ? at.image + 2 < image + 2 : at.offset < offset;
+        bool before = at.image != image ? at.image + FRAME_IMAGE_FIRST < image + FRAME_IMAGE_FIRST
+                                        : at.offset < offset;
         lo = before ? middle + 1 : lo;
         hi = before ? hi : middle;
     }
