@@ -283,22 +283,8 @@ void process_fork_child(void)
         thread_unarmed_as();
         return;
     }
-    if (t->alternate.too_short || (signals_yield_as() && t->mask.trap_blocked))
-        trigger_pause_as(t);
     guest.process->armed_cpu_ns = thread_cpu_ns_as();
     trigger_took_as(t, guest.process->armed_cpu_ns - begun_cpu_ns);
-}
-
-/* It comes to every thread: also to one whose alternate stack is too small for a signal. */
-static void discovery_resume(void)
-{
-    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < used; i++) {
-        const struct rt_thread *t = thread_at_as(i);
-        if (t && t->alternate.too_short)
-            return;
-    }
-    trigger_resume_discovery_as();
 }
 
 void process_adopt(void)
@@ -326,9 +312,9 @@ void process_events_resume(struct rt_thread *t)
 {
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         return;
-    if (t && thread_takes_samples_as(t))
+    if (t)
         trigger_resume_as(t);
-    discovery_resume();
+    trigger_resume_discovery_as();
     trigger_seek_start();
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         trigger_stop_all_as();
@@ -351,10 +337,10 @@ void process_samples_release(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (t && thread_takes_samples_as(t))
+        if (t)
             trigger_resume_as(t);
     }
-    discovery_resume();
+    trigger_resume_discovery_as();
     trigger_seek_start();
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         trigger_stop_all_as();

@@ -59,8 +59,8 @@ static bool lets(enum call call)
     return !(denied_here() & bit(call)) && !(call == CALL_READ && rt.avoids);
 }
 
-/* What sends samples: a thread that switches often has a timer besides other threads' events (trigger/ticks.c), and a process that gets no
- * more events has timers from then on. */
+/* What sends samples: a thread that switches often has a timer besides other threads' events
+ * (trigger/ticks.c), and a process that gets no more events has timers from then on. */
 struct senders {
     bool events, timers;
 };
@@ -369,7 +369,8 @@ static bool cannot_later(uint32_t without, uint32_t count)
     return !can_look(without) && way_without(without) == WAY_NONE && without & bit(CALL_ACTION) && (!count || may(count, SYS_seccomp));
 }
 
-/* Whether samples are to end before the filter. One for all threads hands on the earlier ones of its thread, which may be such. */
+/* Whether samples are to end before the filter. One for all threads hands on the earlier ones of
+ * its thread, which may be such. */
 static bool ends_samples(const struct sandbox_filter *f, uint32_t count)
 {
     if (f->all && (f->self ? f->self->filter.silenced : sandbox_endings_as()))
@@ -418,7 +419,7 @@ static void triggers_resume(const struct sandbox_filter *f)
         __atomic_fetch_sub(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
         if (t->outside.may)
             outside_again_as(t);
-        else if (thread_takes_samples_as(t))
+        else
             trigger_resume_as(t);
     }
 }
@@ -520,8 +521,8 @@ void sandbox_samples_end(void)
         signals_ignore(true);
 }
 
-/* By no way that the program's own events would go, too: exec may fail. Timers go on: the kernel deletes them, with their signals that are
- * pending, before the new image begins. */
+/* By no way that the program's own events would go, too: exec may fail. Timers go on: the kernel
+ * deletes them, with their signals that are pending, before the new image begins. */
 bool sandbox_exec_begins(void)
 {
     struct rt_thread *t = self_get();

@@ -5,6 +5,7 @@
 
 #include "runtime/interpose/alternate.h"
 #include "runtime/interpose/real.h"
+#include "runtime/interpose/signals.h"
 #include "runtime/interpose/vfork.h"
 #include "runtime/runtime.h"
 #include "runtime/sandbox.h"
@@ -61,6 +62,7 @@ static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, 
         return NULL;
     t->begin.start = (void *(*)(void *))(void (*)(void))start;
     t->begin.argument = argument;
+    t->mask.trap_blocked = signals_believed_blocked();
     return t;
 }
 

@@ -144,7 +144,7 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
     if (short_of && !was) {
         trigger_pause_as(t);
         trigger_pause_discovery_as(); /* it comes to every thread */
-    } else if (was && thread_takes_samples_as(t)) {
+    } else if (was) {
         trigger_resume_as(t);
     }
     REAL(sigprocmask)(SIG_SETMASK, &mask, NULL);

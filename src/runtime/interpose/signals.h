@@ -34,8 +34,8 @@ void signals_leave_alternate_as(void);
 /* All threads are about to enter a sandbox in which no handler can return: unless the program has a handler for our signal, it
  * is ignored from now on, or until the program sets one. False: not any more. */
 void signals_ignore(bool on);
-/* Ignored by the program that is about to be executed: a sample could come in the very moment. False: it cannot be. Undone by
- * signals_return. */
+/* Ignored by the program that is about to be executed: a sample could come in the very moment.
+ * False: it cannot be. Undone by signals_return. */
 bool signals_exec_ignore(void);
 /* In a fork child of one that ignores it: it is the program's. */
 void signals_fork_child(void);

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "runtime/interpose/signals_mask.h"
+#include "runtime/process.h"
 #include "runtime/self.h"
 #include "runtime/thread.h"
 #include "runtime/trigger/delivery.h"
@@ -115,8 +116,8 @@ static void release(int signal)
  * Between the look and the call no sample may come: the kernel would keep that one. */
 void held_release_as(int signal)
 {
-    struct rt_thread *t = held_here_as() ? self_get() : NULL;
-    bool pauses = t && !rt_quiet_as() && !t->delivery.stopped && !t->alternate.too_short && !signals_yield_as();
+    struct rt_thread *t = held_here_as() && !process_foreign_as() ? self_get() : NULL;
+    bool pauses = t && !rt_quiet_as() && thread_takes_samples_as(t);
     if (pauses) {
         trigger_pause_as(t);
         held_drop_sample_as(signal);

@@ -11,6 +11,7 @@
 #include "runtime/interpose/real.h"
 #include "runtime/interpose/signals.h"
 #include "runtime/interpose/signals_held.h"
+#include "runtime/interpose/vfork.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 #include "runtime/self.h"
@@ -200,13 +201,17 @@ bool signals_yield_as(void)
     return __atomic_load_n(&yields, __ATOMIC_ACQUIRE);
 }
 
-/* The trigger of a thread that has blocked the signal for the kernel: nothing of ours may be pending. */
+/* The trigger of a thread that has blocked the signal for the kernel: nothing of ours may be
+ * pending. That of a child in our memory ends; in a copy of it there is none. */
 static void yield_note(bool blocked)
 {
-    struct rt_thread *t = self_get();
-    if (t && blocked)
+    bool foreign = process_foreign_as();
+    struct rt_thread *t = foreign ? NULL : self_get();
+    if (foreign && blocked)
+        vfork_child_unsample_as();
+    else if (t && blocked)
         trigger_pause_as(t);
-    else if (t && !t->alternate.too_short && !t->filter.silenced && !t->delivery.stopped)
+    else if (t)
         trigger_resume_as(t);
 }
 
@@ -346,9 +351,11 @@ long sigpending_by_number(long number, sigset_t *set, long size)
 EXPORT int sigpending(sigset_t *set)
 {
     int result = REAL(sigpending)(set);
-    if (result != 0 || !signals_active_as() || signals_yield_as())
+    if (result != 0 || !signals_active_as())
         return result;
-    uint64_t pending = signals_mask_of(set) & ~bit_as();
+    uint64_t pending = signals_mask_of(set);
+    if (!signals_yield_as())
+        pending &= ~bit_as();
     if (*believed_as() && held_here_as())
         pending |= bit_as();
     __builtin_memcpy(set, &pending, sizeof pending);

@@ -388,7 +388,8 @@ void trigger_pause_as(struct rt_thread *t)
     trigger_stop_timer_as(t);
 }
 
-/* Its limit, of one expiration, or none if that has come, and then it is disabled: the limit becomes none at all, or 2^32 - 1. */
+/* Its limit, of one expiration, or none if that has come, and then it is disabled: the limit
+ * becomes none at all, or 2^32 - 1. */
 void perf_go_on_as(const struct rt_thread *t)
 {
     if (t->fd >= 0)
@@ -417,10 +418,15 @@ void trigger_resume_events_as(struct rt_thread *t)
     event_control(t, PERF_EVENT_IOC_ENABLE, false);
 }
 
+/* What it stands still for may come meanwhile, in that very thread. */
 void trigger_resume_as(struct rt_thread *t)
 {
-    trigger_resume_events_as(t);
-    timer_start(t);
+    if (thread_takes_samples_as(t)) {
+        trigger_resume_events_as(t);
+        timer_start(t);
+    }
+    if (!thread_takes_samples_as(t))
+        trigger_pause_as(t);
 }
 
 /* Whoever pauses it between the two looks may have stopped what had not begun yet. */
@@ -460,11 +466,24 @@ void trigger_silence_as(struct rt_thread *t)
     trigger_stop_timer_as(t);
 }
 
+/* Its signals come to every thread: also to one whose alternate stack is too small for them, or that
+ * has blocked them for the kernel. */
+static bool discovery_may(void)
+{
+    uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < used; i++) {
+        const struct rt_thread *t = thread_at_as(i);
+        if (t && t->alternate.too_short)
+            return false;
+    }
+    return !signals_yield_as();
+}
+
 void trigger_discover_as(void)
 {
     struct perf_event_attr a;
     discovery_attributes(&a, RT_DISCOVERY_NS);
-    a.disabled = 0;
+    a.disabled = !discovery_may();
     discovery_fd = event_open_patiently(&a);
 }
 
@@ -476,7 +495,7 @@ void trigger_pause_discovery_as(void)
 
 void trigger_resume_discovery_as(void)
 {
-    if (discovery_fd >= 0)
+    if (discovery_fd >= 0 && discovery_may())
         sys_call3_as(SYS_ioctl, discovery_fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 

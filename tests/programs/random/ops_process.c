@@ -423,6 +423,7 @@ static void op_self(struct draw *d, struct script *s)
     say(" preload %s, environment %u", preload ? preload : "none", count);
     say(" umask %o", umask(022));
     say(" priority %d", getpriority(PRIO_PROCESS, 0));
+    usleep(2000); /* who has been joined may not have gone yet */
     status_line("Threads:");
     status_line("Seccomp:");
     status_line("NoNewPrivs:");

@@ -162,57 +162,6 @@ def upgraded():
     expect(len(places) == 2 and len(set(places)) == 2, f"plugin_work and spin are in {places}")
 
 
-def signals():
-    r = Recording([target("signals")])
-    expect(r.profiled.returncode == -5, f"status {r.profiled.returncode}")
-    expect(r.total("blocked_worker") > 50, "the thread that blocks everything was not sampled")
-
-
-def starved():
-    r = Recording([target("starved")])
-    expect(r.samples() > 50, f"only {r.samples()} samples")
-
-
-def trapped():
-    """The program's own SIGTRAP is pending while the program blocks it, and samples go on meanwhile."""
-    r = Recording([target("trapped")], ("-F", "9973"))
-    expect(r.total("compute") > 500, f"only {r.total('compute')} samples while SIGTRAP was pending")
-    Recording([target("trapped"), "engine"], ["--exact"])
-    for options in (["--carrier", "burst", "-F", "97"], ["--carrier", "shadow", "--load", "1", "--sample-size", "100k"]):
-        Recording([target("trapped")], options)
-
-
-def eintr():
-    r = Recording([target("eintr")], ("-F", "9973"))
-    expect(b"interrupted 0\n" in r.profiled.stdout, r.profiled.stdout.decode())
-    expect(r.samples() > 500, f"only {r.samples()} samples")
-    Recording([target("eintr")], ("-e", "wall", "-F", "9973"))
-
-
-def interrupts():
-    """A sample that is due while a signal ends a system call changes neither."""
-    for arguments in ([], [], ["1500", "stack"]):
-        r = Recording([target("interrupts"), *arguments], ("-F", "9973"))
-        expect(r.profiled.stdout == b"restarted 0 early 0\n", r.profiled.stdout.decode())
-    expect(r.samples() > 100, f"only {r.samples()} samples")
-
-
-def altstack():
-    """Handlers have room on the program's alternate stacks, or no sample is taken there."""
-    for size in ("2048", "4096", "5120", "8192", "65536"):
-        r = Recording([target("altstack"), size], ("-F", "9973"))
-        expect(r.profiled.stdout == b"0 bytes changed\n", f"{size}: {r.profiled.stdout.decode()}")
-        if int(size) >= 8192:
-            expect(r.samples() > 100, f"only {r.samples()} samples")
-
-
-def altshared():
-    """Threads that share one alternate stack are not sampled on it: one handler's frame would be written over another's."""
-    for options in ((), ("-F", "9973")):
-        r = Recording([target("altshared")], options)
-        expect(r.samples() > 100, f"only {r.samples()} samples")
-
-
 def locked():
     r = Recording([target("locked")])
     expect(r.samples() > 50, f"only {r.samples()} samples")
@@ -228,22 +177,6 @@ def locks_all():
 def inherits():
     for options in (("-F", "4999"), ("-F", "4999", "--no-follow")):
         Recording([target("inherits")], options)
-
-
-def actions():
-    """What a child has set itself is what it is told."""
-    for options in (("-F", "4999"), ("--carrier", "burst", "-F", "4999"), ("--exact",)):
-        Recording([target("actions")], options)
-
-
-def vfork_default():
-    """A vfork child that takes our signal's action away is not sampled any more."""
-    Recording([target("vfork_default"), "700"], ("-F", "9973"))
-
-
-def vfork_plain():
-    """A sample that was on its way when the trigger was paused for exec does not start it again."""
-    Recording([target("vfork_default"), "2000", "plainly"], ("-F", "9973"))
 
 
 def shells():

@@ -1,11 +1,14 @@
-/* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such a sandbox kills.
- * Arguments: what the filter does with it (kill; errno; caller: that depends on where it is called; allow; or the number of another call,
- * for which it kills), and how it is
- * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways; second: under one that allows
- * everything; blocked: while all signals are blocked; narrow: under one
- * that lets through little beyond what libc needs; narrow1, narrower: one and two calls less; last: none comes after that one; exec: as threads, and then programs are executed in all ways, that say which
- * signals they ignore; handed: by one thread, which hands it on to all of them with a filter that allows everything, under which each of the
- * others enters one that kills for rt_sigreturn; narrow for all: as narrower, and the second one comes for threads that work). With a third one, the first thread has switched so often that a timer samples it. */
+/* Filters that do not know rt_sigreturn, by which every handler of a signal ends: a sample in such
+ * a sandbox kills. Arguments: what the filter does with it (kill; errno; caller: that depends on
+ * where it is called; allow; or the number of another call, for which it kills), and how it is
+ * entered (prctl; seccomp; threads: by all of them at once; fails: not at all, in some ways;
+ * second: under one that allows everything; blocked: while all signals are blocked; narrow: under
+ * one that lets through little beyond what libc needs; narrow1, narrower: one and two calls less;
+ * last: none comes after that one; exec: as threads, and then programs are executed in all ways,
+ * that say which signals they ignore; handed: by one thread, which hands it on to all of them with
+ * a filter that allows everything, under which each of the others enters one that kills for
+ * rt_sigreturn; narrow for all: as narrower, and the second one comes for threads that work). With
+ * a third one, the first thread has switched so often that a timer samples it. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
-/* Children by vfork that set SIGTRAP's action before they execute a program, or with a third argument do not: vfork_default TIMES
- * [plainly]. Prints how many did not end well. */
+/* Children by vfork that set SIGTRAP's action before they execute a program, or with a third
+ * argument do not: vfork_default TIMES [plainly]. Prints how many did not end well. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
