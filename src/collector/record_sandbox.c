@@ -310,7 +310,8 @@ static bool is_over(const struct sandbox_place *at)
     return field && strtol(field, NULL, 10) <= 1;
 }
 
-/* False: it is over. What comes after it has executed another program is not its own; to find that out may take it long. */
+/* False: it is over. What comes after it has executed another program is not its own; to find that
+ * out may take it long. */
 static bool process_serve(struct sandbox_rounds *r, struct sandbox_process *p, bool accounts)
 {
     uint32_t state = __atomic_load_n(&p->record->state, __ATOMIC_ACQUIRE);

@@ -83,8 +83,9 @@ static int threads_list(const struct sandbox_place *at, int32_t inside, uint32_t
     return 0;
 }
 
-/* The kernel leaves out threads of a list when others before them end meanwhile. The next list lacks those; threads that begin are
- * at its end. So who is not in one that the next one begins with has ended. An errno; EAGAIN: none did. */
+/* The kernel leaves out threads of a list when others before them end meanwhile. The next list
+ * lacks those; threads that begin are at its end. So who is not in one that the next one begins
+ * with has ended. An errno; EAGAIN: none did. */
 static int number_search(const struct sandbox_place *at, int32_t inside, pid_t *tid)
 {
     enum { TRIES = 4 };

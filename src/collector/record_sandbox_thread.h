@@ -28,7 +28,8 @@ struct sandbox_place {
 /* An errno; ESRCH: it executes another program than `p` is about. */
 int sandbox_place_check(const struct sandbox_place *at, const struct spool_process *p);
 
-/* Who is `record->tid` to the process. An errno; ESRCH: it has ended; EAGAIN: so many do that it is not known. */
+/* Who is `record->tid` to the process. An errno; ESRCH: it has ended; EAGAIN: so many do that it is
+ * not known. */
 int sandbox_thread_open(struct sandbox_thread *t, struct spool_thread *record, uint64_t known_ns, const struct sandbox_place *at);
 /* Its trigger cannot be set, if it is wanted, which is counted. An errno; 0: nothing has failed. */
 void sandbox_thread_refuse(struct spool_thread *record, struct spool_process *p, int error);

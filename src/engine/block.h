@@ -50,8 +50,8 @@ _Static_assert(sizeof(struct block) == 48, "dense");
 
 /* block.tail of a whole block with hooks that does not look at the budget (engine_config.late). */
 enum { BLOCK_LATE = UINT16_MAX };
-/* block.tail of a whole block with hooks that is entered only through the gate of the block of tail 0 (tools/inline/gate.h), which has
- * counted the budget down, and has no others. */
+/* block.tail of a whole block with hooks that is entered only through the gate of the block of tail
+ * 0 (tools/inline/gate.h), which has counted the budget down, and has no others. */
 enum { BLOCK_OBSERVED = UINT16_MAX - 1 };
 
 enum exit_kind {

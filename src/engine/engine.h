@@ -80,8 +80,8 @@ struct engine_config {
     void (*lost)(void);
 };
 
-/* NULL: *why says what could not be had (STOP_NO_MEMORY, STOP_GS); STOP_UNSUPPORTED: the tools do not go
- * together (tool_set_fits). */
+/* NULL: *why says what could not be had (STOP_NO_MEMORY, STOP_GS); STOP_UNSUPPORTED: the tools do
+ * not go together (tool_set_fits). */
 struct engine *engine_make_as(const struct engine_config *config, enum stop_reason *why);
 void engine_free_as(struct engine *e);
 

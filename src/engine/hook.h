@@ -76,19 +76,19 @@ enum hook_point {
 };
 
 /* A called hook: on the engine's stack, with the program's registers in t->gpr (hook_register).
- * `value`: the target, at HOOK_INDIRECT; else 0. rip is not filled; rsp is the program's: at HOOK_TAKEN
- * and HOOK_INDIRECT the return address of a call is pushed, that of a return popped. */
+ * `value`: the target, at HOOK_INDIRECT; else 0. rip is not filled; rsp is the program's: at
+ * HOOK_TAKEN and HOOK_INDIRECT the return address of a call is pushed, that of a return popped. */
 typedef void hook_function(struct engine_thread *t, uint64_t argument, uint64_t value);
 
-/* Each returns false when the block has no room for more hooks; then the tools are asked again about
+/* Each returns false when the block has no room for more hooks; then the tools are asked again
  * about half of it. Hooks at the same point run in the order in which they were asked for. */
 bool hook_count_as(struct hooks *h, enum hook_point point, uint32_t index, uint32_t counter,
                    uint32_t amount);
 bool hook_call_as(struct hooks *h, enum hook_point point, uint32_t index, hook_function *function,
                   uint64_t argument);
 
-/* For tools with TOOL_STEALS_R15. Stores the low `size` (4 or 8) bytes of a constant, or of a register
- * as it is at that point. */
+/* For tools with TOOL_STEALS_R15. Stores the low `size` (4 or 8) bytes of a constant, or of a
+ * register as it is at that point. */
 bool hook_append_constant_as(struct hooks *h, enum hook_point point, uint32_t index, uint64_t value,
                              uint32_t size);
 bool hook_append_register_as(struct hooks *h, enum hook_point point, uint32_t index,
@@ -116,8 +116,8 @@ uint32_t hook_thing_make_as(struct hooks *h, const struct spool_thing *thing);
 uint32_t hook_thing_new_as(struct hooks *h, const struct spool_thing *thing);
 
 /* Memory that all who run the engine's code see, whatever their process, zero at first: struct
- * tool.common_size bytes of it, or fewer where the program's address space is limited. What `block` has
- * written there is seen by the hooks that it asked for. NULL: it ends before offset + size. */
+ * tool.common_size bytes of it, or fewer where the program's address space is limited. What `block`
+ * has written there is seen by the hooks that it asked for. NULL: it ends before offset + size. */
 void *hook_common_as(const struct hooks *h, uint64_t offset, uint64_t size);
 void *hook_common(const struct engine_thread *t, uint32_t kind);
 
@@ -146,8 +146,8 @@ struct tool {
     uint64_t common_size;         /* hook_common_as */
     /* Asks for the hooks of one block that is about to be made. */
     void (*block)(const struct hook_block *block, struct hooks *h);
-    /* A thread area is made (or used again), and given back; either may be NULL. False: no memory. What
-     * the tool keeps for the thread is t->tools[its kind]. */
+    /* A thread area is made (or used again), and given back; either may be NULL. False: no memory.
+     * What the tool keeps for the thread is t->tools[its kind]. */
     bool (*thread_begin)(struct engine_thread *t);
     void (*thread_end)(struct engine_thread *t);
     /* What the thread has appended since the last time, in the order of execution, whole blocks: when
@@ -163,8 +163,8 @@ struct tool {
     void (*burst_begin)(struct engine_thread *t, uint32_t skip, uint64_t length);
     void (*burst_end)(struct engine_thread *t);
     /* Of whole runs: a handler of the program is about to begin, at t->rip, its return address at
-     * t->gpr[ENGINE_RSP]; it interrupts the program before the instruction at pc. In the signal handler of
-     * the thread, on the engine's stack, without the lock. May be NULL. */
+     * t->gpr[ENGINE_RSP]; it interrupts the program before the instruction at pc. In the signal
+     * handler of the thread, on the engine's stack, without the lock. May be NULL. */
     void (*interrupted)(struct engine_thread *t, uint64_t pc);
 };
 

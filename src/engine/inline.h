@@ -22,11 +22,12 @@ struct hook_inline {
 struct hook *inline_add_as(struct hooks *h, enum hook_point point, uint32_t index,
                            const struct hook_inline *piece, hook_function *function,
                            uint64_t argument, unsigned size);
-/* The hook's call is made through the first entry of its tool's own code (engine/hook_line.h), if it has any. */
+/* The hook's call is made through the first entry of its tool's own code (engine/hook_line.h), if
+ * it has any. */
 bool inline_has_line(const struct engine *e, const struct hook *hook);
 
-/* A counter for an edge that is met when it is executed, by the tool of that kind; COUNTS_NONE: no room. For
- * called hooks. */
+/* A counter for an edge that is met when it is executed, by the tool of that kind; COUNTS_NONE: no
+ * room. For called hooks. */
 uint32_t inline_counter_make_as(struct engine_thread *t, uint32_t kind, uint64_t from, uint64_t to);
 
 /* Cold code of a hook, that many bytes. */
@@ -36,16 +37,16 @@ static inline struct emit inline_cold_begin(struct engine *e, uint32_t size)
     return (struct emit){.at = at, .end = at + size + EMIT_LONGEST};
 }
 
-/* Where the call of a hook goes. At an indirect end rcx is the target, and rcx and r11 of the program are in the
- * lookup's slots. Else `target` is where the transfer goes, if it is one. */
+/* Where the call of a hook goes. At an indirect end rcx is the target, and rcx and r11 of the
+ * program are in the lookup's slots. Else `target` is where the transfer goes, if it is one. */
 struct hook_way {
     bool indirect, line;
     uint64_t target;
 };
 void hook_call_emit(struct engine *e, struct emit *to, const struct hook *hook, struct hook_way way);
 
-/* Asks the tools about the decoded block. False: they could not count (STOP_COUNTERS_FULL), or, with
- * hooks.crowded, asked for more hooks than fit. */
+/* Asks the tools about the decoded block. False: they could not count (STOP_COUNTERS_FULL), or,
+ * with hooks.crowded, asked for more hooks than fit. */
 bool hooks_ask_as(struct translation *x);
 
 /* True if there is a hook at the point. */

@@ -59,8 +59,8 @@ bool sandbox_has_samples(void);
 bool sandbox_lets_close(void);
 /* The calling thread is not sampled any more, for as long as it lives. */
 void sandbox_samples_end(void);
-/* Around exec in a sandbox: no sample is to come to the new image; there is none. True: signals_exec_ignore has been called. `last`: no other thread
- * is about to execute a program. */
+/* Around exec in a sandbox: no sample is to come to the new image; there is none. True:
+ * signals_exec_ignore has been called. `last`: no other thread is about to execute a program. */
 bool sandbox_exec_begins(void);
 void sandbox_exec_failed(bool last);
 /* getpid, futex, nanosleep and sigaltstack. */

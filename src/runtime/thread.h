@@ -114,7 +114,8 @@ void thread_settle_as(struct rt_thread *t);
  * back. */
 void thread_end_as(struct rt_thread *t);
 
-/* Nothing is known by which its triggers are to stand still; there may be others who stop them for a moment. */
+/* Nothing is known by which its triggers are to stand still; there may be others who stop them for
+ * a moment. */
 bool thread_takes_samples_as(const struct rt_thread *t);
 
 /* More threads than one have been observed, and have not ended so that we have seen it. */

@@ -136,7 +136,8 @@ static void after_add(struct tuple_insn *r, const struct x86_insn *insn, struct 
 {
     if (wants(r, TUPLE_RESULT) && insn->kind != X86_SYSCALL)
         result_add(r, insn);
-    /* A system call's come back as they were, and its result is the only thing that is read afterwards. */
+    /* A system call's come back as they were, and its result is the only thing that is read
+     * afterwards. */
     if (wants(r, TUPLE_FLAGS) && insn->flags_changed && insn->kind != X86_SYSCALL)
         add(r, TUPLE_FLAGS, 0, NO_REGISTER, 8);
     for (unsigned i = 0; i < r->memories; i++) {

@@ -325,8 +325,8 @@ static void end_as(struct asked *a)
         arguments_as(a);
 }
 
-/* Is something read behind the instruction that has to be known before it: where its operands are, or a time? FS may
- * have changed when the ring is emptied. */
+/* Is something read behind the instruction that has to be known before it: where its operands are,
+ * or a time? FS may have changed when the ring is emptied. */
 static bool is_called(const struct asked *a)
 {
     const struct tuple_insn *r = &a->s->plan;

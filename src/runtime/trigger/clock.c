@@ -63,10 +63,12 @@ static uint32_t group_next(struct rt_thread *t, bool pair_ends)
     return samples ? (uint32_t)samples : 1;
 }
 
-/* Anywhere within a period. A period of time that is much shorter than what an expiration takes (some 30 us on virtual machines) would
- * expire again and again before its first signal has come, and nothing else would go on: an event of CPU time expires once
- * then. Elapsed time ends a little later, which what lives longer than that does not see. So does CPU time beside other triggers:
- * two signals that are raised at once are one, and an event whose only one that was would stand still. */
+/* Anywhere within a period. A period of time that is much shorter than what an expiration takes
+ * (some 30 us on virtual machines) would expire again and again before its first signal has come,
+ * and nothing else would go on: an event of CPU time expires once then. Elapsed time ends a little
+ * later, which what lives longer than that does not see. So does CPU time beside other triggers:
+ * two signals that are raised at once are one, and an event whose only one that was would stand
+ * still. */
 static uint64_t first_draw(struct rt_thread *t, uint64_t mean)
 {
     enum { LEAST_NS = 100000, EVENT_LEAST_NS = 10000 /* the kernel's */ };

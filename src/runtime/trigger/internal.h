@@ -18,7 +18,8 @@ int timer_open_as(struct rt_thread *t);
 void timer_delete_as(struct rt_thread *t);
 /* The process's discovery event, with all that have inherited it. */
 void perf_discovery_close_as(void);
-/* Starts the first trigger's event or timer, which a sample has set anew, unless the thread is paused. */
+/* Starts the first trigger's event or timer, which a sample has set anew, unless the thread is
+ * paused. */
 void trigger_go_on_as(struct rt_thread *t);
 /* An event that was to expire once goes on, whether it has expired or not. */
 void perf_go_on_as(const struct rt_thread *t);

@@ -74,7 +74,8 @@ void ticks_arm_as(struct rt_thread *t)
         look_begin(t, switches_now());
 }
 
-/* A thread that the process has begun: not its first one, nor a child on its memory, whose timer would be the child's own. */
+/* A thread that the process has begun: not its first one, nor a child on its memory, whose timer
+ * would be the child's own. */
 static bool may_be_brief(const struct rt_thread *t)
 {
     return t->tid != guest.pid && !t->vfork.is_child;

@@ -37,7 +37,8 @@ void trigger_forget_as(struct rt_thread *t);
 bool trigger_is_armed_as(const struct rt_thread *t);
 /* The same of any of its triggers: of a thread that may be any, in a sample or not. */
 bool trigger_any_armed_as(const struct rt_thread *t);
-/* Stops them, and starts them again: around exec. Between, a sample that was on its way starts none. */
+/* Stops them, and starts them again: around exec. Between, a sample that was on its way starts
+ * none. */
 void trigger_pause_as(struct rt_thread *t);
 void trigger_resume_as(struct rt_thread *t);
 void trigger_resume_events_as(struct rt_thread *t); /* not its timer */

@@ -1,5 +1,5 @@
-/* Deciding in line whether an execution of a block is observed (gate.h). What is looked at is the second word
- * of a counter, the thread's own.
+/* Deciding in line whether an execution of a block is observed (gate.h). What is looked at is the
+ * second word of a counter, the thread's own.
  *
  * gate:
  *      dec   dword gs:[left]           where the flags are dead

@@ -4,13 +4,13 @@
  *     else asked - 1 >= 0 ──> the block with the hooks that are behind the gate
  *     else the function is called, which sets both anew; and once more
  *
- * `left` and `asked` are the thread's, of the gate of that id (struct counts_gate): 0 at first. When the block is
- * first executed behind its gate the tool is asked about it again: struct hook_block.observed is set, and
- * `gated` is the argument.
+ * `left` and `asked` are the thread's, of the gate of that id (struct counts_gate): 0 at first.
+ * When the block is first executed behind its gate the tool is asked about it again: struct
+ * hook_block.observed is set, and `gated` is the argument.
  *
- * For a tool with TOOL_LEADS that is the last of its set, and for blocks with hook_block.gate set: a run may
- * see a part only, of code that stays as it is. The gate is the last hook at HOOK_ENTRY, and the block has no
- * others but those in front.
+ * For a tool with TOOL_LEADS that is the last of its set, and for blocks with hook_block.gate set:
+ * a run may see a part only, of code that stays as it is. The gate is the last hook at HOOK_ENTRY,
+ * and the block has no others but those in front.
  *
  * Context: as engine/hook.h says. */
 #ifndef PENUMBRA_TOOLS_INLINE_GATE_H

@@ -1,12 +1,12 @@
 /* Leads: a function that is called only now and then, and only if a register is not what it was.
  *
- * One is taken off `left` of the thread's lead of that id (struct counts_lead). If it is below 0 then, and
- * the low `width` bytes (1, 2, 4, 8) of the register are not those of `bits`, the function is called. It sets
- * both anew.
+ * One is taken off `left` of the thread's lead of that id (struct counts_lead). If it is below 0
+ * then, and the low `width` bytes (1, 2, 4, 8) of the register are not those of `bits`, the
+ * function is called. It sets both anew.
  *
- * For tools with TOOL_LEADS. If the tool has a struct tool_line (engine/hook_line.h), the call for a register
- * of 4 or 8 bytes is made through its first entry, and gs:[slot_hook] is the register then. So it is of vector
- * registers, which are for tools with a struct tool_line only.
+ * For tools with TOOL_LEADS. If the tool has a struct tool_line (engine/hook_line.h), the call for
+ * a register of 4 or 8 bytes is made through its first entry, and gs:[slot_hook] is the register
+ * then. So it is of vector registers, which are for tools with a struct tool_line only.
  *
  * Context: as engine/hook.h says. */
 #ifndef PENUMBRA_TOOLS_INLINE_LEAD_H
@@ -14,7 +14,8 @@
 
 #include "engine/hook.h"
 
-/* The argument: which lead, and the register: a general one; of xmm0 to xmm15 the low or the upper 8 bytes.
+/* The argument: which lead, and the register: a general one; of xmm0 to xmm15 the low or the upper
+ * 8 bytes.
  *
  *      47     40 39      32 31            0
  *     +---------+----------+---------------+

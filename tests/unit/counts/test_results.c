@@ -367,7 +367,8 @@ static void test_killed_anywhere(void **state)
     assert_int_equal(killed.lost, 0);
 }
 
-/* As translated code executes a block with a gate that has one result (src/tools/inline/gate.c, tools/results.c). */
+/* As translated code executes a block with a gate that has one result (src/tools/inline/gate.c,
+ * tools/results.c). */
 static void execute(struct counts_gate *gate, struct row *r, uint64_t value)
 {
     gate->count++;

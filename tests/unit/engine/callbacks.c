@@ -132,7 +132,8 @@ static void lead_called(struct engine_thread *t, uint64_t argument, uint64_t val
 {
     (void)value;
     led_now = (uint32_t)argument + 1;
-    *lead_of(t, led_now - 1) = (struct counts_lead){(int64_t)(led.calls++ % 4), led_value(t, argument)};
+    struct counts_lead lead = {(int64_t)(led.calls++ % 4), led_value(t, argument)};
+    *lead_of(t, led_now - 1) = lead;
 }
 
 static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t value)

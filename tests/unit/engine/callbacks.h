@@ -59,7 +59,8 @@ extern struct marked {
     uint64_t wrong; /* records that are none */
 } marked;
 
-/* Watches memory (hook.h), returns and executed instructions, and checks each time whether it was called when it had to be. */
+/* Watches memory (hook.h), returns and executed instructions, and checks each time whether it was
+ * called when it had to be. */
 extern const struct tool tool_watching;
 extern struct watched {
     uint64_t accesses, called, returns, returns_called, alarms;
@@ -68,7 +69,8 @@ extern struct watched {
     uint64_t wrong;
 } watched;
 
-/* Counts each instruction 16 times, and calls as often: more hooks than a long block has room for. Counter 0. */
+/* Counts each instruction 16 times, and calls as often: more hooks than a long block has room for.
+ * Counter 0. */
 extern const struct tool tool_crowding;
 
 #endif

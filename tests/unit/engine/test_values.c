@@ -375,8 +375,8 @@ static void bursts(void **state)
 
 PLACE(v_cut); PLACE(v_after); PLACE(v_syscall); PLACE(v_fs); PLACE(v_fs_other);
 
-/* Results that nobody reads, where a block begins: of the 64th instruction, and of a system call; the
- * flags are read. */
+/* Results that nobody reads, where a block begins: of the 64th instruction, and of a system call;
+ * the flags are read. */
 uint64_t v_unread(void);
 __asm__("        .text\n"
         "v_unread: xorl %ecx, %ecx\n"

@@ -1,5 +1,5 @@
-/* A result as translated code takes it: counted, if it is passed over or the same as before (src/tools/inline/lead.c), or in
- * the front (src/tools/results_line.S); else drawn. */
+/* A result as translated code takes it: counted, if it is passed over or the same as before
+ * (src/tools/inline/lead.c), or in the front (src/tools/results_line.S); else drawn. */
 #ifndef PENUMBRA_TESTS_LEAD_H
 #define PENUMBRA_TESTS_LEAD_H
 

@@ -215,7 +215,8 @@ static void burn(uint64_t ns)
             continue;
 }
 
-/* An event that expires once, and stops then, goes on after a signal whose period had been charged before. */
+/* An event that expires once, and stops then, goes on after a signal whose period had been charged
+ * before. */
 static int premature_check(void)
 {
     int status;
