@@ -13,8 +13,8 @@
  *     warm_up();
  *     penumbra_resume();
  *
- * There is nothing to link. In a program that does not run under `penumbra record`, or that is linked
- * statically, each call is one load and one branch.
+ * There is nothing to link. In a program that does not run under `penumbra record`, or that is
+ * linked statically, each call is one load and one branch.
  *
  * Semantics:
  * - Phases and pauses are the process's, not the calling thread's: every thread is in the phase that was
@@ -30,7 +30,8 @@
  *   is executed starts without.
  * - name: any bytes but a NUL, at most 4096 of them; NULL is "". It is copied.
  *
- * Context: any thread; signal handlers too. errno stays as it is. C99, C++98 and later; gcc and clang. */
+ * Context: any thread; signal handlers too. errno stays as it is. C99, C++98 and later; gcc and
+ * clang. */
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
@@ -40,9 +41,9 @@ extern "C" {
 
 #if defined(__x86_64__) && defined(__ELF__) && defined(__GNUC__)
 
-/* The address of one of the profiler's functions; null without it. The symbol is weak, and its address is
- * taken from the global offset table: compilers take that of a weak function in a program that is not
- * position-independent for a constant, which the linker then sets to 0. */
+/* The address of one of the profiler's functions; null without it. The symbol is weak, and its
+ * address is taken from the global offset table: compilers take that of a weak function in a
+ * program that is not position-independent for a constant, which the linker then sets to 0. */
 #define PENUMBRA_FIND_(function, name)                                                             \
     __asm__(".weak " name "\n\tmovq " name "@GOTPCREL(%%rip), %0" : "=r"(function))
 

@@ -74,7 +74,8 @@ static bool events_open(void)
 static bool registered(void)
 {
     if (!once)
-        once = self_init() && pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0;
+        once = self_init() &&
+               pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0;
     return once;
 }
 
@@ -149,7 +150,8 @@ EXPORT int penumbra_rt_attach(const struct attach_request *request)
                                                         F_DUPFD_CLOEXEC, 0));
     if (!process_join() || !registered())
         return give_up(ATTACH_MEMORY);
-    /* What leaves frames otherwise than by returning, and was loaded before us, does not pass through us. */
+    /* What leaves frames otherwise than by returning, and was loaded before us, does not pass
+     * through us. */
     guest.process->trampoline = rt.config->trampoline ? TRAMPOLINE_ATTACHED : TRAMPOLINE_NOT_ASKED;
     if (!process_images_begin())
         return give_up(ATTACH_MEMORY);

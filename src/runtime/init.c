@@ -38,7 +38,8 @@ static const char *variable(char **envp, const char *name)
 bool runtime_config_take(void)
 {
     const struct spool_config *config = settings_sampling_as(&guest.spool);
-    if (!guest.layout_known || !config || !config->period || config->max_depth < SPOOL_DEPTH_LEAST) {
+    if (!guest.layout_known || !config || !config->period ||
+        config->max_depth < SPOOL_DEPTH_LEAST) {
         guest_close();
         return false;
     }
@@ -52,8 +53,9 @@ bool runtime_config_take(void)
     return true;
 }
 
-/* How far the main thread's stack may grow from `top` down. The limit is counted from the stack's beginning, at
- * the end of the page in which the kernel has put the program's name, the last of its strings. */
+/* How far the main thread's stack may grow from `top` down. The limit is counted from the stack's
+ * beginning, at the end of the page in which the kernel has put the program's name, the last of its
+ * strings. */
 static uint64_t main_stack_size(const void *top)
 {
     enum { PAGE = 4096 };
@@ -62,7 +64,8 @@ static uint64_t main_stack_size(const void *top)
     sys_call6_as(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0);
     if (limit.rlim_cur >= STACK_MAX || !name)
         return STACK_MAX;
-    uint64_t begin = ((uint64_t)name + strlen(name) + PAGE) / PAGE * PAGE, above = begin - (uint64_t)top;
+    uint64_t begin = ((uint64_t)name + strlen(name) + PAGE) / PAGE * PAGE,
+             above = begin - (uint64_t)top;
     return limit.rlim_cur > above ? limit.rlim_cur - above : 0;
 }
 
@@ -112,8 +115,9 @@ static bool begin(int argc, char **argv, bool is_translated)
         guest.process->arm_error = ARM_ERROR_TRACED;
     else if (is_translated)
         guest.process->arm_error = ARM_ERROR_TRANSLATED;
-    else if (process_images_begin() && (!carrier_samples_as() || signals_install()) && self_init() &&
-        pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
+    else if (process_images_begin() && (!carrier_samples_as() || signals_install()) &&
+             self_init() &&
+             pthread_atfork(process_fork_prepare, process_fork_parent, process_fork_child) == 0)
         return true;
     rt.state = RT_UNOBSERVED;
     return false;
@@ -129,7 +133,8 @@ __attribute__((constructor)) static void runtime_init(int argc, char **argv, cha
     if (!path)
         return;
     path = environment_path(path, &rt.avoids);
-    /* valgrind's leak checker searches all that can be written: a little is enough to leave word. */
+    /* valgrind's leak checker searches all that can be written: a little is enough to leave
+     * word. */
     bool is_translated = translated((const char *const *)argv);
     if (!guest_open(path, is_translated ? GUEST_MAPPED_MIN : UINT64_MAX) || !runtime_config_take())
         return;

@@ -1,5 +1,6 @@
-/* Descriptors of /proc that stay open for as long as a process is profiled: the program may use up all
- * that it can have, or enter a root without /proc. Like those of triggers they are hidden from it.
+/* Descriptors of /proc that stay open for as long as a process is profiled: the program may use up
+ * all that it can have, or enter a root without /proc. Like those of triggers they are hidden from
+ * it.
  *
  * Context: any, unless said otherwise.
  * Ownership: whoever reads them (engine/mappings.h, sigsafe/memory_used.h) has the numbers; the

@@ -27,7 +27,8 @@
 
 enum { PAGE = 4096 };
 
-/* 1 in the process that has put it there, 0 in every copy of its memory: the kernel clears the page. NULL: it cannot. */
+/* 1 in the process that has put it there, 0 in every copy of its memory: the kernel clears the
+ * page. NULL: it cannot. */
 static uint32_t *ours;
 
 static void ours_make(void)
@@ -57,7 +58,8 @@ static struct spool_process *record_make(void)
     p->mechanism = rt.config->mechanism;
     p->exclude_kernel = rt.config->exclude_kernel;
     p->trampoline = rt_profiled_as() ? guest.process->trampoline : TRAMPOLINE_NOT_ASKED;
-    p->cookie = rt.cookie = (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
+    p->cookie = rt.cookie =
+        (uint32_t)(sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) >> 32) ^ (uint32_t)p->pid;
     return p;
 }
 
@@ -106,7 +108,8 @@ static void image_look_as(const struct image_source *source, struct unwind_image
 
 /* Async-signal-safe and lock-free by its documentation. */
 typedef int find_object(void *, struct dl_find_object *);
-static struct real_place loader_find REAL_PLACE = {"_dl_find_object", NULL}; /* from glibc 2.35 on */
+/* from glibc 2.35 on */
+static struct real_place loader_find REAL_PLACE = {"_dl_find_object", NULL};
 
 bool process_images_begin(void)
 {
@@ -164,7 +167,8 @@ void process_end_as(void)
     guest_end_as();
 }
 
-/* Opening the event of discovery takes longer than all that is left to do once the trigger is set, and so comes before it. */
+/* Opening the event of discovery takes longer than all that is left to do once the trigger is set,
+ * and so comes before it. */
 static bool arm_as(struct rt_thread *t)
 {
     if (guest.process->mechanism == MECHANISM_PERF)
@@ -198,7 +202,8 @@ void process_arm(uint64_t stack_size, const void *stack_top, uint64_t begun_cpu_
 bool process_copy_as(void)
 {
     const struct spool_process *parent = guest.process;
-    struct spool_process *p = rt_running_as() && spool_header(&guest.spool)->follow ? record_make() : NULL;
+    struct spool_process *p =
+        rt_running_as() && spool_header(&guest.spool)->follow ? record_make() : NULL;
     if (!p) {
         rt.state = RT_LEFT_OUT;
         return false;
@@ -306,8 +311,8 @@ void process_adopt(void)
     signals_adopt_stacks();
 }
 
-/* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code: what
- * is resumed at that moment is silenced again before this thread leaves it. */
+/* Whoever detaches sets `retired`, silences all events, and waits until no thread is in our code:
+ * what is resumed at that moment is silenced again before this thread leaves it. */
 void process_events_resume(struct rt_thread *t)
 {
     if (__atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
@@ -332,7 +337,8 @@ bool process_samples_hold(void)
 
 void process_samples_release(void)
 {
-    if (__atomic_sub_fetch(&held, 1, __ATOMIC_SEQ_CST) || rt_quiet_as() || __atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
+    if (__atomic_sub_fetch(&held, 1, __ATOMIC_SEQ_CST) || rt_quiet_as() ||
+        __atomic_load_n(&rt.retired, __ATOMIC_ACQUIRE))
         return;
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {

@@ -29,7 +29,8 @@ enum {
     RT_WHICH_SHIFT = 24, RT_WHICH_MASK = 7 << RT_WHICH_SHIFT, /* of a trigger after the first */
     RT_SLOT_DISCOVERY = 0xffffffff, /* the inherited event that finds unknown threads */
     RT_RANDOM_GROUP = 128,    /* samples between two draws of the period: one system call each */
-    RT_SIGNAL_STACK = 64 << 10, /* of each thread, right below its struct rt_thread (interpose/alternate.h) */
+    /* of each thread, right below its struct rt_thread (interpose/alternate.h) */
+    RT_SIGNAL_STACK = 64 << 10,
 };
 
 struct carrier;
@@ -40,8 +41,9 @@ enum rt_state {
     RT_UNOBSERVED, /* none has begun here, or it is over */
     RT_PROFILED,
     RT_LEFT_OUT,   /* a forked child that is not followed */
-    RT_SHADOW,     /* a copy (carrier/shadow/shadow.h): interposed functions, which it executes as part of the
-                      program, are to find no recording */
+    /* a copy (carrier/shadow/shadow.h): interposed functions, which it executes as part of the
+     * program, are to find no recording */
+    RT_SHADOW,
 };
 
 struct rt {
@@ -51,7 +53,8 @@ struct rt {
     uint64_t seen[2];         /* atomic: rt_thread.seen of threads that have ended */
     uint32_t cookie;          /* upper half of the value that our signals carry */
     uint32_t slots_used;      /* atomic high-water mark */
-    bool avoids;              /* atomic: a filter kills for perf_event_open or process_vm_readv: neither is called */
+    /* atomic: a filter kills for perf_event_open or process_vm_readv: neither is called */
+    bool avoids;
     bool attached;            /* the process ran before we came (attach.h) */
     uint32_t inside;          /* atomic (sandbox.h): entries by who has no state, or changes it */
     uint32_t retired;         /* atomic: attached, and its collector has ended */
@@ -62,11 +65,12 @@ struct rt {
 
 extern struct rt rt;
 
-/* Of guest.spool, which has been mapped: what is to be done here, and by which carrier. False: it does not say. */
+/* Of guest.spool, which has been mapped: what is to be done here, and by which carrier. False: it
+ * does not say. */
 bool runtime_config_take(void);
 
-/* True if the program may be in a seccomp sandbox: then our handlers make no system calls and no new
- * thread is armed. */
+/* True if the program may be in a seccomp sandbox: then our handlers make no system calls and no
+ * new thread is armed. */
 static inline bool rt_quiet_as(void)
 {
     return guest_quiet_as();

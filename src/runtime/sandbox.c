@@ -62,7 +62,8 @@ void sandbox_begins(void)
 {
     if (__atomic_load_n(&guest.spool.quiet, __ATOMIC_RELAXED) == QUIET_NOT)
         outside_reserve();
-    if (__atomic_exchange_n(&guest.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET || !rt_profiled_as())
+    if (__atomic_exchange_n(&guest.spool.quiet, QUIET, __ATOMIC_SEQ_CST) == QUIET ||
+        !rt_profiled_as())
         return;
     __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
     outside_announce();
@@ -72,7 +73,8 @@ void sandbox_begins(void)
 bool sandbox_may_begin(void)
 {
     uint32_t not = QUIET_NOT;
-    if (!__atomic_compare_exchange_n(&guest.spool.quiet, &not, QUIET_MAYBE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    if (!__atomic_compare_exchange_n(&guest.spool.quiet, &not, QUIET_MAYBE, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) {
         sandbox_begins();
         return false;
     }
@@ -86,14 +88,16 @@ void sandbox_granted_as(void)
     __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
 }
 
-/* Threads and processes that were made meanwhile are not observed: their line in the report needs the word. */
+/* Threads and processes that were made meanwhile are not observed: their line in the report needs
+ * the word. */
 bool sandbox_refused(void)
 {
     uint32_t maybe = QUIET_MAYBE;
     if (__atomic_load_n(&guest.process->sandbox_threads, __ATOMIC_RELAXED) ||
         __atomic_load_n(&guest.process->sandbox_processes, __ATOMIC_RELAXED))
         __atomic_store_n(&guest.process->sandboxed, 1, __ATOMIC_RELAXED);
-    return __atomic_compare_exchange_n(&guest.spool.quiet, &maybe, QUIET_NOT, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return __atomic_compare_exchange_n(&guest.spool.quiet, &maybe, QUIET_NOT, false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 bool sandbox_is_there_as(void)

@@ -1,5 +1,6 @@
-/* All that the runtime asks the kernel for in a recording, beyond what the program does: a filter that lets it pass is no
- * sandbox to us. What a carrier asks for stands in its own list (carrier/carrier.h).
+/* All that the runtime asks the kernel for in a recording, beyond what the program does: a filter
+ * that lets it pass is no sandbox to us. What a carrier asks for stands in its own list
+ * (carrier/carrier.h).
  *
  * Context: any.
  * Ownership: the caller's. */
@@ -31,9 +32,10 @@ struct sandbox_calls {
     const struct sandbox_calls *more; /* NULL: that is all */
 };
 
-/* True if the filter lets all calls pass that the runtime makes, and the carrier (`of_carrier`, may be NULL), with our
- * arguments where filters look at those; what we can do without may fail. `states` as in filter.h. *avoid: in, whether what can be avoided may be; out,
- * that it must be, since it does not even fail. */
+/* True if the filter lets all calls pass that the runtime makes, and the carrier (`of_carrier`, may
+ * be NULL), with our arguments where filters look at those; what we can do without may fail.
+ * `states` as in filter.h. *avoid: in, whether what can be avoided may be; out, that it must be,
+ * since it does not even fail. */
 bool sandbox_calls_pass_as(const struct sock_filter *code, uint32_t count,
                            const struct sandbox_calls *of_carrier, bool *avoid,
                            struct filter_state *states);

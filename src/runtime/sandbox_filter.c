@@ -23,23 +23,29 @@
 
 enum { LOOKS = 2000, LOOK_NS = 1000000 };
 
-/* Under `lock`: where filters are looked at. Not touched, and so no memory, in programs that have none. */
+/* Under `lock`: where filters are looked at. Not touched, and so no memory, in programs that have
+ * none. */
 static uint32_t lock;
 static struct sock_filter code[BPF_MAXINSNS];
 static struct filter_state states[BPF_MAXINSNS];
 static uint32_t filters_noted; /* atomic: how many have come for all threads */
 static uint32_t filters_seen; /* atomic: those that samples have ended before; a number for each */
 static bool unended;          /* atomic: samples of a thread could not be ended */
-static uint32_t denied;       /* atomic: rt_thread.denied of all threads, also of those that are not observed */
-static uint32_t coming;       /* atomic: what a filter does not let through that is about to come for all threads */
+/* atomic: rt_thread.denied of all threads, also of those that are not observed */
+static uint32_t denied;
+/* atomic: what a filter does not let through that is about to come for all threads */
+static uint32_t coming;
 
 /* All that this file and what it calls asks the kernel for. */
-enum call { CALL_READ, CALL_PROBE, CALL_PID, CALL_TID, CALL_CONTROL, CALL_CLOSE, CALL_TIMER, CALL_WAIT, CALL_QUEUE, CALL_ACTION,
+enum call { CALL_READ, CALL_PROBE, CALL_PID, CALL_TID, CALL_CONTROL, CALL_CLOSE, CALL_TIMER,
+           CALL_WAIT, CALL_QUEUE, CALL_ACTION,
             CALL_OPEN, CALL_READ_FILE, CALL_SLEEP, CALL_PRCTL, CALL_WAKE, CALL_STACK, CALL_COUNT,
             CALL_DEADLY = CALL_COUNT /* not ours: any that makes samples deadly */ };
 static const uint16_t calls[CALL_COUNT] = {
-    SYS_process_vm_readv, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid, SYS_ioctl, SYS_close, SYS_timer_settime,
-    SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo, SYS_rt_sigaction, SYS_openat, SYS_read, SYS_nanosleep, SYS_prctl, SYS_futex, SYS_sigaltstack};
+    SYS_process_vm_readv, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid, SYS_ioctl, SYS_close,
+        SYS_timer_settime,
+    SYS_rt_sigtimedwait, SYS_rt_tgsigqueueinfo, SYS_rt_sigaction, SYS_openat, SYS_read,
+        SYS_nanosleep, SYS_prctl, SYS_futex, SYS_sigaltstack};
 enum { DENIED_ALL = (1 << CALL_COUNT) - 1 };
 
 static uint32_t bit(enum call call)
@@ -51,7 +57,8 @@ static uint32_t bit(enum call call)
 static uint32_t denied_here(void)
 {
     const struct rt_thread *t = self_get();
-    return __atomic_load_n(t ? &t->filter.denied : &denied, __ATOMIC_RELAXED) | __atomic_load_n(&coming, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(t ? &t->filter.denied : &denied, __ATOMIC_RELAXED) |
+           __atomic_load_n(&coming, __ATOMIC_SEQ_CST);
 }
 
 static bool lets(enum call call)
@@ -78,8 +85,8 @@ static struct senders senders_there(void)
     return there;
 }
 
-/* Ways to end samples, the first best. By prctl: all events that the thread has made, which are all that there are where it is the only
- * thread; the program's own too. */
+/* Ways to end samples, the first best. By prctl: all events that the thread has made, which are all
+ * that there are where it is the only thread; the program's own too. */
 enum way { WAY_CONTROL, WAY_CLOSE, WAY_PRCTL, WAY_NONE };
 static enum way events_way(uint32_t without)
 {
@@ -88,7 +95,8 @@ static enum way events_way(uint32_t without)
         return WAY_CONTROL;
     if (!(without & bit(CALL_CLOSE)))
         return WAY_CLOSE;
-    return without & bit(CALL_PRCTL) || !self || self->tid != guest.pid || thread_others_as() ? WAY_NONE : WAY_PRCTL;
+    return without & bit(CALL_PRCTL) || !self || self->tid != guest.pid ||
+        thread_others_as() ? WAY_NONE : WAY_PRCTL;
 }
 
 static enum way way_without(uint32_t without)
@@ -99,7 +107,8 @@ static enum way way_without(uint32_t without)
 /* Whether a filter can be read and samples be ended where these are denied. */
 static bool can_look(uint32_t without)
 {
-    return (!(without & bit(CALL_READ)) || !(without & bit(CALL_PROBE))) && way_without(without) != WAY_NONE;
+    return (!(without & bit(CALL_READ)) || !(without & bit(CALL_PROBE))) &&
+           way_without(without) != WAY_NONE;
 }
 
 static struct rt_thread *self_find(void)
@@ -129,7 +138,8 @@ static bool lock_take(void)
 
 /* ---- looking ---- */
 
-/* A call that fails in any case: before it looks at what is wrong with it, the kernel reads 8 bytes from the page. */
+/* A call that fails in any case: before it looks at what is wrong with it, the kernel reads 8 bytes
+ * from the page. */
 static bool page_is_there(uint64_t page)
 {
     enum { NOT_HOW = 99 };
@@ -141,7 +151,8 @@ static bool memory_read(void *to, uint64_t from, uint64_t size)
     enum { PAGE = 4096 };
     struct iovec local = {to, size}, remote = {(void *)from, size};
     if (lets(CALL_READ))
-        return sys_call6_as(SYS_process_vm_readv, guest.pid, (long)&local, 1, (long)&remote, 1, 0) == (long)size;
+        return sys_call6_as(SYS_process_vm_readv, guest.pid, (long)&local, 1, (long)&remote, 1,
+                            0) == (long)size;
     for (uint64_t page = from / PAGE * PAGE; page < from + size; page += PAGE)
         if (!page_is_there(page))
             return false;
@@ -165,14 +176,16 @@ static bool may(uint32_t count, uint32_t number)
     return filter_may_as(code, count, number, NULL, states);
 }
 
-/* Whether another filter may come behind this one, or what else samples are to have ended before. */
+/* Whether another filter may come behind this one, or what else samples are to have ended
+ * before. */
 static bool may_deadly(uint32_t count)
 {
     static const uint32_t options[] = {PR_SET_SECCOMP, PR_SET_TSC, PR_SET_SYSCALL_USER_DISPATCH};
     for (unsigned i = 0; i < sizeof options / sizeof *options; i++)
         if (filter_may_as(code, count, SYS_prctl, &options[i], states))
             return true;
-    return may(count, SYS_seccomp) || may(count, SYS_ptrace) || may(count, SYS_execve) || may(count, SYS_execveat);
+    return may(count, SYS_seccomp) || may(count, SYS_ptrace) || may(count, SYS_execve) ||
+           may(count, SYS_execveat);
 }
 
 /* 0: of a filter that could not be read. */
@@ -187,8 +200,8 @@ static uint32_t denied_by(uint32_t count)
 
 /* ---- silencing ---- */
 
-/* The program may have blocked our signal by a system call of its own: one that waits for this thread is not to come any
- * more. Another one of that number is the program's. */
+/* The program may have blocked our signal by a system call of its own: one that waits for this
+ * thread is not to come any more. Another one of that number is the program's. */
 static void pending_drop(void)
 {
     const struct timespec now = {0, 0};
@@ -196,16 +209,19 @@ static void pending_drop(void)
     siginfo_t info;
     if (!lets(CALL_WAIT) || !lets(CALL_QUEUE) || !lets(CALL_TID))
         return;
-    while (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0, 0) > 0) {
+    while (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0,
+                        0) > 0) {
         if (handler_is_ours(&info))
             continue;
-        sys_call6_as(SYS_rt_tgsigqueueinfo, guest.pid, sys_call3_as(SYS_gettid, 0, 0, 0), info.si_signo,
+        sys_call6_as(SYS_rt_tgsigqueueinfo, guest.pid, sys_call3_as(SYS_gettid, 0, 0, 0),
+                     info.si_signo,
                      (long)&info, 0, 0);
         return;
     }
 }
 
-/* Samples are calls of the program's, which no filter has anything against: they make no system calls there, and no signals. */
+/* Samples are calls of the program's, which no filter has anything against: they make no system
+ * calls there, and no signals. */
 static bool makes_calls(void)
 {
     return guest.process->mechanism == MECHANISM_CALLS;
@@ -218,7 +234,8 @@ static void events_end(struct rt_thread *t, enum way way)
         trigger_abandon_as(t);
     if (way == WAY_CONTROL && t)
         trigger_silence_events_as(t);
-    if (way != WAY_CONTROL || t || !lets(CALL_CONTROL)) /* without events there is none to control */
+    /* without events there is none to control */
+    if (way != WAY_CONTROL || t || !lets(CALL_CONTROL))
         return;
     trigger_seek_stop_as();
     trigger_pause_discovery_as();
@@ -236,8 +253,8 @@ static void trigger_end(struct rt_thread *t)
         sys_call3_as(SYS_prctl, PR_TASK_PERF_EVENTS_DISABLE, 0, 0);
 }
 
-/* Its signals that were on their way arrive in the calling thread before this returns. Who has its trigger from outside is only asked:
- * outside_await. */
+/* Its signals that were on their way arrive in the calling thread before this returns. Who has its
+ * trigger from outside is only asked: outside_await. */
 static void silence(struct rt_thread *t, struct sandbox_filter *f)
 {
     if (!t || t->filter.silenced || !(trigger_any_armed_as(t) || t->outside.may || makes_calls()))
@@ -250,8 +267,8 @@ static void silence(struct rt_thread *t, struct sandbox_filter *f)
     __atomic_fetch_add(&guest.process->sandbox_silenced, 1, __ATOMIC_RELAXED);
 }
 
-/* From the kernel's beginning of our handler to its end all signals are blocked, libc's own too, which hardly anybody else
- * blocks. */
+/* From the kernel's beginning of our handler to its end all signals are blocked, libc's own too,
+ * which hardly anybody else blocks. */
 static bool in_handler(const struct rt_thread *t)
 {
     enum { SETXID = 33 };
@@ -271,7 +288,8 @@ static void handlers_await(const struct rt_thread *self)
     }
 }
 
-/* A signal that was raised for a thread that sleeps in the kernel comes when it wakes up: unless it is ignored. */
+/* A signal that was raised for a thread that sleeps in the kernel comes when it wakes up: unless it
+ * is ignored. */
 static void silence_all(const struct rt_thread *self, struct sandbox_filter *f)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
@@ -282,7 +300,8 @@ static void silence_all(const struct rt_thread *self, struct sandbox_filter *f)
     handlers_await(self);
 }
 
-/* Entries of ours that have looked at what is let through, before a filter comes for all that lets less through. */
+/* Entries of ours that have looked at what is let through, before a filter comes for all that lets
+ * less through. */
 static void entries_await(void)
 {
     for (int i = 0; i < LOOKS && __atomic_load_n(&rt.inside, __ATOMIC_SEQ_CST); i++)
@@ -357,7 +376,8 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
     }
     if (avoid)
         calls_avoid();
-    *f = (struct sandbox_filter){.looked = true, .all = all, .self = self_find(), .denies = denied_by(count), .locked = true};
+    *f = (struct sandbox_filter){.looked = true, .all = all, .self = self_find(),
+                                 .denies = denied_by(count), .locked = true};
     if (all)
         f->denies |= denied_here();
     return true;
@@ -366,7 +386,8 @@ bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f)
 /* Whether one that comes for all behind it could end nobody's samples. */
 static bool cannot_later(uint32_t without, uint32_t count)
 {
-    return !can_look(without) && way_without(without) == WAY_NONE && without & bit(CALL_ACTION) && (!count || may(count, SYS_seccomp));
+    return !can_look(without) && way_without(without) == WAY_NONE && without & bit(CALL_ACTION) &&
+           (!count || may(count, SYS_seccomp));
 }
 
 /* Whether samples are to end before the filter. One for all threads hands on the earlier ones of
@@ -375,16 +396,19 @@ static bool ends_samples(const struct sandbox_filter *f, uint32_t count)
 {
     if (f->all && (f->self ? f->self->filter.silenced : sandbox_endings_as()))
         return true;
-    return !count || !filter_lets_as(code, count, SYS_rt_sigreturn, states) || (!can_look(denied_here() | f->denies) && may_deadly(count));
+    return !count || !filter_lets_as(code, count, SYS_rt_sigreturn, states) ||
+           (!can_look(denied_here() | f->denies) && may_deadly(count));
 }
 
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all)
 {
     struct sandbox_filter f = {.all = all, .ends_all = all};
-    bool theirs = rt_profiled_as() && process_foreign_as() && !process_is_copy_as(); /* it has our memory, and the filter alone */
+    /* it has our memory, and the filter alone */
+    bool theirs = rt_profiled_as() && process_foreign_as() && !process_is_copy_as();
     if (!program || !rt_quiet_as() || !rt_profiled_as() || vfork_is_child_as() || theirs)
         return f;
-    bool has = has_samples() && !makes_calls(), looks = has && can_look(denied_here()), ends = has && all;
+    bool has = has_samples() && !makes_calls(), looks = has && can_look(denied_here()),
+         ends = has && all;
     f.looked = true;
     f.self = looks ? self_find() : self_get();
     f.denies = DENIED_ALL; /* where nobody looks at it: the calling thread's samples have ended */
@@ -499,7 +523,9 @@ bool sandbox_lets_sleep(void)
 
 bool sandbox_lets_stack(const struct rt_thread *t)
 {
-    return !((__atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) | __atomic_load_n(&coming, __ATOMIC_SEQ_CST)) & bit(CALL_STACK));
+    return !((__atomic_load_n(&t->filter.denied, __ATOMIC_RELAXED) |
+              __atomic_load_n(&coming, __ATOMIC_SEQ_CST)) &
+             bit(CALL_STACK));
 }
 
 bool sandbox_ends_anyway_as(const struct rt_thread *t)
@@ -515,7 +541,8 @@ uint32_t sandbox_endings_as(void)
 
 void sandbox_samples_end(void)
 {
-    struct sandbox_filter f = {.self = self_get(), .silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST)};
+    struct sandbox_filter f = {.self = self_get(),
+                               .silenced = __atomic_add_fetch(&filters_seen, 1, __ATOMIC_SEQ_CST)};
     silence(f.self, &f);
     if (!outside_await(f.self) && lets(CALL_ACTION))
         signals_ignore(true);
@@ -529,7 +556,8 @@ bool sandbox_exec_begins(void)
     enum way way = events_way(denied_here());
     bool ended = way < WAY_PRCTL;
     outside_withdraw();
-    if (t && t->outside.may) /* also after samples have ended: the collector may not have answered */
+    /* also after samples have ended: the collector may not have answered */
+    if (t && t->outside.may)
         ended = outside_leave(t);
     else if (t && !t->filter.silenced)
         events_end(t, way);
@@ -547,14 +575,16 @@ void sandbox_exec_failed(bool last)
         outside_want_again();
     if (outside)
         return;
-    if (t && thread_takes_samples_as(t) && trigger_any_armed_as(t) && events_way(denied_here()) == WAY_CONTROL)
+    if (t && thread_takes_samples_as(t) && trigger_any_armed_as(t) &&
+        events_way(denied_here()) == WAY_CONTROL)
         trigger_resume_events_as(t);
 }
 
 void sandbox_filter_thread_begins(struct rt_thread *t)
 {
     if (__atomic_load_n(&filters_noted, __ATOMIC_SEQ_CST) != t->outside.filters)
-        __atomic_fetch_or(&t->filter.denied, __atomic_load_n(&denied, __ATOMIC_SEQ_CST), __ATOMIC_RELAXED);
+        __atomic_fetch_or(&t->filter.denied, __atomic_load_n(&denied, __ATOMIC_SEQ_CST),
+                          __ATOMIC_RELAXED);
 }
 
 uint32_t sandbox_filters_as(void)
@@ -562,7 +592,8 @@ uint32_t sandbox_filters_as(void)
     return __atomic_load_n(&filters_noted, __ATOMIC_SEQ_CST);
 }
 
-/* A filter for all threads that another one was about to install may have come for the child, too. */
+/* A filter for all threads that another one was about to install may have come for the child,
+ * too. */
 void sandbox_filter_fork_child(void)
 {
     struct rt_thread *t = self_get();

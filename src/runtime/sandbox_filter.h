@@ -1,5 +1,5 @@
-/* Filters (seccomp) that do not know rt_sigreturn: the kernel ends every handler by it, so in such a sandbox a sample would
- * end the program. Whoever enters it is not sampled any more, from before.
+/* Filters (seccomp) that do not know rt_sigreturn: the kernel ends every handler by it, so in such
+ * a sandbox a sample would end the program. Whoever enters it is not sampled any more, from before.
  *
  *     before the program's own call          the filter is read, as the kernel will read it, and looked at (sigsafe/filter.h);
  *                                            unless it lets rt_sigreturn through, triggers are silenced
@@ -7,13 +7,15 @@
  *     after it                               if it has failed, they begin again; discovery does not: nothing is armed any more
  *                                            where rt_quiet_as()
  *
- * What else makes samples deadly goes the same way (sandbox_thread_comes); if it was refused, and no sandbox is there, all
- * goes on as before.
+ * What else makes samples deadly goes the same way (sandbox_thread_comes); if it was refused, and
+ * no sandbox is there, all goes on as before.
  *
- * Filters add up. To look at a second one, and to end samples before it, takes few system calls, one of several each (`can_look`).
- * Where the first one does not let them through, and may let another one come, samples end before the first one.
+ * Filters add up. To look at a second one, and to end samples before it, takes few system calls,
+ * one of several each (`can_look`). Where the first one does not let them through, and may let
+ * another one come, samples end before the first one.
  *
- * A filter that lets all of our calls pass (sandbox_calls.h) is none of this: what is made behind it is sampled.
+ * A filter that lets all of our calls pass (sandbox_calls.h) is none of this: what is made behind
+ * it is sampled.
  *
  * Context: ordinary code, after sandbox_begins().
  * Ownership: none. */
@@ -32,8 +34,11 @@ struct rt_filter {
 struct sandbox_filter {
     bool looked;        /* begun */
     bool all;           /* it is for all threads */
-    bool ends_all;      /* ... or another one could come for all, and nobody's samples be ended then */
-    uint32_t denies;    /* of what looking at the next one, and ending samples, may take: what it does not let through */
+    /* ... or another one could come for all, and nobody's samples be ended then */
+    bool ends_all;
+    /* of what looking at the next one, and ending samples, may take: what it does not let
+     * through */
+    uint32_t denies;
     struct rt_thread *self; /* NULL: not observed */
     uint32_t silenced;  /* rt_filter.silenced of whom it has silenced; 0: nobody */
     bool locked;
@@ -42,12 +47,14 @@ struct sandbox_filter {
 
 /* program: the struct sock_fprog in the program's memory; 0: there is none. */
 struct sandbox_filter sandbox_filter_comes(uint64_t program, bool all);
-/* True if all calls of ours pass the filter at `program`, so that it is no sandbox to us: nothing ends, and *f is only to be told whether
- * it came (sandbox_filter_came). False: *f is untouched, and one of the others is to be called. May come before sandbox_begins(). */
+/* True if all calls of ours pass the filter at `program`, so that it is no sandbox to us: nothing
+ * ends, and *f is only to be told whether it came (sandbox_filter_came). False: *f is untouched,
+ * and one of the others is to be called. May come before sandbox_begins(). */
 bool sandbox_filter_passes(uint64_t program, bool all, struct sandbox_filter *f);
-/* The calling thread is about to ask for what makes any sample of it deadly, for as long as it lives: it is not sampled any more, as in
- * a sandbox. (Its parent is to trace it: each signal stops it; rdtsc faults, as in
- * seccomp's strict mode; system calls from other places than it names do, and so there are to be no_calls.) */
+/* The calling thread is about to ask for what makes any sample of it deadly, for as long as it
+ * lives: it is not sampled any more, as in a sandbox. (Its parent is to trace it: each signal stops
+ * it; rdtsc faults, as in seccomp's strict mode; system calls from other places than it names do,
+ * and so there are to be no_calls.) */
 struct sandbox_filter sandbox_thread_comes(bool no_calls);
 /* The filter, or what else was asked for, is there, or was refused. */
 void sandbox_filter_came(const struct sandbox_filter *f, bool is_there);
@@ -70,13 +77,15 @@ bool sandbox_lets_looks(void);
 bool sandbox_lets_wake(void);
 bool sandbox_lets_sleep(void);
 bool sandbox_lets_stack(const struct rt_thread *t);
-/* Under the filters of this thread nothing may come that makes samples deadly; or our signal can be ignored then. */
+/* Under the filters of this thread nothing may come that makes samples deadly; or our signal can be
+ * ignored then. */
 bool sandbox_ends_anyway_as(const struct rt_thread *t);
 /* How often samples have ended, of one thread or of all. */
 uint32_t sandbox_endings_as(void);
 /* How many filters have come for all threads. */
 uint32_t sandbox_filters_as(void);
-/* A thread that others can find from now on: filters may have come for all of them since its maker's were noted for it. */
+/* A thread that others can find from now on: filters may have come for all of them since its
+ * maker's were noted for it. */
 void sandbox_filter_thread_begins(struct rt_thread *t);
 /* In a fork child. */
 void sandbox_filter_fork_child(void);

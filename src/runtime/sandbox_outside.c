@@ -19,11 +19,13 @@
 /* FEW: where the program's memory is limited. */
 enum { THREADS = 128, FEW = 8, WAIT_MS = 2000, LOOK_NS = 100000 };
 
-/* Bursts and shadows make many system calls, and calls of the program's have no trigger. Of several triggers only the
- * first one could be set. */
+/* Bursts and shadows make many system calls, and calls of the program's have no trigger. Of several
+ * triggers only the first one could be set. */
 static bool takes_part(void)
 {
-    return rt.config->arm_sandboxes && !rt.config->more_triggers && rt_running_as() && !rt.attached && carrier_samples_as() && !rt.carrier->translates && guest.process->mechanism == MECHANISM_PERF;
+    return rt.config->arm_sandboxes && !rt.config->more_triggers && rt_running_as() &&
+           !rt.attached && carrier_samples_as() && !rt.carrier->translates &&
+           guest.process->mechanism == MECHANISM_PERF;
 }
 
 void outside_reserve(void)
@@ -48,7 +50,8 @@ static bool is_deaf(void)
 
 static void wake(void)
 {
-    sys_call6_as(SYS_futex, (long)&spool_header(&guest.spool)->sandbox_bell, FUTEX_WAKE, 1, 0, 0, 0);
+    sys_call6_as(SYS_futex, (long)&spool_header(&guest.spool)->sandbox_bell, FUTEX_WAKE, 1, 0, 0,
+                 0);
 }
 
 static void bell_add(void)
@@ -75,7 +78,8 @@ static void ring(void)
 int32_t outside_number(void)
 {
     clockid_t clock;
-    /* The complement of the number, above three bits (thread_clock_of): calculated, not asked for. */
+    /* The complement of the number, above three bits (thread_clock_of): calculated, not asked
+     * for. */
     return pthread_getcpuclockid(pthread_self(), &clock) ? 0 : ~(clock >> 3);
 }
 
@@ -88,21 +92,24 @@ static uint32_t state_of(const struct rt_thread *t)
 bool outside_may_as(const struct rt_thread *maker)
 {
     return maker && sandbox_is_there_as() && takes_part() && !process_of_copy_as() && !is_deaf() &&
-           (maker->outside.may || trigger_is_armed_as(maker)) && !maker->filter.silenced && !maker->delivery.stopped &&
-           !maker->alternate.too_short && !(signals_yield_as() && maker->mask.trap_blocked) && sandbox_ends_anyway_as(maker);
+           (maker->outside.may || trigger_is_armed_as(maker)) && !maker->filter.silenced &&
+           !maker->delivery.stopped && !maker->alternate.too_short &&
+           !(signals_yield_as() && maker->mask.trap_blocked) && sandbox_ends_anyway_as(maker);
 }
 
 /* Of threads that have ended. */
 static void states_take_back(void)
 {
-    static uint32_t taking; /* by one at a time: what another one has taken back could be in use again, in the same slot */
+    /* by one at a time: what another one has taken back could be in use again, in the same slot */
+    static uint32_t taking;
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     if (__atomic_exchange_n(&taking, 1, __ATOMIC_ACQUIRE))
         return;
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i), *seen = t;
         if (t && state_of(t) == OUTSIDE_ENDED &&
-            __atomic_compare_exchange_n(&rt.slots[i], &seen, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            __atomic_compare_exchange_n(&rt.slots[i], &seen, NULL, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
             thread_free_as(t);
     }
     __atomic_store_n(&taking, 0, __ATOMIC_RELEASE);
@@ -125,7 +132,8 @@ struct rt_thread *outside_prepare(void)
     return t;
 }
 
-/* Who silences threads has counted that, and then looks through the slots: either is seen here, or there. */
+/* Who silences threads has counted that, and then looks through the slots: either is seen here, or
+ * there. */
 static bool want(struct rt_thread *t)
 {
     if (sandbox_endings_as() != t->outside.endings)
@@ -179,14 +187,17 @@ bool outside_fork_child(struct rt_thread *t)
 
 static bool change(struct spool_thread *record, uint32_t from, uint32_t to)
 {
-    return __atomic_compare_exchange_n(&record->outside, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return __atomic_compare_exchange_n(&record->outside, &from, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
 }
 
-/* The collector sets nothing that is not wanted any more when it has made the event, which does not run until then. */
+/* The collector sets nothing that is not wanted any more when it has made the event, which does not
+ * run until then. */
 void outside_ask(struct rt_thread *t)
 {
     struct spool_thread *record = __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE);
-    if (record && !change(record, OUTSIDE_WANTED, OUTSIDE_GONE) && change(record, OUTSIDE_SET, OUTSIDE_LEAVES))
+    if (record && !change(record, OUTSIDE_WANTED, OUTSIDE_GONE) &&
+        change(record, OUTSIDE_SET, OUTSIDE_LEAVES))
         ring();
 }
 
@@ -246,7 +257,8 @@ void outside_withdraw(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        struct spool_thread *record = t ? __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE) : NULL;
+        struct spool_thread *record =
+            t ? __atomic_load_n(&t->outside.record, __ATOMIC_ACQUIRE) : NULL;
         if (record && change(record, OUTSIDE_WANTED, OUTSIDE_GONE))
             __atomic_store_n(&t->outside.withdrawn, true, __ATOMIC_RELEASE);
     }
@@ -257,7 +269,8 @@ void outside_want_again(void)
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < used; i++) {
         struct rt_thread *t = thread_at_as(i);
-        if (t && __atomic_exchange_n(&t->outside.withdrawn, false, __ATOMIC_ACQ_REL) && !__atomic_load_n(&t->filter.silenced, __ATOMIC_SEQ_CST))
+        if (t && __atomic_exchange_n(&t->outside.withdrawn, false, __ATOMIC_ACQ_REL) &&
+            !__atomic_load_n(&t->filter.silenced, __ATOMIC_SEQ_CST))
             outside_again_as(t);
     }
 }

@@ -1,7 +1,7 @@
 /* Files of /proc/self/task/TID: what the kernel says about a thread of this process.
  *
- * Context: signal handlers too; a descriptor is open during a call. One thread at a time: the monitor of
- * shadows, or who enters a sandbox, when there is no monitor any more.
+ * Context: signal handlers too; a descriptor is open during a call. One thread at a time: the
+ * monitor of shadows, or who enters a sandbox, when there is no monitor any more.
  * Ownership: the text stays until the next call. */
 #ifndef PENUMBRA_RUNTIME_TASKS_H
 #define PENUMBRA_RUNTIME_TASKS_H
@@ -11,7 +11,8 @@
 
 enum { TASK_TEXT = 4096 };
 
-/* What was read last, with a zero behind it. There is little room on the stacks of signal handlers. */
+/* What was read last, with a zero behind it. There is little room on the stacks of signal
+ * handlers. */
 extern char task_text[TASK_TEXT];
 
 /* The file `name` of the thread to task_text. Its length, or negative errno. */

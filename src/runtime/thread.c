@@ -50,7 +50,8 @@ static void pool_release_as(void)
 
 static struct rt_thread *state_map_as(uint32_t depth, uint32_t others)
 {
-    long address = own_map_as(0, state_size(depth, others), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    long address = own_map_as(0, state_size(depth, others), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (sys_failed(address))
         return NULL;
     struct rt_thread *t = (struct rt_thread *)(address + RT_SIGNAL_STACK);
@@ -155,8 +156,8 @@ void thread_name_as(struct rt_thread *t)
     guest_thread_name_as(t->record);
 }
 
-/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. It may
- * have been made before there was a timeline. */
+/* Makes `record` the one that is counted in. The thread's windows of cost and deliveries go on. It
+ * may have been made before there was a timeline. */
 static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint32_t phase)
 {
     if (t->record) {
@@ -166,7 +167,8 @@ static void record_use_as(struct rt_thread *t, struct spool_thread *record, uint
         t->clock.window_switched_ns += record->switched_ns - t->record->switched_ns;
     }
     if (!record->which && !record->timeline && t->timeline.record)
-        __atomic_store_n(&record->timeline, spool_ref_of(&guest.spool, t->timeline.record), __ATOMIC_RELEASE);
+        __atomic_store_n(&record->timeline, spool_ref_of(&guest.spool, t->timeline.record),
+                         __ATOMIC_RELEASE);
     t->record = record;
     t->phase = phase;
     t->memo[0].key = key_pseudo(KEY_ROOT);
@@ -464,7 +466,8 @@ void thread_reap_as(void)
     uint32_t at = __atomic_fetch_add(&position, LOOKS, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < LOOKS && i < used; i++) {
         struct rt_thread *t = thread_at_as((at + i) % used), *seen = t;
-        if (!t || t->busy || t->vfork.is_child || sys_call3_as(SYS_tgkill, guest.pid, t->tid, 0) != -3)
+        if (!t || t->busy || t->vfork.is_child ||
+            sys_call3_as(SYS_tgkill, guest.pid, t->tid, 0) != -3)
             continue;
         /* Whoever takes it out of its slot gives it back. */
         if (!__atomic_compare_exchange_n(&rt.slots[t->slot], &seen, NULL, false, __ATOMIC_ACQ_REL,
@@ -484,7 +487,8 @@ void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size)
     t->unwind.stack_lo = size && size < hi ? hi - size : 0;
 }
 
-/* Of two threads that come here with one stack at once, each has written before it reads: one sees the other. */
+/* Of two threads that come here with one stack at once, each has written before it reads: one sees
+ * the other. */
 bool thread_alternate_as(struct rt_thread *t, uint64_t lo, uint64_t hi)
 {
     __atomic_store_n(&t->alternate.lo, 0, __ATOMIC_SEQ_CST);
@@ -521,7 +525,8 @@ struct rt_thread *thread_find_as(int32_t tid)
 
 bool thread_fork_child_as(struct rt_thread *keep)
 {
-    return thread_fork_child_numbered_as(keep, keep ? (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0) : 0);
+    return thread_fork_child_numbered_as(keep,
+                                         keep ? (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0) : 0);
 }
 
 bool thread_fork_child_numbered_as(struct rt_thread *keep, int32_t tid)

@@ -1,7 +1,8 @@
 /* Thread states: making, finding and releasing them.
  *
  * Context: _as functions: signal handlers too. Nothing here blocks.
- * Ownership: a state belongs to its thread from thread_begin_as to thread_end_as, else to the pool. */
+ * Ownership: a state belongs to its thread from thread_begin_as to thread_end_as, else to the
+ * pool. */
 #ifndef PENUMBRA_RUNTIME_THREAD_H
 #define PENUMBRA_RUNTIME_THREAD_H
 
@@ -28,8 +29,8 @@ struct rt_begin {
     uint64_t stack_size;
 };
 
-/* A thread: the parts that others have of it, each said in its owner's header, and what is nobody else's. What a sample
- * touches lies together. */
+/* A thread: the parts that others have of it, each said in its owner's header, and what is nobody
+ * else's. What a sample touches lies together. */
 struct rt_thread {
     struct spool_thread *record;
     uint32_t slot;
@@ -39,15 +40,18 @@ struct rt_thread {
     int32_t stop_fd;    /* the event by which the carrier stops it, or -1 */
     int32_t timer;      /* POSIX timer, or -1 */
     bool executes;      /* atomic: it is about to execute a program */
-    bool paused;        /* atomic: its triggers, until they are resumed; no sample starts them again */
+    /* atomic: its triggers, until they are resumed; no sample starts them again */
+    bool paused;
     uint32_t busy;      /* the handler is running in this thread */
     uint32_t inside;    /* atomic (sandbox.h) */
     struct rt_filter filter;
     struct rt_outside outside;
 
     struct rt_clock clock; /* of the trigger `which` */
-    uint32_t which;        /* the trigger that counts: 0 but in a sample of another one (trigger/turn.h) */
-    uint32_t other_count, other_room; /* triggers after the first; as many have room in this state */
+    /* the trigger that counts: 0 but in a sample of another one (trigger/turn.h) */
+    uint32_t which;
+    /* triggers after the first; as many have room in this state */
+    uint32_t other_count, other_room;
     spool_ref life;        /* the thread's first record */
     struct rt_other *others;
     struct rt_delivery delivery;
@@ -57,13 +61,15 @@ struct rt_thread {
     struct rt_switches switches;        /* at the last look: how often it had, ... */
     uint64_t switches_cpu_ns;           /* ... and its CPU time */
     uint32_t looks;                     /* samples since then */
-    uint32_t calm, patience;            /* looks in a row that found few; how many lead back to the event; 0: it never left it */
+    /* looks in a row that found few; how many lead back to the event; 0: it never left it */
+    uint32_t calm, patience;
 
     struct rt_account account;
 
     /* The tree, and the last path in it (path/tree.h). */
     uint8_t *block, *block_end; /* unused part of the current block of nodes */
-    uint32_t memo_depth; /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
+    /* memo[0 .. memo_depth) is a path in the tree, whether it is on the stack or not */
+    uint32_t memo_depth;
     spool_ref counted;   /* the node where the last sample was counted */
     struct rt_deep deep;
     uint32_t max_depth;
@@ -107,11 +113,11 @@ bool thread_begin_again_as(struct rt_thread *t);
 bool thread_other_record_as(struct rt_thread *t, uint32_t which);
 /* When all of its records say that it ended; 0: it has not. */
 void thread_ends_at(struct rt_thread *t, uint64_t ns);
-/* The calling thread ends, or may do so next: what its record says of the end is brought up to date.
- * Its trigger must still be there. */
+/* The calling thread ends, or may do so next: what its record says of the end is brought up to
+ * date. Its trigger must still be there. */
 void thread_settle_as(struct rt_thread *t);
-/* The calling thread ends or stops being sampled: trigger stopped, record closed, slot and state given
- * back. */
+/* The calling thread ends or stops being sampled: trigger stopped, record closed, slot and state
+ * given back. */
 void thread_end_as(struct rt_thread *t);
 
 /* Nothing is known by which its triggers are to stand still; there may be others who stop them for
@@ -126,8 +132,8 @@ void thread_unarmed_as(void);
 void thread_forget_as(struct rt_thread *t);
 /* The recording leaves the thread of t, which may be any: as thread_end_as. */
 void thread_leave_as(struct rt_thread *t);
-/* The process ends, and with it the other threads: the CPU time that they have used so far, and what of it is unattributed, where
- * they are not just taking a sample. */
+/* The process ends, and with it the other threads: the CPU time that they have used so far, and
+ * what of it is unattributed, where they are not just taking a sample. */
 void thread_note_others_as(const struct rt_thread *self);
 /* Gives back what threads held that have ended without telling us; a few slots at each call. */
 void thread_reap_as(void);
@@ -136,7 +142,8 @@ void thread_reap_as(void);
  * most size bytes below it are its own. 0: unknown. */
 void thread_stack_as(struct rt_thread *t, const void *frame, uint64_t size);
 
-/* The calling thread's alternate stack is [lo, hi) from now on; 0, 0: none. True: another thread has a part of it. */
+/* The calling thread's alternate stack is [lo, hi) from now on; 0, 0: none. True: another thread
+ * has a part of it. */
 bool thread_alternate_as(struct rt_thread *t, uint64_t lo, uint64_t hi);
 
 /* The state with this slot number, or NULL. */

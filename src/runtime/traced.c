@@ -6,7 +6,8 @@
 
 #include "sigsafe/sys.h"
 
-/* The file's eighth line; before it come one name, of at most 16 characters (64 escaped), and numbers. */
+/* The file's eighth line; before it come one name, of at most 16 characters (64 escaped), and
+ * numbers. */
 enum { BYTES = 512 };
 
 static const char *line_find(const char *text, const char *name)
@@ -26,7 +27,8 @@ static const char *line_find(const char *text, const char *name)
 bool traced_as(void)
 {
     char text[BYTES];
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status",
+                           O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return false;
     long n = sys_call3_as(SYS_read, fd, (long)text, sizeof text - 1);

@@ -1,6 +1,8 @@
-/* Whether somebody traces the calling thread (a debugger, strace): each signal stops it, and is shown to the tracer.
+/* Whether somebody traces the calling thread (a debugger, strace): each signal stops it, and is
+ * shown to the tracer.
  *
- * Context: traced_as: any, signal handlers included; not where rt_quiet_as(). Some 600 bytes of stack.
+ * Context: traced_as: any, signal handlers included; not where rt_quiet_as(). Some 600 bytes of
+ * stack.
  * Ownership: none. */
 #ifndef PENUMBRA_RUNTIME_TRACED_H
 #define PENUMBRA_RUNTIME_TRACED_H

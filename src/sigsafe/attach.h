@@ -1,6 +1,6 @@
 /* What `penumbra record -p` and the runtime that it loads into a process say to each other. The
- * collector calls the two functions in one of the process's threads (collector/attach/record_attach.h), in this
- * order:
+ * collector calls the two functions in one of the process's threads
+ * (collector/attach/record_attach.h), in this order:
  *
  *   penumbra_rt_attach     maps the spool, installs the handler, opens an event on every thread
  *   ... the process runs, and is sampled ...

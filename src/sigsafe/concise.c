@@ -29,7 +29,8 @@ uint64_t hotlist_random_next(struct hotlist_random *r)
     return result;
 }
 
-/* (15/16)^steps as a 64-bit fraction, a little less where it is 1: by the binary digits of `steps`. */
+/* (15/16)^steps as a 64-bit fraction, a little less where it is 1: by the binary digits of
+ * `steps`. */
 static uint64_t power(uint32_t steps)
 {
     /* (15/16)^(2^i), rounded */
@@ -83,8 +84,9 @@ static uint64_t minus_logarithm(uint64_t u)
     return halves * ln2 - (uint64_t)(2 * (z * sum / unit));
 }
 
-/* A gap is geometric: it is at least n with probability q^n, so that it is the greatest n whose q^n a random number u is below: ln u / ln q.
- * Small ones one after the other; where p is small, 1 / - ln q is 1/p - 1/2 - p/12 but for p^2 / 24. */
+/* A gap is geometric: it is at least n with probability q^n, so that it is the greatest n whose q^n
+ * a random number u is below: ln u / ln q. Small ones one after the other; where p is small, 1 / -
+ * ln q is 1/p - 1/2 - p/12 but for p^2 / 24. */
 uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
 {
     enum { FEW = 8, HALF = 32, SHIFT = HALF - 1 };
@@ -99,7 +101,8 @@ uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
     }
     unsigned zeroes = (unsigned)__builtin_clzll(p);
     uint64_t ln = minus_logarithm(random | 1);
-    uint64_t inverse = (UINT64_C(1) << 63) / (p << zeroes >> HALF); /* of p, times 2^(31 - zeroes) */
+    /* of p, times 2^(31 - zeroes) */
+    uint64_t inverse = (UINT64_C(1) << 63) / (p << zeroes >> HALF);
     unsigned __int128 quotient = (unsigned __int128)ln * inverse;
     quotient = zeroes < SHIFT ? quotient >> (SHIFT - zeroes) : quotient << (zeroes - SHIFT);
     quotient = (quotient - ln / 2 - (ln * (p >> HALF) >> HALF) / 12) >> HALF;
@@ -108,8 +111,8 @@ uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r)
 
 #define TOSSED_MAX (UINT64_C(1) << 16)
 
-/* Four random bits are all set once in 16 times. Of very many, whose share would differ by about one part in 1,000, only the rounding
- * is left to chance: that is still unbiased. */
+/* Four random bits are all set once in 16 times. Of very many, whose share would differ by about
+ * one part in 1,000, only the rounding is left to chance: that is still unbiased. */
 uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r)
 {
     uint64_t lost = 0;
@@ -138,7 +141,8 @@ static void thin(struct hotlist *h, uint32_t steps, bool evenly, struct hotlist_
     uint32_t kept = 0;
     for (uint32_t i = 0; i < h->count; i++) {
         struct hotlist_entry entry = h->entries[i];
-        entry.count = evenly ? hotlist_keep_evenly(entry.count, steps, r) : hotlist_keep_instances(entry.count, r);
+        entry.count = evenly ? hotlist_keep_evenly(entry.count, steps, r)
+                             : hotlist_keep_instances(entry.count, r);
         if (entry.count)
             h->entries[kept++] = entry;
     }
@@ -172,7 +176,8 @@ static void fit(struct hotlist *h, bool evenly, struct hotlist_random *r)
         thin(h, 1, evenly, r);
 }
 
-void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly, struct hotlist_random *r)
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly,
+                      struct hotlist_random *r)
 {
     struct hotlist_entry *entry = hotlist_find(h, value);
     if (entry) {

@@ -1,6 +1,6 @@
-/* Concise samples of streams of values: the most frequent ones, in constant space (Gibbons and Matias; Burrows et
- * al., Efficient and Flexible Value Sampling, section 2.2). A probability p, at first 1, and a counter C[v] for
- * each of at most N = 16 values:
+/* Concise samples of streams of values: the most frequent ones, in constant space (Gibbons and
+ * Matias; Burrows et al., Efficient and Flexible Value Sampling, section 2.2). A probability p, at
+ * first 1, and a counter C[v] for each of at most N = 16 values:
  *
  *     a value v of the stream is added to C[v] with probability p
  *     while more than N counters are not 0:
@@ -8,8 +8,8 @@
  *
  * C[v] / p is an unbiased estimate of how often v was in the stream, whatever the stream.
  *
- * Context: any; integers only. An add is a few stores, and a hotlist that it was killed in is a good one but for
- * that value (hotlist_check).
+ * Context: any; integers only. An add is a few stores, and a hotlist that it was killed in is a
+ * good one but for that value (hotlist_check).
  * Ownership: plain memory, which may be shared between processes; zeroes are an empty hotlist. */
 #ifndef PENUMBRA_SIGSAFE_CONCISE_H
 #define PENUMBRA_SIGSAFE_CONCISE_H
@@ -55,9 +55,10 @@ void hotlist_append(struct hotlist *h, struct hotlist_value value, uint64_t coun
 /* How many of `count` instances stay, each with probability 15/16. */
 uint64_t hotlist_keep_instances(uint64_t count, struct hotlist_random *r);
 
-/* How many of `count` instances stay after so many steps: their share, and what is left over by chance. Each stays with the same
- * probability as by a coin of its own, and the share of a value among those that stay differs less from what it was; but for few
- * instances that is not as if each was drawn. */
+/* How many of `count` instances stay after so many steps: their share, and what is left over by
+ * chance. Each stays with the same probability as by a coin of its own, and the share of a value
+ * among those that stay differs less from what it was; but for few instances that is not as if each
+ * was drawn. */
 uint64_t hotlist_keep_evenly(uint64_t count, uint32_t steps, struct hotlist_random *r);
 
 /* So many steps of p, evenly. */
@@ -69,8 +70,9 @@ bool hotlist_is_kept(const struct hotlist *h, struct hotlist_random *r);
 /* How many values of the stream are not added before the next one that is. */
 uint64_t hotlist_draw_gap(const struct hotlist *h, struct hotlist_random *r);
 
-/* Adds `count` times a value that was drawn to be, not 0. They count as observed already. Where p becomes less,
- * it does evenly, or with a coin for each instance, as section 2.2 has it. */
-void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly, struct hotlist_random *r);
+/* Adds `count` times a value that was drawn to be, not 0. They count as observed already. Where p
+ * becomes less, it does evenly, or with a coin for each instance, as section 2.2 has it. */
+void hotlist_add_kept(struct hotlist *h, struct hotlist_value value, uint64_t count, bool evenly,
+                      struct hotlist_random *r);
 
 #endif

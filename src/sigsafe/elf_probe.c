@@ -117,7 +117,8 @@ static bool versions_defined_as(struct segments *s, uint64_t *offset, uint64_t *
         if (!segment || segment->p_type != PT_DYNAMIC)
             continue;
         uint64_t at = segment->p_offset, end = at + segment->p_filesz;
-        for (unsigned k = 0; k < MOST && end - at >= sizeof(Elf64_Dyn); k++, at += sizeof(Elf64_Dyn)) {
+        for (unsigned k = 0; k < MOST && end - at >= sizeof(Elf64_Dyn);
+             k++, at += sizeof(Elf64_Dyn)) {
             Elf64_Dyn entry;
             if (read_at_as(s->fd, &entry, sizeof entry, at) != (long)sizeof entry ||
                 entry.d_tag == DT_NULL)
@@ -132,8 +133,8 @@ static bool versions_defined_as(struct segments *s, uint64_t *offset, uint64_t *
     return address && file_offset_as(s, address, offset);
 }
 
-/* Whatever it is called: of all loaders, only glibc's defines the version GLIBC_PRIVATE, for its own
- * libraries. */
+/* Whatever it is called: of all loaders, only glibc's defines the version GLIBC_PRIVATE, for its
+ * own libraries. */
 static bool is_glibc_loader_as(struct segments *s)
 {
     enum { GLIBC_PRIVATE_HASH = 0x0963cf85, MOST = 128 };
@@ -167,7 +168,8 @@ static bool path_is_glibc_loader_as(const char *path)
 {
     Elf64_Ehdr header;
     struct segments s;
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+    long fd =
+        sys_call6_as(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
     if (fd < 0)
         return names_glibc_loader(path);
     s.fd = (int)fd;
@@ -202,7 +204,8 @@ static void probe_first(struct segments *s, uint64_t dynamic, uint64_t bytes, st
     long n = 0, length = 0;
     if (first_needed_as(s, dynamic, bytes, &at))
         n = read_at_as(s->fd, out->first, sizeof out->first, at);
-    while (length < n && out->first[length] && out->first[length] != ':' && !is_blank(out->first[length]))
+    while (length < n && out->first[length] && out->first[length] != ':' &&
+           !is_blank(out->first[length]))
         length++;
     if (length >= n || out->first[length] || !preload_goes_first_as(out->first, (size_t)length))
         out->first[0] = '\0';

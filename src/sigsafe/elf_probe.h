@@ -16,7 +16,8 @@ enum { ELF_PROBE_PATH_MAX = 256, ELF_PROBE_NAME_MAX = 64 };
 enum elf_probe_kind {
     ELF_PROBE_OK,            /* x86-64, dynamically linked, interpreter is glibc's */
     ELF_PROBE_STATIC,        /* x86-64, no PT_INTERP: static or static-pie */
-    ELF_PROBE_LOADER,        /* glibc's loader itself, as in `ld.so PROGRAM`: PROGRAM gets what is preloaded */
+    /* glibc's loader itself, as in `ld.so PROGRAM`: PROGRAM gets what is preloaded */
+    ELF_PROBE_LOADER,
     ELF_PROBE_WRONG_MACHINE, /* ELF, but not for x86-64 in 64-bit mode */
     ELF_PROBE_NOT_GLIBC,     /* x86-64, dynamic, but another C library's interpreter */
     ELF_PROBE_SCRIPT,        /* begins with #! and names an interpreter */
@@ -28,12 +29,14 @@ enum elf_probe_kind {
 struct elf_probe {
     enum elf_probe_kind kind;
     int error;        /* errno value; for ELF_PROBE_UNREADABLE */
-    bool binary;      /* for ELF_PROBE_NOT_ELF: a zero byte near the beginning, so no shell script */
+    /* for ELF_PROBE_NOT_ELF: a zero byte near the beginning, so no shell script */
+    bool binary;
     uint16_t machine; /* e_machine, where it is ELF */
     bool is64;        /* ELFCLASS64, where it is ELF */
     /* Of a script, or PT_INTERP of a dynamic program (cut if it does not fit); else "". */
     char interpreter[ELF_PROBE_PATH_MAX];
-    /* For ELF_PROBE_OK: a sanitizer's library (preload.h) that is the first one it is linked with; else "". */
+    /* For ELF_PROBE_OK: a sanitizer's library (preload.h) that is the first one it is linked with;
+     * else "". */
     char first[ELF_PROBE_NAME_MAX];
 };
 

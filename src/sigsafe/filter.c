@@ -39,8 +39,8 @@ static bool lets_or_refuses(uint32_t value)
 static bool denies(uint32_t value)
 {
     uint32_t action = value & SECCOMP_RET_ACTION_FULL;
-    return action == SECCOMP_RET_ERRNO || action == SECCOMP_RET_TRAP || action == SECCOMP_RET_KILL_THREAD ||
-           action == SECCOMP_RET_KILL_PROCESS;
+    return action == SECCOMP_RET_ERRNO || action == SECCOMP_RET_TRAP ||
+           action == SECCOMP_RET_KILL_THREAD || action == SECCOMP_RET_KILL_PROCESS;
 }
 
 static bool loads(const struct sock_filter *i, uint64_t field)
@@ -52,7 +52,8 @@ static bool loads(const struct sock_filter *i, uint64_t field)
 static bool loads_known(const struct run *r, const struct sock_filter *i, uint32_t half)
 {
     enum { ARGUMENT = sizeof(uint64_t), HALF = sizeof(uint32_t) };
-    return r->known && loads(i, offsetof(struct seccomp_data, args) + r->known->index * ARGUMENT + half * HALF);
+    return r->known &&
+           loads(i, offsetof(struct seccomp_data, args) + r->known->index * ARGUMENT + half * HALF);
 }
 
 static void load(const struct run *r, const struct sock_filter *i, struct filter_state *s)
@@ -87,7 +88,8 @@ static void calculate(const struct sock_filter *i, struct filter_state *s)
     case BPF_OR: *a |= k; break;
     case BPF_XOR: *a ^= k; break;
     case BPF_NEG: *a = -*a; break;
-    default: s->known = false; /* division and shifts: of numbers of system calls, nobody needs them */
+    /* division and shifts: of numbers of system calls, nobody needs them */
+    default: s->known = false;
     }
 }
 
@@ -104,7 +106,8 @@ static bool jump(const struct run *r, uint64_t at, struct filter_state s)
     case BPF_JSET: taken = a & k; break;
     default: return false;
     }
-    return (known && !taken ? true : reach(r, at + 1 + i->jt, s)) && (known && taken ? true : reach(r, at + 1 + i->jf, s));
+    return (known && !taken ? true : reach(r, at + 1 + i->jt, s)) &&
+           (known && taken ? true : reach(r, at + 1 + i->jf, s));
 }
 
 /* What the path ends with, which ends there. *known: as far as that can be told. */
@@ -147,20 +150,23 @@ static bool ends_so(const struct run *r, bool (*is)(uint32_t action))
     return true;
 }
 
-bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number, struct filter_state *states)
+bool filter_lets_as(const struct sock_filter *code, uint32_t count, uint32_t number,
+                    struct filter_state *states)
 {
     return ends_so(&(struct run){code, count, number, NULL, states}, lets);
 }
 
-bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number, const uint32_t *first,
-                   struct filter_state *states)
+bool filter_may_as(const struct sock_filter *code, uint32_t count, uint32_t number,
+                   const uint32_t *first, struct filter_state *states)
 {
     const struct filter_argument known = {0, first ? *first : 0};
     return !ends_so(&(struct run){code, count, number, first ? &known : NULL, states}, denies);
 }
 
-bool filter_spares_as(const struct sock_filter *code, uint32_t count, uint32_t number, const struct filter_argument *known,
-                      bool may_be_refused, struct filter_state *states)
+bool filter_spares_as(const struct sock_filter *code, uint32_t count, uint32_t number,
+                      const struct filter_argument *known, bool may_be_refused,
+                      struct filter_state *states)
 {
-    return ends_so(&(struct run){code, count, number, known, states}, may_be_refused ? lets_or_refuses : lets);
+    return ends_so(&(struct run){code, count, number, known, states},
+                   may_be_refused ? lets_or_refuses : lets);
 }

@@ -36,7 +36,9 @@ enum key_pseudo {
     KEY_ROOT = 0,      /* the root of a tree */
     KEY_TRUNCATED = 1, /* child of the root under which incomplete stacks hang */
     KEY_UNATTRIBUTED = 2, /* child of the root: cost whose calling context is unknown */
-    KEY_FOLDED = 3, /* of exact calls: contexts that the tree has no room for, below the last that it has (tools/calls.c) */
+    /* of exact calls: contexts that the tree has no room for, below the last that it has
+     * (tools/calls.c) */
+    KEY_FOLDED = 3,
     KEY_PSEUDO_COUNT
 };
 

@@ -22,11 +22,13 @@ int memory_used_kept_as(void)
 static long read_as(char *text, long size)
 {
     int fd = memory_used_kept_as();
-    bool own = fd >= 0 && sys_call3_as(SYS_getpid, 0, 0, 0) == __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE);
+    bool own = fd >= 0 &&
+               sys_call3_as(SYS_getpid, 0, 0, 0) == __atomic_load_n(&kept_pid, __ATOMIC_ACQUIRE);
     long there = own ? sys_call6_as(SYS_pread64, fd, (long)text, size, 0, 0, 0) : 0;
     if (there > 0)
         return there;
-    long opened = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long opened =
+        sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     long n = opened < 0 ? opened : sys_call3_as(SYS_read, opened, (long)text, size);
     if (opened >= 0)
         sys_call3_as(SYS_close, opened, 0, 0);

@@ -1,8 +1,9 @@
 /* How much memory this process uses, by /proc/self/statm.
  *
- * The program is asked that at each trigger that may fork a shadow: to open the file takes ten times as long as to read it, so a descriptor
- * is kept. Its number is high, as of all that are ours; it belongs to one process, and where it is not there (a shadow, a child that has
- * not made its own yet, a program that has closed it) the file is opened.
+ * The program is asked that at each trigger that may fork a shadow: to open the file takes ten
+ * times as long as to read it, so a descriptor is kept. Its number is high, as of all that are
+ * ours; it belongs to one process, and where it is not there (a shadow, a child that has not made
+ * its own yet, a program that has closed it) the file is opened.
  *
  * Context: any.
  * Ownership: the descriptor stays open until the program takes its number. */

@@ -13,8 +13,8 @@ static struct range {
 static uint32_t used;     /* atomic high-water mark */
 static bool future_locks; /* atomic */
 
-/* Below what the engine has at fixed places (engine/ring.c), above what a heap grows to. Each process begins somewhere in the first
- * PLACE_SPREAD bytes. */
+/* Below what the engine has at fixed places (engine/ring.c), above what a heap grows to. Each
+ * process begins somewhere in the first PLACE_SPREAD bytes. */
 #define PLACE_FIRST UINT64_C(0x2e0000000000)
 #define PLACE_SPREAD (UINT64_C(1) << 36)
 static uint64_t next_place; /* atomic; 0: nothing was mapped yet */
@@ -32,7 +32,8 @@ static uint64_t page_up(uint64_t at)
 static void used_raise_as(uint32_t to)
 {
     uint32_t known = __atomic_load_n(&used, __ATOMIC_RELAXED);
-    while (known < to && !__atomic_compare_exchange_n(&used, &known, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    while (known < to && !__atomic_compare_exchange_n(&used, &known, to, true, __ATOMIC_ACQ_REL,
+                                                      __ATOMIC_RELAXED))
         ;
 }
 
@@ -46,7 +47,8 @@ void own_memory_note_as(uint64_t lo, uint64_t hi)
     for (uint32_t i = 0; i < RANGES; i++) {
         uint64_t none = 0;
         if (__atomic_load_n(&ranges[i].lo, __ATOMIC_RELAXED) ||
-            !__atomic_compare_exchange_n(&ranges[i].lo, &none, lo, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            !__atomic_compare_exchange_n(&ranges[i].lo, &none, lo, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
             continue;
         __atomic_store_n(&ranges[i].hi, hi, __ATOMIC_RELEASE);
         used_raise_as(i + 1);
@@ -54,7 +56,8 @@ void own_memory_note_as(uint64_t lo, uint64_t hi)
     }
 }
 
-/* Mapped without access, nothing is made of it though it is locked; that is undone before it can be used. */
+/* Mapped without access, nothing is made of it though it is locked; that is undone before it can be
+ * used. */
 static long map_unlocked_as(uint64_t at, uint64_t size, long protection, long flags, int fd)
 {
     long got = sys_call6_as(SYS_mmap, (long)at, (long)size, PROT_NONE, flags, fd, 0);
@@ -70,9 +73,11 @@ static long map_unlocked_as(uint64_t at, uint64_t size, long protection, long fl
 
 static uint64_t place_of(uint64_t size)
 {
-    uint64_t none = 0, first = PLACE_FIRST + sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) % PLACE_SPREAD / PAGE * PAGE;
+    uint64_t none = 0, first = PLACE_FIRST + sys_ticks_as() * UINT64_C(0x9e3779b97f4a7c15) %
+                                                 PLACE_SPREAD / PAGE * PAGE;
     if (!__atomic_load_n(&next_place, __ATOMIC_RELAXED))
-        __atomic_compare_exchange_n(&next_place, &none, first, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(&next_place, &none, first, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
     return __atomic_fetch_add(&next_place, page_up(size), __ATOMIC_RELAXED);
 }
 
@@ -80,8 +85,9 @@ long own_map_as(uint64_t at, uint64_t size, long protection, long flags, int fd)
 {
     if (!at && !(flags & MAP_32BIT))
         at = place_of(size);
-    long got = own_memory_is_locked_as() ? map_unlocked_as(at, size, protection, flags, fd)
-                                         : sys_call6_as(SYS_mmap, (long)at, (long)size, protection, flags, fd, 0);
+    long got = own_memory_is_locked_as()
+                   ? map_unlocked_as(at, size, protection, flags, fd)
+                   : sys_call6_as(SYS_mmap, (long)at, (long)size, protection, flags, fd, 0);
     if (!failed(got))
         own_memory_note_as((uint64_t)got, (uint64_t)got + size);
     return got;
@@ -90,7 +96,8 @@ long own_map_as(uint64_t at, uint64_t size, long protection, long flags, int fd)
 /* What is left of r without [lo, hi), which takes all of it or one end. */
 static void range_cut_as(struct range *r, uint64_t lo, uint64_t hi)
 {
-    uint64_t from = __atomic_load_n(&r->lo, __ATOMIC_ACQUIRE), to = __atomic_load_n(&r->hi, __ATOMIC_ACQUIRE);
+    uint64_t from = __atomic_load_n(&r->lo, __ATOMIC_ACQUIRE),
+             to = __atomic_load_n(&r->hi, __ATOMIC_ACQUIRE);
     if (!from || from >= hi || to <= lo)
         return;
     if (lo <= from && hi >= to) {
@@ -135,7 +142,8 @@ uint64_t own_memory_bytes_as(void)
     uint32_t count = __atomic_load_n(&used, __ATOMIC_ACQUIRE);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t lo = __atomic_load_n(&ranges[i].lo, __ATOMIC_ACQUIRE), hi = __atomic_load_n(&ranges[i].hi, __ATOMIC_ACQUIRE);
+        uint64_t lo = __atomic_load_n(&ranges[i].lo, __ATOMIC_ACQUIRE),
+                 hi = __atomic_load_n(&ranges[i].hi, __ATOMIC_ACQUIRE);
         bytes += lo && hi > lo ? hi - lo : 0;
     }
     return bytes;

@@ -1,6 +1,7 @@
 /* Asking the caches for a line. An address may be any: nothing is read, nothing faults.
  *
- * Not __builtin_prefetch: gcc counts it as no effect, and leaves out calls of functions that do nothing else.
+ * Not __builtin_prefetch: gcc counts it as no effect, and leaves out calls of functions that do
+ * nothing else.
  *
  * Context: any. */
 #ifndef PENUMBRA_SIGSAFE_PREFETCH_H

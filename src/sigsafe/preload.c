@@ -33,7 +33,8 @@ static char *put(char *to, const char *text)
 
 bool preload_goes_first_as(const char *file, size_t length)
 {
-    static const char *const names[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so", "libclang_rt."};
+    static const char *const names[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so",
+                                        "libclang_rt."};
     size_t name = length;
     while (name && file[name - 1] != '/')
         name--;

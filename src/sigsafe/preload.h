@@ -1,5 +1,6 @@
-/* Where our library stands in LD_PRELOAD. It comes first; but a sanitizer's library must be before it: it ends
- * the program if another one is (AddressSanitizer), and its reports would show our functions as the callers.
+/* Where our library stands in LD_PRELOAD. It comes first; but a sanitizer's library must be before
+ * it: it ends the program if another one is (AddressSanitizer), and its reports would show our
+ * functions as the callers.
  *
  *      ours[:theirs]
  *      [theirs:]sanitizer ours     the program is linked with it: put there by us, told by the blank
@@ -16,7 +17,8 @@
 /* Whether this file of `length` characters, with or without directories, is such a library. */
 bool preload_goes_first_as(const char *file, size_t length);
 
-/* Bytes that preload_add_as may need behind `value`: with ours, and `first` (see elf_probe.h, "": none). */
+/* Bytes that preload_add_as may need behind `value`: with ours, and `first` (see elf_probe.h, "":
+ * none). */
 size_t preload_room_as(const char *ours, const char *first);
 
 /* Puts ours into the value of LD_PRELOAD, in place. */

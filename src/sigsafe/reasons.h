@@ -1,6 +1,6 @@
-/* Why a sample was not taken, why a stack is incomplete, and why the engine stopped. One list of each, used by the runtime (which
- * counts), the file (which stores counts by name) and the reports (which print them): every sample
- * not taken is counted, by reason, and shown.
+/* Why a sample was not taken, why a stack is incomplete, and why the engine stopped. One list of
+ * each, used by the runtime (which counts), the file (which stores counts by name) and the reports
+ * (which print them): every sample not taken is counted, by reason, and shown.
  *
  * Context: constants only. */
 #ifndef PENUMBRA_SIGSAFE_REASONS_H
@@ -16,7 +16,8 @@
     X(DROP_FOREIGN, "foreign-thread", "it arrived in a thread or process it was not meant for")    \
     X(DROP_NO_STACK, "no-stack", "the program's stack, or alternate signal stack, was at its end") \
     X(DROP_PAUSED, "paused", "the program had paused the recording")                               \
-    X(DROP_TRAMPOLINE, "trampoline", "an unwinder was at work, or a trampoline of which it is not known where it leads")
+    X(DROP_TRAMPOLINE, "trampoline",                                                               \
+      "an unwinder was at work, or a trampoline of which it is not known where it leads")
 
 #define TRUNCATION_REASONS(X)                                                                      \
     X(TRUNC_DEPTH, "depth", "the stack is deeper than the walk's limit")                           \
@@ -48,9 +49,11 @@
     X(STOP_ADDRESS, "address", "the address where it was to end was reached")                      \
     X(STOP_SHADOW_STACK, "shadow-stack", "the processor's shadow stack is on")                     \
     X(STOP_OWN_CODE, "own-code", "the trigger came in code of the profiler itself")                \
-    X(STOP_BUSY, "busy", "another thread was looking at what code had changed")                     \
-    X(STOP_NO_MAPS, "no-maps", "/proc/self/maps could not be read, which says what may be executed")  \
-    X(STOP_LONG_STRING, "long-string", "a string instruction that has long to go, and signals would wait for it")
+    X(STOP_BUSY, "busy", "another thread was looking at what code had changed")                    \
+    X(STOP_NO_MAPS, "no-maps",                                                                     \
+      "/proc/self/maps could not be read, which says what may be executed")                        \
+    X(STOP_LONG_STRING, "long-string",                                                             \
+      "a string instruction that has long to go, and signals would wait for it")
 
 /* Why a program that a recorded one executed is not recorded. */
 #define UNFOLLOWED_REASONS(X)                                                                      \
@@ -103,7 +106,8 @@
     X(BARRIER_EVENTS, "no-events", "threads are stopped by perf events, which were refused")       \
     X(BARRIER_STATE, "state", "a thread used the GS segment itself")                               \
     X(BARRIER_LOOK, "look", "/proc did not say where a thread was")                                \
-    X(BARRIER_RIGHTS, "rights", "the program has dropped its rights: /proc does not say where its threads are")
+    X(BARRIER_RIGHTS, "rights",                                                                    \
+      "the program has dropped its rights: /proc does not say where its threads are")
 
 /* With the carrier `auto`: where the observed code of a process runs, and why there. Those behind
  * PLACE_SHADOWS are bursts in place. */
@@ -147,12 +151,14 @@
     X(TUPLE_DROP_GONE, "module-gone", "the module's process had ended, or did not go on")          \
     X(TUPLE_DROP_EMPTY, "empty", "the burst ended before an instruction was observed")
 
-/* Why a register that an instruction has written was not observed, though all results were to be. */
+/* Why a register that an instruction has written was not observed, though all results were to
+ * be. */
 #define UNOBSERVED_REASONS(X)                                                                      \
     X(UNOBSERVED_CALL, "system-call", "system calls")                                              \
-    X(UNOBSERVED_TRANSFER, "loop", "loop; what the engine stops behind")                            \
-    X(UNOBSERVED_GENERAL, "more-general", "general registers beyond those that are observed")              \
-    X(UNOBSERVED_WIDE, "more-vector", "vector, x87, mask and tile registers behind the first, or at once")
+    X(UNOBSERVED_TRANSFER, "loop", "loop; what the engine stops behind")                           \
+    X(UNOBSERVED_GENERAL, "more-general", "general registers beyond those that are observed")      \
+    X(UNOBSERVED_WIDE, "more-vector",                                                              \
+      "vector, x87, mask and tile registers behind the first, or at once")
 
 #define REASON_ENUMERATOR(id, name, sentence) id,
 enum drop_reason { DROP_REASONS(REASON_ENUMERATOR) DROP_COUNT };

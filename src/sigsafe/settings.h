@@ -48,8 +48,10 @@ struct spool_config {
                                which that is not safe */
     uint32_t outside;       /* 1: with TRIGGER_CPU: what threads wait is counted too, by the
                                collector: the wall clock */
-    uint32_t contexts;      /* nodes of a thread's tree before new contexts are folded; 0: no bound */
-    uint32_t fold_recursion; /* 1: a function that is active is not a context of its own once more */
+    /* nodes of a thread's tree before new contexts are folded; 0: no bound */
+    uint32_t contexts;
+    /* 1: a function that is active is not a context of its own once more */
+    uint32_t fold_recursion;
     uint32_t timeline;      /* 1: threads keep when their samples fell (timeline.h) */
     uint32_t arm_sandboxes; /* 1: the collector sets the triggers of threads that are made in
                                sandboxes */
@@ -64,7 +66,8 @@ struct burst_settings {
     uint64_t length;       /* instructions of a burst */
     uint64_t length_least; /* bursts are of any length from this to `length`; 0: of `length` */
     uint32_t every;        /* one of so many triggers begins a burst, at most; 0 is 1 */
-    uint32_t skip;         /* most instructions between the interrupted one and the first observed */
+    /* most instructions between the interrupted one and the first observed */
+    uint32_t skip;
     uint32_t ppm;          /* fewer than one in `every` where bursts would cost more of the CPU
                               time; 0: no bound */
     uint32_t beside_shadows; /* 1: of CARRIER_AUTO */
@@ -96,9 +99,11 @@ enum {
     SHADOW_SKIP_SHARED = 1,   /* an instruction that writes to shared memory is skipped */
     SHADOW_COLD = 2,          /* no shadow uses what another has translated */
     SHADOW_LOG_INPUT = 4,     /* what the program reads while shadows are active is kept for them */
-    SHADOW_THREADS = 16,      /* a shadow has all threads of the program, not only the interrupted one */
+    /* a shadow has all threads of the program, not only the interrupted one */
+    SHADOW_THREADS = 16,
     SHADOW_GOES_ON = 32,      /* behind its `length`, until another one is wanted */
-    SHADOW_THREADS_AUTO = 64, /* as SHADOW_THREADS where several run, or wait for each other; else the one */
+    /* as SHADOW_THREADS where several run, or wait for each other; else the one */
+    SHADOW_THREADS_AUTO = 64,
 };
 
 /* X(enumerator, name, number, version, the block's struct). A number is never given a second
@@ -162,7 +167,8 @@ static inline struct spool_trigger spool_trigger_at(const struct spool_config *c
 {
     if (which)
         return c->more[which - 1];
-    return (struct spool_trigger){c->trigger, c->perf_type, c->perf_config, c->period, c->bound_ppm, 0};
+    return (struct spool_trigger){c->trigger, c->perf_type, c->perf_config,
+                                  c->period,  c->bound_ppm, 0};
 }
 
 /* The number of the trigger of this kind; UINT32_MAX: there is none. */

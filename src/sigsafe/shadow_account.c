@@ -5,7 +5,8 @@ void shadow_account_clear(struct shadow_account *a)
     shadow_budget_clear(&a->budget);
     a->last = a->window = (struct shadow_usage){0, 0, 0};
     a->calmest = a->calmest_before = SHADOW_NO_RATE;
-    a->fork_pages = a->pages = a->grown = a->pause_ns = a->copies = a->reused = a->huge_ns = a->triggers_ns = 0;
+    a->fork_pages = a->pages = a->grown = a->pause_ns = a->copies = a->reused = a->huge_ns =
+        a->triggers_ns = 0;
 }
 
 void shadow_account_fork(struct shadow_account *a, const struct shadow_usage *now)
@@ -37,7 +38,8 @@ void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *no
     shadow_budget_charge(&a->budget, now->cpu_ns, ns);
 }
 
-void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget, bool small)
+void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget,
+                         bool small)
 {
     enum { WINDOW_NS = 10000000, SETTLES_NS = 100000000 };
     a->grown += small && now->pages > a->pages ? now->pages - a->pages : 0;
@@ -78,7 +80,8 @@ uint64_t shadow_copies_ns(uint64_t copies, uint64_t price_ns)
     return AS_COLD * copies * price_ns;
 }
 
-struct copies_charged shadow_account_copies(struct shadow_account *a, const struct shadow_usage *now,
+struct copies_charged shadow_account_copies(struct shadow_account *a,
+                                            const struct shadow_usage *now,
                                             const struct shadow_prices *p, bool shared)
 {
     uint64_t copied = shadow_account_copied(a, now);
@@ -93,15 +96,20 @@ struct copies_charged shadow_account_copies(struct shadow_account *a, const stru
     return c;
 }
 
-uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p)
+uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now,
+                             const struct shadow_prices *p)
 {
-    uint64_t copied = shadow_account_copied(a, now), reused = a->reused < copied ? a->reused : copied;
-    return a->pause_ns + shadow_copies_ns(copied - reused, p->copy_ns) + shadow_copies_ns(reused, p->reuse_ns) + a->huge_ns;
+    uint64_t copied = shadow_account_copied(a, now),
+             reused = a->reused < copied ? a->reused : copied;
+    return a->pause_ns + shadow_copies_ns(copied - reused, p->copy_ns) +
+           shadow_copies_ns(reused, p->reuse_ns) + a->huge_ns;
 }
 
-uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p)
+uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now,
+                                  const struct shadow_prices *p)
 {
-    return a->pause_ns + shadow_copies_ns(capped(a, now->faults - a->last.faults), p->copy_ns) + a->huge_ns;
+    return a->pause_ns + shadow_copies_ns(capped(a, now->faults - a->last.faults), p->copy_ns) +
+           a->huge_ns;
 }
 
 uint64_t shadow_account_page_ns(const struct shadow_account *a, const struct shadow_prices *p)
@@ -116,14 +124,16 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p,
-                              uint64_t ppm, uint64_t lately)
+bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usage *now,
+                              const struct shadow_prices *p, uint64_t ppm, uint64_t lately)
 {
     const uint64_t window_ns = UINT64_C(1000000000) * PLACE_WINDOW_S;
     uint64_t limit = shadow_budget_limit_ns(ppm), copied = shadow_account_copied(a, now);
-    uint64_t since = now->cpu_ns - a->last.cpu_ns, left = copied < a->fork_pages ? a->fork_pages - copied : 0;
+    uint64_t since = now->cpu_ns - a->last.cpu_ns,
+             left = copied < a->fork_pages ? a->fork_pages - copied : 0;
     uint64_t soon = least(lately, left);
-    uint64_t later = since && since < window_ns ? least(copied * (window_ns / since - 1), least(copied, left - soon)) : 0;
+    uint64_t later = since && since < window_ns ? least(copied * (window_ns / since - 1),
+                                                        least(copied, left - soon)) : 0;
     uint64_t ahead_ns = shadow_copies_ns(soon, p->copy_ns) + shadow_copies_ns(later, p->reuse_ns);
     return shadow_budget_spent(&a->budget, now->cpu_ns) + ahead_ns > shadow_most_ns(limit);
 }

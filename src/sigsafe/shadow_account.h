@@ -1,12 +1,14 @@
-/* What forks cost the program that is forked, as far as it sees it itself, charged to its budget (docs/shadow.md, "Budget").
+/* What forks cost the program that is forked, as far as it sees it itself, charged to its budget
+ * (docs/shadow.md, "Budget").
  *
  *      CPU time  ──┬────────────────────────────────────┬──>
  *      fork: pause │░░░░░░░░░▒▒▒▒▒▒▒▒▒░ ░    ░          │ the next one
  *                  │ a shadow is there   none any more  │
  *                  │ ░ page faults: copies  reused      │
  *
- * The first write to a page after a fork faults. While a shadow is there the page is copied; afterwards it is the program's alone
- * again, and is reused, which is cheaper. Such faults are those above the program's own rate.
+ * The first write to a page after a fork faults. While a shadow is there the page is copied;
+ * afterwards it is the program's alone again, and is reused, which is cheaper. Such faults are
+ * those above the program's own rate.
  *
  * Context: pure functions; the state is one thread's at a time.
  * Ownership: the state is the caller's. */
@@ -31,13 +33,17 @@ struct shadow_prices {
 struct shadow_account {
     struct shadow_budget budget;
     struct shadow_usage last;         /* at the last fork */
-    struct shadow_usage window;       /* where the window began in which page faults are counted now */
-    uint64_t calmest, calmest_before; /* page faults a second of CPU time in the window that had fewest: since the last
-                                         fork, and before it */
+    /* where the window began in which page faults are counted now */
+    struct shadow_usage window;
+    /* page faults a second of CPU time in the window that had fewest: since the last fork, and
+     * before it */
+    uint64_t calmest, calmest_before;
     uint64_t fork_pages;              /* of memory at the last fork; 0: not known */
-    uint64_t pages, grown;            /* at the last look, and how many have come since the fork, each by a page fault of its own */
+    /* at the last look, and how many have come since the fork, each by a page fault of its own */
+    uint64_t pages, grown;
     uint64_t pause_ns;                /* CPU time of the last fork */
-    uint64_t copies, reused;          /* page faults charged that it has caused, and how many of these were not copied */
+    /* page faults charged that it has caused, and how many of these were not copied */
+    uint64_t copies, reused;
     uint64_t huge_ns;                 /* charged since then for huge pages put together, ... */
     uint64_t triggers_ns;             /* ... for triggers */
 };
@@ -54,11 +60,13 @@ void shadow_account_pause(struct shadow_account *a, const struct shadow_usage *n
 void shadow_account_trigger(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 void shadow_account_huge(struct shadow_account *a, const struct shadow_usage *now, uint64_t ns);
 
-/* A look at the program's own page faults: those that made the pages which there were not at the last look, if `small`, that
- * is, if each makes one; and in between their rate, that of a moment in which nothing was left to be copied. Copies come soon
- * after a fork, so the first window after one does not count, nor the first of all, when the program makes its memory. Without a
- * budget there may be another fork before the copies of the last one have come: none so early counts. */
-void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget, bool small);
+/* A look at the program's own page faults: those that made the pages which there were not at the
+ * last look, if `small`, that is, if each makes one; and in between their rate, that of a moment in
+ * which nothing was left to be copied. Copies come soon after a fork, so the first window after one
+ * does not count, nor the first of all, when the program makes its memory. Without a budget there
+ * may be another fork before the copies of the last one have come: none so early counts. */
+void shadow_account_look(struct shadow_account *a, const struct shadow_usage *now, bool budget,
+                         bool small);
 
 /* Page faults since the last fork that the program would not have had without it. */
 uint64_t shadow_account_copied(const struct shadow_account *a, const struct shadow_usage *now);
@@ -71,21 +79,27 @@ struct copies_charged {
 };
 
 /* What the last fork has caused since this was asked last; shared: a shadow is there. */
-struct copies_charged shadow_account_copies(struct shadow_account *a, const struct shadow_usage *now,
+struct copies_charged shadow_account_copies(struct shadow_account *a,
+                                            const struct shadow_usage *now,
                                             const struct shadow_prices *p, bool shared);
 
-/* What the last fork has cost so far, triggers aside; and the most that it can have, for all that is known: no page fault was the program's own. */
-uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
-uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p);
+/* What the last fork has cost so far, triggers aside; and the most that it can have, for all that
+ * is known: no page fault was the program's own. */
+uint64_t shadow_account_cost(const struct shadow_account *a, const struct shadow_usage *now,
+                             const struct shadow_prices *p);
+uint64_t shadow_account_cost_most(const struct shadow_account *a, const struct shadow_usage *now,
+                                  const struct shadow_prices *p);
 
-/* What a page that was written to since the last fork has cost on average. None: what a copy does. */
+/* What a page that was written to since the last fork has cost on average. None: what a copy
+ * does. */
 uint64_t shadow_account_page_ns(const struct shadow_account *a, const struct shadow_prices *p);
 
-/* The shadows have to end now if the budget of these ten seconds is not to be exceeded by more than a quarter, of which half is
- * left for what cannot be foreseen: by the time that they are gone as many pages may be copied as `lately`, which was since the
- * last trigger; and the program goes on to write to others as it has since the fork, but to no more than it has so far, which
- * are reused then. */
-bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usage *now, const struct shadow_prices *p,
-                              uint64_t ppm, uint64_t lately);
+/* The shadows have to end now if the budget of these ten seconds is not to be exceeded by more than
+ * a quarter, of which half is left for what cannot be foreseen: by the time that they are gone as
+ * many pages may be copied as `lately`, which was since the last trigger; and the program goes on
+ * to write to others as it has since the fork, but to no more than it has so far, which are reused
+ * then. */
+bool shadow_account_overdrawn(struct shadow_account *a, const struct shadow_usage *now,
+                              const struct shadow_prices *p, uint64_t ppm, uint64_t lately);
 
 #endif

@@ -67,7 +67,8 @@ void shadow_budget_share(struct shadow_budget *b, int64_t *left_ns, uint64_t ppm
 static bool enough_is_saved(struct shadow_budget *b, const struct budget_facts *f)
 {
     int64_t left = earn(b, f->ppm, f->cpu_ns) + b->others_ns;
-    return left >= (int64_t)shadow_budget_limit_ns(f->ppm) || left >= (int64_t)(f->last_ns / BUDGET_SHARES * f->saved);
+    return left >= (int64_t)shadow_budget_limit_ns(f->ppm) ||
+           left >= (int64_t)(f->last_ns / BUDGET_SHARES * f->saved);
 }
 
 static uint64_t greater(uint64_t a, uint64_t b)
@@ -78,7 +79,8 @@ static uint64_t greater(uint64_t a, uint64_t b)
 /* Triggers alone spend an eighth of a window. */
 static bool window_has_room(struct shadow_budget *b, const struct budget_facts *f)
 {
-    uint64_t limit = shadow_budget_limit_ns(f->ppm), most = shadow_most_ns(limit), spent = shadow_budget_spent(b, f->cpu_ns);
+    uint64_t limit = shadow_budget_limit_ns(f->ppm), most = shadow_most_ns(limit),
+             spent = shadow_budget_spent(b, f->cpu_ns);
     uint64_t again = f->last_ns < most ? f->last_ns : most;
     return spent + greater(f->worst_ns, greater(again, f->likely_ns)) <= most ||
            (spent <= limit / SHADOW_TRIGGERS && f->worst_ns <= most);

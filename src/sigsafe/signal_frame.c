@@ -13,7 +13,8 @@ struct software_bytes {
 };
 enum { SOFTWARE_BYTES = 464, MAGIC1 = 0x46505853 };
 
-uint64_t signal_frame_size(uint64_t features, const struct signal_frame_component components[SIGNAL_FRAME_COMPONENTS])
+uint64_t signal_frame_size(uint64_t features,
+                           const struct signal_frame_component components[SIGNAL_FRAME_COMPONENTS])
 {
     uint64_t vectors = features ? LEGACY + HEADER + MAGIC2_BYTES : LEGACY;
     for (unsigned i = FIRST_EXTENDED; i < SIGNAL_FRAME_COMPONENTS; i++) {
@@ -72,7 +73,8 @@ bool signal_frame_is_on(uint64_t sp, const stack_t *stack)
 static uint64_t vectors_size(const ucontext_t *u)
 {
     const uint8_t *vectors = (const uint8_t *)u->uc_mcontext.fpregs;
-    const struct software_bytes *s = (const struct software_bytes *)(const void *)(vectors + SOFTWARE_BYTES);
+    const struct software_bytes *s =
+        (const struct software_bytes *)(const void *)(vectors + SOFTWARE_BYTES);
     if (!vectors)
         return 0;
     return s->magic1 == MAGIC1 ? s->extended_size : LEGACY;
@@ -87,7 +89,8 @@ static uint64_t vectors_place(const ucontext_t *u, uint64_t below)
 static uint64_t vectors_behind(const ucontext_t *u, uint64_t frame)
 {
     uint64_t least = frame + SIGNAL_FRAME_BYTES;
-    return u->uc_mcontext.fpregs ? (least + VECTORS_ALIGNED - 1) / VECTORS_ALIGNED * VECTORS_ALIGNED : least;
+    return u->uc_mcontext.fpregs ? (least + VECTORS_ALIGNED - 1) / VECTORS_ALIGNED * VECTORS_ALIGNED
+                                 : least;
 }
 
 uint64_t signal_frame_place(const ucontext_t *u, const stack_t *stack)

@@ -115,8 +115,8 @@ static inline uint32_t tools_next(uint64_t tools, uint32_t kind)
     return kind;
 }
 
-/* What is true of the set: it runs where all members do, is silent if all are, has what one has, and
- * the least sample and stretch. Without a name, unless it has one member. */
+/* What is true of the set: it runs where all members do, is silent if all are, has what one has,
+ * and the least sample and stretch. Without a name, unless it has one member. */
 struct tool_about tools_about(uint64_t tools);
 
 enum { TOOLS_NAMES_MAX = 256 };

@@ -50,8 +50,8 @@ static struct tuple_insn *chunk_make_as(const struct spool *s, struct spool_tupl
         return NULL;
     uint32_t none = 0;
     /* The loser's pages are lost: two threads met new code in the same microsecond. */
-    __atomic_compare_exchange_n(&t->chunks[id / TUPLES_CHUNK], &none, spool_ref_of(s, records), false,
-                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&t->chunks[id / TUPLES_CHUNK], &none, spool_ref_of(s, records),
+                                false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return tuples_insn_at(s, t, id);
 }
 

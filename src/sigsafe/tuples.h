@@ -1,5 +1,6 @@
-/* Values on their way from the program to the collector: what the instructions that are observed read,
- * wrote and did (Burrows et al., Efficient and Flexible Value Sampling, sections 2.1 and 2.4).
+/* Values on their way from the program to the collector: what the instructions that are observed
+ * read, wrote and did (Burrows et al., Efficient and Flexible Value Sampling, sections 2.1 and
+ * 2.4).
  *
  *     spool_process.counts ─> spool_counts.tuples ─> spool_tuples
  *                                                      ├ chunks[] ─> [ tuple_insn x 512 ]   by id
@@ -18,18 +19,19 @@
  * A sequence lies in one piece: where one does not fit before the ring's end there is a *pad*
  * (sequence.count 0, TUPLE_PAD), and it begins at the ring's start.
  *
- * A sequence is instructions that one thread executed one after the other: a burst, or so many of an exact
- * run. Each is one tuple, whose head names its instruction's record; the record says once what the
- * values of such tuples are. A tuple may have fewer values than its record says: the first so many. It
- * begins with the six argument registers if it has TUPLE_ARGUMENTS.
+ * A sequence is instructions that one thread executed one after the other: a burst, or so many of
+ * an exact run. Each is one tuple, whose head names its instruction's record; the record says once
+ * what the values of such tuples are. A tuple may have fewer values than its record says: the first
+ * so many. It begins with the six argument registers if it has TUPLE_ARGUMENTS.
  *
- * Publishing: a producer writes a sequence behind `head` and then moves `head` (release). The consumer
- * reads from `tail` to `head` (acquire), and then moves `tail` (release), which gives the space back. A
- * sequence that was not published when its thread died is not seen. Records are complete before an id
- * is in a published sequence.
+ * Publishing: a producer writes a sequence behind `head` and then moves `head` (release). The
+ * consumer reads from `tail` to `head` (acquire), and then moves `tail` (release), which gives the
+ * space back. A sequence that was not published when its thread died is not seen. Records are
+ * complete before an id is in a published sequence.
  *
  * Context: _as functions: any context of the profiled program, general registers only. Producers:
- * one thread a ring. tuples_next: the collector's side; whatever the spool holds, it reads inside it.
+ * one thread a ring. tuples_next: the collector's side; whatever the spool holds, it reads inside
+ * it.
  * Ownership: all records live in the spool and are never freed. */
 #ifndef PENUMBRA_SIGSAFE_TUPLES_H
 #define PENUMBRA_SIGSAFE_TUPLES_H
@@ -43,7 +45,8 @@ struct spool_counts;
 #define TUPLES_CHUNKS 4096u    /* 2M instructions a process */
 #define TUPLES_NONE UINT32_MAX /* no id */
 enum {
-    TUPLE_VALUES_MAX = 16,    /* of one record: a whole vector register, and what is about its instruction */
+    /* of one record: a whole vector register, and what is about its instruction */
+    TUPLE_VALUES_MAX = 16,
     TUPLE_MEMORIES = 2,       /* memory operands of one record */
     TUPLE_ARGUMENT_COUNT = 6, /* rdi, rsi, rdx, rcx, r8, r9 */
     TUPLE_LENGTH_MAX = 128,   /* tuples of a sequence */
@@ -53,21 +56,22 @@ enum {
     TUPLE_BELL_SHARE = 4, /* of a ring: where so much waits the consumer is woken */
 };
 
-/* What is captured, in bits of enum penumbra_capture, of each opcode: [map][opcode][digit]; `digit` is 0
- * where there is no ModRM byte. Made by the collector before the program starts (value_settings.capture);
- * constant afterwards. */
+/* What is captured, in bits of enum penumbra_capture, of each opcode: [map][opcode][digit]; `digit`
+ * is 0 where there is no ModRM byte. Made by the collector before the program starts
+ * (value_settings.capture); constant afterwards. */
 struct tuple_capture {
     uint16_t what[16][256][8];
 };
 
-/* What one value of a tuple is. Values are as wide as `bytes` says, zero-extended; high bytes (ah) are
- * shifted down. */
+/* What one value of a tuple is. Values are as wide as `bytes` says, zero-extended; high bytes (ah)
+ * are shifted down. */
 struct tuple_value {
     uint8_t what;  /* number of the bit of enum penumbra_capture: TUPLE_RESULT ... */
-    uint8_t index; /* RESULT of more than 8 bytes: 0 the low 8, 1 the next 8, ... LOADED, STORED: 0 and 1 (what is
-                      beyond 16 bytes is not captured). SOURCES: 0, 1, ... as x86_sources_as has them.
-                      ADDRESS, LOADED, STORED of an instruction with two memory operands: 2 more for
-                      the second. SYSTEM_CALL: as in module.h */
+    /* RESULT of more than 8 bytes: 0 the low 8, 1 the next 8, ... LOADED, STORED: 0 and 1 (what is
+     * beyond 16 bytes is not captured). SOURCES: 0, 1, ... as x86_sources_as has them. ADDRESS,
+     * LOADED, STORED of an instruction with two memory operands: 2 more for the second.
+     * SYSTEM_CALL: as in module.h */
+    uint8_t index;
     uint8_t reg;   /* enum tuple_register */
     uint8_t bytes; /* 1 to 8; TUPLE_HIGH besides: bits 8 to 15 of the register */
 };
@@ -85,7 +89,8 @@ enum tuple_register {
 
 /* The bits of enum penumbra_capture by number. */
 enum tuple_what {
-    TUPLE_RESULT, TUPLE_SOURCES, TUPLE_FLAGS, TUPLE_ADDRESS, TUPLE_LOADED, TUPLE_STORED, TUPLE_TAKEN,
+    TUPLE_RESULT, TUPLE_SOURCES, TUPLE_FLAGS, TUPLE_ADDRESS, TUPLE_LOADED, TUPLE_STORED,
+        TUPLE_TAKEN,
     TUPLE_TARGET, TUPLE_LATENCY, TUPLE_ARGUMENTS_AT_ENTRY, TUPLE_SYSTEM_CALL,
 };
 _Static_assert(1 << TUPLE_TARGET == PENUMBRA_TARGET && 1 << TUPLE_STORED == PENUMBRA_STORED &&
@@ -93,8 +98,8 @@ _Static_assert(1 << TUPLE_TARGET == PENUMBRA_TARGET && 1 << TUPLE_STORED == PENU
                1 << TUPLE_SYSTEM_CALL == PENUMBRA_SYSTEM_CALL && 1 << TUPLE_FLAGS == PENUMBRA_FLAGS,
                "the same bits");
 
-/* An address that an instruction forms: base + index * scale + disp, as x86/insn.h has it; the address of
- * the next instruction is in `disp` already where it is relative to rip. */
+/* An address that an instruction forms: base + index * scale + disp, as x86/insn.h has it; the
+ * address of the next instruction is in `disp` already where it is relative to rip. */
 struct tuple_memory {
     int64_t disp;
     uint8_t base, index, scale;
@@ -113,8 +118,8 @@ enum {
     TUPLE_INSN_SYSCALL = 16,
 };
 
-/* An instruction that has been observed. The same address may have several: code that changed, or two
- * threads that met it first at the same time. Complete when `length` is not 0.
+/* An instruction that has been observed. The same address may have several: code that changed, or
+ * two threads that met it first at the same time. Complete when `length` is not 0.
  *
  *   0      8         16      31       32     34      35       36      37        40         104        136
  *   +------+---------+-------+--------+------+-------+--------+-------+---------+-----------+---------+--------+
@@ -152,7 +157,8 @@ struct tuple_sequence {
     int32_t tid;
     uint32_t cpu;       /* UINT32_MAX: not known */
     uint64_t ticks;     /* time stamp counter when the first was observed */
-    uint64_t return_address; /* of the procedure that the first is in; 0: not found, or not asked for */
+    /* of the procedure that the first is in; 0: not found, or not asked for */
+    uint64_t return_address;
     uint64_t context;   /* key of the call: return_address - 1; 0 without one */
     uint32_t every;     /* it stands for so many triggers */
     uint32_t skipped;   /* instructions between the interrupted one and the first */
@@ -163,8 +169,10 @@ enum {
     TUPLE_SEQUENCE_WORDS_MAX = TUPLE_SEQUENCE_WORDS + TUPLE_LENGTH_MAX * TUPLE_WORDS_MAX,
 };
 
-/* The longest sequence may need its room twice, where the ring ends: as long as nobody was woken it has it. */
-_Static_assert(TUPLE_RING_BURST - TUPLE_RING_BURST / TUPLE_BELL_SHARE >= 2 * 8 * TUPLE_SEQUENCE_WORDS_MAX,
+/* The longest sequence may need its room twice, where the ring ends: as long as nobody was woken it
+ * has it. */
+_Static_assert(TUPLE_RING_BURST - TUPLE_RING_BURST / TUPLE_BELL_SHARE >=
+                   2 * 8 * TUPLE_SEQUENCE_WORDS_MAX,
                "no sequence is dropped before the bell has rung");
 
 /* A tuple's first word, then `count` values. */
@@ -175,7 +183,8 @@ struct tuple_head {
     uint16_t reserved;
 };
 _Static_assert(sizeof(struct tuple_head) == 8, "a word");
-enum { TUPLE_ARGUMENTS = 1 }; /* the instruction before it called it: the first six values are registers */
+/* the instruction before it called it: the first six values are registers */
+enum { TUPLE_ARGUMENTS = 1 };
 
 /* What the producer and the consumer write lies in cache lines of their own.
  * NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding) */
@@ -194,7 +203,8 @@ struct tuple_ring {
         uint64_t total;   /* instructions that are still to be observed */
         uint64_t begin;   /* bytes: of the sequence */
         uint64_t at;      /* bytes: where the next tuple begins; 0: there is no sequence */
-        uint64_t open;    /* bytes: where the tuple that waits for its instruction's end begins; 0: none */
+        /* bytes: where the tuple that waits for its instruction's end begins; 0: none */
+        uint64_t open;
         uint64_t address[TUPLE_MEMORIES]; /* memory operands of the open tuple */
         uint32_t skip;    /* instructions that are executed before one is observed */
         uint32_t skipped; /* of this burst, for the header */
@@ -207,7 +217,8 @@ struct tuple_ring {
         uint8_t after;    /* what the open tuple has after its instruction is there */
         uint8_t arrived;  /* `result` is that of a system call that may be the open tuple's */
         uint32_t site;    /* of the open tuple */
-        uint64_t now[TUPLE_MEMORIES]; /* memory operands of the instruction that is being executed */
+        /* memory operands of the instruction that is being executed */
+        uint64_t now[TUPLE_MEMORIES];
         uint64_t arguments[TUPLE_ARGUMENT_COUNT]; /* if `called` */
         uint64_t result;
     } cursor;
@@ -224,8 +235,8 @@ struct spool_tuples {
     uint64_t dropped[TUPLE_DROP_COUNT]; /* atomic additions: what belongs to no ring */
 };
 
-/* What is linked into the process's counts, made if there is none; NULL when the spool is full. Shadows of
- * a process share its counts, and so this. */
+/* What is linked into the process's counts, made if there is none; NULL when the spool is full.
+ * Shadows of a process share its counts, and so this. */
 struct spool_tuples *tuples_begin_as(const struct spool *s, struct spool_counts *c);
 
 /* A ring of `size` bytes, linked; NULL when the spool is full. */
@@ -239,8 +250,8 @@ struct tuple_insn *tuples_insn_make_as(const struct spool *s, struct spool_tuple
 /* The record, or NULL; for the collector, as long as length != 0 (acquire) it is constant. */
 struct tuple_insn *tuples_insn_at(const struct spool *s, const struct spool_tuples *t, uint32_t id);
 
-/* Room for a sequence of at most `words` words behind head; false: the consumer is behind. On success
- * ring->cursor.begin is where it is to be written, in one piece. */
+/* Room for a sequence of at most `words` words behind head; false: the consumer is behind. On
+ * success ring->cursor.begin is where it is to be written, in one piece. */
 bool tuples_reserve_as(const struct spool *s, struct tuple_ring *r, uint32_t words);
 /* The word at a position of the reserved space. */
 uint64_t *tuples_word_as(const struct spool *s, const struct tuple_ring *r, uint64_t position);

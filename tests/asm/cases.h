@@ -9,7 +9,8 @@
 struct named {
     const char *name;
     const char *hex;  /* [rip + disp32] of 0x1043xx is in the arena's data */
-    unsigned stop;    /* 1 + enum stop_reason that the engine must give, natively continued; 0: none */
+    /* 1 + enum stop_reason that the engine must give, natively continued; 0: none */
+    unsigned stop;
 };
 extern const struct named named[];
 

@@ -275,7 +275,8 @@ void machine_map(enum place place, const struct mode *mode)
         enum stop_reason why;
         machine.engine = engine_make_as(&(struct engine_config){
             .carrier = &asm_carrier, .carrier_data = &machine, .tools = tool_set_of(mode->tool),
-            .budget = mode->budget != 0, .loose = mode->loose, .paired = mode->paired, .cache_size = 64 << 20 },
+            .budget = mode->budget != 0, .loose = mode->loose, .paired = mode->paired,
+            .cache_size = 64 << 20 },
                                         &why);
         machine.thread = machine.engine ? engine_thread_make_as(machine.engine, 0) : NULL;
         if (!machine.thread)

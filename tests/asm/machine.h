@@ -89,7 +89,8 @@ extern struct machine machine;
 void machine_map(enum place place, const struct mode *mode);
 
 /* True for addresses at which the engine may have something of its own, near enough to the code (of
- * any slot) to be found by chance: the code cache of PLACE_NEAR, the lookup table below 2 GB. Natively nothing is there. */
+ * any slot) to be found by chance: the code cache of PLACE_NEAR, the lookup table below 2 GB.
+ * Natively nothing is there. */
 bool machine_is_engines(uint64_t address, uint64_t code);
 
 /* Code can be written until it is closed. */

@@ -1,5 +1,5 @@
-/* The carrier `auto` is composed of two: shadows where they are affordable, else bursts in place. Each
- * process decides, again and again (sigsafe/shadow_place.h). */
+/* The carrier `auto` is composed of two: shadows where they are affordable, else bursts in place.
+ * Each process decides, again and again (sigsafe/shadow_place.h). */
 #include "runtime/carrier/burst/burst.h"
 #include "runtime/carrier/carrier.h"
 #include "runtime/carrier/shadow/shadow.h"

@@ -1,5 +1,5 @@
-/* A carrier: where the code runs that is observed. Each is a table of functions. A recording has one
- * carrier, and the rest of the runtime calls it through `rt.carrier` only (tools/check-layers).
+/* A carrier: where the code runs that is observed. Each is a table of functions. A recording has
+ * one carrier, and the rest of the runtime calls it through `rt.carrier` only (tools/check-layers).
  *
  *      trigger ──> handler ──> sample_as: charges the sample ──true──> take_as: observed code runs
  *
@@ -34,14 +34,14 @@ struct carrier {
     /* The carrier's own settings (sigsafe/settings.h), of a spool that has just been mapped. False:
      * they are not there. NULL: it has none. */
     bool (*settings_take)(const struct spool *spool);
-    /* Ordinary code, the process's only thread, which runs in the carrier from the return on. False: it
-     * cannot. NULL: triggers interrupt threads. */
+    /* Ordinary code, the process's only thread, which runs in the carrier from the return on.
+     * False: it cannot. NULL: triggers interrupt threads. */
     bool (*begin)(void);
 
     /* ---- a sample: in the trigger's handler, on the interrupted thread ---- */
 
-    /* Charges the sample; regs are the interrupted ones. True: take_as is to be called, which is not
-     * NULL then. Not NULL unless `begin` is. */
+    /* Charges the sample; regs are the interrupted ones. True: take_as is to be called, which is
+     * not NULL then. Not NULL unless `begin` is. */
     bool (*sample_as)(struct rt_thread *t, const struct unwind_regs *regs,
                       struct trigger_charge charge);
     /* The handler is about to return to u, which may be changed. ticks: the time stamp counter at
@@ -50,18 +50,19 @@ struct carrier {
 
     /* ---- the budget: where there is one ---- */
 
-    /* The share of CPU time that triggers may cost, of that which the budget grants, both in parts per
-     * million. NULL: all of it. */
+    /* The share of CPU time that triggers may cost, of that which the budget grants, both in parts
+     * per million. NULL: all of it. */
     uint64_t (*trigger_ppm)(uint64_t budget_ppm);
     /* CPU time of the carrier's own work at a trigger that the thread's record does not have. */
     uint64_t (*trigger_ns)(void);
 
-    /* ---- other signals: in their handler. True: it was the carrier's, and the handler returns ---- */
+    /* ---- other signals: in their handler. True: it was the carrier's, and the handler returns
+     * ---- */
 
     /* A SIGTRAP that is no sample. */
     bool (*trap_as)(const siginfo_t *info, ucontext_t *u);
-    /* One that the kernel raises for faults, or that somebody has sent. Not NULL: such signals are to
-     * pass through the runtime (interpose/faults.h). */
+    /* One that the kernel raises for faults, or that somebody has sent. Not NULL: such signals are
+     * to pass through the runtime (interpose/faults.h). */
     bool (*fault_as)(int signal, siginfo_t *info, ucontext_t *u);
 
     /* ---- threads that are sampled ---- */
@@ -91,8 +92,8 @@ struct carrier {
     /* Around fork(), in the parent: ordinary code. */
     void (*fork_prepare)(void);
     void (*fork_parent)(void);
-    /* In a fork child, where nothing is left of the parent's other threads and records, and around an
-     * attach: all begins anew. */
+    /* In a fork child, where nothing is left of the parent's other threads and records, and around
+     * an attach: all begins anew. */
     void (*forget)(void);
     /* The process ends, or another image takes its place, unless the call fails. Any context. */
     void (*program_ends_as)(void);

@@ -56,9 +56,10 @@ bool translated_due_as(struct rt_thread *t, struct trigger_charge charge)
 
 uint64_t translated_caller_as(struct rt_thread *t, const struct engine_thread *e, uint64_t pc)
 {
-    static const uint8_t from[UNWIND_RIP] = {
-        ENGINE_RAX, ENGINE_RDX, ENGINE_RCX, ENGINE_RBX, ENGINE_RSI, ENGINE_RDI, ENGINE_RBP, ENGINE_RSP,
-        ENGINE_R8,  ENGINE_R9,  ENGINE_R10, ENGINE_R11, ENGINE_R12, ENGINE_R13, ENGINE_R14, ENGINE_R15};
+    static const uint8_t from[UNWIND_RIP] = {ENGINE_RAX, ENGINE_RDX, ENGINE_RCX, ENGINE_RBX,
+                                             ENGINE_RSI, ENGINE_RDI, ENGINE_RBP, ENGINE_RSP,
+                                             ENGINE_R8,  ENGINE_R9,  ENGINE_R10, ENGINE_R11,
+                                             ENGINE_R12, ENGINE_R13, ENGINE_R14, ENGINE_R15};
     struct unwind_regs regs;
     bool exact = true, root = false, guessed = false;
     uint64_t cfa = 0;
@@ -84,7 +85,8 @@ void translated_refused_as(struct spool_counts *counts, struct engine_thread *t)
 {
     enum { WRITING = 1, KNOWN = 2, PAGE = 4096 };
     uint32_t nothing = 0;
-    if (!__atomic_compare_exchange_n(&counts->refused, &nothing, WRITING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&counts->refused, &nothing, WRITING, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return;
     /* The translator has read what lies on this page. */
     for (unsigned i = 0; i < COUNTS_INSN_MOST && (i == 0 || (t->rip + i) % PAGE); i++)

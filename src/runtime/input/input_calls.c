@@ -12,8 +12,8 @@
 
 enum { SET_WORD = 64, PAGE = 4096, MASK_SIZE = 8 };
 
-/* An address that nobody may read is for the kernel to refuse: the call is let go by, undescribed. The kernel reads a
- * mask there before it finds that -1 says nothing about what to do with it. */
+/* An address that nobody may read is for the kernel to refuse: the call is let go by, undescribed.
+ * The kernel reads a mask there before it finds that -1 says nothing about what to do with it. */
 static bool readable_as(uint64_t address, uint64_t size)
 {
     uint64_t end;
@@ -115,7 +115,8 @@ static bool poll_describe(const uint64_t *a, struct input_call *call)
 
 static bool select_describe(const uint64_t *a, struct input_call *call)
 {
-    uint64_t count = (uint32_t)a[0], size = (count + SET_WORD - 1) / SET_WORD * sizeof(uint64_t), sum = count;
+    uint64_t count = (uint32_t)a[0], size = (count + SET_WORD - 1) / SET_WORD * sizeof(uint64_t),
+             sum = count;
     for (int i = 1; i <= 3; i++) {
         if (a[i] && !readable_as(a[i], size))
             return false;
@@ -131,7 +132,8 @@ static bool select_describe(const uint64_t *a, struct input_call *call)
 static bool epoll_describe(const uint64_t *a, struct input_call *call)
 {
     call->wanted.size = (uint32_t)a[2];
-    call->to[call->pieces++] = (struct iovec){(void *)a[1], (uint32_t)a[2] * sizeof(struct epoll_event)};
+    call->to[call->pieces++] =
+        (struct iovec){(void *)a[1], (uint32_t)a[2] * sizeof(struct epoll_event)};
     call->unit = sizeof(struct epoll_event);
     return true;
 }
@@ -143,7 +145,8 @@ static bool watch_describe(const uint64_t *a, struct input_call *call)
     if (a[3] && !readable_as(a[3], sizeof(struct epoll_event)))
         return false;
     call->wanted.flags = (uint32_t)a[1];
-    call->wanted.size = a[3] ? digest(which, (const void *)a[3], sizeof(struct epoll_event)) : which;
+    call->wanted.size =
+        a[3] ? digest(which, (const void *)a[3], sizeof(struct epoll_event)) : which;
     return true;
 }
 
@@ -167,7 +170,8 @@ static bool describe_as(const uint64_t *a, struct input_call *call)
     case SYS_accept:
     case SYS_getsockname:
     case SYS_getpeername: return sized_describe(a[1], a[2], call);
-    case SYS_getsockopt: call->wanted.size = a[1] << 32 | (uint32_t)a[2]; return sized_describe(a[3], a[4], call);
+    case SYS_getsockopt: call->wanted.size =
+        a[1] << 32 | (uint32_t)a[2]; return sized_describe(a[3], a[4], call);
     default: return false;
     }
 }
@@ -183,7 +187,8 @@ static void call_begin(struct input_call *call, uint32_t system_call, int32_t fd
     call->unknown = false;
 }
 
-bool input_call_describe_as(uint32_t system_call, const uint64_t arguments[6], struct input_call *call)
+bool input_call_describe_as(uint32_t system_call, const uint64_t arguments[6],
+                            struct input_call *call)
 {
     call_begin(call, system_call, (int32_t)arguments[0]);
     if (describe_as(arguments, call))

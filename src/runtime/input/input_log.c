@@ -12,8 +12,9 @@
 
 enum { SPINS = 400 };
 
-/* A record is written by whoever has the lock: stamp 0, its place in `bytes` taken, the record, the bytes, and at last
- * its stamp. So a reader that finds the same stamp before and after, and its place not taken again, has read it whole. */
+/* A record is written by whoever has the lock: stamp 0, its place in `bytes` taken, the record, the
+ * bytes, and at last its stamp. So a reader that finds the same stamp before and after, and its
+ * place not taken again, has read it whole. */
 struct input_log {
     uint32_t lock;  /* atomic: a thread of the program is writing */
     int32_t pid;    /* whose it is */
@@ -37,7 +38,8 @@ static void copy(void *to, const void *from, uint64_t size)
 }
 
 /* Between the ring and a vector, `size` bytes at most. How many. */
-static uint64_t vector_move(uint64_t at, const struct iovec *vector, uint64_t count, uint64_t size, bool into_log)
+static uint64_t vector_move(uint64_t at, const struct iovec *vector, uint64_t count, uint64_t size,
+                            bool into_log)
 {
     uint64_t begin = at;
     for (uint64_t i = 0; i < count && size; i++) {
@@ -47,7 +49,8 @@ static uint64_t vector_move(uint64_t at, const struct iovec *vector, uint64_t co
         while (left) {
             uint64_t place = at % INPUT_BYTES, room = INPUT_BYTES - place;
             uint64_t now = left < room ? left : room;
-            copy(into_log ? log->bytes + place : program, into_log ? program : log->bytes + place, now);
+            copy(into_log ? log->bytes + place : program, into_log ? program : log->bytes + place,
+                 now);
             program += now;
             at += now;
             left -= now;
@@ -74,11 +77,12 @@ bool input_log_wanted_as(void)
 static bool is_file_as(int32_t fd)
 {
     struct stat status;
-    return sys_call3_as(SYS_fstat, fd, (long)&status, 0) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+    return sys_call3_as(SYS_fstat, fd, (long)&status, 0) == 0 &&
+           (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* Whoever cannot have the lock (it is held by a thread that does not run now, or by this one outside of the signal
- * handler that it is in) leaves its record out. */
+/* Whoever cannot have the lock (it is held by a thread that does not run now, or by this one
+ * outside of the signal handler that it is in) leaves its record out. */
 static bool lock_as(void)
 {
     for (int i = 0; i < SPINS; i++) {
@@ -94,9 +98,11 @@ void input_log_add_as(const struct input_call *of, int64_t result)
     if (is_file_as(of->wanted.fd))
         return;
     uint64_t kept = input_call_size(of, result);
-    bool left_out = kept > INPUT_LARGEST || of->unknown || (result >= 0 && of->control && *of->control);
+    bool left_out =
+        kept > INPUT_LARGEST || of->unknown || (result >= 0 && of->control && *of->control);
     int32_t tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    if (!input_log_wanted_as() || !lock_as()) /* a shadow may have been forked in these calls: there it is over */
+    /* a shadow may have been forked in these calls: there it is over */
+    if (!input_log_wanted_as() || !lock_as())
         return;
     uint64_t which = log->count, at = log->taken;
     uint64_t *stamp = &log->at[which % INPUT_RECORDS].stamp;
@@ -142,7 +148,8 @@ bool input_log_get_as(uint64_t position, struct input_record *record, const stru
     if (__atomic_load_n(stamp, __ATOMIC_ACQUIRE) != position + 1)
         return false;
     *record = log->at[position % INPUT_RECORDS].record;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* kept and at may not be used before they are known to be whole */
+    /* kept and at may not be used before they are known to be whole */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(stamp, __ATOMIC_RELAXED) != position + 1)
         return false;
     if (!to)

@@ -25,10 +25,12 @@ struct own {
     bool changed;    /* it has set something */
 };
 
-static uint64_t handlers[SIGNALS]; /* atomic: the program's, of actions whose handler is alternate_entered_as */
+/* atomic: the program's, of actions whose handler is alternate_entered_as */
+static uint64_t handlers[SIGNALS];
 
 /* alternate_entry.S */
-_Noreturn void alternate_go(uint64_t handler, int signal, siginfo_t *info, void *context, uint64_t frame);
+_Noreturn void alternate_go(uint64_t handler, int signal, siginfo_t *info, void *context,
+                            uint64_t frame);
 void alternate_call(void (*run)(void *argument), void *argument, uint64_t top);
 
 static uint64_t check_of(const struct own *own)
@@ -84,7 +86,8 @@ bool alternate_is_program_as(const struct rt_thread *t, uint64_t address)
 static bool own_set(struct rt_thread *t, const stack_t *told)
 {
     stack_t stack = ours_of(t);
-    if (!alternate_takes_as() || (unsigned)told->ss_flags & (unsigned)DISARMS || told->ss_flags & SS_ONSTACK)
+    if (!alternate_takes_as() || (unsigned)told->ss_flags & (unsigned)DISARMS ||
+        told->ss_flags & SS_ONSTACK)
         return false;
     program_set(t, told);
     return sys_call3_as(SYS_sigaltstack, (long)&stack, 0, 0) == 0;
@@ -93,8 +96,9 @@ static bool own_set(struct rt_thread *t, const stack_t *told)
 void alternate_begin_as(struct rt_thread *t)
 {
     stack_t real;
-    t->alternate.is_ours = alternate_takes_as() && (!rt_quiet_as() || sandbox_lets_stack(t)) && sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
-                        own_set(t, &real);
+    t->alternate.is_ours = alternate_takes_as() && (!rt_quiet_as() || sandbox_lets_stack(t)) &&
+                           sys_call3_as(SYS_sigaltstack, 0, (long)&real, 0) == 0 &&
+                           own_set(t, &real);
 }
 
 void alternate_end_as(struct rt_thread *t)
@@ -138,18 +142,20 @@ static stack_t program_told(const struct rt_thread *t, uint64_t sp)
     return stack;
 }
 
-/* The kernel looks at nothing else where a stack is what it has (do_sigaltstack, since Linux 5.14). A thread that has set none
- * has all zeroes. */
+/* The kernel looks at nothing else where a stack is what it has (do_sigaltstack, since Linux 5.14).
+ * A thread that has set none has all zeroes. */
 static bool is_no_change(const struct rt_thread *t, const stack_t *stack)
 {
     const stack_t *now = &own_of(t)->program;
-    if (!stack || !sandbox_lets_looks() || !pointer_readable_as(stack, sizeof *stack) || stack->ss_sp != now->ss_sp || stack->ss_size != now->ss_size)
+    if (!stack || !sandbox_lets_looks() || !pointer_readable_as(stack, sizeof *stack) ||
+        stack->ss_sp != now->ss_sp || stack->ss_size != now->ss_size)
         return false;
     return stack->ss_flags == now->ss_flags || (!stack->ss_flags && !own_of(t)->changed);
 }
 
-/* The kernel takes what the program wants, and so refuses what it would; then it takes ours. What it has taken is asked from it: the
- * program's pointers may be bad, the second one with the first one's stack set already. */
+/* The kernel takes what the program wants, and so refuses what it would; then it takes ours. What
+ * it has taken is asked from it: the program's pointers may be bad, the second one with the first
+ * one's stack set already. */
 static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
 {
     stack_t real, before = {.ss_flags = SS_DISABLE};
@@ -173,7 +179,8 @@ static int change_seen(struct rt_thread *t, const stack_t *stack, stack_t *old, 
     return result;
 }
 
-/* In a sandbox that may let no more of these calls pass than the program's own: what it sets may have no room for a sample. */
+/* In a sandbox that may let no more of these calls pass than the program's own: what it sets may
+ * have no room for a sample. */
 static int change_quiet(struct rt_thread *t, const stack_t *stack, stack_t *old, uint64_t sp)
 {
     stack_t before = program_told(t, sp);
@@ -219,7 +226,8 @@ int alternate_change(struct rt_thread *t, const stack_t *stack, stack_t *old)
 
 static void alternate_entered_as(int signal, siginfo_t *info, void *context)
 {
-    alternate_deliver_as(__atomic_load_n(&handlers[signal], __ATOMIC_RELAXED), true, signal, info, context);
+    alternate_deliver_as(__atomic_load_n(&handlers[signal], __ATOMIC_RELAXED), true, signal, info,
+                         context);
 }
 
 /* In a child that the runtime is not in: its handlers run on the stack that the kernel has. */
@@ -246,7 +254,8 @@ uint64_t alternate_wrap(int signal, struct sigaction *action)
         return before;
     }
     __atomic_store_n(&handlers[signal], handler, __ATOMIC_RELAXED);
-    action->sa_sigaction = alternate_entered_as; /* with SA_SIGINFO or without: the kernel passes all three */
+    /* with SA_SIGINFO or without: the kernel passes all three */
+    action->sa_sigaction = alternate_entered_as;
     return before;
 }
 
@@ -276,7 +285,8 @@ static const struct own *own_under(const ucontext_t *u)
     return own;
 }
 
-_Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal, siginfo_t *info, void *context)
+_Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal, siginfo_t *info,
+                                    void *context)
 {
     enum { RESTORER = 8 };
     const ucontext_t *u = context;
@@ -289,7 +299,8 @@ _Noreturn void alternate_deliver_as(uint64_t handler, bool on_stack, int signal,
         for (;;)
             signals_die_as(SIGSEGV);
     signal_frame_move_as(u, to);
-    alternate_go(handler, signal, (siginfo_t *)(to + ((uint64_t)info - frame)), (void *)(to + RESTORER), to);
+    alternate_go(handler, signal, (siginfo_t *)(to + ((uint64_t)info - frame)),
+                 (void *)(to + RESTORER), to);
 }
 
 /* ---- ours ---- */

@@ -1,5 +1,6 @@
-/* Threads that the program makes by clone, on stacks of its own that may have no room for a signal: they begin with a stack of
- * ours for those, and are sampled from there on. Nobody tells us of their end (thread_reap_as). */
+/* Threads that the program makes by clone, on stacks of its own that may have no room for a signal:
+ * they begin with a stack of ours for those, and are sampled from there on. Nobody tells us of
+ * their end (thread_reap_as). */
 #include <sched.h>
 #include <stdarg.h>
 
@@ -23,7 +24,8 @@ static void arm(void *state)
     arming->done = trigger_arm_as(arming->t);
 }
 
-/* What takes much stack is done on ours. The thread's local storage may be its maker's: self_set is not called. */
+/* What takes much stack is done on ours. The thread's local storage may be its maker's: self_set is
+ * not called. */
 static void thread_start(struct rt_thread *t)
 {
     struct arming arming = {.t = t};
@@ -52,9 +54,11 @@ static int cloned(void *state)
     return start(argument);
 }
 
-static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, int flags, void *argument)
+static struct rt_thread *clone_prepare(int (*start)(void *), const void *stack, int flags,
+                                       void *argument)
 {
-    if (!start || !stack || !(flags & CLONE_THREAD) || !(flags & CLONE_VM) || !rt_running_as() || rt_quiet_as() ||
+    if (!start || !stack || !(flags & CLONE_THREAD) || !(flags & CLONE_VM) || !rt_running_as() ||
+        rt_quiet_as() ||
         !alternate_takes_as())
         return NULL;
     struct rt_thread *t = thread_make_as();

@@ -65,8 +65,8 @@ void environment_take(char **envp, const char *runtime_path)
             variable_keep(*from + strlen(SPOOL));
             continue;
         }
-        if (is_variable(*from, PRELOAD) && preload_remove_as(*from + strlen(PRELOAD), runtime_path) &&
-            !(*from)[strlen(PRELOAD)])
+        if (is_variable(*from, PRELOAD) &&
+            preload_remove_as(*from + strlen(PRELOAD), runtime_path) && !(*from)[strlen(PRELOAD)])
             continue;
         *to++ = *from;
     }
@@ -102,24 +102,27 @@ static bool is_setuid(const char *path)
             (st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid()));
 }
 
-/* The counters belong to the user who records. Capabilities that open them to another one end with exec (setpriv has them up
- * to there), but root's. */
+/* The counters belong to the user who records. Capabilities that open them to another one end with
+ * exec (setpriv has them up to there), but root's. */
 static bool is_other_user(void)
 {
     struct stat st;
     if (sys_call6_as(SYS_faccessat2, AT_FDCWD, (long)spool_path, W_OK, AT_EACCESS, 0, 0) == -EACCES)
         return true;
-    return geteuid() != 0 && sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)spool_path, (long)&st, 0, 0, 0) == 0 && st.st_uid != geteuid();
+    return geteuid() != 0 && sys_call6_as(SYS_newfstatat, AT_FDCWD, (long)spool_path, (long)&st, 0,
+                                          0, 0) == 0 && st.st_uid != geteuid();
 }
 
-/* After a chroot: the loader would complain on the program's standard error, and our variables would stay in its environment. */
+/* After a chroot: the loader would complain on the program's standard error, and our variables
+ * would stay in its environment. */
 static bool is_missing(const char *path)
 {
     long result = sys_call6_as(SYS_faccessat, AT_FDCWD, (long)path, F_OK, 0, 0, 0);
     return result == -ENOENT || result == -ENOTDIR;
 }
 
-/* Why what is executed as `path` will not be recorded; UNFOLLOWED_COUNT: it will be, or will fail. */
+/* Why what is executed as `path` will not be recorded; UNFOLLOWED_COUNT: it will be, or will
+ * fail. */
 static enum unfollowed unfollowed_why(const char *path, struct environment_image *image)
 {
     struct elf_probe probe;
@@ -153,8 +156,8 @@ static void unfollowed_count(enum unfollowed why)
 }
 
 /* The loader of a 32-bit or foreign-libc program would complain about our library on the program's
- * standard error: such images run without us, and so do another user's. Static ones ignore the variables,
- * but may pass them on to images that can be followed. */
+ * standard error: such images run without us, and so do another user's. Static ones ignore the
+ * variables, but may pass them on to images that can be followed. */
 static bool takes_preload(const char *path, struct environment_image *image)
 {
     enum unfollowed why = unfollowed_why(path, image);
@@ -211,8 +214,8 @@ static const char *preload_value(char *const *envp)
 
 size_t environment_size(const struct environment_image *image, char *const *envp)
 {
-    return (environment_count(envp) + 3) * sizeof(char *) + strlen(PRELOAD) + strlen(preload_value(envp)) +
-           preload_room_as(rt.config->runtime_path, image->first);
+    return (environment_count(envp) + 3) * sizeof(char *) + strlen(PRELOAD) +
+           strlen(preload_value(envp)) + preload_room_as(rt.config->runtime_path, image->first);
 }
 
 char **environment_build(void *memory, const struct environment_image *image, char *const *envp)
@@ -224,7 +227,8 @@ char **environment_build(void *memory, const struct environment_image *image, ch
     size_t n = 0;
     strcpy(preload, PRELOAD);
     strcpy(value, preload_value(envp));
-    preload_remove_as(value, rt.config->runtime_path); /* a program may pass on what the kernel says that it was given */
+    /* a program may pass on what the kernel says that it was given */
+    preload_remove_as(value, rt.config->runtime_path);
     preload_add_as(value, rt.config->runtime_path, image->first);
     for (size_t i = 0; i < count; i++)
         if (!is_variable(envp[i], PRELOAD) && !is_variable(envp[i], SPOOL))
@@ -303,7 +307,8 @@ static void lent_remove(char **envp)
     for (char **from = envp; *from; from++) {
         if (*from == spool_variable || (*from == preload && !*lent.their_preload))
             continue;
-        *to++ = *from == preload ? (char *)(uintptr_t)(lent.their_preload - strlen(PRELOAD)) : *from;
+        *to++ =
+            *from == preload ? (char *)(uintptr_t)(lent.their_preload - strlen(PRELOAD)) : *from;
     }
     *to = NULL;
 }

@@ -17,7 +17,8 @@ struct environment_image {
     char first[ELF_PROBE_NAME_MAX]; /* what goes before our library (preload.h), or "" */
 };
 
-/* The spool's path in the variable's value, which has one character before it: a slash, or ENVIRONMENT_AVOIDS where rt.avoids. */
+/* The spool's path in the variable's value, which has one character before it: a slash, or
+ * ENVIRONMENT_AVOIDS where rt.avoids. */
 #define ENVIRONMENT_AVOIDS '!'
 const char *environment_path(const char *value, bool *avoids);
 

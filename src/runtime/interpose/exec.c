@@ -25,7 +25,8 @@ long call_failed(long result)
     return -1;
 }
 
-/* envp, or a copy of it on this function's stack with our variables. One that cannot be read is for the kernel to refuse. */
+/* envp, or a copy of it on this function's stack with our variables. One that cannot be read is for
+ * the kernel to refuse. */
 #define FOLLOWED(file, search, envp)                                                               \
     ({                                                                                             \
         struct environment_image image;                                                            \
@@ -62,10 +63,12 @@ EXPORT int execvp(const char *file, char *const argv[])
     return execvpe(file, argv, environ);
 }
 
-/* `path` as seen from the directory fd, or the file fd itself, by a name that open() understands. */
+/* `path` as seen from the directory fd, or the file fd itself, by a name that open()
+ * understands. */
 static const char *descriptor_path(int fd, const char *path, char *out, size_t size)
 {
-    if (!path || rt_quiet_as() || !pointer_readable_as(path, 1) || path[0] == '/' || (fd == AT_FDCWD && path[0]))
+    if (!path || rt_quiet_as() || !pointer_readable_as(path, 1) || path[0] == '/' ||
+        (fd == AT_FDCWD && path[0]))
         return path; /* or it is not looked at */
     int n = snprintf(out, size, "/proc/self/fd/%d%s%s", fd, path[0] ? "/" : "", path);
     return n > 0 && (size_t)n < size ? out : path;
@@ -85,14 +88,16 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     char path[PATH_MAX];
-    char **with = envp ? FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp) : NULL; /* libc refuses none */
+    /* libc refuses none */
+    char **with = envp ? FOLLOWED(descriptor_path(fd, "", path, sizeof path), false, envp) : NULL;
     struct signals_lent lent = process_before_exec();
     int result = REAL(fexecve)(fd, argv, with);
     process_after_failed_exec(lent);
     return result;
 }
 
-/* What interpose/syscall.S hands on. The environment is left as it is: the new program is not followed. */
+/* What interpose/syscall.S hands on. The environment is left as it is: the new program is not
+ * followed. */
 long exec_by_number(long number, long a, long b, long c, long d, long e);
 long exec_by_number(long number, long a, long b, long c, long d, long e)
 {

@@ -55,8 +55,8 @@ void faults_requeue_as(int signal, const siginfo_t *info)
     sys_call6_as(SYS_rt_tgsigqueueinfo, pid, tid, signal, (long)info, 0, 0);
 }
 
-/* An instruction that faulted faults again when the handler returns; a signal that was sent has to be
- * sent once more. */
+/* An instruction that faulted faults again when the handler returns; a signal that was sent has to
+ * be sent once more. */
 static void chain_default(int signal, const siginfo_t *info)
 {
     faults_default_as(signal);
@@ -75,7 +75,8 @@ static void fault_as(int signal, siginfo_t *info, void *context)
     }
     if ((unsigned)action.sa_flags & SA_RESETHAND)
         now->sa_handler = SIG_DFL;
-    alternate_deliver_as((uint64_t)(uintptr_t)action.sa_handler, (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
+    alternate_deliver_as((uint64_t)(uintptr_t)action.sa_handler,
+                         (unsigned)action.sa_flags & SA_ONSTACK, signal, info, context);
 }
 
 bool faults_is_ours(const struct sigaction *action)

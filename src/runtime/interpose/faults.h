@@ -1,6 +1,6 @@
-/* Signals that the processor's faults raise: SIGSEGV, SIGBUS, SIGFPE, SIGILL. While bursts are taken, their
- * handler is ours in the kernel's eyes: with the program's own flags and mask, so that the frames
- * are what its handler expects, which ours calls with the same arguments.
+/* Signals that the processor's faults raise: SIGSEGV, SIGBUS, SIGFPE, SIGILL. While bursts are
+ * taken, their handler is ours in the kernel's eyes: with the program's own flags and mask, so that
+ * the frames are what its handler expects, which ours calls with the same arguments.
  *
  * Context: _as functions: signal handlers. The rest: ordinary code.
  * Ownership: none. */

@@ -1,5 +1,6 @@
-/* GHC's run time system is mostly linked into the program, of which nothing then says so: it exports none of its symbols, and
- * may be stripped. But before it runs anything it asks for a variable that nobody else asks for (rts/RtsFlags.c). */
+/* GHC's run time system is mostly linked into the program, of which nothing then says so: it
+ * exports none of its symbols, and may be stripped. But before it runs anything it asks for a
+ * variable that nobody else asks for (rts/RtsFlags.c). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,13 @@
 /* The trigger malloc: every function that gives or takes heap memory.
  *
- * malloc and its relatives are counted in the outermost one that the program calls. The operators of C++
- * usually call malloc; an allocator that brings its own (jemalloc, tcmalloc) does not: an operator is
- * counted if no malloc was called inside it. What libc itself builds on malloc (strdup, getline, fopen,
- * reallocarray, ...) calls the interposed one.
+ * malloc and its relatives are counted in the outermost one that the program calls. The operators
+ * of C++ usually call malloc; an allocator that brings its own (jemalloc, tcmalloc) does not: an
+ * operator is counted if no malloc was called inside it. What libc itself builds on malloc (strdup,
+ * getline, fopen, reallocarray, ...) calls the interposed one.
  *
- * The real functions are those after ours in the order of libraries: a preloaded or linked allocator
- * works as without us. One that is in the program itself is before ours, and never calls us. */
+ * The real functions are those after ours in the order of libraries: a preloaded or linked
+ * allocator works as without us. One that is in the program itself is before ours, and never calls
+ * us. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -165,9 +166,8 @@ EXPORT void *pvalloc(size_t size)
     return ready() ? heap_gave(real.pvalloc(size), size) : NULL;
 }
 
-/* ---- the operators of C++ ----
- * Their library may have been loaded where a search from here does not lead (by dlopen, with its names
- * for its own use only): then it is looked for by its name. */
+/* ---- the operators of C++ ---- Their library may have been loaded where a search from here does
+ * not lead (by dlopen, with its names for its own use only): then it is looked for by its name. */
 
 static void *find_operator(const char *name)
 {
@@ -256,7 +256,8 @@ static void begin(void)
 {
     heap_table_begin();
     void *theirs = dlsym(RTLD_DEFAULT, "malloc");
-    if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") && !guest.process->arm_error)
+    if (theirs != (void *)heap_malloc && !real_is_entry(theirs, "malloc") &&
+        !guest.process->arm_error)
         guest.process->arm_error = ARM_ERROR_OWN_ALLOCATOR;
     heap_loaded_begin();
     private_start = private_bytes();

@@ -1,4 +1,5 @@
-/* The sampled allocations that are live, by address: what free() has to find, and nearly never does.
+/* The sampled allocations that are live, by address: what free() has to find, and nearly never
+ * does.
  *
  *     free(p) ──> filter[hash(p)] == 0: not sampled      one byte, usually in the cache
  *                   │ else
@@ -7,9 +8,10 @@
  * What each context has live, and had at the process's peak, is kept beside it in the spool
  * (spool_heap_cell).
  *
- * Context: ordinary code and the program's signal handlers. Whoever changes the table holds its lock with
- * all signals blocked (sync_mask), for a few dozen instructions.
- * Ownership: 17 MB of address space, of which what is touched becomes memory; for the process's life. */
+ * Context: ordinary code and the program's signal handlers. Whoever changes the table holds its
+ * lock with all signals blocked (sync_mask), for a few dozen instructions.
+ * Ownership: 17 MB of address space, of which what is touched becomes memory; for the process's
+ * life. */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_HEAP_TABLE_H
 #define PENUMBRA_RUNTIME_INTERPOSE_HEAP_TABLE_H
 

@@ -1,10 +1,12 @@
-/* The triggers read and write: bytes that the program moves, by the function that it calls to move them.
+/* The triggers read and write: bytes that the program moves, by the function that it calls to move
+ * them.
  *
- * libc's streams call read and write inside libc, where nothing can stand in between: so their functions
- * are interposed too, and count the bytes that the program takes from or gives to a stream, at the call
- * that does, not those that happen to fill or flush the buffer. At the process's end all that was counted
- * is compared with what the kernel counted (/proc/self/io). The rest (read-ahead, scanf, inlined macros,
- * raw system calls) is charged to [unattributed], so that totals are right. */
+ * libc's streams call read and write inside libc, where nothing can stand in between: so their
+ * functions are interposed too, and count the bytes that the program takes from or gives to a
+ * stream, at the call that does, not those that happen to fill or flush the buffer. At the
+ * process's end all that was counted is compared with what the kernel counted (/proc/self/io). The
+ * rest (read-ahead, scanf, inlined macros, raw system calls) is charged to [unattributed], so that
+ * totals are right. */
 #include "runtime/interpose/io.h"
 
 #include <errno.h>
@@ -35,11 +37,11 @@ uint32_t io_triggers;
 #define SEND(call) COUNTED(io_moved_unseen, TRIGGER_WRITE, call)
 
 #define READS(call) READ(LOGGED(call, SYS_read, fd, to, size))
-#define RECEIVES(call, from, length) RECEIVE(LOGGED(call, SYS_recvfrom, fd, to, size, flags, from, length))
+#define RECEIVES(call, from, length)                                                               \
+    RECEIVE(LOGGED(call, SYS_recvfrom, fd, to, size, flags, from, length))
 
-/* ---- descriptors ----
- * With 64-bit offsets libc's headers give the names `pread` and so on to pread64 and so on: the plain ones
- * are named to the assembler. */
+/* ---- descriptors ---- With 64-bit offsets libc's headers give the names `pread` and so on to
+ * pread64 and so on: the plain ones are named to the assembler. */
 
 EXPORT ssize_t read(int fd, void *to, size_t size)
 {

@@ -48,8 +48,8 @@ static inline void io_stream_moved(enum trigger_kind trigger, const FILE *f, int
         io_moved(trigger, bytes);
 }
 
-/* A call of libc's that is this system call with these arguments, numbered for shadows and kept for them
- * (input/input_calls.h). */
+/* A call of libc's that is this system call with these arguments, numbered for shadows and kept for
+ * them (input/input_calls.h). */
 #define LOGGED(call, number, ...)                                                                  \
     ({                                                                                             \
         struct input_request outer;                                                                \
@@ -65,12 +65,15 @@ static inline void io_stream_moved(enum trigger_kind trigger, const FILE *f, int
     })
 #define LOGGED_ARGUMENTS(...) LOGGED_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define LOGGED_SIX(a, b, c, d, e, f, ...)                                                          \
-    ((const uint64_t[6]){(uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d), (uint64_t)(e), (uint64_t)(f)})
+    ((const uint64_t[6]){(uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d),               \
+                         (uint64_t)(e), (uint64_t)(f)})
 
-static inline void io_input_begin(struct input_request *outer, struct input_call *of, uint32_t number,
-                                  const uint64_t *arguments, const void *frame, const void *returns)
+static inline void io_input_begin(struct input_request *outer, struct input_call *of,
+                                  uint32_t number, const uint64_t *arguments, const void *frame,
+                                  const void *returns)
 {
-    input_call_describe_as(number, arguments, of); /* or not: then no shadow takes it for one of its calls */
+    /* or not: then no shadow takes it for one of its calls */
+    input_call_describe_as(number, arguments, of);
     of->wanted.frame = (uint64_t)frame;
     of->wanted.returns = (uint64_t)returns;
     input_begin(outer, &of->wanted);

@@ -1,6 +1,6 @@
-/* Printing functions with a variable number of arguments. They are passed on in a va_list, so that what is
- * in vector registers is needed here: the one file of the runtime that is compiled with them. It runs
- * only in calls that the program makes. */
+/* Printing functions with a variable number of arguments. They are passed on in a va_list, so that
+ * what is in vector registers is needed here: the one file of the runtime that is compiled with
+ * them. It runs only in calls that the program makes. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -14,8 +14,8 @@
 #undef fread_unlocked
 #undef fwrite_unlocked
 
-/* ---- reading, for shadows ----
- * What a call has read inside libc can be told where it was one piece, which is in the stream's buffer now: */
+/* ---- reading, for shadows ---- What a call has read inside libc can be told where it was one
+ * piece, which is in the stream's buffer now: */
 
 struct stream_call {
     struct input_request outer;
@@ -24,7 +24,8 @@ struct stream_call {
     bool numbered, ended;
 };
 
-static inline void stream_begin(struct stream_call *s, const FILE *f, const void *frame, const void *returns)
+static inline void stream_begin(struct stream_call *s, const FILE *f, const void *frame,
+                                const void *returns)
 {
     s->numbered = input_numbered;
     if (!s->numbered)
@@ -53,8 +54,10 @@ static void stream_end(struct stream_call *s, const FILE *f, uint64_t used)
         input_leave(&s->outer); /* all of it was in the buffer */
         return;
     }
-    uint64_t was = (uint64_t)(s->end - s->at), length = (uint64_t)(end - base), rest = (uint64_t)(end - at);
-    s->of.unknown = f->_flags & (BACKED_UP | FAILED) || base != f->_IO_buf_base || used + rest != was + length ||
+    uint64_t was = (uint64_t)(s->end - s->at), length = (uint64_t)(end - base),
+             rest = (uint64_t)(end - at);
+    s->of.unknown = f->_flags & (BACKED_UP | FAILED) || base != f->_IO_buf_base ||
+                    used + rest != was + length ||
                     __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE) > 1;
     s->of.to[0] = (struct iovec){(void *)(uintptr_t)base, length};
     s->of.pieces = 1;
@@ -122,7 +125,8 @@ READ_LINE(__fgets_unlocked_chk, (char *restrict to, size_t room, int size, FILE 
         io_stream_moved(TRIGGER_READ, f, got);                                                     \
         return got;                                                                                \
     }
-READ_DELIMITED(getline, (char **restrict to, size_t *restrict size, FILE *restrict f), (to, size, f))
+READ_DELIMITED(getline, (char **restrict to, size_t *restrict size, FILE *restrict f),
+               (to, size, f))
 READ_DELIMITED(getdelim, (char **restrict to, size_t *restrict size, int end, FILE *restrict f),
                (to, size, end, f))
 READ_DELIMITED(__getdelim, (char **restrict to, size_t *restrict size, int end, FILE *restrict f),

@@ -1,5 +1,6 @@
-/* Calls that wait for input, and those that say where it comes from: they move no bytes, and are here for the sake
- * of shadows only (record --log-input, input/input_calls.h). Those with a mask of signals are in signals_waits.c. */
+/* Calls that wait for input, and those that say where it comes from: they move no bytes, and are
+ * here for the sake of shadows only (record --log-input, input/input_calls.h). Those with a mask of
+ * signals are in signals_waits.c. */
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -24,8 +25,8 @@ EXPORT int __poll_chk(struct pollfd *list, nfds_t count, int limit, size_t room)
 }
 
 /* libc makes pselect6 of it, with a time limit of its own, and writes what is left of that back. */
-EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict fails,
-                  struct timeval *restrict limit)
+EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes,
+                  fd_set *restrict fails, struct timeval *restrict limit)
 {
     struct timespec rest = {0, 0};
     int result = LOGGED(({
@@ -74,5 +75,6 @@ EXPORT int getpeername(int fd, struct sockaddr *restrict name, socklen_t *restri
 
 EXPORT int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict length)
 {
-    return LOGGED(REAL(getsockopt)(fd, level, name, value, length), SYS_getsockopt, fd, level, name, value, length);
+    return LOGGED(REAL(getsockopt)(fd, level, name, value, length), SYS_getsockopt, fd, level, name,
+                  value, length);
 }

@@ -1,8 +1,9 @@
-/* The trigger lock-wait: time that threads wait for mutexes, read-write locks, conditions and semaphores.
+/* The trigger lock-wait: time that threads wait for mutexes, read-write locks, conditions and
+ * semaphores.
  *
- * What can be had at once costs a try more and is no event: only if the try says "busy" is the clock read.
- * Waiting for a condition or a barrier is always a wait, and its time includes getting the mutex back.
- * Time is the time stamp counter's: two readings, no system call. */
+ * What can be had at once costs a try more and is no event: only if the try says "busy" is the
+ * clock read. Waiting for a condition or a barrier is always a wait, and its time includes getting
+ * the mutex back. Time is the time stamp counter's: two readings, no system call. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -29,7 +30,8 @@
         known;                                                                                     \
     }))
 
-/* 0: the thread may have asked the kernel to let reading it fault, or inherited that (sandbox_filter.h). */
+/* 0: the thread may have asked the kernel to let reading it fault, or inherited that
+ * (sandbox_filter.h). */
 static uint64_t ticks_now(void)
 {
     const struct rt_thread *t = rt_quiet_as() ? self_get() : NULL;
@@ -42,7 +44,8 @@ static void waited(uint64_t start)
         return;
     uint64_t per_us = spool_header(&guest.spool)->tsc_hz / 1000000u;
     uint64_t ticks = sys_ticks_as() - start;
-    if (per_us && sync_due(TRIGGER_LOCK_WAIT, ticks / per_us * 1000u + ticks % per_us * 1000u / per_us))
+    if (per_us &&
+        sync_due(TRIGGER_LOCK_WAIT, ticks / per_us * 1000u + ticks % per_us * 1000u / per_us))
         sync_take(TRIGGER_LOCK_WAIT);
 }
 
@@ -62,7 +65,8 @@ static void waited(uint64_t start)
         tried != (busy) ? tried : TIMED(call);                                                     \
     })
 
-/* libc refuses another clock before it looks at the lock; and of read-write locks and semaphores a time that is none. */
+/* libc refuses another clock before it looks at the lock; and of read-write locks and semaphores a
+ * time that is none. */
 static bool is_clock(clockid_t clock)
 {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -74,7 +78,8 @@ static bool is_time(const struct timespec *until)
     return !((uint64_t)until >> ADDRESS_BITS) && (uint64_t)until->tv_nsec < SECOND;
 }
 
-/* Read-write locks take none for "at any time", though libc's header says that there is one: the compiler must not see that. */
+/* Read-write locks take none for "at any time", though libc's header says that there is one: the
+ * compiler must not see that. */
 static __attribute__((noinline)) bool is_time_or_none(const struct timespec *until)
 {
     return !until || is_time(until);
@@ -87,7 +92,8 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
     return TRY_THEN_TIMED(REAL(pthread_mutex_trylock)(m), EBUSY, REAL(pthread_mutex_lock)(m));
 }
 
-EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict m, const struct timespec *restrict until)
+EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict m,
+                                   const struct timespec *restrict until)
 {
     return TRY_THEN_TIMED(REAL(pthread_mutex_trylock)(m), EBUSY,
                           REAL(pthread_mutex_timedlock)(m, until));
@@ -184,7 +190,8 @@ EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
     return TIMED(REAL(cnd_wait)(c, m));
 }
 
-EXPORT int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until)
+EXPORT int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
+                         const struct timespec *restrict until)
 {
     return TIMED(REAL(cnd_timedwait)(c, m, until));
 }
@@ -196,7 +203,8 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
 
 /* ---- semaphores ---- */
 
-/* True: it was had at once. errno is what it was. Waiting is a point of cancellation, trying is not. */
+/* True: it was had at once. errno is what it was. Waiting is a point of cancellation, trying is
+ * not. */
 static bool semaphore_tried(sem_t *s)
 {
     int error = errno;

@@ -20,8 +20,8 @@
 #include "sigsafe/signal_frame.h"
 #include "sigsafe/sys.h"
 
-/* Gives back what the spool holds of the address space beyond `keep` bytes and what is in use. Without
- * more room samples are dropped and counted. */
+/* Gives back what the spool holds of the address space beyond `keep` bytes and what is in use.
+ * Without more room samples are dropped and counted. */
 static void spool_shrink(uint64_t keep)
 {
     enum { AHEAD = 4 << 20, PAGE = 4096 };
@@ -88,7 +88,9 @@ static int protection_note(int result, void *at, size_t size, int protection)
 EXPORT int mprotect(void *at, size_t size, int protection)
 {
     if (!(protection & PROT_WRITE))
-        return REAL(mprotect)(at, size, protection); /* nothing is written behind the call: the stack itself may be meant */
+        return REAL(mprotect)(
+            at, size,
+            protection); /* nothing is written behind the call: the stack itself may be meant */
     return protection_note(REAL(mprotect)(at, size, protection), at, size, protection);
 }
 
@@ -115,8 +117,8 @@ EXPORT void *mremap(void *from, size_t size, size_t wanted, int flags, ...)
     return result;
 }
 
-/* A program may give one alternate stack to several threads (Varnish does, to all of them), as long as no two handlers run on it
- * at once: ours would. It leaves before the second thread comes. */
+/* A program may give one alternate stack to several threads (Varnish does, to all of them), as long
+ * as no two handlers run on it at once: ours would. It leaves before the second thread comes. */
 static void alternate_note(struct rt_thread *t, const stack_t *stack)
 {
     uint64_t at = (uint64_t)stack->ss_sp;
@@ -125,8 +127,9 @@ static void alternate_note(struct rt_thread *t, const stack_t *stack)
         signals_leave_alternate_as();
 }
 
-/* Where our signals come on the program's alternate stack: it may be too small for any signal on this processor, as long as none comes,
- * and then ours must not come either. What the handler needs itself it has elsewhere. Until the stack is known no signal comes. */
+/* Where our signals come on the program's alternate stack: it may be too small for any signal on
+ * this processor, as long as none comes, and then ours must not come either. What the handler needs
+ * itself it has elsewhere. Until the stack is known no signal comes. */
 static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *old)
 {
     enum { ENTRY = 512 };
@@ -138,7 +141,8 @@ static int alternate_plain(struct rt_thread *t, const stack_t *stack, stack_t *o
     bool known = REAL(sigaltstack)(NULL, &now) == 0;
     if (known)
         alternate_note(t, &now);
-    bool short_of = known && !(now.ss_flags & SS_DISABLE) && now.ss_size < signal_frame_size_here_as() + ENTRY;
+    bool short_of =
+        known && !(now.ss_flags & SS_DISABLE) && now.ss_size < signal_frame_size_here_as() + ENTRY;
     bool was = t->alternate.too_short;
     t->alternate.too_short = short_of;
     if (short_of && !was) {
@@ -161,7 +165,8 @@ EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
         return alternate_change_child(t, stack, old);
     if (t->alternate.is_ours || alternate_takes_as())
         return alternate_change(t, stack, old);
-    return stack && rt_profiled_as() && !rt_quiet_as() ? alternate_plain(t, stack, old) : REAL(sigaltstack)(stack, old);
+    return stack && rt_profiled_as() && !rt_quiet_as() ? alternate_plain(t, stack, old)
+                                                       : REAL(sigaltstack)(stack, old);
 }
 
 /* What interpose/syscall.S hands on. */

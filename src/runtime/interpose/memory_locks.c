@@ -1,7 +1,9 @@
-/* mlock() and its like: what the runtime maps stays out. Reserved and never used it is more than what most programs have, and a
- * part of it is a file in /dev/shm, where others have what they need.
+/* mlock() and its like: what the runtime maps stays out. Reserved and never used it is more than
+ * what most programs have, and a part of it is a file in /dev/shm, where others have what they
+ * need.
  *
- * The kernel knows no mapping that mlockall() leaves out: what is mapped is locked piece by piece, as /proc/self/maps has it. */
+ * The kernel knows no mapping that mlockall() leaves out: what is mapped is locked piece by piece,
+ * as /proc/self/maps has it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -25,7 +27,8 @@ static bool is_apart(void)
 
 /* ---- a range ---- */
 
-/* What there is of the program's in [from, to) is locked by `flags` of mlock2. An errno; 0: all of it. */
+/* What there is of the program's in [from, to) is locked by `flags` of mlock2. An errno; 0: all of
+ * it. */
 static int pieces_lock(uint64_t from, uint64_t to, long flags)
 {
     int error = 0;
@@ -33,7 +36,8 @@ static int pieces_lock(uint64_t from, uint64_t to, long flags)
         uint64_t lo = to, hi = to;
         if (!own_memory_find_as(from, to, &lo, &hi))
             lo = hi = to;
-        long result = lo > from ? sys_call3_as(flags ? SYS_mlock2 : SYS_mlock, (long)from, (long)(lo - from), flags) : 0;
+        long result = lo > from ? sys_call3_as(flags ? SYS_mlock2 : SYS_mlock, (long)from,
+                                               (long)(lo - from), flags) : 0;
         if (result != 0 && !error)
             error = (int)-result;
         from = hi;
@@ -106,7 +110,8 @@ static bool all_lock(long flags)
 {
     char text[2048];
     struct lines l = {.flags = flags};
-    long n, fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long n, fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC,
+                              0, 0, 0);
     if (fd < 0)
         return false;
     while ((n = sys_call3_as(SYS_read, fd, (long)text, sizeof text)) > 0)
@@ -121,7 +126,8 @@ static uint64_t space_used(void)
 {
     char text[64];
     uint64_t pages = 0;
-    long fd = sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long fd =
+        sys_call6_as(SYS_openat, AT_FDCWD, (long)"/proc/self/statm", O_RDONLY | O_CLOEXEC, 0, 0, 0);
     long n = fd < 0 ? 0 : sys_call3_as(SYS_read, fd, (long)text, sizeof text);
     if (fd >= 0)
         sys_call3_as(SYS_close, fd, 0, 0);
@@ -134,10 +140,12 @@ static bool is_unlimited(void)
 {
     struct __user_cap_header_struct who = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    return sys_call3_as(SYS_capget, (long)&who, (long)has, 0) == 0 && has[0].effective >> CAP_IPC_LOCK & 1;
+    return sys_call3_as(SYS_capget, (long)&who, (long)has, 0) == 0 &&
+           has[0].effective >> CAP_IPC_LOCK & 1;
 }
 
-/* The kernel lets nobody lock all who has more than the limit: without what is ours it may be less. */
+/* The kernel lets nobody lock all who has more than the limit: without what is ours it may be
+ * less. */
 static bool may_lock_all(void)
 {
     struct rlimit64 limit = {0};
@@ -145,7 +153,8 @@ static bool may_lock_all(void)
         return true;
     sys_call6_as(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, (long)&limit, 0, 0);
     uint64_t used = space_used(), ours = own_memory_bytes_as();
-    return limit.rlim_cur && (limit.rlim_cur == RLIM64_INFINITY || (used > ours ? used - ours : 0) <= limit.rlim_cur);
+    return limit.rlim_cur &&
+           (limit.rlim_cur == RLIM64_INFINITY || (used > ours ? used - ours : 0) <= limit.rlim_cur);
 }
 
 /* Only what is mapped from now on; or, of what was so before, nothing any more. */
@@ -164,7 +173,8 @@ static int future_lock(int flags)
 EXPORT int mlockall(int flags)
 {
     enum { KNOWN = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT };
-    if (!is_apart() || !flags || flags & ~KNOWN || flags == MCL_ONFAULT || (flags & MCL_CURRENT && !may_lock_all()))
+    if (!is_apart() || !flags || flags & ~KNOWN || flags == MCL_ONFAULT ||
+        (flags & MCL_CURRENT && !may_lock_all()))
         return REAL(mlockall)(flags);
     int result = future_lock(flags);
     if (result != 0 || !(flags & MCL_CURRENT))

@@ -1,5 +1,5 @@
-/* Non-local exits and unwinders (csprof paper, section 2.5.3): before one of them runs, the true return
- * address is where the program put it. */
+/* Non-local exits and unwinders (csprof paper, section 2.5.3): before one of them runs, the true
+ * return address is where the program put it. */
 #include <setjmp.h>
 #include <stddef.h>
 
@@ -25,8 +25,8 @@ static void *real_find(unsigned number)
     return found;
 }
 
-/* The stack pointer that glibc's longjmp will set: __jmp_buf[6], rotated and xored with the thread's
- * pointer guard (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
+/* The stack pointer that glibc's longjmp will set: __jmp_buf[6], rotated and xored with the
+ * thread's pointer guard (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). */
 static uint64_t jump_stack(const uint64_t *jump_buffer)
 {
     enum { JB_RSP = 6, ROTATED = 17 };
@@ -41,8 +41,10 @@ static void belief_restore(const struct __jmp_buf_tag *buffer)
         signals_belief_restore(&buffer->__saved_mask);
 }
 
-/* Called by nonlocal.S before a mask is saved in a buffer, by sigsetjmp or setjmp; returns the function that does. */
-__attribute__((visibility("hidden"))) void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves);
+/* Called by nonlocal.S before a mask is saved in a buffer, by sigsetjmp or setjmp; returns the
+ * function that does. */
+__attribute__((visibility("hidden"))) void *nonlocal_save(unsigned number,
+                                                          struct __jmp_buf_tag *buffer, int saves);
 void *nonlocal_save(unsigned number, struct __jmp_buf_tag *buffer, int saves)
 {
     enum { SETJMP = 1 }; /* saves in any case, and is told nothing */
@@ -60,7 +62,8 @@ void *nonlocal_prepare(unsigned number, const void *argument)
     void *function = __atomic_load_n(&real[number].found, __ATOMIC_RELAXED);
     struct rt_thread *t = rt_profiled_as() ? self_get() : NULL;
     trampoline_lift(t);
-    if (number <= LONGJMP_LAST && !((uint64_t)argument >> ADDRESS_BITS)) { /* else it is the real one's to fault */
+    /* else it is the real one's to fault */
+    if (number <= LONGJMP_LAST && !((uint64_t)argument >> ADDRESS_BITS)) {
         if (t)
             trampoline_leave(t, jump_stack(argument));
         belief_restore(argument);

@@ -6,10 +6,12 @@
 
 enum { PAGE = 4096, MASK_SIZE = 8, NOT_HOW = 99, NO_PAGE = 1 };
 
-/* A call that fails in any case: the kernel reads a mask before it finds that nothing says what to do with it. */
+/* A call that fails in any case: the kernel reads a mask before it finds that nothing says what to
+ * do with it. */
 static bool page_readable_as(uint64_t page)
 {
-    return page && sys_call6_as(SYS_rt_sigprocmask, NOT_HOW, (long)page, 0, MASK_SIZE, 0, 0) == -EINVAL;
+    return page &&
+           sys_call6_as(SYS_rt_sigprocmask, NOT_HOW, (long)page, 0, MASK_SIZE, 0, 0) == -EINVAL;
 }
 
 /* *page: the last one that was asked for, so that neighbours cost one call. */
@@ -31,7 +33,8 @@ static bool range_readable_as(uint64_t at, uint64_t size, uint64_t *page)
 static bool string_readable_as(const char *string, uint64_t *page)
 {
     for (;; string++) {
-        if (((uint64_t)string & -(uint64_t)PAGE) != *page && !range_readable_as((uint64_t)string, 1, page))
+        if (((uint64_t)string & -(uint64_t)PAGE) != *page &&
+            !range_readable_as((uint64_t)string, 1, page))
             return false;
         if (!*string)
             return true;

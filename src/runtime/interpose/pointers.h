@@ -1,7 +1,8 @@
-/* Whether what the program's pointers lead to can be read: the kernel refuses a bad one with EFAULT, and so must what
- * stands in front of it.
+/* Whether what the program's pointers lead to can be read: the kernel refuses a bad one with
+ * EFAULT, and so must what stands in front of it.
  *
- * Context: any. Each page costs a system call, which a sandbox may forbid: not to be asked in one (rt_quiet_as).
+ * Context: any. Each page costs a system call, which a sandbox may forbid: not to be asked in one
+ * (rt_quiet_as).
  * Ownership: none. */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_POINTERS_H
 #define PENUMBRA_RUNTIME_INTERPOSE_POINTERS_H

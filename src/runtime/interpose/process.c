@@ -48,12 +48,13 @@ EXPORT void _Exit(int status)
     __builtin_unreachable();
 }
 
-/* A filter is noted before it is there, the first one. Who gives none only asks whether there are such (Firefox): that fails, but where
- * memory begins at address 0. So does who asks for the strict mode with a flag, which has none (libseccomp).
- * True: to be noted when it has succeeded. */
+/* A filter is noted before it is there, the first one. Who gives none only asks whether there are
+ * such (Firefox): that fails, but where memory begins at address 0. So does who asks for the strict
+ * mode with a flag, which has none (libseccomp). True: to be noted when it has succeeded. */
 static bool sandbox_expect(bool only_asks)
 {
-    if (sandbox_is_there_as()) /* a second filter: under the first one that would be deadly to look at */
+    /* a second filter: under the first one that would be deadly to look at */
+    if (sandbox_is_there_as())
         return false;
     process_adopt();
     if (process_foreign_as())
@@ -74,7 +75,8 @@ static bool is_deadly(int option, unsigned long first)
     switch (option) {
     case PR_SET_TSC: return first == PR_TSC_SIGSEGV;
     case PR_SET_SYSCALL_USER_DISPATCH: return first != PR_SYS_DISPATCH_OFF;
-    case PR_SET_SECCOMP: return first == SECCOMP_MODE_STRICT; /* takes the time stamp counter away, too */
+    /* takes the time stamp counter away, too */
+    case PR_SET_SECCOMP: return first == SECCOMP_MODE_STRICT;
     default: return false;
     }
 }
@@ -86,12 +88,13 @@ static void child_confines(void)
         vfork_child_confines();
 }
 
-/* A filter that does not let our calls pass is a sandbox: from then on our handlers make none. Giving up new privileges is not: it forbids no
- * system call. */
+/* A filter that does not let our calls pass is a sandbox: from then on our handlers make none.
+ * Giving up new privileges is not: it forbids no system call. */
 static int process_control(int option, const unsigned long *argument)
 {
     struct sandbox_filter filter;
-    bool pending = false, is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
+    bool pending = false,
+         is_filter = option == PR_SET_SECCOMP && argument[0] == SECCOMP_MODE_FILTER;
     if (is_filter || is_deadly(option, argument[0]))
         child_confines();
     if (is_deadly(option, argument[0])) {
@@ -123,7 +126,8 @@ EXPORT int prctl(int option, ...)
 long prctl_by_number(long number, long option, long a, long b, long c, long d);
 long prctl_by_number(long number, long option, long a, long b, long c, long d)
 {
-    const unsigned long argument[4] = {(unsigned long)a, (unsigned long)b, (unsigned long)c, (unsigned long)d};
+    const unsigned long argument[4] = {(unsigned long)a, (unsigned long)b, (unsigned long)c,
+                                       (unsigned long)d};
     (void)number;
     return process_control((int)option, argument);
 }
@@ -131,14 +135,17 @@ long prctl_by_number(long number, long option, long a, long b, long c, long d)
 /* libc's own syscall(), to which interpose/syscall.S goes on. */
 extern struct real_place syscall_place;
 struct real_place syscall_place REAL_PLACE = {"syscall", NULL};
-_Static_assert(offsetof(struct real_place, found) == SYSCALL_PLACE_FOUND, "read by interpose/syscall.S");
+_Static_assert(offsetof(struct real_place, found) == SYSCALL_PLACE_FOUND,
+               "read by interpose/syscall.S");
 
-/* What interpose/syscall.S hands on; with privileges it can be the first that is seen of a sandbox. */
+/* What interpose/syscall.S hands on; with privileges it can be the first that is seen of a
+ * sandbox. */
 long seccomp_by_number(long number, long operation, long flags, long filter);
 long seccomp_by_number(long number, long operation, long flags, long filter)
 {
     struct sandbox_filter looked;
-    bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER, all = flags & (long)SECCOMP_FILTER_FLAG_TSYNC;
+    bool pending = false, is_filter = operation == SECCOMP_SET_MODE_FILTER,
+         all = flags & (long)SECCOMP_FILTER_FLAG_TSYNC;
     if (is_filter || operation == SECCOMP_SET_MODE_STRICT)
         child_confines();
     if (operation == SECCOMP_SET_MODE_STRICT && !(uint32_t)flags && !filter) {
@@ -172,11 +179,12 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     return result;
 }
 
-/* Before the program enters a root in which there may be no /proc: without it the engine does not know what may be executed. */
+/* Before the program enters a root in which there may be no /proc: without it the engine does not
+ * know what may be executed. */
 static bool proc_hold(void)
 {
-    return rt_profiled_as() && !rt_quiet_as() && !process_foreign_as() && !kept_is_open_as(KEPT_PROC) &&
-           rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
+    return rt_profiled_as() && !rt_quiet_as() && !process_foreign_as() &&
+           !kept_is_open_as(KEPT_PROC) && rt.carrier->translates && kept_open_as(KEPT_PROC) >= 0;
 }
 
 EXPORT int chroot(const char *path)

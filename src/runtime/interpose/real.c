@@ -23,7 +23,8 @@ static int image_search(struct dl_phdr_info *info, size_t size, void *state)
     struct search *search = state;
     struct image_symbols symbols;
     (void)size;
-    const Elf64_Sym *symbol = symbols_of(info, &symbols) ? image_symbols_find_as(&symbols, search->name) : NULL;
+    const Elf64_Sym *symbol =
+        symbols_of(info, &symbols) ? image_symbols_find_as(&symbols, search->name) : NULL;
     if (symbol)
         search->found = (void *)(info->dlpi_addr + symbol->st_value);
     return symbol != NULL;
@@ -54,7 +55,8 @@ static int entry_search(struct dl_phdr_info *info, size_t size, void *state)
     (void)size;
     if (!entries_image_holds(&source, entry->address))
         return 0;
-    entry->found = image_symbols_open_as(&source, &symbols) && !image_symbols_find_as(&symbols, entry->name);
+    entry->found =
+        image_symbols_open_as(&source, &symbols) && !image_symbols_find_as(&symbols, entry->name);
     return 1;
 }
 
@@ -66,7 +68,8 @@ bool real_is_entry(const void *address, const char *name)
 }
 
 /* Made by the linker. */
-__attribute__((visibility("hidden"))) extern struct real_place __start_real_places[], __stop_real_places[];
+__attribute__((visibility("hidden"))) extern struct real_place __start_real_places[],
+    __stop_real_places[];
 
 void *real_place_find(struct real_place *place)
 {
@@ -75,8 +78,9 @@ void *real_place_find(struct real_place *place)
     return found;
 }
 
-/* dlsym puts into words what it does not find, in memory of malloc: the program's own, which may not work before its
- * main. So first is looked for what some library has. Places beyond these are looked for when they are used. */
+/* dlsym puts into words what it does not find, in memory of malloc: the program's own, which may
+ * not work before its main. So first is looked for what some library has. Places beyond these are
+ * looked for when they are used. */
 enum { PLACES_MOST = 512 };
 static bool is_there[PLACES_MOST];
 

@@ -14,8 +14,9 @@
 #include "runtime/interpose/real.h"
 #include "runtime/runtime.h"
 
-/* What must not reach libc unseen: a sample that is raised inside execve would meet an image without a
- * handler; an ignored SIGTRAP is handed on to new images; what dlclose removes must leave the index. */
+/* What must not reach libc unseen: a sample that is raised inside execve would meet an image
+ * without a handler; an ignored SIGTRAP is handed on to new images; what dlclose removes must leave
+ * the index. */
 #define FUNCTION(name) {#name, (uint64_t)name, 0, false}
 static struct {
     const char *name;
@@ -70,7 +71,8 @@ void redirect_begin(void)
 {
     bool begin = true;
     for (unsigned i = 0; i < FUNCTION_COUNT; i++) {
-        functions[i].real = is_wanted(functions[i].ours) ? (uint64_t)dlsym(RTLD_NEXT, functions[i].name) : 0;
+        functions[i].real =
+            is_wanted(functions[i].ours) ? (uint64_t)dlsym(RTLD_NEXT, functions[i].name) : 0;
         const void *found = dlsym(RTLD_DEFAULT, functions[i].name);
         functions[i].is_global = functions[i].real &&
             ((uint64_t)found == functions[i].real || real_is_entry(found, functions[i].name));

@@ -4,11 +4,13 @@
  *                              └────────> our execve           as long as we are attached
  *
  * Preloaded, our functions come first in the search for symbols. Loaded later, they are found by
- * nobody; so the entries that lead to libc's are made to lead to ours, and back when we leave. What an
- * image has bound elsewhere (its own function, another interposer's) stays as it is. Libraries that are
- * loaded while we are attached, and function pointers that somebody has kept, lead past us.
+ * nobody; so the entries that lead to libc's are made to lead to ours, and back when we leave. What
+ * an image has bound elsewhere (its own function, another interposer's) stays as it is. Libraries
+ * that are loaded while we are attached, and function pointers that somebody has kept, lead past
+ * us.
  *
- * Context: ordinary code (it takes the loader's lock). Other threads may be calling through the entries.
+ * Context: ordinary code (it takes the loader's lock). Other threads may be calling through the
+ * entries.
  * Ownership: none; the entries are the images'. */
 #ifndef PENUMBRA_RUNTIME_INTERPOSE_REDIRECT_H
 #define PENUMBRA_RUNTIME_INTERPOSE_REDIRECT_H

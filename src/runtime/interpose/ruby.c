@@ -1,7 +1,8 @@
-/* Ruby's callcc copies the stack, and puts the copy back as often as the program calls the continuation. A
- * trampoline's address in a copy would be met again when its entry has long served another frame. So there
- * are no trampolines from the moment on at which `require "continuation"` calls this function of Ruby's;
- * those that are in place keep their true return addresses for ever. */
+/* Ruby's callcc copies the stack, and puts the copy back as often as the program calls the
+ * continuation. A trampoline's address in a copy would be met again when its entry has long served
+ * another frame. So there are no trampolines from the moment on at which `require "continuation"`
+ * calls this function of Ruby's; those that are in place keep their true return addresses for
+ * ever. */
 #include <stddef.h>
 
 #include "runtime/trampoline/trampoline.h"

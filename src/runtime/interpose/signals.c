@@ -27,12 +27,15 @@ enum { SIGNALS = 65, CODE_KERNEL_MIN = 1, CODE_TRAP_PERF = 6 };
 
 static struct sigaction program_action;    /* what the program set for our signal */
 static bool ignored;                       /* our handler is away (signals_ignore) */
-static uint32_t exec_ignores;              /* atomic: threads that ignore the signal around exec (signals_exec_ignore) */
-static bool alternate_shared;              /* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
+/* atomic: threads that ignore the signal around exec (signals_exec_ignore) */
+static uint32_t exec_ignores;
+/* atomic: no stack of its own for our handler (signals_leave_alternate_as) */
+static bool alternate_shared;
 static bool on_stack_before;               /* an action with SA_ONSTACK was set before we began */
 static uint8_t masks_ours[SIGNALS];        /* by signal: the program's sa_mask holds our signal */
 
-/* Of a child in our memory, or in a copy of it, that nobody was told of: NULL where there is no place to keep them. */
+/* Of a child in our memory, or in a copy of it, that nobody was told of: NULL where there is no
+ * place to keep them. */
 static struct rt_actions *actions_own(void)
 {
     struct rt_thread *t = rt_quiet_as() || vfork_is_confined_as() ? NULL : self_get();
@@ -51,7 +54,8 @@ static uint64_t bit_of(int signal)
     return UINT64_C(1) << (signal - 1);
 }
 
-/* Of a child's: true: it has set the action itself; then *masks says whether with our signal in its mask. */
+/* Of a child's: true: it has set the action itself; then *masks says whether with our signal in its
+ * mask. */
 static bool own_get(const struct rt_actions *own, int signal, bool *masks)
 {
     if (!own || !(own->set & bit_of(signal)))
@@ -76,10 +80,13 @@ bool signals_ours(int number)
 /* What libc and the kernel make of an action, and answer when they are asked for it. */
 static struct sigaction as_kept(const struct sigaction *wanted)
 {
-    enum { KNOWN = 0x5c000807, RESTORER = 0x04000000 }; /* the kernel's UAPI_SA_FLAGS but SA_RESETHAND, the highest bit */
+    /* the kernel's UAPI_SA_FLAGS but SA_RESETHAND, the highest bit */
+    enum { KNOWN = 0x5c000807, RESTORER = 0x04000000 };
     struct sigaction kept = *wanted, now;
-    kept.sa_flags = (int)(((unsigned)wanted->sa_flags & (KNOWN | (unsigned)SA_RESETHAND)) | RESTORER);
-    kept.sa_restorer = REAL(sigaction)(signals_number_as(), NULL, &now) == 0 ? now.sa_restorer : NULL;
+    kept.sa_flags =
+        (int)(((unsigned)wanted->sa_flags & (KNOWN | (unsigned)SA_RESETHAND)) | RESTORER);
+    kept.sa_restorer =
+        REAL(sigaction)(signals_number_as(), NULL, &now) == 0 ? now.sa_restorer : NULL;
     sigdelset(&kept.sa_mask, SIGKILL);
     sigdelset(&kept.sa_mask, SIGSTOP);
     return kept;
@@ -99,8 +106,8 @@ static bool handler_install(struct sigaction *before)
     struct sigaction action = {.sa_sigaction = handler_as, .sa_flags = SA_SIGINFO | SA_RESTART};
     if (!__atomic_load_n(&alternate_shared, __ATOMIC_ACQUIRE))
         action.sa_flags |= SA_ONSTACK;
-    /* All of them: sigfillset leaves out the two that glibc uses itself. One of them cancels a thread at any
-     * instruction, if it allows that: in the handler, with what this holds. */
+    /* All of them: sigfillset leaves out the two that glibc uses itself. One of them cancels a
+     * thread at any instruction, if it allows that: in the handler, with what this holds. */
     memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
     return REAL(sigaction)(signals_number_as(), &action, before) == 0;
 }
@@ -114,8 +121,8 @@ bool signals_unblocked_by_libc_as(uint64_t pc)
     const struct unwind_index *index = images_current_as();
     const struct unwind_image *libc = unwind_index_find_as(index, libc_code);
     const uint8_t *code = (const uint8_t *)pc;
-    return libc && unwind_index_find_as(index, pc) == libc && unwind_index_find_as(index, pc - 2) == libc &&
-           code[-2] == 0x0f && code[-1] == 0x05;
+    return libc && unwind_index_find_as(index, pc) == libc &&
+           unwind_index_find_as(index, pc - 2) == libc && code[-2] == 0x0f && code[-1] == 0x05;
 }
 
 /* Those that a library's constructor has set, or a child of a raw fork. */
@@ -123,7 +130,8 @@ static void actions_wrap(void)
 {
     for (int signal = 1; signal < SIGNALS; signal++) {
         struct sigaction now;
-        if (signal == signals_number_as() || REAL(sigaction)(signal, NULL, &now) != 0 || !((unsigned)now.sa_flags & SA_ONSTACK))
+        if (signal == signals_number_as() || REAL(sigaction)(signal, NULL, &now) != 0 ||
+            !((unsigned)now.sa_flags & SA_ONSTACK))
             continue;
         alternate_wrap(signal, &now);
         REAL(sigaction)(signal, &now, NULL);
@@ -159,7 +167,8 @@ static void own_adopt(void)
         if (!own_get(own, signal, &masks))
             continue;
         masks_ours[signal] = masks;
-        if (!masks || REAL(sigaction)(signal, NULL, &now) != 0 || ((unsigned)now.sa_flags & SA_ONSTACK && !alternate_takes_as()))
+        if (!masks || REAL(sigaction)(signal, NULL, &now) != 0 ||
+            ((unsigned)now.sa_flags & SA_ONSTACK && !alternate_takes_as()))
             continue;
         sigdelset(&now.sa_mask, signals_number_as());
         REAL(sigaction)(signal, &now, NULL);
@@ -227,7 +236,8 @@ void signals_leave_alternate_as(void)
 
 static bool program_set(void)
 {
-    return sandbox_lets_actions() && REAL(sigaction)(signals_number_as(), &program_action, NULL) == 0;
+    return sandbox_lets_actions() &&
+           REAL(sigaction)(signals_number_as(), &program_action, NULL) == 0;
 }
 
 static bool ignore_set(void)
@@ -260,9 +270,10 @@ static void exec_failed(void)
         handler_install(NULL);
 }
 
-/* Undoes it without our handler. There is no thread that it was for: in a fork child, and in a vfork child, whose actions are its
- * own; before an exec for a moment, in which it would have to wake up for the first time since then. While another program is started
- * that is too long: only if there is no other thread. */
+/* Undoes it without our handler. There is no thread that it was for: in a fork child, and in a
+ * vfork child, whose actions are its own; before an exec for a moment, in which it would have to
+ * wake up for the first time since then. While another program is started that is too long: only if
+ * there is no other thread. */
 static bool ignored_give(void)
 {
     return ignored && !exec_ignores && !sandbox_has_samples() && program_set();
@@ -287,14 +298,17 @@ void signals_die_as(int signal)
 }
 
 /* While its handler runs, the signal is blocked. */
-static void handler_call_as(const struct kernel_sigaction *action, int signal, siginfo_t *info, void *context)
+static void handler_call_as(const struct kernel_sigaction *action, int signal, siginfo_t *info,
+                            void *context)
 {
-    bool *blocked = rt_quiet_as() || !signals_active_as() ? NULL : signals_believed_as(), before = blocked && *blocked;
+    bool *blocked = rt_quiet_as() || !signals_active_as() ? NULL : signals_believed_as(),
+         before = blocked && *blocked;
     uint64_t bit = UINT64_C(1) << (signal - 1);
     if (blocked && (!(action->flags & SA_NODEFER) || action->mask & bit))
         *blocked = true;
     if (action->flags & SA_SIGINFO)
-        ((void (*)(int, siginfo_t *, void *))(void (*)(void))action->handler)(signal, info, context);
+        ((void (*)(int, siginfo_t *, void *))(void (*)(void))action->handler)(signal, info,
+                                                                              context);
     else
         action->handler(signal);
     if (!blocked)
@@ -309,7 +323,8 @@ static void handler_call_as(const struct kernel_sigaction *action, int signal, s
 /* On the stack on which the program's handler runs; all signals are blocked. */
 static void program_enter(int signal, siginfo_t *info, void *context)
 {
-    const struct kernel_sigaction action = {program_action.sa_handler, (unsigned)program_action.sa_flags, NULL,
+    const struct kernel_sigaction action = {program_action.sa_handler,
+                                            (unsigned)program_action.sa_flags, NULL,
                                             signals_mask_of(&program_action.sa_mask)};
     const ucontext_t *u = context;
     uint64_t mask = signals_mask_of(&u->uc_sigmask) | action.mask;
@@ -337,19 +352,20 @@ void signals_chain_as(int signal, siginfo_t *info, void *context)
     if (unhandled || signals_is_forced_as(info))
         signals_die_as(signal);
     else
-        alternate_deliver_as((uint64_t)(uintptr_t)program_enter, (unsigned)program_action.sa_flags & SA_ONSTACK, signal, info,
-                             context);
+        alternate_deliver_as((uint64_t)(uintptr_t)program_enter,
+                             (unsigned)program_action.sa_flags & SA_ONSTACK, signal, info, context);
 }
 
-/* The program's mask for another signal must not block ours while that handler runs; but where ours would come on the same
- * alternate stack it must, as its size is the program's choice: a second frame there may not fit, and the kernel then ends the
- * program. */
+/* The program's mask for another signal must not block ours while that handler runs; but where ours
+ * would come on the same alternate stack it must, as its size is the program's choice: a second
+ * frame there may not fit, and the kernel then ends the program. */
 static int action_set(int signal, const struct sigaction *wanted, struct sigaction *old)
 {
     struct sigaction without;
     /* A vfork child's actions are its own; the table is its parent's. */
     bool foreign = !rt_quiet_as() && process_foreign_as(), before = masks_ours[signal];
-    struct rt_actions *own = foreign ? actions_own() : NULL, own_before = own ? *own : (struct rt_actions){0};
+    struct rt_actions *own = foreign ? actions_own() : NULL,
+                      own_before = own ? *own : (struct rt_actions){0};
     bool set_itself = own_get(own, signal, &before);
     uint8_t table_before = masks_ours[signal];
     if (wanted) {
@@ -358,8 +374,8 @@ static int action_set(int signal, const struct sigaction *wanted, struct sigacti
             sigaddset(&without.sa_mask, signals_number_as());
         else if (!foreign)
             sigdelset(&without.sa_mask, signals_number_as());
-        /* Before the call: libc may fault after the kernel's part, and the program's handler may leave
-         * it. */
+        /* Before the call: libc may fault after the kernel's part, and the program's handler may
+         * leave it. */
         bool masks = sigismember(&wanted->sa_mask, signals_number_as()) == 1;
         if (foreign)
             own_put(own, signal, masks);
@@ -454,12 +470,15 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict wanted,
 }
 
 /* What interpose/syscall.S hands on. */
-long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted, struct kernel_sigaction *old, long size);
-long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted, struct kernel_sigaction *old, long size)
+long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted,
+                         struct kernel_sigaction *old, long size);
+long sigaction_by_number(long number, long signal, const struct kernel_sigaction *wanted,
+                         struct kernel_sigaction *old, long size)
 {
     enum { RESTORER = 0x04000000 };
     struct sigaction given = {0}, before = {0};
-    if (!signals_active_as() || rt_quiet_as() || signal != signals_number_as() || size != sizeof wanted->mask) {
+    if (!signals_active_as() || rt_quiet_as() || signal != signals_number_as() ||
+        size != sizeof wanted->mask) {
         long result = sys_call6_as(number, signal, (long)wanted, (long)old, size, 0, 0);
         return result < 0 ? call_failed(result) : result;
     }
@@ -474,8 +493,8 @@ long sigaction_by_number(long number, long signal, const struct kernel_sigaction
         return -1;
     if (!old)
         return 0;
-    const struct kernel_sigaction answer = {before.sa_handler, (unsigned)before.sa_flags, before.sa_restorer,
-                                            signals_mask_of(&before.sa_mask)};
+    const struct kernel_sigaction answer = {before.sa_handler, (unsigned)before.sa_flags,
+                                            before.sa_restorer, signals_mask_of(&before.sa_mask)};
     long written = sys_call6_as(number, signal, 0, (long)old, size, 0, 0);
     if (written < 0)
         return call_failed(written);
@@ -486,7 +505,8 @@ long sigaction_by_number(long number, long signal, const struct kernel_sigaction
 static bool ignore_real(void)
 {
     struct sigaction now;
-    return program_action.sa_handler == SIG_IGN && REAL(sigaction)(signals_number_as(), NULL, &now) == 0 &&
+    return program_action.sa_handler == SIG_IGN &&
+           REAL(sigaction)(signals_number_as(), NULL, &now) == 0 &&
            now.sa_sigaction == handler_as && ignore_set();
 }
 
@@ -494,7 +514,8 @@ struct signals_lent signals_lend(bool is_exec)
 {
     if (vfork_is_confined_as())
         return (struct signals_lent){0};
-    struct signals_lent lent = {.given = signals_active_as() && (is_exec || !thread_others_as()) && ignored_give()};
+    struct signals_lent lent = {.given = signals_active_as() && (is_exec || !thread_others_as()) &&
+                                         ignored_give()};
     if (!signals_active_as() || rt_quiet_as())
         return lent;
     lent.ignored = ignore_real();

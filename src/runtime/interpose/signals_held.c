@@ -10,11 +10,12 @@
 #include "runtime/trigger/trigger.h"
 #include "sigsafe/sys.h"
 
-/* Programs that use our signal, block it and have it sent to a thread that does are rare; hardly one does so in many
- * threads at a time. */
+/* Programs that use our signal, block it and have it sent to a thread that does are rare; hardly
+ * one does so in many threads at a time. */
 enum { HELD_MOST = 64, FREE = 0, TAKEN = -1 };
 
-/* Two may share memory and be others' processes (vfork): the owner is a thread's number, or the process's with a high bit. */
+/* Two may share memory and be others' processes (vfork): the owner is a thread's number, or the
+ * process's with a high bit. */
 #define SHARED (INT64_C(1) << 32)
 
 static struct held {
@@ -43,7 +44,8 @@ static struct held *find_as(int64_t owner)
 
 static bool claim_as(struct held *h, int64_t from)
 {
-    return __atomic_compare_exchange_n(&h->owner, &from, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&h->owner, &from, TAKEN, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 bool held_is_shared_as(const siginfo_t *info)
@@ -69,7 +71,8 @@ bool held_keep_as(const siginfo_t *info)
 
 bool held_here_as(void)
 {
-    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) && (find_as(owner_thread()) || find_as(owner_process()));
+    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) &&
+           (find_as(owner_thread()) || find_as(owner_process()));
 }
 
 static bool take_as(int64_t owner, siginfo_t *info)
@@ -85,16 +88,19 @@ static bool take_as(int64_t owner, siginfo_t *info)
 
 bool held_take_as(siginfo_t *info)
 {
-    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) && (take_as(owner_thread(), info) || take_as(owner_process(), info));
+    return __atomic_load_n(&kept, __ATOMIC_SEQ_CST) &&
+           (take_as(owner_thread(), info) || take_as(owner_process(), info));
 }
 
-/* A sample that came just before the signal was blocked is pending, and the kernel would drop what is given to it. */
+/* A sample that came just before the signal was blocked is pending, and the kernel would drop what
+ * is given to it. */
 void held_drop_sample_as(int signal)
 {
     const struct timespec now = {0, 0};
     uint64_t set = UINT64_C(1) << (signal - 1);
     siginfo_t info;
-    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0, 0) > 0 && !handler_is_ours(&info))
+    if (sys_call6_as(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, sizeof set, 0,
+                     0) > 0 && !handler_is_ours(&info))
         held_keep_as(&info);
 }
 
@@ -108,12 +114,14 @@ static void release(int signal)
             held_keep_as(&info);
             return;
         }
-        sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(), signal, (long)&info, 0, 0);
+        sys_call6_as(SYS_rt_tgsigqueueinfo, sys_call3_as(SYS_getpid, 0, 0, 0), owner_thread(),
+                     signal, (long)&info, 0, 0);
     }
 }
 
-/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a thread: the other stays here.
- * Between the look and the call no sample may come: the kernel would keep that one. */
+/* To itself a thread may send any siginfo. Where the signal is blocked the kernel keeps one for a
+ * thread: the other stays here. Between the look and the call no sample may come: the kernel would
+ * keep that one. */
 void held_release_as(int signal)
 {
     struct rt_thread *t = held_here_as() && !process_foreign_as() ? self_get() : NULL;

@@ -98,7 +98,8 @@ uint64_t signals_mask_of(const sigset_t *set)
 bool signals_mask_real_as(int how)
 {
     uint64_t set = bit_as(), old = 0;
-    return sys_call6_as(SYS_rt_sigprocmask, how, (long)&set, (long)&old, MASK_SIZE, 0, 0) == 0 && old & set;
+    return sys_call6_as(SYS_rt_sigprocmask, how, (long)&set, (long)&old, MASK_SIZE, 0, 0) == 0 &&
+           old & set;
 }
 
 /* A signal that is pending is taken for one that the program has blocked: so belief comes first. */
@@ -118,10 +119,12 @@ bool signals_is_wake_as(uint64_t value)
 /* One that may have the signal now: it waits for it, or has not blocked it. */
 static bool is_ready_as(const struct rt_thread *t)
 {
-    return t->tid && (__atomic_load_n(&t->mask.trap_awaited, __ATOMIC_SEQ_CST) || !__atomic_load_n(&t->mask.trap_blocked, __ATOMIC_SEQ_CST));
+    return t->tid && (__atomic_load_n(&t->mask.trap_awaited, __ATOMIC_SEQ_CST) ||
+                      !__atomic_load_n(&t->mask.trap_blocked, __ATOMIC_SEQ_CST));
 }
 
-/* Sent to the process, the kernel gives it to any thread of ours; the program may mean another one. */
+/* Sent to the process, the kernel gives it to any thread of ours; the program may mean another
+ * one. */
 static void other_wake_as(int signal)
 {
     uint32_t used = __atomic_load_n(&rt.slots_used, __ATOMIC_ACQUIRE);
@@ -144,8 +147,8 @@ bool signals_wake_as(siginfo_t *info)
     return blocked && !*blocked && held_take_as(info);
 }
 
-/* Blocked for the kernel from now on, and pending there. Only to itself can a thread send any siginfo; the main thread to the
- * process, too. */
+/* Blocked for the kernel from now on, and pending there. Only to itself can a thread send any
+ * siginfo; the main thread to the process, too. */
 static void block_as(int signal, const siginfo_t *info, ucontext_t *u)
 {
     struct rt_thread *t = self_get();
@@ -156,7 +159,8 @@ static void block_as(int signal, const siginfo_t *info, ucontext_t *u)
     if (t)
         trigger_pause_as(t);
     trigger_pause_discovery_as();
-    if (!held_is_shared_as(info) || sys_call6_as(SYS_rt_sigqueueinfo, pid, signal, (long)info, 0, 0, 0) != 0)
+    if (!held_is_shared_as(info) ||
+        sys_call6_as(SYS_rt_sigqueueinfo, pid, signal, (long)info, 0, 0, 0) != 0)
         sys_call6_as(SYS_rt_tgsigqueueinfo, pid, tid, signal, (long)info, 0, 0);
 }
 
@@ -258,14 +262,15 @@ void signals_belief_restore(const sigset_t *saved)
 
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 
-/* Whether it has failed because there is no place for the old mask: then the new one is in force. */
+/* Whether it has failed because there is no place for the old mask: then the new one is in
+ * force. */
 static bool is_unanswered(int result)
 {
     return result == EFAULT || (result == -1 && errno == EFAULT);
 }
 
-/* What is believed after a change that the kernel has made. Where our signal was blocked nevertheless, by the mask of a
- * handler, the program's wishes are done. */
+/* What is believed after a change that the kernel has made. Where our signal was blocked
+ * nevertheless, by the mask of a handler, the program's wishes are done. */
 static void believe_change(int how, bool member, bool was_real)
 {
     bool before = *believed_as(), now = member && how != SIG_UNBLOCK;
@@ -346,8 +351,8 @@ long sigpending_by_number(long number, sigset_t *set, long size)
     return result < 0 ? call_failed(result) : result;
 }
 
-/* The kernel has one of ours pending for a moment, where a handler's mask blocks it; and what it has of the program's only
- * where the signal is blocked for it, too. */
+/* The kernel has one of ours pending for a moment, where a handler's mask blocks it; and what it
+ * has of the program's only where the signal is blocked for it, too. */
 EXPORT int sigpending(sigset_t *set)
 {
     int result = REAL(sigpending)(set);

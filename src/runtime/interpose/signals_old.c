@@ -1,5 +1,5 @@
-/* The older ways to say what sigaction() and sigprocmask() say. Inside libc they do not pass through
- * those, so each would replace our handler or block our signal unseen. */
+/* The older ways to say what sigaction() and sigprocmask() say. Inside libc they do not pass
+ * through those, so each would replace our handler or block our signal unseen. */
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>

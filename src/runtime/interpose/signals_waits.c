@@ -1,6 +1,7 @@
-/* Calls that wait for signals, and those that have a mask of their own meanwhile. A signal of the program's with our number,
- * which it has blocked and which is kept (signals_held.h), is given to the kernel for their time, and blocked there: the thread
- * sleeps, and there is nothing to sample. */
+/* Calls that wait for signals, and those that have a mask of their own meanwhile. A signal of the
+ * program's with our number, which it has blocked and which is kept (signals_held.h), is given to
+ * the kernel for their time, and blocked there: the thread sleeps, and there is nothing to
+ * sample. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -24,7 +25,8 @@
 
 enum { MASK_SIZE = 8 };
 
-/* Whether the program's set holds our signal, or NULL is returned for it. A bad one is for the kernel to refuse. */
+/* Whether the program's set holds our signal, or NULL is returned for it. A bad one is for the
+ * kernel to refuse. */
 static bool has_ours(const sigset_t *set, bool *known)
 {
     *known = signals_active_as() && !rt_quiet_as() && set && pointer_readable_as(set, MASK_SIZE);
@@ -130,30 +132,40 @@ EXPORT int(__sigpause)(int number_or_mask, int is_number)
 
 int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 
-EXPORT int ppoll(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask)
+EXPORT int ppoll(struct pollfd *list, nfds_t count, const struct timespec *limit,
+                 const sigset_t *mask)
 {
-    return WITH_MASK(mask, LOGGED(REAL(ppoll)(list, count, limit, mask), SYS_ppoll, list, count, limit, mask));
+    return WITH_MASK(
+        mask, LOGGED(REAL(ppoll)(list, count, limit, mask), SYS_ppoll, list, count, limit, mask));
 }
 
-EXPORT int __ppoll_chk(struct pollfd *list, nfds_t count, const struct timespec *limit, const sigset_t *mask, size_t room)
+EXPORT int __ppoll_chk(struct pollfd *list, nfds_t count, const struct timespec *limit,
+                       const sigset_t *mask, size_t room)
 {
-    return WITH_MASK(mask, LOGGED(REAL(__ppoll_chk)(list, count, limit, mask, room), SYS_ppoll, list, count, limit, mask));
+    return WITH_MASK(mask, LOGGED(REAL(__ppoll_chk)(list, count, limit, mask, room), SYS_ppoll,
+                                  list, count, limit, mask));
 }
 
-EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict fails,
-                   const struct timespec *restrict limit, const sigset_t *restrict mask)
+EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
+                   fd_set *restrict fails, const struct timespec *restrict limit,
+                   const sigset_t *restrict mask)
 {
-    return WITH_MASK(mask, LOGGED(REAL(pselect)(count, reads, writes, fails, limit, mask), SYS_pselect6, count, reads, writes, fails, limit));
+    return WITH_MASK(mask, LOGGED(REAL(pselect)(count, reads, writes, fails, limit, mask),
+                                  SYS_pselect6, count, reads, writes, fails, limit));
 }
 
-EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit, const sigset_t *mask)
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit,
+                       const sigset_t *mask)
 {
-    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait)(fd, events, most, limit, mask), SYS_epoll_pwait, fd, events, most, limit, mask));
+    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait)(fd, events, most, limit, mask), SYS_epoll_pwait,
+                                  fd, events, most, limit, mask));
 }
 
-EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *limit, const sigset_t *mask)
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const struct timespec *limit,
+                        const sigset_t *mask)
 {
-    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait2)(fd, events, most, limit, mask), SYS_epoll_pwait2, fd, events, most, limit, mask));
+    return WITH_MASK(mask, LOGGED(REAL(epoll_pwait2)(fd, events, most, limit, mask),
+                                  SYS_epoll_pwait2, fd, events, most, limit, mask));
 }
 
 /* ---- waits ---- */
@@ -172,7 +184,8 @@ static void wait_limit(struct wait_time *w)
     if (!w->limit || !pointer_readable_as(w->limit, sizeof *w->limit))
         return;
     if (w->limit->tv_sec >= 0 && w->limit->tv_sec < LONGEST && (uint64_t)w->limit->tv_nsec < NS)
-        w->until_ns = thread_monotonic_ns_as() + (uint64_t)w->limit->tv_sec * NS + (uint64_t)w->limit->tv_nsec;
+        w->until_ns = thread_monotonic_ns_as() + (uint64_t)w->limit->tv_sec * NS +
+                      (uint64_t)w->limit->tv_nsec;
 }
 
 static void wait_again(struct wait_time *w)
@@ -195,7 +208,8 @@ static void wait_end(void *state)
     errno = error;
 }
 
-/* The program's place for what has come. The signal is gone also where there is none: the kernel says so only then. */
+/* The program's place for what has come. The signal is gone also where there is none: the kernel
+ * says so only then. */
 static bool info_give(siginfo_t *to, const siginfo_t *from)
 {
     char *ends[] = {(char *)to, (char *)(to + 1) - MASK_SIZE};
@@ -207,8 +221,8 @@ static bool info_give(siginfo_t *to, const siginfo_t *from)
     return true;
 }
 
-/* Another thread, which holds one for the process, wakes this one up by a signal of ours; and a sample may have come before it
- * was blocked. */
+/* Another thread, which holds one for the process, wakes this one up by a signal of ours; and a
+ * sample may have come before it was blocked. */
 static int wait_for_ours(struct wait_time *w, siginfo_t *info)
 {
     int number = signals_number_as(), result;
@@ -227,7 +241,8 @@ static int wait_for_ours(struct wait_time *w, siginfo_t *info)
     return result;
 }
 
-EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict limit)
+EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+                        const struct timespec *restrict limit)
 {
     bool known;
     if (!has_ours(set, &known) || signals_yield_as())

@@ -21,8 +21,9 @@ CALLED void vfork_begins(void);
 CALLED void vfork_child(void);
 CALLED void vfork_parent(pid_t child);
 
-/* Who executes in this thread's memory: the thread itself at depth 0, or a child, a child's child. One that leaves says so, for a
- * signal's handler of the parent's may run before vfork_parent does, and never return there. */
+/* Who executes in this thread's memory: the thread itself at depth 0, or a child, a child's child.
+ * One that leaves says so, for a signal's handler of the parent's may run before vfork_parent does,
+ * and never return there. */
 struct depth {
     uint32_t children;
     uint32_t confined; /* the first of them that entered a filter of its own; 0: none */
@@ -72,7 +73,8 @@ void vfork_fork_child(void)
     depth = (struct depth){0};
 }
 
-/* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be pending, and seen. */
+/* Calls are counted where they are made. A signal that is blocked for the kernel, too, would be
+ * pending, and seen. */
 static bool is_sampled(const struct rt_thread *waits)
 {
     return waits && !(signals_yield_as() && waits->mask.trap_blocked) && rt_running_as() &&
@@ -83,7 +85,8 @@ static bool is_sampled(const struct rt_thread *waits)
 /* The state of the calling process; NULL: it has none, or may not ask. */
 static struct rt_thread *own_as(void)
 {
-    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL,
+                     *t = waits ? waits->vfork.child : NULL;
     if (!t || rt_quiet_as() || vfork_is_confined_as())
         return NULL;
     return t->tid == (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0) ? t : NULL;
@@ -94,7 +97,8 @@ void vfork_begins(void)
     trampoline_lift(rt_profiled_as() ? self_get() : NULL);
 }
 
-/* Children of one thread are counted in one record: there may be thousands, each of a fraction of a period. */
+/* Children of one thread are counted in one record: there may be thousands, each of a fraction of a
+ * period. */
 static struct rt_thread *child_begin(struct rt_thread *waits)
 {
     struct rt_thread *t = waits->vfork.spare;
@@ -125,7 +129,8 @@ void vfork_child(void)
         thread_unarmed_as();
 }
 
-/* The clock of a process's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED below the complement). */
+/* The clock of a process's CPU time (the kernel's linux/posix-timers.h: CPUCLOCK_SCHED below the
+ * complement). */
 static uint64_t cpu_of(pid_t pid)
 {
     struct timespec t = {0, 0};
@@ -187,13 +192,14 @@ void vfork_spawned(pid_t child, uint64_t begun)
 
 /* ---- vfork and clone ---- */
 
-/* Its descriptors and its timer were the child's own. One that did not say that it leaves has been killed, or has left by a system
- * call of its own. */
+/* Its descriptors and its timer were the child's own. One that did not say that it leaves has been
+ * killed, or has left by a system call of its own. */
 void vfork_parent(pid_t child)
 {
     if (child > 0)
         depth_return();
-    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL, *t = waits ? waits->vfork.child : NULL;
+    struct rt_thread *waits = rt_profiled_as() ? self_get() : NULL,
+                     *t = waits ? waits->vfork.child : NULL;
     if (child < 0 || !t || t->tid != child)
         return;
     waits->vfork.child = t->vfork.child;
@@ -266,10 +272,12 @@ static int clone_run(void *state)
 
 bool vfork_is_clone(int flags)
 {
-    return (flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS)) == (CLONE_VM | CLONE_VFORK);
+    return (flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS)) ==
+           (CLONE_VM | CLONE_VFORK);
 }
 
-int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument, void *const more[3])
+int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument,
+                void *const more[3])
 {
     struct begin begin = {function, argument};
     vfork_begins();

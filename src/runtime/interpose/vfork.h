@@ -35,17 +35,20 @@ struct rt_vfork {
     bool has_left;           /* it has stopped its trigger, and settled its account */
 };
 
-/* The calling process, which is not the one that we are in, is about to execute a program, or to end. */
+/* The calling process, which is not the one that we are in, is about to execute a program, or to
+ * end. */
 void vfork_child_leaves_as(bool by_exec);
 /* It is about to set an action for our signal, which is not ours to keep there: its samples end. */
 void vfork_child_unsample_as(void);
 /* It could not. */
 void vfork_child_stays_as(void);
 
-/* Whether it is a vfork child that calls, without asking the kernel. Only children of vfork() and clone() are known. */
+/* Whether it is a vfork child that calls, without asking the kernel. Only children of vfork() and
+ * clone() are known. */
 bool vfork_is_child_as(void);
-/* Such a child is about to enter a filter of its own, or what is like one, of which its parent's memory is to know nothing: it is
- * not sampled any more, and nothing of ours is to ask the kernel in it (vfork_is_confined_as). */
+/* Such a child is about to enter a filter of its own, or what is like one, of which its parent's
+ * memory is to know nothing: it is not sampled any more, and nothing of ours is to ask the kernel
+ * in it (vfork_is_confined_as). */
 void vfork_child_confines(void);
 bool vfork_is_confined_as(void);
 /* In a fork child: whatever its parent was to another one, this one is a process of its own. */
@@ -56,8 +59,10 @@ void vfork_fork_child(void);
 uint64_t vfork_spawn_begins(void);
 void vfork_spawned(pid_t child, uint64_t begun);
 
-/* Whether clone with these flags is a vfork, and clone then; `more` is what follows its argument. */
+/* Whether clone with these flags is a vfork, and clone then; `more` is what follows its
+ * argument. */
 bool vfork_is_clone(int flags);
-int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument, void *const more[3]);
+int vfork_clone(int (*function)(void *), void *stack, int flags, void *argument,
+                void *const more[3]);
 
 #endif

@@ -55,7 +55,8 @@ static const struct {
     {"caml_startup", TRAMPOLINE_OCAML},
     {"caml_main", TRAMPOLINE_OCAML},
     {"caml_start_program", TRAMPOLINE_OCAML},
-    {"hs_free_stable_ptr", TRAMPOLINE_HASKELL}, /* of every Haskell run time; hs_init is also a function of Tor */
+    /* of every Haskell run time; hs_init is also a function of Tor */
+    {"hs_free_stable_ptr", TRAMPOLINE_HASKELL},
     {"hs_main", TRAMPOLINE_HASKELL},
     {"runtime_mstart", TRAMPOLINE_GO},
     {"_cgo_topofstack", TRAMPOLINE_GO},
@@ -95,7 +96,8 @@ static struct group *group_begin_as(const struct unwind_image *image)
         trampoline_disable_as(TRAMPOLINE_UNWINDER);
         return NULL;
     }
-    known.group[known.groups] = (struct group){image->number, (uint16_t)known.ranges, 0, FORBIDDEN_NOT};
+    known.group[known.groups] =
+        (struct group){image->number, (uint16_t)known.ranges, 0, FORBIDDEN_NOT};
     return &known.group[known.groups];
 }
 
@@ -120,7 +122,8 @@ static enum forbidden group_look_as(const struct group *g, uint64_t key)
         else
             high = middle;
     }
-    return low > g->first && key < known.range[low - 1].hi ? known.range[low - 1].what : FORBIDDEN_NOT;
+    return low > g->first && key < known.range[low - 1].hi ? known.range[low - 1].what
+                                                           : FORBIDDEN_NOT;
 }
 
 SAMPLE_PATH
@@ -151,8 +154,8 @@ static bool has_go_note(const struct image_source *source)
     return false;
 }
 
-/* Whether code of the image has exceptions to handle: a CIE with a personality routine among the first
- * ones of .eh_frame. */
+/* Whether code of the image has exceptions to handle: a CIE with a personality routine among the
+ * first ones of .eh_frame. */
 static bool has_personality(const struct unwind_image *image)
 {
     enum { RECORDS_MAX = 4096, POINTER_PCREL_SDATA4 = 0x1b };
@@ -176,8 +179,8 @@ static bool has_personality(const struct unwind_image *image)
     return false;
 }
 
-/* libgcc's unwinder, linked into an image, finds .eh_frame through the loader. Then the image asks no
- * other for it, and its calls of the unwinder cannot be seen. */
+/* libgcc's unwinder, linked into an image, finds .eh_frame through the loader. Then the image asks
+ * no other for it, and its calls of the unwinder cannot be seen. */
 static bool has_own_unwinder(const struct image_symbols *s, const struct unwind_image *image)
 {
     if (image_symbols_wants_as(s, "_Unwind_") || image_symbols_find_as(s, "dl_iterate_phdr"))
@@ -186,8 +189,9 @@ static bool has_own_unwinder(const struct image_symbols *s, const struct unwind_
            (image_symbols_wants_as(s, "dl_iterate_phdr") && has_personality(image));
 }
 
-static void functions_add_as(struct group *g, const struct image_symbols *s, const struct unwind_image *image,
-                             const char *const *names, unsigned count, enum forbidden what)
+static void functions_add_as(struct group *g, const struct image_symbols *s,
+                             const struct unwind_image *image, const char *const *names,
+                             unsigned count, enum forbidden what)
 {
     for (unsigned i = 0; i < count; i++) {
         const Elf64_Sym *symbol = image_symbols_find_as(s, names[i]);
@@ -203,7 +207,8 @@ static bool defines(const struct image_symbols *s, const char *name)
 }
 
 /* What the image is to the program as a whole; FORBIDDEN_NOT: only some of its functions count. */
-static enum forbidden image_judge_as(const struct image_symbols *s, const struct unwind_image *image)
+static enum forbidden image_judge_as(const struct image_symbols *s,
+                                     const struct unwind_image *image)
 {
     if (defines(s, "_Unwind_RaiseException") || defines(s, "_Ux86_64_getcontext"))
         return FORBIDDEN_LEAVING;
@@ -237,8 +242,10 @@ void forbidden_note_as(const struct image_source *source, const struct unwind_im
         enum forbidden whole = image_judge_as(&s, image);
         if (g) {
             g->whole = whole;
-            functions_add_as(g, &s, image, functions, sizeof functions / sizeof *functions, FORBIDDEN_MARK);
-            functions_add_as(g, &s, image, leaving, sizeof leaving / sizeof *leaving, FORBIDDEN_LEAVING);
+            functions_add_as(g, &s, image, functions, sizeof functions / sizeof *functions,
+                             FORBIDDEN_MARK);
+            functions_add_as(g, &s, image, leaving, sizeof leaving / sizeof *leaving,
+                             FORBIDDEN_LEAVING);
         }
     }
     if (g)

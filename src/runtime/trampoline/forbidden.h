@@ -20,12 +20,13 @@ enum forbidden {
     FORBIDDEN_LEAVING, /* an unwinder or a longjmp: while it is on the stack, all must stay */
 };
 
-/* Decides whether this process uses trampolines at all: the option, the processor's shadow stack, what
- * the program's file says. Called before the first image is looked at. */
+/* Decides whether this process uses trampolines at all: the option, the processor's shadow stack,
+ * what the program's file says. Called before the first image is looked at. */
 void forbidden_init(void);
 /* Looks at an image; `image` has its number already. */
 void forbidden_note_as(const struct image_source *source, const struct unwind_image *image);
-/* The calling thread's shadow stack is on: the processor compares return addresses with its own copies. */
+/* The calling thread's shadow stack is on: the processor compares return addresses with its own
+ * copies. */
 bool forbidden_shadow_stack_as(void);
 enum forbidden forbidden_look_as(uint64_t key);
 

@@ -7,7 +7,8 @@
 
 enum { VERDICTS = 4096, FUNCTION_MAX = 1 << 16 };
 
-/* By hash of the key: the key of a frame or of a function's beginning, and in bit 63 the verdict. */
+/* By hash of the key: the key of a frame or of a function's beginning, and in bit 63 the
+ * verdict. */
 static uint64_t verdicts[VERDICTS]; /* atomic */
 
 static uint64_t *verdict_of(uint64_t key)
@@ -30,8 +31,8 @@ static void verdict_put(uint64_t key, bool read)
     __atomic_store_n(verdict_of(key), key | (uint64_t)read << 63, __ATOMIC_RELAXED);
 }
 
-/* NULL too if it is loaded twice (dlmopen): a key does not say where the frame is, and the other copy may have been unmapped a
- * moment ago, in the dlclose that is on the stack. */
+/* NULL too if it is loaded twice (dlmopen): a key does not say where the frame is, and the other
+ * copy may have been unmapped a moment ago, in the dlclose that is on the stack. */
 static const struct unwind_image *image_of(const struct unwind_index *index, uint64_t key)
 {
     const struct unwind_image *found = NULL;
@@ -52,7 +53,8 @@ static const struct unwind_table *table_of(const struct unwind_image *image, uin
                       : 0;
     if (at == 0 || at >= image->table_limit)
         return NULL;
-    const struct unwind_table *t = (const struct unwind_table *)(const void *)(image->table_base + at);
+    const struct unwind_table *t =
+        (const struct unwind_table *)(const void *)(image->table_base + at);
     *size = image->table_limit - at;
     return unwind_table_valid(t, *size) ? t : NULL;
 }

@@ -5,8 +5,8 @@
  *     mov 0x18(%rsp), %rax     where the row of that instruction says CFA = rsp + 0x20
  *     mov 8(%rbp), %rax        where it says CFA = rbp + 16
  *
- * So is whatever else reads or writes it. The function's bytes are searched for such operands, once a
- * function. It is not a disassembly: what looks like one and is none costs a mark, and no more.
+ * So is whatever else reads or writes it. The function's bytes are searched for such operands, once
+ * a function. It is not a disassembly: what looks like one and is none costs a mark, and no more.
  *
  * Context: signal handlers, and the trampoline. About 500 bytes of stack.
  * Ownership: none. */
@@ -17,8 +17,8 @@
 
 #include "unwind/unwind.h"
 
-/* Whether the function of the frame `key` may look at its return address: it is one of those that are
- * known to (forbidden.h), or seems to, or that is not known. */
+/* Whether the function of the frame `key` may look at its return address: it is one of those that
+ * are known to (forbidden.h), or seems to, or that is not known. */
 bool own_address_read_as(const struct unwind_index *index, uint64_t key);
 
 #endif

@@ -146,13 +146,15 @@ static void install_as(struct rt_thread *t, uint64_t slot, uint64_t real, uint32
         t->trampoline.set = true;
 }
 
-/* Whether `slot` may hold the thread's stack above sp, which is there as long as the thread runs. */
+/* Whether `slot` may hold the thread's stack above sp, which is there as long as the thread
+ * runs. */
 static bool slot_live(const struct rt_thread *t, uint64_t slot, uint64_t sp)
 {
     return slot >= sp && sp >= t->unwind.stack_lo && slot < t->unwind.stack_hi;
 }
 
-/* Whether slot is on the stack that sp is on. Where the stack's bounds are not known: if it is near. */
+/* Whether slot is on the stack that sp is on. Where the stack's bounds are not known: if it is
+ * near. */
 static bool same_stack(const struct rt_thread *t, uint64_t slot, uint64_t sp)
 {
     enum { NEAR = 1 << 23 };
@@ -191,8 +193,8 @@ bool trampoline_held_as(const struct rt_thread *t, const struct unwind_result *w
 }
 
 /* Between its entry and its end the trampoline is at work for memo[at], which returns: before
- * trampoline_fire_as has noted that `set` and `at` say so, afterwards `fired`. Frames on top of it are a
- * signal handler's, of which this knows nothing. */
+ * trampoline_fire_as has noted that `set` and `at` say so, afterwards `fired`. Frames on top of it
+ * are a signal handler's, of which this knows nothing. */
 uint32_t trampoline_path_as(const struct rt_thread *t, const struct unwind_result *walk)
 {
     const struct rt_trampoline *p = &t->trampoline;
@@ -312,7 +314,8 @@ void trampoline_place_as(struct rt_thread *t, const struct unwind_result *walk, 
             t->trampoline.at = at;
             return;
         }
-        if (!markable(m->key, m->cfa, m->ra, m[-1].key) || alternate_is_program_as(t, slot)) /* may become read-only */
+        /* may become read-only */
+        if (!markable(m->key, m->cfa, m->ra, m[-1].key) || alternate_is_program_as(t, slot))
             continue;
         if (t->trampoline.set) {
             replace(walk->stopped_slot, walk->stopped_at,

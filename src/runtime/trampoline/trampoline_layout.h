@@ -18,7 +18,8 @@
  *     S - 88  rbp     <── rbp: S is at TRAMPOLINE_SLOT(%rbp)
  *
  * The compiler keeps vector, mask and x87 registers and MXCSR as they are: trampoline_fire_as, and
- * what it calls, is compiled for general registers only, and keeps rbx and r12 to r15 as any function.
+ * what it calls, is compiled for general registers only, and keeps rbx and r12 to r15 as any
+ * function.
  *
  * Context: constants only, for C and assembly. */
 #ifndef PENUMBRA_RUNTIME_TRAMPOLINE_TRAMPOLINE_LAYOUT_H

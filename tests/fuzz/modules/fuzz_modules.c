@@ -1,5 +1,5 @@
-/* libFuzzer: what built-in modules read that others have written. The first byte chooses: the file that
- * remembers a memory hierarchy, or a window of instructions with addresses.
+/* libFuzzer: what built-in modules read that others have written. The first byte chooses: the file
+ * that remembers a memory hierarchy, or a window of instructions with addresses.
  *
  *     fuzz_modules CORPUS_DIRECTORY
  */

@@ -21,8 +21,8 @@ __attribute__((noinline)) static unsigned twice(unsigned n)
     return collatz(n) + collatz(n + 1);
 }
 
-/* What C++ compilers make of one function, by its symbols: fib(int), a part of it for OpenMP, a lambda
- * in it; and of another one two overloads. */
+/* What C++ compilers make of one function, by its symbols: fib(int), a part of it for OpenMP, a
+ * lambda in it; and of another one two overloads. */
 #define NAMED(name, symbol)                                                                        \
     __attribute__((noinline, used)) static unsigned name(unsigned n) __asm__(symbol);                \
     static unsigned name(unsigned n) { return collatz(n) + 1; }

@@ -1,5 +1,5 @@
-/* write_counts FILE IMAGE BUILD-ID WHAT...: a profile with these counts, as the engine or the sampler
- * would have left them. BUILD-ID: hexadecimal, or "-". WHAT:
+/* write_counts FILE IMAGE BUILD-ID WHAT...: a profile with these counts, as the engine or the
+ * sampler would have left them. BUILD-ID: hexadecimal, or "-". WHAT:
  *
  *   b:OFFSET:BYTES:INSTRUCTIONS:COUNT   a block
  *   e:FROM:TO:COUNT                     an edge

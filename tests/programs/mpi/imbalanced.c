@@ -1,5 +1,5 @@
-/* Each rank computes in work() for as many rounds as its number tells: 1, 2, 3, 12, 1, 2, ..., and the
- * same in even(). */
+/* Each rank computes in work() for as many rounds as its number tells: 1, 2, 3, 12, 1, 2, ..., and
+ * the same in even(). */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
  *
  *     calls LOG SEED[-SEED] NUMBERS
  *
- * NUMBERS: which operations, as 0-79 or 3,7,9-12. Several seeds run in a child each. LOG is a file for what is printed: it is
- * mapped, so that writing to it makes no calls. In the end it goes to standard output. */
+ * NUMBERS: which operations, as 0-79 or 3,7,9-12. Several seeds run in a child each. LOG is a file
+ * for what is printed: it is mapped, so that writing to it makes no calls. In the end it goes to
+ * standard output. */
 #include "calls.h"
 
 #include <errno.h>

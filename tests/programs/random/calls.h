@@ -1,10 +1,11 @@
 /* Random system calls, from a seed: what the operations share.
  *
- * An operation is a call, or a few that belong together, with arguments drawn from the seed and the operation's number alone.
- * So a script of fewer operations makes the same calls as the whole one, without those that are left out.
+ * An operation is a call, or a few that belong together, with arguments drawn from the seed and the
+ * operation's number alone. So a script of fewer operations makes the same calls as the whole one,
+ * without those that are left out.
  *
- * All that is printed is what the program sees, without addresses, process numbers and times: two runs print the same, and so
- * must a recorded one. */
+ * All that is printed is what the program sees, without addresses, process numbers and times: two
+ * runs print the same, and so must a recorded one. */
 #ifndef RANDOM_CALLS_H
 #define RANDOM_CALLS_H
 
@@ -59,8 +60,8 @@ void state_say(void);
 
 /* ---- what operations of one kind offer to others ---- */
 
-/* Touches memory or executes code that may fault; false: it did, and a handler of the program's has seen it. Where no handler
- * would, a child does it and dies. */
+/* Touches memory or executes code that may fault; false: it did, and a handler of the program's has
+ * seen it. Where no handler would, a child does it and dies. */
 bool fault_try(void (*touch)(void *), void *argument, int signal);
 /* A child runs it; its end is printed. */
 void child_run(void (*run)(void *), void *argument);

@@ -193,7 +193,8 @@ static void op_splice(struct draw *d, struct script *s)
 
 static void op_seals(struct draw *d, struct script *s)
 {
-    static const int seals[] = {F_SEAL_WRITE, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_FUTURE_WRITE, 999};
+    static const int seals[] = {F_SEAL_WRITE, F_SEAL_SHRINK,       F_SEAL_GROW,
+                                F_SEAL_SEAL,  F_SEAL_FUTURE_WRITE, 999};
     int fd = memfd_create("seals", MFD_CLOEXEC | (draw(d, 5) ? MFD_ALLOW_SEALING : 0));
     (void)s;
     said(pwrite(fd, "bytes", 5, 4090));
@@ -216,7 +217,8 @@ static void op_pidfd(struct draw *d, struct script *s)
     long fd = syscall(SYS_pidfd_open, draw(d, 6) ? (long)getpid() : -1L, draw(d, 6) ? 0L : 99L);
     (void)s;
     say(" %s", fd < 0 ? "none" : "opened");
-    said(syscall(SYS_pidfd_send_signal, fd, (long)PICK(d, signals), draw(d, 4) ? NULL : (void *)8, draw(d, 8) ? 0L : 99L));
+    said(syscall(SYS_pidfd_send_signal, fd, (long)PICK(d, signals), draw(d, 4) ? NULL : (void *)8,
+                 draw(d, 8) ? 0L : 99L));
     long copy = syscall(SYS_pidfd_getfd, fd, (long)draw(d, 30), 0L);
     say(" %s", copy < 0 ? "none" : "copied");
     if (copy >= 0)
@@ -226,7 +228,8 @@ static void op_pidfd(struct draw *d, struct script *s)
 }
 
 const struct operation file_operations[] = {
-    {"timerfd", op_timerfd, 4}, {"splice", op_splice, 5}, {"seals", op_seals, 4}, {"pidfd", op_pidfd, 4},
-    {"make", op_make, 14}, {"copy", op_copy, 12}, {"close", op_close, 10}, {"io", op_io, 14},
-    {"epoll", op_epoll, 4}, {"list", op_list, 3}, {NULL, NULL, 0},
+    {"timerfd", op_timerfd, 4}, {"splice", op_splice, 5}, {"seals", op_seals, 4},
+    {"pidfd", op_pidfd, 4},     {"make", op_make, 14},    {"copy", op_copy, 12},
+    {"close", op_close, 10},    {"io", op_io, 14},        {"epoll", op_epoll, 4},
+    {"list", op_list, 3},       {NULL, NULL, 0},
 };

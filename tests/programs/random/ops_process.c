@@ -1,4 +1,5 @@
-/* Processes and threads, which run a part of the script; executions of this program; what prctl and limits set. */
+/* Processes and threads, which run a part of the script; executions of this program; what prctl and
+ * limits set. */
 #include "calls.h"
 
 #include <errno.h>

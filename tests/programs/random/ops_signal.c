@@ -1,4 +1,5 @@
-/* Signals: actions, masks, alternate stacks, ways to send and to wait, timers, jumps out of handlers. */
+/* Signals: actions, masks, alternate stacks, ways to send and to wait, timers, jumps out of
+ * handlers. */
 #include "calls.h"
 
 #include <errno.h>
@@ -46,7 +47,8 @@ static sigset_t set_draw(struct draw *d)
     return set;
 }
 
-/* docs/limits.md: a handler's sa_mask does not block SIGTRAP, nor does the mask that a handler interrupts show it. */
+/* docs/limits.md: a handler's sa_mask does not block SIGTRAP, nor does the mask that a handler
+ * interrupts show it. */
 static uint64_t shown(const sigset_t *set)
 {
     return set_bits(set) & ~(UINT64_C(1) << (SIGTRAP - 1));
@@ -391,7 +393,8 @@ static void op_suspend(struct draw *d, struct script *s)
 /* A pending signal that the mask of a wait lets through. */
 static void op_let(struct draw *d, struct script *s)
 {
-    struct sigaction a = {.sa_sigaction = handler_long, .sa_flags = SA_SIGINFO | (draw(d, 2) ? SA_RESTART : 0)}, was;
+    struct sigaction a = {.sa_sigaction = handler_long,
+                          .sa_flags = SA_SIGINFO | (draw(d, 2) ? SA_RESTART : 0)}, was;
     static const int signals[] = {SIGUSR1, SIGTRAP, 34};
     int number = PICK(d, signals), queue = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event;

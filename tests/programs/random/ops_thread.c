@@ -1,5 +1,6 @@
-/* Threads and children that wait for each other: futexes, mutexes whose owner has gone, cancellation; children made by clone3,
- * traced ones, and ones in sandboxes that answer with a signal. */
+/* Threads and children that wait for each other: futexes, mutexes whose owner has gone,
+ * cancellation; children made by clone3, traced ones, and ones in sandboxes that answer with a
+ * signal. */
 #include "calls.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@
 
 enum { STOPS = 12 };
 
-/* With all signals blocked: what is sent to the process comes to the thread that runs the script. */
+/* With all signals blocked: what is sent to the process comes to the thread that runs the
+ * script. */
 static int thread_make(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, mask;
@@ -36,7 +38,8 @@ static int thread_make(pthread_t *thread, void *(*run)(void *), void *argument)
 
 /* ---- futexes ---- */
 
-static long futex(void *word, int operation, uint32_t value, const void *timeout, void *other, uint32_t last)
+static long futex(void *word, int operation, uint32_t value, const void *timeout, void *other,
+                  uint32_t last)
 {
     return syscall(SYS_futex, word, (long)operation, (long)value, timeout, other, (long)last);
 }
@@ -54,13 +57,17 @@ static void op_futex(struct draw *d, struct script *s)
     case 0: said(futex(words, FUTEX_WAIT | flag, 1, NULL, NULL, 0)); break;
     case 1: said(futex(words, FUTEX_WAIT | flag, 0, &soon, NULL, 0)); break;
     case 2: said(futex(words, FUTEX_WAIT | flag, 0, &broken, NULL, 0)); break;
-    case 3: said(futex(words, FUTEX_WAIT_BITSET | flag, 0, &soon, NULL, draw(d, 2) ? ~0u : 0)); break;
+    case 3: said(futex(words, FUTEX_WAIT_BITSET | flag, 0, &soon, NULL,
+                       draw(d, 2) ? ~0u : 0)); break;
     case 4: said(futex(words, FUTEX_WAKE | flag, 1, NULL, NULL, 0)); break;
-    case 5: said(futex(words, FUTEX_CMP_REQUEUE | flag, 1, (void *)1L, words + 1, draw(d, 2))); break;
-    case 6: said(futex(words, FUTEX_WAKE_OP | flag, 1, (void *)1L, words + 1, FUTEX_OP(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 0))); break;
+    case 5: said(futex(words, FUTEX_CMP_REQUEUE | flag, 1, (void *)1L, words + 1,
+                       draw(d, 2))); break;
+    case 6: said(futex(words, FUTEX_WAKE_OP | flag, 1, (void *)1L, words + 1,
+                       FUTEX_OP(FUTEX_OP_ADD, 1, FUTEX_OP_CMP_EQ, 0))); break;
     case 7:
         said(futex(words, FUTEX_LOCK_PI | flag, 0, NULL, NULL, 0));
-        say(" %s", (words[0] & FUTEX_TID_MASK) == (uint32_t)syscall(SYS_gettid) ? "mine" : "not mine");
+        say(" %s",
+            (words[0] & FUTEX_TID_MASK) == (uint32_t)syscall(SYS_gettid) ? "mine" : "not mine");
         said(futex(words, FUTEX_TRYLOCK_PI | flag, 0, NULL, NULL, 0));
         said(futex(words, FUTEX_UNLOCK_PI | flag, 0, NULL, NULL, 0));
         break;
@@ -189,11 +196,20 @@ static sigset_t hold(void)
 
 static void op_clone3(struct draw *d, struct script *s)
 {
-    static const uint64_t flags[] = {0, CLONE_PIDFD, CLONE_PARENT_SETTID, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
-                                     CLONE_CLEAR_SIGHAND, CLONE_FILES, CLONE_FS | CLONE_SYSVSEM, CLONE_SIGHAND, CLONE_THREAD, CLONE_CLEAR_SIGHAND | CLONE_SIGHAND,
+    static const uint64_t flags[] = {0,
+                                     CLONE_PIDFD,
+                                     CLONE_PARENT_SETTID,
+                                     CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID,
+                                     CLONE_CLEAR_SIGHAND,
+                                     CLONE_FILES,
+                                     CLONE_FS | CLONE_SYSVSEM,
+                                     CLONE_SIGHAND,
+                                     CLONE_THREAD,
+                                     CLONE_CLEAR_SIGHAND | CLONE_SIGHAND,
                                      UINT64_C(1) << 50};
     static int pidfd, parent_tid, child_tid;
-    struct clone_args a = {.flags = PICK(d, flags), .exit_signal = draw(d, 8) ? SIGCHLD : draw(d, 2) ? 0 : 65};
+    struct clone_args a = {.flags = PICK(d, flags),
+                           .exit_signal = draw(d, 8) ? SIGCHLD : draw(d, 2) ? 0 : 65};
     size_t size = draw(d, 10) ? sizeof a : draw(d, 2) ? 8 : 4096 * 2;
     int status = 0;
     if (s->shares)
@@ -270,8 +286,9 @@ static void on_sys(int number, siginfo_t *info, void *context)
 
 static void sandboxed(void *argument)
 {
-    static const uint32_t answers[] = {SECCOMP_RET_TRAP, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_LOG,
-                                       SECCOMP_RET_TRACE, SECCOMP_RET_ERRNO | 5};
+    static const uint32_t answers[] = {SECCOMP_RET_TRAP,        SECCOMP_RET_KILL_PROCESS,
+                                       SECCOMP_RET_KILL_THREAD, SECCOMP_RET_LOG,
+                                       SECCOMP_RET_TRACE,       SECCOMP_RET_ERRNO | 5};
     uint32_t answer = answers[*(unsigned *)argument];
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -1,5 +1,5 @@
-/* Computes in two threads, and forks a child every few milliseconds that computes for as long; ends after MS milliseconds with
- * "done" and status 7. Its children end with it, whatever ends it.
+/* Computes in two threads, and forks a child every few milliseconds that computes for as long; ends
+ * after MS milliseconds with "done" and status 7. Its children end with it, whatever ends it.
  *
  *     victim MS */
 #include <pthread.h>

@@ -22,7 +22,8 @@ static void *work(void *argument)
     kept = malloc(10);
     free(kept);
     shared++;
-    __atomic_store_n(&freed, 1, __ATOMIC_RELAXED); /* tells no sanitizer that it comes before what main does */
+    /* tells no sanitizer that it comes before what main does */
+    __atomic_store_n(&freed, 1, __ATOMIC_RELAXED);
     return argument;
 }
 
@@ -49,7 +50,8 @@ static __attribute__((noinline)) void forget(void)
 static __attribute__((noinline)) int spin(void)
 {
     volatile unsigned long n = 0;
-    clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10; /* from here on: what was before may have taken longer */
+    /* from here on: what was before may have taken longer */
+    clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10;
     while (clock() < end)
         for (int i = 0; i < 1000; i++)
             n += (unsigned long)i;

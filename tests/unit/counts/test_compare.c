@@ -42,7 +42,8 @@ static void by_hand(void **state)
     assert_int_equal(m.entries_common, 3);
 }
 
-/* Of 40 entries the top 5% are two: 100 and 60. The sampled profile's top two are 100 and another. */
+/* Of 40 entries the top 5% are two: 100 and 60. The sampled profile's top two are 100 and
+ * another. */
 static void weight_match_by_hand(void **state)
 {
     (void)state;
@@ -144,7 +145,8 @@ static void invariance_by_hand(void **state)
 static void expected_overlap_by_hand(void **state)
 {
     (void)state;
-    /* One draw of two equal entries has half of the weight; two draws have all of it or half of it. */
+    /* One draw of two equal entries has half of the weight; two draws have all of it or half of
+     * it. */
     static const struct compare_entry one[] = {{7, 1}, {7, 0}}, two[] = {{7, 1}, {7, 1}, {0, 0}};
     /* Of 1/4 and 3/4, three draws of which k are the first entry. */
     static const struct compare_entry three[] = {{1, 3}, {3, 0}};

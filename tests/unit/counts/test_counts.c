@@ -122,7 +122,8 @@ static void processes_and_windows_are_summed(void **state)
     release(&s, &w);
 }
 
-/* A thread that has just begun has a window, and no rows of results yet; one that the spool has no room for never gets any. */
+/* A thread that has just begun has a window, and no rows of results yet; one that the spool has no
+ * room for never gets any. */
 static void a_thread_without_rows_is_sound(void **state)
 {
     (void)state;
@@ -133,7 +134,8 @@ static void a_thread_without_rows_is_sound(void **state)
     uint64_t damage = 1;
     settings_sampling_as(&s)->tools = tools_one(TOOL_RESULTS);
     sample_results_in(&s, c, &w);
-    uint64_t *space = mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *space =
+        mmap(NULL, COUNTS_PIECE * sizeof *space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(counts_window_begin_as(&s, c, &second, space, COUNTS_PIECE, 8));
     assert_true(counts_window_grow_as(&s, &second, 1));
     w.base[0] = 5;
@@ -147,7 +149,8 @@ static void a_thread_without_rows_is_sound(void **state)
     release(&s, &w);
 }
 
-/* As with the tool null, or before the first block: parent and child count different things from 0. */
+/* As with the tool null, or before the first block: parent and child count different things from
+ * 0. */
 static void a_fork_before_the_first_thing_is_sound(void **state)
 {
     (void)state;

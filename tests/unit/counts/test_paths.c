@@ -1,5 +1,5 @@
-/* Tables of paths: what was executed is in an entry or in what was dropped, however full they get; and
- * paths begin and end where they should. */
+/* Tables of paths: what was executed is in an entry or in what was dropped, however full they get;
+ * and paths begin and end where they should. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -277,7 +277,8 @@ static void long_paths_are_cut(void **state)
     assert_int_equal(strchr(s.text, '|') - s.text, PATH_BLOCKS);
 }
 
-/* Whatever comes, it is split in the same way as in pieces of one (split compares), and nothing is lost. */
+/* Whatever comes, it is split in the same way as in pieces of one (split compares), and nothing is
+ * lost. */
 static void any_blocks_are_split(void **state)
 {
     enum { STREAMS = 300, LENGTH = 1500 };

@@ -1,5 +1,5 @@
-/* Rows of results: what is passed over is not lost to the estimate, which stays unbiased; and what is simple is
- * exact. */
+/* Rows of results: what is passed over is not lost to the estimate, which stays unbiased; and what
+ * is simple is exact. */
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -93,7 +93,9 @@ static void test_front_only(void **state)
         assert_int_equal(r.row.list.count, 0);
         assert_int_equal(copy.list.count, 8);
         for (uint64_t i = 0; i < 8; i++)
-            assert_in_range(hotlist_find(&copy.list, (struct hotlist_value){.bits = first + i})->count, 700 / 8, 700 / 8 + 1);
+            assert_in_range(
+                hotlist_find(&copy.list, (struct hotlist_value){.bits = first + i})->count, 700 / 8,
+                700 / 8 + 1);
     }
 }
 
@@ -117,7 +119,8 @@ static void test_few(void **state)
         assert_in_range(copy.list.entries[i].count, 8000 / 15, 8000 / 15 + 1);
 }
 
-/* C[v] / p over many streams in which one value is a fifth and all others come once; single and in runs. */
+/* C[v] / p over many streams in which one value is a fifth and all others come once; single and in
+ * runs. */
 static void check_unbiased(unsigned run)
 {
     enum { STREAMS = 400, LENGTH = 20000 };
@@ -146,7 +149,8 @@ static void test_unbiased(void **state)
     check_unbiased(100);
 }
 
-/* A stream whose p becomes so small that gaps are drawn digit by digit: what is kept still stands for all there was. */
+/* A stream whose p becomes so small that gaps are drawn digit by digit: what is kept still stands
+ * for all there was. */
 static void test_long_gaps(void **state)
 {
     enum { STREAMS = 40, LENGTH = 1000000 };
@@ -208,12 +212,13 @@ static void test_gaps(void **state)
             above += gap > k;
         }
         assert_true(fabs(sum / DRAWN - mean) <= 4 * sqrt(1 - p) / p / sqrt(DRAWN));
-        assert_true(fabs(above / DRAWN - expected) <= 4 * sqrt(expected * (1 - expected) / DRAWN) + 1e-12);
+        assert_true(fabs(above / DRAWN - expected) <=
+                    4 * sqrt(expected * (1 - expected) / DRAWN) + 1e-12);
     }
 }
 
-/* An instruction that takes many values at first, and then one for good: that one is never drawn again, and yet it is
- * known how often it came. */
+/* An instruction that takes many values at first, and then one for good: that one is never drawn
+ * again, and yet it is known how often it came. */
 static void test_one_for_good(void **state)
 {
     enum { STREAMS = 200, MANY = 1000, RUN = 1000000 };
@@ -243,8 +248,8 @@ static void test_one_for_good(void **state)
     assert_true(error < RUN * 0.01);
 }
 
-/* Few values come without end, and no more are kept than there is use for: p falls, nothing is lost to the estimate, and nearly
- * all are passed over. */
+/* Few values come without end, and no more are kept than there is use for: p falls, nothing is lost
+ * to the estimate, and nearly all are passed over. */
 static void test_bounded(void **state)
 {
     enum { STREAMS = 200, LENGTH = 200000, MOST = 1024, PERIOD = 5 };
@@ -265,7 +270,8 @@ static void test_bounded(void **state)
         assert_int_equal(copy.list.count, 3);
         double p = hotlist_probability(&copy.list);
         assert_true(p < 0.02);
-        double estimate = (double)hotlist_find(&copy.list, (struct hotlist_value){.bits = 7})->count / p;
+        double estimate =
+            (double)hotlist_find(&copy.list, (struct hotlist_value){.bits = 7})->count / p;
         sum += estimate;
         squares += estimate * estimate;
     }
@@ -274,8 +280,8 @@ static void test_bounded(void **state)
     assert_true(fabs(mean - LENGTH / 5.0) < 4 * error);
 }
 
-/* Where a row is thinned for the first time, what two values as frequent as each other have left differs by the rounding: by
- * coins it would by some fourteen. */
+/* Where a row is thinned for the first time, what two values as frequent as each other have left
+ * differs by the rounding: by coins it would by some fourteen. */
 static void test_thinned_evenly(void **state)
 {
     enum { MOST = 1024 };
@@ -285,13 +291,15 @@ static void test_thinned_evenly(void **state)
         for (uint64_t i = 0; !r.row.list.steps; i++)
             result_add_most(&r.lead, &r.front, &r.row, i % 2 ? 7 : 8, MOST, &r.random);
         assert_int_equal(r.row.list.count, 2);
-        int64_t first = (int64_t)r.row.list.entries[0].count, second = (int64_t)r.row.list.entries[1].count;
+        int64_t first = (int64_t)r.row.list.entries[0].count,
+                second = (int64_t)r.row.list.entries[1].count;
         assert_true(first + second > RESULT_LEAST / 4);
         assert_in_range(first > second ? first - second : second - first, 0, 2);
     }
 }
 
-/* A thread that is killed between any two stores leaves a hotlist, which may lack results of the last moment. */
+/* A thread that is killed between any two stores leaves a hotlist, which may lack results of the
+ * last moment. */
 static void test_killed(void **state)
 {
     struct row r = row_new(3);
@@ -321,8 +329,8 @@ static struct {
     unsigned states, refused, too_many, unsound, written, lost;
 } killed;
 
-/* Whoever is killed here leaves no more than there was; whoever goes on there keeps to the row, and loses nothing but
- * what is passed over before the row knows of it. */
+/* Whoever is killed here leaves no more than there was; whoever goes on there keeps to the row, and
+ * loses nothing but what is passed over before the row knows of it. */
 static void killed_here(int signal)
 {
     enum { MORE = 60 };
@@ -341,7 +349,8 @@ static void killed_here(int signal)
     killed.written += r.bytes[RESULT_ROW_SIZE] != 0;
     killed.refused += !result_copy(&copy, r.lead, &r.front, &r.row, false);
     killed.unsound += !hotlist_check(&copy.list, HOTLIST_CONCISE);
-    killed.lost += copy.list.observed + passed < observed + MORE || copy.list.observed > observed + MORE;
+    killed.lost +=
+        copy.list.observed + passed < observed + MORE || copy.list.observed > observed + MORE;
 }
 
 static void test_killed_anywhere(void **state)
@@ -384,8 +393,9 @@ static void execute(struct counts_gate *gate, struct row *r, uint64_t value)
     result_add_most(&r->lead, &r->front, &r->row, value, RESULT_SAMPLED_MOST, &r->random);
 }
 
-/* However long a block is executed, what is kept of it is bounded, and each execution counts the same: the early ones, when more
- * are observed, and the late. `others`: as many values that are not one of the two. */
+/* However long a block is executed, what is kept of it is bounded, and each execution counts the
+ * same: the early ones, when more are observed, and the late. `others`: as many values that are not
+ * one of the two. */
 static void check_gate(uint64_t others)
 {
     enum { STREAMS = 200, LENGTH = 120000 };
@@ -402,14 +412,16 @@ static void check_gate(uint64_t others)
         assert_in_range(copy.list.observed, RESULT_LEAST, LENGTH / 20);
         assert_in_range(sum_of(&copy.list), 1, 2 * RESULT_SAMPLED_MOST);
         for (unsigned half = 0; half < 2; half++) {
-            struct hotlist_entry *entry = hotlist_find(&copy.list, (struct hotlist_value){.bits = half ? 9 : 7});
+            struct hotlist_entry *entry =
+                hotlist_find(&copy.list, (struct hotlist_value){.bits = half ? 9 : 7});
             double estimate = entry ? (double)entry->count / hotlist_probability(&copy.list) : 0;
             sum[half] += estimate;
             squares[half] += estimate * estimate;
         }
     }
     for (unsigned half = 0; half < 2; half++) {
-        double mean = sum[half] / STREAMS, error = sqrt((squares[half] / STREAMS - mean * mean) / STREAMS);
+        double mean = sum[half] / STREAMS,
+               error = sqrt((squares[half] / STREAMS - mean * mean) / STREAMS);
         double right = others ? LENGTH / 4.0 : LENGTH / 2.0;
         assert_true(error < right * 0.05);
         assert_true(fabs(mean - right) < 4 * error);
@@ -439,7 +451,8 @@ static void test_killed_while_thinned(void **state)
         killed.taken = LENGTH;
         assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
         __writeeflags(__readeflags() | TRAP_FLAG);
-        result_thin(&stepped.lead, &stepped.front, &stepped.row, RESULT_GATE_FIRST + 11, &stepped.random);
+        result_thin(&stepped.lead, &stepped.front, &stepped.row, RESULT_GATE_FIRST + 11,
+                    &stepped.random);
         __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
         sigaction(SIGTRAP, &old, NULL);
         assert_true(stepped.row.base == 11 && stepped.row.list.steps >= 11 && killed.states > 3);

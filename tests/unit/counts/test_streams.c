@@ -39,7 +39,8 @@ static void test_constant_stride(void **state)
     assert_int_equal(row.times[0], 100);
     assert_int_equal(row.times[1], 0);
     assert_int_equal(row.others, 0);
-    /* 0x1000 begins a line: from it and from every eighth access below, one goes down into the next. */
+    /* 0x1000 begins a line: from it and from every eighth access below, one goes down into the
+     * next. */
     assert_int_equal(row.same_line, 100 - 13);
 }
 

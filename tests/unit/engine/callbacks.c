@@ -145,7 +145,8 @@ static void lead_check(struct engine_thread *t, uint64_t argument, uint64_t valu
     bool calls = --e->left < 0 && led_value(t, argument) != e->bits;
     led.results++;
     led.of_r15 += lead_register(argument) == ENGINE_R15;
-    led.wrong += calls != (led_now == id + 1) || (!calls && (lead->left != e->left || lead->bits != e->bits));
+    led.wrong += calls != (led_now == id + 1) ||
+                 (!calls && (lead->left != e->left || lead->bits != e->bits));
     *e = *lead;
     led_now = 0;
 }
@@ -185,8 +186,9 @@ static void gate_met(struct engine_thread *t, uint64_t argument, uint64_t value)
     const struct counts_gate *was = gate_of(t, at_gate.id);
     (void)value;
     if (gated.blocks++)
-        gated.wrong += at_gate.observes != at_gate.observed || at_gate.asks != at_gate.asked ||
-                       (!at_gate.asks && (was->left != at_gate.gate.left || was->asked != at_gate.gate.asked));
+        gated.wrong +=
+            at_gate.observes != at_gate.observed || at_gate.asks != at_gate.asked ||
+            (!at_gate.asks && (was->left != at_gate.gate.left || was->asked != at_gate.gate.asked));
     at_gate.id = (uint32_t)argument;
     at_gate.gate = *gate_of(t, at_gate.id);
     at_gate.observes = --at_gate.gate.left < 0;

@@ -1,5 +1,5 @@
-/* What the engine calls: in files of their own, which are compiled like the runtime, because they run
- * while the vector registers are the program's.
+/* What the engine calls: in files of their own, which are compiled like the runtime, because they
+ * run while the vector registers are the program's.
  *
  * Context: the dispatcher. Ownership: constant data. */
 #ifndef PENUMBRA_TESTS_ENGINE_CALLBACKS_H
@@ -26,7 +26,8 @@ extern struct asked {
  * its operand, or repeats. */
 extern const struct tool tool_times;
 
-/* Results of instructions by leads (hook.h), and again by called hooks, which know what the leads have to do. */
+/* Results of instructions by leads (hook.h), and again by called hooks, which know what the leads
+ * have to do. */
 extern const struct tool tool_leads;
 extern struct led {
     uint64_t results, calls, of_r15; /* results */
@@ -37,13 +38,15 @@ extern struct led {
 extern const struct tool tool_gates;
 extern struct gated {
     uint64_t blocks, observed, asked; /* executions: all, those behind the gate, those that asked */
-    uint64_t wrong; /* executions that were observed, or asked, or counted, otherwise than they had to */
+    /* executions that were observed, or asked, or counted, otherwise than they had to */
+    uint64_t wrong;
 } gated;
 
 /* That tool, or one of tools/tools.h. */
 const struct tool *tool_named(const char *name);
 
-/* Appends, in each block, its number of instructions and a mark. Counter 0: blocks; 1: instructions. */
+/* Appends, in each block, its number of instructions and a mark. Counter 0: blocks; 1:
+ * instructions. */
 extern const struct tool tool_appending;
 extern struct flushed {
     uint64_t times, ends;  /* calls; those with `ends` */

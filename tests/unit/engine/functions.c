@@ -274,33 +274,35 @@ static uint64_t switches_of_stacks(uint64_t n)
     return result;
 }
 
-/* What is behind a block's end reads the carry, at once, later, or on one of two ways; and a register that nobody needs. */
+/* What is behind a block's end reads the carry, at once, later, or on one of two ways; and a
+ * register that nobody needs. */
 static uint64_t flags_behind_blocks(uint64_t n)
 {
     uint64_t sum = n;
     for (uint64_t i = 0; i < n; i++)
-        __asm__ volatile("    subq $128, %%rsp\n"
-                         "    cmpb $7, %b1\n    leal 1(%1), %%eax\n    jmp 1f\n"
-                         "1:  adcq $1, %0\n"
-                         "    cmpb $9, %b1\n    leal 2(%1), %%eax\n    jmp 1f\n"
-                         "1:  .rept 12\n    nop\n    .endr\n"
-                         "    adcq %0, %0\n"
-                         "    cmpb $5, %b1\n    leal 3(%1), %%eax\n    incl %%eax\n    jz 1f\n"
-                         "    adcq %0, %0\n"
-                         "1:  xorl %%eax, %%eax\n"
-                         "    cmpb $6, %b1\n    leal 3(%1), %%eax\n    incl %%eax\n    jnz 1f\n"
-                         "    xorl %%eax, %%eax\n"
-                         "1:  adcq $3, %0\n"
-                         "    cmpb $3, %b1\n    leal 4(%1), %%eax\n    call 1f\n    jmp 2f\n"
-                         "1:  adcq %0, %0\n    ret\n"
-                         "2:  cmpb $8, %b1\n    leal 5(%1), %%eax\n"
-                         "    .rept 70\n    nop\n    .endr\n"
-                         "    adcq $1, %0\n"
-                         "    cmpb $4, %b1\n    leal 6(%1), %%ecx\n    movl $5, %%ecx\n    adcq %%rcx, %0\n"
-                         "    addq $128, %%rsp\n"
-                         : "+&r"(sum)
-                         : "r"(i)
-                         : "rax", "rcx", "cc", "memory");
+        __asm__ volatile(
+            "    subq $128, %%rsp\n"
+            "    cmpb $7, %b1\n    leal 1(%1), %%eax\n    jmp 1f\n"
+            "1:  adcq $1, %0\n"
+            "    cmpb $9, %b1\n    leal 2(%1), %%eax\n    jmp 1f\n"
+            "1:  .rept 12\n    nop\n    .endr\n"
+            "    adcq %0, %0\n"
+            "    cmpb $5, %b1\n    leal 3(%1), %%eax\n    incl %%eax\n    jz 1f\n"
+            "    adcq %0, %0\n"
+            "1:  xorl %%eax, %%eax\n"
+            "    cmpb $6, %b1\n    leal 3(%1), %%eax\n    incl %%eax\n    jnz 1f\n"
+            "    xorl %%eax, %%eax\n"
+            "1:  adcq $3, %0\n"
+            "    cmpb $3, %b1\n    leal 4(%1), %%eax\n    call 1f\n    jmp 2f\n"
+            "1:  adcq %0, %0\n    ret\n"
+            "2:  cmpb $8, %b1\n    leal 5(%1), %%eax\n"
+            "    .rept 70\n    nop\n    .endr\n"
+            "    adcq $1, %0\n"
+            "    cmpb $4, %b1\n    leal 6(%1), %%ecx\n    movl $5, %%ecx\n    adcq %%rcx, %0\n"
+            "    addq $128, %%rsp\n"
+            : "+&r"(sum)
+            : "r"(i)
+            : "rax", "rcx", "cc", "memory");
     return sum;
 }
 

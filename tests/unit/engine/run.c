@@ -61,7 +61,8 @@ void rig_prepare(struct rig *r, const void *fn, uint64_t a, uint64_t b, uint64_t
 {
     struct engine_thread *t = r->thread;
     memset(t->gpr, 0, sizeof t->gpr);
-    memset(r->stack + STACK_SIZE - STACK_USED, 0, STACK_USED); /* compilers pop padding, with what an earlier run left there */
+    /* compilers pop padding, with what an earlier run left there */
+    memset(r->stack + STACK_SIZE - STACK_USED, 0, STACK_USED);
     uint64_t *top = (uint64_t *)(void *)(r->stack + STACK_SIZE - 64);
     *--top = (uint64_t)(uintptr_t)end_of_call;
     t->gpr[ENGINE_RSP] = (uint64_t)(uintptr_t)top;

@@ -58,7 +58,8 @@ static void results_do_not_change(void **state)
     }
 }
 
-/* Each function in parts of a few instructions; a part may be over its budget by fewer than `over`. */
+/* Each function in parts of a few instructions; a part may be over its budget by fewer than
+ * `over`. */
 static void in_parts(int64_t over)
 {
     for (const struct function *f = functions; f->name; f++) {
@@ -92,7 +93,8 @@ static uint64_t made_for(const struct function *f, int64_t budget)
     return engine_figures_as(rig.engine).instructions - before.instructions;
 }
 
-/* A short burst waits for what is made for it: nothing is made of new code but what it executes, and that once. */
+/* A short burst waits for what is made for it: nothing is made of new code but what it executes,
+ * and that once. */
 static void makes_what_it_reaches(void **state)
 {
     enum { SHORT = 100 };
@@ -105,7 +107,8 @@ static void makes_what_it_reaches(void **state)
     }
 }
 
-/* A loose budget stops where the processor's own stepping comes, too, and says how many instructions that was. */
+/* A loose budget stops where the processor's own stepping comes, too, and says how many
+ * instructions that was. */
 static void loose_says_where(void **state)
 {
     uint32_t stops = 0;

@@ -189,8 +189,8 @@ static uint64_t folded_below(spool_ref ref, bool folded)
         return 0;
     const struct cct_node *n = cct_node_at(&spool, ref);
     bool here_too = folded || n->key == key_pseudo(KEY_FOLDED);
-    return (here_too ? n->samples : 0) + folded_below(n->child, here_too) + folded_below(n->left, folded) +
-           folded_below(n->right, folded);
+    return (here_too ? n->samples : 0) + folded_below(n->child, here_too) +
+           folded_below(n->left, folded) + folded_below(n->right, folded);
 }
 
 static bool collector_ends;
@@ -234,7 +234,8 @@ static void a_whole_run_waits_for_room(void **state)
     ready = SPOOL_SIZE;
 }
 
-/* Where there will be no more room, every call is in the tree or counted as lost, and those in the tree are where they belong. */
+/* Where there will be no more room, every call is in the tree or counted as lost, and those in the
+ * tree are where they belong. */
 static void calls_without_room_are_counted(void **state)
 {
     (void)state;
@@ -263,7 +264,8 @@ static void contexts_are_bounded(void **state)
     uint32_t depth;
     config.contexts = MOST;
     run((const void *)(uintptr_t)tree, N);
-    uint64_t nodes = record->nodes, taken = record->taken, folded = folded_below(record->tree, false);
+    uint64_t nodes = record->nodes, taken = record->taken,
+             folded = folded_below(record->tree, false);
     assert_true(nodes >= MOST / 8 && nodes <= 2 * MOST + 16);
     assert_true(folded > 0 && folded < taken);
     assert_int_equal(taken, tree_calls(N));
@@ -271,7 +273,8 @@ static void contexts_are_bounded(void **state)
     config.contexts = 0;
 }
 
-/* What comes when the tree is full, and is hot, has contexts of its own: the cold ones before it make room. And so again. */
+/* What comes when the tree is full, and is hot, has contexts of its own: the cold ones before it
+ * make room. And so again. */
 __attribute__((noipa)) static void hot(uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
@@ -311,7 +314,8 @@ static void cold_contexts_make_room(void **state)
     assert_int_equal(calls_not_folded(record->tree, (const void *)(uintptr_t)leaf), loops);
     assert_true(folded_below(record->tree, false) > 0 && record->nodes <= 2 * MOST);
     /* Blocks are used again: the spool holds a few trees. */
-    assert_true(spool_header(&spool)->next - SPOOL_HEADER_SIZE < 8 * MOST * sizeof(struct cct_node) + 65536);
+    assert_true(spool_header(&spool)->next - SPOOL_HEADER_SIZE <
+                8 * MOST * sizeof(struct cct_node) + 65536);
     assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), 2 * (tree_calls(N) + 1));
 }
 
@@ -354,7 +358,8 @@ static void recursion_is_folded(void **state)
     uint32_t depth;
     config.fold_recursion = 1;
     run((const void *)(uintptr_t)tree, 16);
-    assert_int_equal(record->nodes, 12); /* two calls, each with two calls below: two nodes for each */
+    /* two calls, each with two calls below: two nodes for each */
+    assert_int_equal(record->nodes, 12);
     assert_int_equal(calls((const void *)(uintptr_t)tree, &depth), tree_calls(16));
     run((const void *)(uintptr_t)even, 1000);
     assert_true(record->nodes < 20);

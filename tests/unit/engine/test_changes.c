@@ -79,8 +79,8 @@ static void what_may_go_is_asked_for_each_time(void **state)
     assert_int_equal(questions[1], 1);
 }
 
-/* Instructions that write what comes behind them: the third argument to where the first one points; then mov eax, imm32
- * (which they change) and ret. */
+/* Instructions that write what comes behind them: the third argument to where the first one points;
+ * then mov eax, imm32 (which they change) and ret. */
 static void blocks_that_change_themselves(void **state)
 {
     (void)state;
@@ -99,7 +99,8 @@ static void blocks_that_change_themselves(void **state)
         memcpy(at, stores[i].bytes, stores[i].size);
         for (uint32_t n = 1; n < 50; n++) {
             put_value(at + stores[i].size, 0);
-            uint64_t got = rig_call(&rig, at, (uint64_t)(uintptr_t)value, 2, 0xc3c3c30000000000 | n, 4);
+            uint64_t got =
+                rig_call(&rig, at, (uint64_t)(uintptr_t)value, 2, 0xc3c3c30000000000 | n, 4);
             assert_int_equal(rig.thread->stop, STOP_ADDRESS);
             assert_int_equal(got, n);
         }
@@ -137,22 +138,28 @@ static void trusted_code_changes_when_told(void **state)
     assert_int_equal(call_code(code + 128), 5);
 }
 
-/* A jump to another page, whose code overwrites the flags that the jump leaves, and then reads them. What was known of them
- * is known no more, though the code before the jump has not changed; of code that may change at any time nothing is. */
+/* A jump to another page, whose code overwrites the flags that the jump leaves, and then reads
+ * them. What was known of them is known no more, though the code before the jump has not changed;
+ * of code that may change at any time nothing is. */
 static void flags_behind_a_jump_change(void **state)
 {
-    static const uint8_t jump[] = {0x83, 0xff, 0x07, 0x8d, 0x47, 0x05, 0xe9, 0xf5, 0x0f, 0, 0}; /* cmp edi, 7; lea eax, [rdi + 5]; jmp */
-    static const uint8_t overwrite[] = {0x31, 0xc0, 0xc3};                                     /* xor eax, eax; ret */
-    static const uint8_t read[] = {0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3};                  /* sete al; movzx eax, al; ret */
+    /* cmp edi, 7; lea eax, [rdi + 5]; jmp */
+    static const uint8_t jump[] = {0x83, 0xff, 0x07, 0x8d, 0x47, 0x05, 0xe9, 0xf5, 0x0f, 0, 0};
+    /* xor eax, eax; ret */
+    static const uint8_t overwrite[] = {0x31, 0xc0, 0xc3};
+    /* sete al; movzx eax, al; ret */
+    static const uint8_t read[] = {0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3};
     uint8_t *there = code + CODE / 2;
     (void)state;
     memcpy(code, jump, sizeof jump);
     memcpy(there, overwrite, sizeof overwrite);
-    assert_int_equal(rig_call(&rig, there, 7, 0, 0, 0), 0); /* so that the jump is not laid in front of it */
+    /* so that the jump is not laid in front of it */
+    assert_int_equal(rig_call(&rig, there, 7, 0, 0, 0), 0);
     assert_int_equal(rig_call(&rig, code, 7, 0, 0, 0), 0);
     memcpy(there, read, sizeof read);
     if (!rig.code_hi)
-        engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)there, (uint64_t)(uintptr_t)code + CODE);
+        engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)there,
+                             (uint64_t)(uintptr_t)code + CODE);
     for (uint64_t n = 5; n < 10; n++)
         assert_int_equal(rig_call(&rig, code, n, 0, 0, 0), n == 7);
 }
@@ -185,7 +192,8 @@ static void links_are_undone(void **state)
     assert_true(engine_figures_as(rig.engine).unlinked >= 28);
 }
 
-/* What is looked through for a block does not grow with what has changed, and what is dropped is not kept. */
+/* What is looked through for a block does not grow with what has changed, and what is dropped is
+ * not kept. */
 static void changes_cost_the_same(void **state)
 {
     (void)state;
@@ -215,7 +223,8 @@ static void a_full_cache_begins_anew(void **state)
     for (uint32_t made = 0; engine_figures_as(rig.engine).resets < 3; made++) {
         uint8_t *at = code + made % PLACES * SIZE;
         if (at == code)
-            engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + CODE);
+            engine_invalidate_as(rig.engine, (uint64_t)(uintptr_t)code,
+                                 (uint64_t)(uintptr_t)code + CODE);
         put_value(at, made);
         assert_int_equal(rig_call(&rig, at, 0, 0, 0, 0), made);
         assert_int_equal(rig.thread->stop, STOP_ADDRESS);
@@ -234,7 +243,8 @@ static void a_full_cache_stops(void **state)
     for (; made < 1000000; made++) {
         uint8_t *at = code + made % PLACES * SIZE;
         if (at == code)
-            engine_invalidate_as(r.engine, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + CODE);
+            engine_invalidate_as(r.engine, (uint64_t)(uintptr_t)code,
+                                 (uint64_t)(uintptr_t)code + CODE);
         put_value(at, (uint32_t)made);
         uint64_t value = rig_call(&r, at, 0, 0, 0, 0);
         if (r.thread->stop == STOP_CACHE_FULL)
@@ -382,7 +392,8 @@ static const struct tool *tool; /* NULL: none */
 static int setup(void **state)
 {
     (void)state;
-    rig_make(&rig, &(struct engine_config){ .cache_size = 4 << 20, .paired = paired, .tools = tool_set_of(tool) });
+    rig_make(&rig, &(struct engine_config){
+                       .cache_size = 4 << 20, .paired = paired, .tools = tool_set_of(tool)});
     code = mmap(NULL, CODE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(code != MAP_FAILED);
     return 0;

@@ -24,7 +24,8 @@ static void probes(void **state)
 {
     const long page = 4096;
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, before;
-    uint8_t *p = mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *p =
+        mmap(NULL, (size_t)(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t value;
     (void)state;
     assert_true(p != MAP_FAILED);

@@ -1,6 +1,7 @@
-/* A signal that comes on the way out of the code cache, while the program runs on its alternate stack, is put off by whoever finds it:
- * all signals are blocked, and the program's mask is in the thread area from then on. At every instruction on the way, until the
- * engine blocks signals itself, that mask is the one that counts. */
+/* A signal that comes on the way out of the code cache, while the program runs on its alternate
+ * stack, is put off by whoever finds it: all signals are blocked, and the program's mask is in the
+ * thread area from then on. At every instruction on the way, until the engine blocks signals
+ * itself, that mask is the one that counts. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -92,7 +93,9 @@ static void everywhere(void **state)
     for (wanted = 0; !blocks; wanted++) {
         uint64_t mask = run(f);
         if (mask != native)
-            fail_msg("put off at instruction %u on the way: the program's mask is %lx, should be %lx", wanted, mask, native);
+            fail_msg(
+                "put off at instruction %u on the way: the program's mask is %lx, should be %lx",
+                wanted, mask, native);
     }
     sigaction(SIGTRAP, &old, NULL);
     assert_true(wanted > 10);

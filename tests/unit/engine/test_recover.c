@@ -55,7 +55,8 @@ static bool counted(uint32_t step, const greg_t *cache)
     struct engine_progress progress;
     int64_t recovered = rig.thread->budget;
     rig.thread->budget = 0;
-    bool known = loose && engine_progress_as(rig.thread, cache, &progress), same = rig.thread->budget == recovered;
+    bool known = loose && engine_progress_as(rig.thread, cache, &progress),
+         same = rig.thread->budget == recovered;
     rig.thread->budget = recovered;
     return !known || (same && BUDGET - recovered == (int64_t)step + progress.total - progress.done);
 }
@@ -172,7 +173,7 @@ static void with_a_loose_budget(void **state)
     every_place_of("blocks", (struct engine_config){ .budget = true, .loose = true });
     every_place_of("results", (struct engine_config){ .budget = true, .loose = true });
     assert_true(places[PLACE_CORE] > 100);
-    every_place_of("gates", (struct engine_config){ .budget = true, .loose = true, .shared = true });
+    every_place_of("gates", (struct engine_config){.budget = true, .loose = true, .shared = true});
     assert_true(gated.asked && gated.observed < gated.blocks * 9 / 10 && !gated.wrong);
     loose = false;
 }

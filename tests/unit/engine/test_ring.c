@@ -1,4 +1,5 @@
-/* What is appended arrives: all of it, once, in the order of execution, however often the ring fills. */
+/* What is appended arrives: all of it, once, in the order of execution, however often the ring
+ * fills. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,14 +76,16 @@ static void budgets_end(void **state)
     rig_free(&r);
 }
 
-/* A loose one is counted when the ring is emptied, and says by how much it is over: by some blocks, however large it was. */
+/* A loose one is counted when the ring is emptied, and says by how much it is over: by some blocks,
+ * however large it was. */
 static void loose_budgets_end(void **state)
 {
     enum { TURNS = 100000, OVER = 512 };
     int64_t runs = 0, sum = 0;
     struct rig r;
     (void)state;
-    rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_appending), .budget = true, .loose = true });
+    rig_make(&r, &(struct engine_config){
+                     .tools = tool_set_of(&tool_appending), .budget = true, .loose = true});
     memset(&flushed, 0, sizeof flushed);
     rig_prepare(&r, (const void *)(uintptr_t)chain, TURNS, 0, 0, 0);
     for (int64_t budget = 1; r.thread->stop != STOP_ADDRESS; budget += budget / 4 + 1) {

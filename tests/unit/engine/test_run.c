@@ -62,7 +62,8 @@ static void warm_code_stays_in_the_cache(void **state)
     uint64_t before = rig.thread->dispatches, translated = rig.thread->translated;
     rig_call(&rig, fn, 12, 0, 0, 0);
     assert_int_equal(rig.thread->translated, translated);
-    assert_int_equal(rig.thread->dispatches, before + 2); /* the beginning, and the return to where the call ends */
+    /* the beginning, and the return to where the call ends */
+    assert_int_equal(rig.thread->dispatches, before + 2);
 }
 
 static uint64_t identity(uint64_t n)
@@ -87,7 +88,8 @@ static void a_jump_to_nowhere_stops(void **state)
     assert_int_equal(rig.thread->rip, 16);
 }
 
-/* What it is given, plus what a transaction that is begun leaves in eax, or 1 << 40 if it is in it. */
+/* What it is given, plus what a transaction that is begun leaves in eax, or 1 << 40 if it is in
+ * it. */
 uint64_t transaction(uint64_t n);
 __asm__(".text\n.type transaction, @function\ntransaction:\n"
         "mov $-1, %rax\n"

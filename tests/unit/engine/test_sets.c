@@ -12,7 +12,8 @@
 #include "run.h"
 #include "tools/list.h"
 
-static struct tool_set set_of(const struct tool *first, const struct tool *second, const struct tool *third)
+static struct tool_set set_of(const struct tool *first, const struct tool *second,
+                              const struct tool *third)
 {
     return (struct tool_set){
         .count = third ? 3 : 2,
@@ -67,8 +68,9 @@ static void a_loose_budget_is_counted_once(void **state)
     enum { OVER = 512 };
     struct rig r;
     (void)state;
-    rig_make(&r, &(struct engine_config){
-                     .tools = set_of(&tool_appending, &tool_marking, NULL), .budget = true, .loose = true });
+    rig_make(&r, &(struct engine_config){.tools = set_of(&tool_appending, &tool_marking, NULL),
+                                         .budget = true,
+                                         .loose = true});
     memset(&flushed, 0, sizeof flushed);
     memset(&marked, 0, sizeof marked);
     int64_t sum = 0;
@@ -151,12 +153,14 @@ static void one_watcher_is_enough(void **state)
     enum stop_reason why = STOP_COUNT;
     (void)state;
     watched = (struct watched){ 0 };
-    rig_make(&r, &(struct engine_config){ .tools = set_of(&tool_blocks, &tool_watching, &tool_appending) });
+    rig_make(&r, &(struct engine_config){
+                     .tools = set_of(&tool_blocks, &tool_watching, &tool_appending)});
     all_functions(&r);
     assert_int_equal(watched.wrong, 0);
     assert_true(watched.called > 0);
     rig_free(&r);
-    struct engine_config two = { .tools = set_of(&tool_waste, &tool_watching, NULL), .carrier = &rig_carrier };
+    struct engine_config two = {.tools = set_of(&tool_waste, &tool_watching, NULL),
+                                .carrier = &rig_carrier};
     assert_null(engine_make_as(&two, &why));
     assert_int_equal(why, STOP_UNSUPPORTED);
 }

@@ -24,7 +24,8 @@ __attribute__((noinline, used)) static uint64_t reads(uint64_t n, const uint64_t
 }
 
 /* The same with a load that a repeated string instruction stands for: it reads `bytes` bytes. */
-__attribute__((noinline, used)) static uint64_t long_read(const char *from, char *to, uint64_t bytes)
+__attribute__((noinline, used)) static uint64_t long_read(const char *from, char *to,
+                                                          uint64_t bytes)
 {
     uint64_t left = bytes;
     __asm__ volatile("rep movsb\n    nop" : "+S"(from), "+D"(to), "+c"(left) : : "memory");
@@ -38,7 +39,8 @@ static void each_execution_is_timed(void **state)
     uint64_t value = 3, rounds = 1000;
     memset(&asked, 0, sizeof asked);
     rig_make(&r, &(struct engine_config){ .tools = tool_set_of(&tool_times) });
-    uint64_t got = rig_call(&r, (const void *)(uintptr_t)reads, rounds, (uint64_t)(uintptr_t)&value, 0, 0);
+    uint64_t got =
+        rig_call(&r, (const void *)(uintptr_t)reads, rounds, (uint64_t)(uintptr_t)&value, 0, 0);
     assert_int_equal(got, 3 * rounds);
     assert_in_range(asked.timed, rounds, rounds + 64); /* compilers put loads around the loop */
     assert_true(asked.time > 0);

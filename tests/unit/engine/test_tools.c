@@ -14,8 +14,8 @@
 #include "tools/kernel_reads.h"
 #include "tools/list.h"
 
-static const char *const names[] = { "null", "count", "blocks", "edges", "path", "results", "written", "waste",
-                                     "times" };
+static const char *const names[] = {"null",    "count",   "blocks", "edges", "path",
+                                    "results", "written", "waste",  "times"};
 
 static void nothing_changes(void **state)
 {
@@ -107,14 +107,15 @@ static uint64_t counted(const char *tool, uint64_t n)
     return total;
 }
 
-/* An iteration executes 4 transfers, whether n is even or odd: jz, call, ret, jnz; and as many blocks,
- * the one behind each. */
+/* An iteration executes 4 transfers, whether n is even or odd: jz, call, ret, jnz; and as many
+ * blocks, the one behind each. */
 static void counts_are_exact(void **state)
 {
     (void)state;
     assert_int_equal(counted("edges", 1002) - counted("edges", 2), 1000 * 4);
     assert_int_equal(counted("edges", 1001) - counted("edges", 1), 1000 * 4);
-    /* 2: is a block of its own where jz goes, and a part of the one behind jz where it falls through. */
+    /* 2: is a block of its own where jz goes, and a part of the one behind jz where it falls
+     * through. */
     assert_int_equal(counted("blocks", 1002) - counted("blocks", 2), 500 * 4 + 500 * 4);
 }
 
@@ -124,7 +125,8 @@ static void all_functions(const struct engine_config *config)
     rig_make(&r, config);
     r.thread->budget = INT64_C(1) << 40;
     for (const struct function *f = functions; f->name; f++)
-        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0), f->call(f->most / 2));
+        assert_int_equal(rig_call(&r, (const void *)(uintptr_t)f->call, f->most / 2, 0, 0, 0),
+                         f->call(f->most / 2));
     rig_free(&r);
 }
 
@@ -148,10 +150,12 @@ static void leads_call_when_they_have_to(void **state)
 static void leads_with_a_loose_budget(void **state)
 {
     (void)state;
-    check_leads(&(struct engine_config){ .tools = tool_set_of(&tool_leads), .budget = true, .loose = true });
+    check_leads(
+        &(struct engine_config){.tools = tool_set_of(&tool_leads), .budget = true, .loose = true});
 }
 
-/* Whatever flags are live, a block is observed when its gate says so, and does the same if it is not. */
+/* Whatever flags are live, a block is observed when its gate says so, and does the same if it is
+ * not. */
 static void check_gates(const struct engine_config *config)
 {
     gated = (struct gated){0};
@@ -164,13 +168,15 @@ static void check_gates(const struct engine_config *config)
 static void gates_observe_when_they_have_to(void **state)
 {
     (void)state;
-    check_gates(&(struct engine_config){ .tools = tool_set_of(&tool_gates), .shared = true, .budget = true });
+    check_gates(
+        &(struct engine_config){.tools = tool_set_of(&tool_gates), .shared = true, .budget = true});
 }
 
 static void gates_with_a_loose_budget(void **state)
 {
     (void)state;
-    check_gates(&(struct engine_config){ .tools = tool_set_of(&tool_gates), .shared = true, .budget = true, .loose = true, .paired = true });
+    check_gates(&(struct engine_config){ .tools = tool_set_of(&tool_gates), .shared = true,
+                                        .budget = true, .loose = true, .paired = true });
 }
 
 /* What is behind a gate is paid for in front of it, wherever the budget ends. */
@@ -180,7 +186,10 @@ static void gates_count_the_budget_once(void **state)
     (void)state;
     for (unsigned gates = 0; gates < 2; gates++) {
         static int64_t left[2];
-        rig_make(&r, &(struct engine_config){ .tools = tool_set_of(gates ? &tool_gates : &tool_blocks), .shared = true, .budget = true });
+        rig_make(&r,
+                 &(struct engine_config){.tools = tool_set_of(gates ? &tool_gates : &tool_blocks),
+                                         .shared = true,
+                                         .budget = true});
         r.thread->budget = INT64_C(1) << 40;
         rig_call(&r, (const void *)(uintptr_t)loop, 20000, 0, 0, 0);
         left[gates] = r.thread->budget;
@@ -196,7 +205,8 @@ static void check_watches(const struct engine_config *config)
     all_functions(config);
     assert_int_equal(watched.wrong, 0);
     assert_in_range(watched.called, watched.accesses / 100, watched.accesses / 2);
-    assert_in_range(watched.returns_called, watched.returns / 10, watched.returns - watched.returns / 10);
+    assert_in_range(watched.returns_called, watched.returns / 10,
+                    watched.returns - watched.returns / 10);
     assert_in_range(watched.alarms, watched.executed / 200, watched.executed / 10);
 }
 
@@ -204,7 +214,8 @@ static void watches_call_when_they_have_to(void **state)
 {
     (void)state;
     check_watches(&(struct engine_config){ .tools = tool_set_of(&tool_watching) });
-    check_watches(&(struct engine_config){ .tools = tool_set_of(&tool_watching), .budget = true, .loose = true });
+    check_watches(&(struct engine_config){
+        .tools = tool_set_of(&tool_watching), .budget = true, .loose = true});
 }
 
 /* A block for whose hooks there is no room becomes several: no execution is missed. */
@@ -244,7 +255,7 @@ static void system_calls_read_what_is_said(void **state)
     unsigned count;
     (void)state;
     rig_make(&r, NULL);
-    const uint8_t order[] = { ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_R10, ENGINE_R8, ENGINE_R9 };
+    const uint8_t order[] = {ENGINE_RDI, ENGINE_RSI, ENGINE_RDX, ENGINE_R10, ENGINE_R8, ENGINE_R9};
     for (unsigned i = 0; i < 6; i++)
         r.thread->gpr[order[i]] = 1000 * (i + 1);
     for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -279,13 +290,14 @@ __attribute__((noinline, used)) static uint64_t in_turn(uint64_t n, void *const 
     return n;
 }
 
-/* Where the same transfer goes to several places, each has its count: also places that share an entry of the thread's
- * table (target.c), as those do that are 64 kB apart. */
+/* Where the same transfer goes to several places, each has its count: also places that share an
+ * entry of the thread's table (target.c), as those do that are 64 kB apart. */
 static void targets_are_counted_each(void **state)
 {
     (void)state;
     enum { TIMES = 1000, APART = 1 << 16 };
-    uint8_t *code = mmap(NULL, 3 * APART, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *code = mmap(NULL, 3 * APART, PROT_READ | PROT_WRITE | PROT_EXEC,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(code != MAP_FAILED);
     uint8_t *callees[4] = { code, code + APART, code + 2 * APART, code + 64 };
     for (unsigned i = 0; i < 4; i++)

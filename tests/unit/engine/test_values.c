@@ -1,5 +1,5 @@
-/* The tool `values` says what each instruction read, wrote and did: programs whose values are known by
- * construction, observed whole and in bursts. */
+/* The tool `values` says what each instruction read, wrote and did: programs whose values are known
+ * by construction, observed whole and in bursts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,7 +179,8 @@ PLACE(v_load); PLACE(v_high); PLACE(v_div); PLACE(v_store); PLACE(v_lanes); PLAC
 PLACE(v_float); PLACE(v_cmp); PLACE(v_jump); PLACE(v_call); PLACE(v_entry); PLACE(v_return);
 PLACE(v_push); PLACE(v_pop); PLACE(v_indirect); PLACE(v_landing); PLACE(v_add); PLACE(v_wide);
 
-/* walk(array, n): each element is loaded, divided, stored, made a double, and handed to a function. */
+/* walk(array, n): each element is loaded, divided, stored, made a double, and handed to a
+ * function. */
 uint64_t v_walk(uint64_t *array, uint64_t n);
 __asm__("        .text\n"
         "v_walk: push %rbx\n"
@@ -440,8 +441,8 @@ static uint64_t instructions_made(const struct fixture *f)
     return engine_figures_as(f->rig.engine).instructions;
 }
 
-/* What a burst meets for the first time is made once, and no further than it reaches; what others make of the
- * same code comes to an end. */
+/* What a burst meets for the first time is made once, and no further than it reaches; what others
+ * make of the same code comes to an end. */
 static void little_is_made(void **state)
 {
     struct fixture *f = *state;

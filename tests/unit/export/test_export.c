@@ -1,5 +1,5 @@
-/* The exporters' parts through their headers. What other tools read in the whole output is checked by
- * check_exports.py. */
+/* The exporters' parts through their headers. What other tools read in the whole output is checked
+ * by check_exports.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,8 @@ static void test_folded_threads(void **state)
     (void)state;
     struct profile *p = sample_build("hand");
     struct export_result result;
-    char *text = export_string(export_folded, p, &(struct export_options){.threads = true}, &result);
+    char *text =
+        export_string(export_folded, p, &(struct export_options){.threads = true}, &result);
     assert_non_null(strstr(text, "demo-100/100;main;even 8\n"));
     assert_non_null(strstr(text, "worker:1-100/150;start_thread;outer;middle;innermost 11\n"));
     assert_int_equal(result.samples, 8218);
@@ -233,7 +234,8 @@ static void test_pprof_is_gzip(void **state)
     struct profile *p = sample_build("random");
     struct buf out = {0};
     struct export_result result;
-    assert_true(export_pprof(p, sample_symbols(), &(struct export_options){0}, &out, &result, NULL));
+    assert_true(
+        export_pprof(p, sample_symbols(), &(struct export_options){0}, &out, &result, NULL));
     enum { ROOM = 1 << 24 };
     uint8_t *plain = malloc(ROOM);
     assert_non_null(plain);

@@ -1,5 +1,6 @@
 /* write_sample WHICH DIRECTORY: writes a sample profile in every format, as a file of our own
- * (sample.pnb), and the truth: one line a tree node with cost, "SELF<tab>frame<tab>frame...", outermost first, escaped as C does. */
+ * (sample.pnb), and the truth: one line a tree node with cost, "SELF<tab>frame<tab>frame...",
+ * outermost first, escaped as C does. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Programs that record themselves, with src/guest and src/sigsafe and nothing else of ours, in three
- * forms: the guest in the program, in a static program, in a library. The collector's side is the
- * collector's own: it makes the spool, reads it, and `penumbra report` shows the profile.
+/* Programs that record themselves, with src/guest and src/sigsafe and nothing else of ours, in
+ * three forms: the guest in the program, in a static program, in a library. The collector's side is
+ * the collector's own: it makes the spool, reads it, and `penumbra report` shows the profile.
  *
  *      test_guest PENUMBRA LIBRARY PROGRAM FORM */
 #include <errno.h>
@@ -298,7 +298,8 @@ static void test_other_layout(void **state)
     profile_free(read);
 }
 
-/* Of another version, or with sizes that cannot be, a spool is left alone, and the program runs on. */
+/* Of another version, or with sizes that cannot be, a spool is left alone, and the program runs
+ * on. */
 static void test_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Conflicts of stores and later loads: one window by construction for each kind, and for each reason
- * that there is none. */
+/* Conflicts of stores and later loads: one window by construction for each kind, and for each
+ * reason that there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

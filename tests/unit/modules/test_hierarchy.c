@@ -165,9 +165,10 @@ static void this_machine(void **state)
 static void damage(void **state)
 {
     (void)state;
-    static const char good[] = "penumbra-hierarchy 1\nmachine A B, c\nclock 2600000000 26 52\n"
-                               "level L1 0 0 0 1 1\nlevel L2 26 13 370000 1 0\nlevel L3 52 39 1 1 1\n"
-                               "level memory 364 280 1 1 1\nlevel fault 2000 1400 1 1 1\n";
+    static const char good[] =
+        "penumbra-hierarchy 1\nmachine A B, c\nclock 2600000000 26 52\n"
+        "level L1 0 0 0 1 1\nlevel L2 26 13 370000 1 0\nlevel L3 52 39 1 1 1\n"
+        "level memory 364 280 1 1 1\nlevel fault 2000 1400 1 1 1\n";
     struct hierarchy h;
     char text[sizeof good];
     assert_true(hierarchy_parse(good, &h));

@@ -1,4 +1,5 @@
-/* The module's process's side of the rings: synthetic rings in, what the module sees and what is kept out. */
+/* The module's process's side of the rings: synthetic rings in, what the module sees and what is
+ * kept out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,14 +35,16 @@ static void sequence(struct penumbra_host *host, const struct penumbra_sequence 
         const struct penumbra_tuple *t = &s->tuples[i];
         struct seen *to = &seen[seen_count++ % 64];
         *to = (struct seen){.pc = t->pc, .return_address = t->return_address, .count = t->count,
-                            .process = (uint32_t)s->process, .thread = (uint32_t)s->thread, .called = t->called};
+                            .process = (uint32_t)s->process, .thread = (uint32_t)s->thread,
+                            .called = t->called};
         to->value = t->count ? t->items[t->count - 1].value : 0;
         penumbra_emit(host, t->pc, 0, 0, to->value);
     }
 }
 
 static const struct penumbra_kind kinds[] = {{.name = "value"}};
-static const struct penumbra_module module = {.abi = PENUMBRA_MODULE_ABI, .size = sizeof module, .name = "notes",
+static const struct penumbra_module module =
+    {.abi = PENUMBRA_MODULE_ABI, .size = sizeof module, .name = "notes",
                                               .kinds = kinds, .kind_count = 1, .capture = capture,
                                               .sequence = sequence};
 
@@ -71,7 +74,8 @@ static int set_up(void **state)
     memset(seen, 0, sizeof seen);
     seen_count = sequences_seen = 0;
     f->spool.mapped = SPOOL_SIZE;
-    f->spool.base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    f->spool.base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     assert_ptr_not_equal(f->spool.base, MAP_FAILED);
     struct spool_header *h = spool_header(&f->spool);
     h->size = h->limit = SPOOL_SIZE;
@@ -121,17 +125,21 @@ static void drain(struct fixture *f)
         ;
 }
 
-/* A sequence of these instructions, each with a value; false: the ring has no room for `most` words. */
-static bool put(struct fixture *f, const uint32_t *ids, uint32_t count, uint32_t most, uint64_t value)
+/* A sequence of these instructions, each with a value; false: the ring has no room for `most`
+ * words. */
+static bool put(struct fixture *f, const uint32_t *ids, uint32_t count, uint32_t most,
+                uint64_t value)
 {
     if (!tuples_reserve_as(&f->spool, f->ring, most))
         return false;
     uint64_t at = f->ring->cursor.begin;
     struct tuple_sequence *s = (void *)tuples_word_as(&f->spool, f->ring, at);
-    *s = (struct tuple_sequence){.count = (uint16_t)count, .tid = 78, .return_address = 0x1234, .every = 1};
+    *s = (struct tuple_sequence){
+        .count = (uint16_t)count, .tid = 78, .return_address = 0x1234, .every = 1};
     at += sizeof *s;
     for (uint32_t i = 0; i < count; i++, at += 16) {
-        *(struct tuple_head *)(void *)tuples_word_as(&f->spool, f->ring, at) = (struct tuple_head){.id = ids[i], .count = 1};
+        *(struct tuple_head *)(void *)tuples_word_as(&f->spool, f->ring, at) =
+            (struct tuple_head){.id = ids[i], .count = 1};
         *tuples_word_as(&f->spool, f->ring, at + 8) = value + i;
     }
     tuples_publish_as(&f->spool, f->ring, at);
@@ -140,11 +148,13 @@ static bool put(struct fixture *f, const uint32_t *ids, uint32_t count, uint32_t
 
 enum { THREE_WORDS = TUPLE_SEQUENCE_WORDS + 3 * 2 };
 
-/* What was put into the ring is what the module sees, once, and what it says of it is in the hotlists. */
+/* What was put into the ring is what the module sees, once, and what it says of it is in the
+ * hotlists. */
 static void sequences(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\xe8\x10\x20\x30\x40"), record(f, "\x48\x89\xd8")};
+    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\xe8\x10\x20\x30\x40"),
+                            record(f, "\x48\x89\xd8")};
     assert_false(host_drain(f->host));
     assert_true(put(f, ids, 3, THREE_WORDS, VALUE));
     assert_true(host_drain(f->host));
@@ -167,11 +177,13 @@ static void sequences(void **state)
     assert_int_equal(chunk->count, 3);
 }
 
-/* Many times around the ring: nothing is lost, and where there is no room it is said before anything is written. */
+/* Many times around the ring: nothing is lost, and where there is no room it is said before
+ * anything is written. */
 static void around(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8")};
+    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8"),
+                            record(f, "\x48\x89\xd8")};
     uint32_t told = 0, full = 0;
     while (told < 5000) {
         if (put(f, ids, 1 + told % 3, THREE_WORDS, told)) {
@@ -187,11 +199,13 @@ static void around(void **state)
     assert_true(full > 0);
 }
 
-/* The consumer is woken before there is no room any more, also for the longest sequences, wherever the ring ends. */
+/* The consumer is woken before there is no room any more, also for the longest sequences, wherever
+ * the ring ends. */
 static void bell(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8")};
+    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8"),
+                            record(f, "\x48\x89\xd8")};
     const uint32_t *rung = &spool_header(&f->spool)->tuples_bell;
     for (uint32_t round = 0; round < 300; round++) {
         uint32_t before = *rung, put_count = 0;
@@ -207,14 +221,16 @@ static void bell(void **state)
 static void damaged(void **state)
 {
     struct fixture *f = *state;
-    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8")}, unknown[] = {4711, ids[0]};
+    const uint32_t ids[] = {record(f, "\x48\x89\xd8"), record(f, "\x48\x89\xd8")},
+                   unknown[] = {4711, ids[0]};
     assert_true(put(f, unknown, 2, THREE_WORDS, VALUE));
     drain(f);
     assert_int_equal(sequences_seen, 0);
     assert_int_equal(host_values(f->host)->refused, 1);
     for (unsigned way = 0; way < 4; way++) {
         assert_true(put(f, ids, 2, THREE_WORDS, VALUE));
-        struct tuple_sequence *s = (void *)tuples_word_as(&f->spool, f->ring, f->ring->cursor.begin);
+        struct tuple_sequence *s =
+            (void *)tuples_word_as(&f->spool, f->ring, f->ring->cursor.begin);
         switch (way) {
         case 0: s->words = 0; break;
         case 1: s->words = UINT32_MAX; break;

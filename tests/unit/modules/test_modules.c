@@ -18,7 +18,8 @@ static struct emitted {
 static uint32_t emitted_count, fact_count;
 
 /* The host's half. */
-void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site, uint64_t value)
+void penumbra_emit(struct penumbra_host *host, uint64_t pc, uint32_t kind, uint64_t site,
+                   uint64_t value)
 {
     (void)host;
     assert_true(emitted_count < 16);

@@ -20,8 +20,9 @@ static inline int64_t *front_count(struct result_front *front, uint64_t value)
     return NULL;
 }
 
-static inline void result_add_most(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
-                                   uint64_t value, uint64_t most, struct hotlist_random *random)
+static inline void result_add_most(struct counts_lead *lead, struct result_front *front,
+                                   struct spool_result *row, uint64_t value, uint64_t most,
+                                   struct hotlist_random *random)
 {
     if (--lead->left >= 0 || value == lead->bits || result_first(lead, value))
         return;
@@ -41,8 +42,9 @@ static inline void result_add_most(struct counts_lead *lead, struct result_front
     ++*now;
 }
 
-static inline void result_add(struct counts_lead *lead, struct result_front *front, struct spool_result *row,
-                              uint64_t value, struct hotlist_random *random)
+static inline void result_add(struct counts_lead *lead, struct result_front *front,
+                              struct spool_result *row, uint64_t value,
+                              struct hotlist_random *random)
 {
     result_add_most(lead, front, row, value, UINT64_MAX, random);
 }

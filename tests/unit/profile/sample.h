@@ -47,12 +47,14 @@ bool sample_insert_at(const struct spool *s, struct spool_thread *t, const uint6
 struct counts_window sample_counts(const struct spool *s, struct spool_process *p);
 /* 30 paths of those blocks; path i was executed i + 1 times. */
 void sample_paths_in(const struct spool *s, struct spool_counts *c);
-/* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes apart. */
+/* The streams of 20 memory operands, 8 bytes each; what operand i accesses is about 8 * i bytes
+ * apart. */
 void sample_streams_in(const struct spool *s, struct spool_counts *c);
-/* The waste of 20 memory operands: access i was executed 100 times, and makes a pair with access i + 1. */
+/* The waste of 20 memory operands: access i was executed 100 times, and makes a pair with access i
+ * + 1. */
 void sample_waste_in(const struct spool *s, struct spool_counts *c);
-/* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 * i values; so do
- * those of another one each, which copies them. */
+/* The results of 20 instructions, in the window of the thread; those of instruction i take 1 + 2 *
+ * i values; so do those of another one each, which copies them. */
 void sample_results_in(const struct spool *s, struct spool_counts *c, struct counts_window *w);
 /* A spool with two processes, three threads and `samples` samples with random stacks. */
 struct spool sample_spool(uint64_t size, uint32_t samples, uint64_t seed);

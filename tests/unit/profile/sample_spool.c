@@ -206,7 +206,8 @@ void sample_waste_in(const struct spool *s, struct spool_counts *c)
             continue;
         }
         row->figures.stores = row->figures.loads = 100;
-        waste_pair_note(row, (enum waste_kind)(i % 3), first + 1 + (uint32_t)(i + 1) % 20, 10, 80, &evicted);
+        waste_pair_note(row, (enum waste_kind)(i % 3), first + 1 + (uint32_t)(i + 1) % 20, 10, 80,
+                        &evicted);
     }
     store.record->missed = 2;
 }
@@ -220,16 +221,19 @@ void sample_results_in(const struct spool *s, struct spool_counts *c, struct cou
         abort();
     w->record->tables[TABLE_RESULTS] = spool_ref_of(s, store.record);
     for (uint64_t i = 0; i < 20; i++) {
-        struct spool_thing result = {.key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
+        struct spool_thing result = {
+            .key = key_make(2, 0x2000 + 16 * i), .bytes = 8, .kind = THING_RESULT};
         uint32_t id = counts_thing_as(s, c, &result);
         struct spool_result *row = id == COUNTS_NONE ? NULL : rows_at_as(&store, id);
         struct counts_lead lead = {0};
         if (!row)
             abort();
         for (uint64_t k = 0; k < 40; k++)
-            result_add(&lead, result_front_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i), &random);
+            result_add(&lead, result_front_at(rows_chunk(&store, id), id), row, k % (1 + 2 * i),
+                       &random);
         w->base[id] = (uint64_t)lead.left;
-        struct spool_thing copy = {.key = key_make(2, 0x2008 + 16 * i), .to = id, .bytes = 8, .kind = THING_RESULT};
+        struct spool_thing copy = {
+            .key = key_make(2, 0x2008 + 16 * i), .to = id, .bytes = 8, .kind = THING_RESULT};
         if (counts_thing_as(s, c, &copy) == COUNTS_NONE)
             abort();
     }

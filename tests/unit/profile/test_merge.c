@@ -104,8 +104,8 @@ static void test_refuses_other_triggers(void **state)
         struct err e = {0};
         struct profile *a = sample_profile(2, 10, 1), *b = sample_profile(2, 10, 1);
         if (i) {
-            profile_metric_add(b, &(struct profile_metric){(char[]){"write"}, (char[]){"write"}, (char[]){"bytes"}, 5,
-                                                           METRIC_REGULAR});
+            profile_metric_add(b, &(struct profile_metric){(char[]){"write"}, (char[]){"write"},
+                                                           (char[]){"bytes"}, 5, METRIC_REGULAR});
         } else {
             free(b->metrics[2].trigger);
             b->metrics[2].trigger = strdup("write");
@@ -124,8 +124,10 @@ static void test_entities(void **state)
     (void)state;
     struct err e = {0};
     struct profile *a = profile_new(), *b = profile_new();
-    struct profile_entity read = {.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}};
-    struct profile_entity field = {.kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}, .at = 8, .number = 8};
+    struct profile_entity read = {
+        .kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}};
+    struct profile_entity field = {.kind = ENTITY_FIELD, .name = (char[]){"next"},
+                                   .scope = (char[]){"node"}, .at = 8, .number = 8};
     uint64_t id = profile_entity_add(a, &read);
     assert_true(entity_is(id) && id == entity_id(&read));
     assert_int_equal(profile_entity_add(b, &read), id);
@@ -181,8 +183,8 @@ static uint64_t sum_of(const struct profile *p, uint32_t metric)
     return sum;
 }
 
-/* Whichever trigger comes first, each keeps its weights and its counters; what is dropped outside threads stays the
- * former first one's. */
+/* Whichever trigger comes first, each keeps its weights and its counters; what is dropped outside
+ * threads stays the former first one's. */
 static void test_lead(void **state)
 {
     (void)state;
@@ -197,7 +199,8 @@ static void test_lead(void **state)
             assert_int_equal(now, m == lead ? 0 : m < lead ? m + 1 : m);
             assert_int_equal(p->metrics[now].period, original->metrics[m].period);
             assert_int_equal(sum_of(p, now), sum_of(original, m));
-            struct profile_sampled a = profile_sampled_by(p, trigger), b = profile_sampled_by(original, before);
+            struct profile_sampled a = profile_sampled_by(p, trigger),
+                                   b = profile_sampled_by(original, before);
             assert_memory_equal(&a, &b, sizeof a);
         }
         assert_well_formed(p);
@@ -292,15 +295,17 @@ static struct profile *named(uint32_t level, const char *function, const uint64_
     struct profile *p = sample_profile(1, 10, 1);
     profile_names_free(p->names);
     p->names = profile_names_new(p->image_count);
-    struct profile_name name = {.function = profile_names_string(p->names, function), .line = level};
+    struct profile_name name = {.function = profile_names_string(p->names, function),
+                                .line = level};
     p->names->images[2].level = level;
     for (unsigned i = 0; i < 2; i++)
-        assert_true(profile_names_place(p->names, 2, offsets[i], profile_names_add(p->names, &name)));
+        assert_true(
+            profile_names_place(p->names, 2, offsets[i], profile_names_add(p->names, &name)));
     return p;
 }
 
-/* Each place keeps its name; of two, the one from the better source. Without names on one side, those of
- * the other stay. */
+/* Each place keeps its name; of two, the one from the better source. Without names on one side,
+ * those of the other stay. */
 static void test_names_stay(void **state)
 {
     (void)state;
@@ -414,7 +419,8 @@ static void name_processes(struct profile *p, const char *name)
     }
 }
 
-/* Read with its trees summed, a file has the sum of what they have; threads with code in no image keep their own. */
+/* Read with its trees summed, a file has the sum of what they have; threads with code in no image
+ * keep their own. */
 static void test_read_summed(void **state)
 {
     (void)state;
@@ -424,7 +430,8 @@ static void test_read_summed(void **state)
         struct profile *p = sample_profile(5, 300, 3);
         for (uint32_t i = own; i < 5; i++)
             for (uint32_t k = 0; k < p->threads[i].node_count; k++)
-                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE && !entity_is(p->threads[i].nodes[k].offset))
+                if (p->threads[i].nodes[k].image == PROFILE_IMAGE_NONE &&
+                    !entity_is(p->threads[i].nodes[k].offset))
                     p->threads[i].nodes[k].image = 1;
         uint8_t *data = profile_encode(p, &size, &e);
         struct profile *by_name =
@@ -449,7 +456,8 @@ static void test_read_summed(void **state)
         assert_true(profile_sum_threads(p, &e) && profile_sum_threads(summed, &e));
         assert_int_equal(p->threads[0].node_count, summed->threads[0].node_count);
         for (uint32_t k = 0; k < p->threads[0].node_count; k++) {
-            const struct profile_node *a = &p->threads[0].nodes[k], *b = &summed->threads[0].nodes[k];
+            const struct profile_node *a = &p->threads[0].nodes[k],
+                                      *b = &summed->threads[0].nodes[k];
             assert_int_equal(a->parent, b->parent);
             assert_int_equal(a->subtree, b->subtree);
             assert_int_equal(a->offset, b->offset);
@@ -465,7 +473,8 @@ static void test_read_summed(void **state)
     }
 }
 
-/* Of three that were apart each has its place, whichever are merged first; one that ran in the gap comes between. */
+/* Of three that were apart each has its place, whichever are merged first; one that ran in the gap
+ * comes between. */
 static void test_times_of_four(void **state)
 {
     (void)state;
@@ -489,7 +498,8 @@ static void test_times_of_four(void **state)
         for (unsigned i = 0; i < 4; i++) {
             assert_int_equal(all->processes[3 * i].start_ns, begins[at[i]] + 10);
             assert_int_equal(all->threads[i].end_ns, begins[at[i]] + 12);
-            assert_int_equal(all->recordings[all->processes[3 * i].recording].start_realtime_ns, starts[at[i]]);
+            assert_int_equal(all->recordings[all->processes[3 * i].recording].start_realtime_ns,
+                             starts[at[i]]);
         }
         assert_well_formed(all);
         profile_free(all);

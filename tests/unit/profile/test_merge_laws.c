@@ -66,7 +66,8 @@ static uint64_t tree_digest(const struct profile *p, const struct profile_thread
     }
     free(path);
     for (uint32_t k = 0; t->others && k + 1 < profile_triggers(p); k++)
-        sum += mix(k, 4) * (t->others[k].taken + 3 * t->others[k].weight + 5 * t->others[k].drops[DROP_LATE]);
+        sum += mix(k, 4) *
+               (t->others[k].taken + 3 * t->others[k].weight + 5 * t->others[k].drops[DROP_LATE]);
     const char *phase = t->phase ? p->phases[t->phase - 1].name : "";
     return sum + hash(mix(process_key(p, t->process), t->weight), phase, strlen(phase));
 }
@@ -158,10 +159,12 @@ static uint64_t times_digest(const struct profile *p)
 {
     uint64_t sum = mix(p->start_realtime_ns, p->duration_ns);
     for (uint32_t i = 0; i < p->process_count; i++)
-        sum += mix(mix(mix(process_key(p, i), p->processes[i].start_ns), p->processes[i].end_ns), p->processes[i].recording);
+        sum += mix(mix(mix(process_key(p, i), p->processes[i].start_ns), p->processes[i].end_ns),
+                   p->processes[i].recording);
     for (uint32_t i = 0; i < p->thread_count; i++) {
         const struct profile_thread *t = &p->threads[i];
-        sum += mix(mix(mix(process_key(p, t->process), t->start_ns), t->end_ns), t->timeline ? t->timeline->start_ns : 0);
+        sum += mix(mix(mix(process_key(p, t->process), t->start_ns), t->end_ns),
+                   t->timeline ? t->timeline->start_ns : 0);
     }
     for (uint32_t i = 0; i < p->recording_count; i++)
         sum += mix(mix(p->recordings[i].start_realtime_ns, p->recordings[i].duration_ns), i);
@@ -188,7 +191,8 @@ static struct digest digest(const struct profile *p)
     for (uint32_t i = 0; i < p->phase_count; i++)
         d.phases += hash(8, p->phases[i].name, strlen(p->phases[i].name)) * p->phases[i].elapsed_ns;
     for (uint32_t i = 0; i < p->entity_count; i++)
-        d.entities += mix(p->entities[i].id, hash(9, p->entities[i].name, strlen(p->entities[i].name)));
+        d.entities +=
+            mix(p->entities[i].id, hash(9, p->entities[i].name, strlen(p->entities[i].name)));
     return d;
 }
 
@@ -202,8 +206,9 @@ static struct profile *part(unsigned number, uint64_t seed)
     p->duration_ns /= 1 + (seed + number) % 4;
     memset(p->images[1].build_id, 0x11, p->images[1].build_id_size);
     p->values->module_end = number;
-    assert_true(profile_entity_add(p, &(struct profile_entity){.name = number ? (char[]){"of two"} : (char[]){"of one"},
-                                                               .scope = (char[]){""}}));
+    assert_true(profile_entity_add(
+        p, &(struct profile_entity){.name = number ? (char[]){"of two"} : (char[]){"of one"},
+                                    .scope = (char[]){""}}));
     assert_true(profile_note(p, number ? "of two" : "of one"));
     assert_true(profile_unknown_add(p, &(struct profile_unknown){4000, true, later, sizeof later}));
     if (number == 2)

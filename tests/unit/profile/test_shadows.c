@@ -1,4 +1,5 @@
-/* Shadows: the account of their load, the record in the spool, the section of the file, what is made of it. */
+/* Shadows: the account of their load, the record in the spool, the section of the file, what is
+ * made of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +20,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Triggers every 5 ms, shadows of 40 ms, forked whenever the account allows one: on average as many are active
- * as were asked for, and never more than that rounded up. */
+/* Triggers every 5 ms, shadows of 40 ms, forked whenever the account allows one: on average as many
+ * are active as were asked for, and never more than that rounded up. */
 static void check_load(uint32_t load_milli)
 {
     struct spool_header h = {.load_milli = load_milli};
@@ -184,8 +185,8 @@ static void test_place(void **state)
 
 enum { TICK_MS = 5, RUN_S = 120 };
 
-/* A program of `pages`: after a fork it writes to this share of them in `spread_ms`; each that is written costs COW_NS. Triggers
- * cost all that they may. */
+/* A program of `pages`: after a fork it writes to this share of them in `spread_ms`; each that is
+ * written costs COW_NS. Triggers cost all that they may. */
 struct program {
     uint64_t pages, pause_ns;
     double share[2];     /* in turns ... */
@@ -224,7 +225,8 @@ static struct outcome simulate(const struct program *p, uint64_t ppm, bool windo
         to_copy -= copied;
         shadow_budget_charge(&b, now, cost);
         last += cost;
-        struct budget_facts f = {.ppm = ppm, .cpu_ns = now, .fork_cpu_ns = forked, .last_ns = last, .saved = BUDGET_SHARES / 2};
+        struct budget_facts f = {.ppm = ppm, .cpu_ns = now, .fork_cpu_ns = forked, .last_ns = last,
+                                 .saved = BUDGET_SHARES / 2};
         if (!o.forks)
             f.last_ns = 2 * shadow_fork_ns(&(struct place_facts){.pages = p->pages});
         if (allows(&b, &f, p->pages, window)) {
@@ -242,12 +244,13 @@ static struct outcome simulate(const struct program *p, uint64_t ppm, bool windo
         if (sum > o.most_ns)
             o.most_ns = sum;
     }
-    assert_true(o.all_ns == b.all_ns && (!window || o.most_ns <= b.worst_ns)); /* what is shown is not less than what is */
+    /* what is shown is not less than what is */
+    assert_true(o.all_ns == b.all_ns && (!window || o.most_ns <= b.worst_ns));
     return o;
 }
 
-/* Programs that write to ever more, or to nothing and then to all: in no ten seconds more than a quarter above the
- * budget. Without the bound of each window several of them break it. */
+/* Programs that write to ever more, or to nothing and then to all: in no ten seconds more than a
+ * quarter above the budget. Without the bound of each window several of them break it. */
 static void test_budget(void **state)
 {
     (void)state;
@@ -267,7 +270,8 @@ static void test_budget(void **state)
             assert_true(o.most_ns <= limit + limit / 4);
             broken += simulate(&programs[i], ppm, false).most_ns > limit + limit / 4;
             if (i == 0) /* what is allowed is used, and no more */
-                assert_in_range(o.all_ns, limit * (RUN_S / PLACE_WINDOW_S) * 45 / 100, limit * (RUN_S / PLACE_WINDOW_S) * 55 / 100);
+                assert_in_range(o.all_ns, limit * (RUN_S / PLACE_WINDOW_S) * 45 / 100,
+                                limit * (RUN_S / PLACE_WINDOW_S) * 55 / 100);
         }
     assert_true(broken >= 4);
 }
@@ -276,10 +280,12 @@ static void test_budget_window(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .saved = BUDGET_SHARES / 2, .worst_ns = 112500000};
+    struct budget_facts f = {
+        .ppm = 10000, .cpu_ns = 20000 * MS, .saved = BUDGET_SHARES / 2, .worst_ns = 112500000};
     assert_true(shadow_budget_allows(&b, &f));
     f.worst_ns++;
-    assert_false(shadow_budget_allows(&b, &f)); /* a quarter above 1% of ten seconds, less an eighth for triggers */
+    /* a quarter above 1% of ten seconds, less an eighth for triggers */
+    assert_false(shadow_budget_allows(&b, &f));
     f.worst_ns = 30 * MS;
     shadow_budget_charge(&b, 20000 * MS, 96 * MS);
     f.cpu_ns = 29999 * MS;
@@ -288,7 +294,8 @@ static void test_budget_window(void **state)
     assert_true(shadow_budget_allows(&b, &f));
     f.ppm = 0;
     f.fork_cpu_ns = 30000 * MS;
-    f.last_ns = 125 * MS; /* without a budget: as much time again as the fork has cost, which is in the time since */
+    /* without a budget: as much time again as the fork has cost, which is in the time since */
+    f.last_ns = 125 * MS;
     assert_true(shadow_budget_allows(&b, &f));
     f.last_ns = 126 * MS;
     assert_false(shadow_budget_allows(&b, &f));
@@ -296,12 +303,14 @@ static void test_budget_window(void **state)
     assert_int_equal(shadow_budget_spent(&b, 1000000 * MS), 0);
 }
 
-/* Of half of the budget some of what a fork will cost is saved before, here half; the rest is paid for afterwards. Saved is a window's budget at most. */
+/* Of half of the budget some of what a fork will cost is saved before, here half; the rest is paid
+ * for afterwards. Saved is a window's budget at most. */
 static void test_budget_saved(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 2999 * MS, .last_ns = 30 * MS, .saved = BUDGET_SHARES / 2};
+    struct budget_facts f = {
+        .ppm = 10000, .cpu_ns = 2999 * MS, .last_ns = 30 * MS, .saved = BUDGET_SHARES / 2};
     assert_false(shadow_budget_allows(&b, &f));
     f.cpu_ns = 3000 * MS;
     assert_true(shadow_budget_allows(&b, &f));
@@ -326,8 +335,8 @@ static void test_budget_saved(void **state)
     assert_true(shadow_budget_allows(&b, &f));
 }
 
-/* A fork costs the same whenever the program ends, on average: half of the budget. A quarter too much was what runs of five
- * seconds had where forks were paid for afterwards. */
+/* A fork costs the same whenever the program ends, on average: half of the budget. A quarter too
+ * much was what runs of five seconds had where forks were paid for afterwards. */
 static void test_budget_ends(void **state)
 {
     (void)state;
@@ -352,13 +361,14 @@ static void test_budget_ends(void **state)
     assert_true(average > 0.485 && average < 0.515);
 }
 
-/* A program that writes to all of its memory, as far as is known, is not forked again while the last fork is in the window,
- * unless that was hardly more than triggers are. */
+/* A program that writes to all of its memory, as far as is known, is not forked again while the
+ * last fork is in the window, unless that was hardly more than triggers are. */
 static void test_budget_likely(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .saved = 1, .last_ns = 30 * MS, .worst_ns = 61 * MS, .likely_ns = 83 * MS};
+    struct budget_facts f = {.ppm = 10000, .cpu_ns = 20000 * MS, .saved = 1, .last_ns = 30 * MS,
+                             .worst_ns = 61 * MS, .likely_ns = 83 * MS};
     shadow_budget_charge(&b, 15000 * MS, 30 * MS);
     assert_false(shadow_budget_allows(&b, &f));
     f.likely_ns = 82 * MS;
@@ -371,8 +381,9 @@ static void test_budget_likely(void **state)
     assert_false(shadow_budget_allows(&b, &f));
 }
 
-/* A program that was small at the last fork, and wrote to all of that: of what it has now all is likely to be copied, half is
- * expected to be. One that wrote to little of it: no more of what it has now. */
+/* A program that was small at the last fork, and wrote to all of that: of what it has now all is
+ * likely to be copied, half is expected to be. One that wrote to little of it: no more of what it
+ * has now. */
 static void test_copies_expected(void **state)
 {
     (void)state;
@@ -397,12 +408,14 @@ static void test_budget_again(void **state)
 {
     (void)state;
     struct shadow_budget b = {0};
-    struct budget_facts f = {.ppm = 100000, .cpu_ns = 50000 * MS, .last_ns = 500 * MS, .saved = BUDGET_SHARES / 2, .worst_ns = 1 * MS};
+    struct budget_facts f = {.ppm = 100000, .cpu_ns = 50000 * MS, .last_ns = 500 * MS,
+                             .saved = BUDGET_SHARES / 2, .worst_ns = 1 * MS};
     shadow_budget_charge(&b, 41000 * MS, 700 * MS);
     assert_false(shadow_budget_allows(&b, &f)); /* 700 and 500 of 1,125 */
     f.last_ns = 425 * MS;
     assert_true(shadow_budget_allows(&b, &f));
-    f.last_ns = 2000 * MS; /* that alone is too much for a window: one in each, where it is paid for */
+    /* that alone is too much for a window: one in each, where it is paid for */
+    f.last_ns = 2000 * MS;
     assert_false(shadow_budget_allows(&b, &f));
     f.cpu_ns = 51300 * MS;
     assert_true(shadow_budget_allows(&b, &f));
@@ -528,14 +541,15 @@ static void test_pass_length(void **state)
     r->run_ns = 200 * MS; /* 40 ms a stretch */
     assert_int_equal(shadow_pass_length(r, STRETCH), SHADOW_PASSED_MORE);
     assert_int_equal(shadow_pass_length(r, STRETCH / 2), SHADOW_PASSED_MORE);
-    assert_int_equal(shadow_pass_length(r, STRETCH / 4), SHADOW_PASSED_MORE); /* more than half as long again as passing over */
+    /* more than half as long again as passing over */
+    assert_int_equal(shadow_pass_length(r, STRETCH / 4), SHADOW_PASSED_MORE);
     assert_int_equal(shadow_pass_length(r, STRETCH / 8), SHADOW_PASSED);
     assert_int_equal(shadow_pass_length(r, 5000), SHADOW_PASSED);
     free(r);
 }
 
-/* Where shadows have passed code over the program's rate is known: the share is between what that says for an engine that
- * costs nothing and for one that takes five times as long. */
+/* Where shadows have passed code over the program's rate is known: the share is between what that
+ * says for an engine that costs nothing and for one that takes five times as long. */
 static void test_coverage_measured(void **state)
 {
     (void)state;
@@ -573,11 +587,15 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_place), cmocka_unit_test(test_budget), cmocka_unit_test(test_budget_window),
-        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends), cmocka_unit_test(test_budget_likely),
+        cmocka_unit_test(test_place), cmocka_unit_test(test_budget),
+            cmocka_unit_test(test_budget_window),
+        cmocka_unit_test(test_budget_saved), cmocka_unit_test(test_budget_ends),
+            cmocka_unit_test(test_budget_likely),
         cmocka_unit_test(test_copies_expected), cmocka_unit_test(test_budget_again),
-        cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats), cmocka_unit_test(test_ripe),
-        cmocka_unit_test(test_buckets), cmocka_unit_test(test_quantiles), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_load),  cmocka_unit_test(test_credit), cmocka_unit_test(test_seats),
+            cmocka_unit_test(test_ripe),
+        cmocka_unit_test(test_buckets), cmocka_unit_test(test_quantiles),
+            cmocka_unit_test(test_file),
         cmocka_unit_test(test_spool),
         cmocka_unit_test(test_pass_length), cmocka_unit_test(test_coverage_measured),
         cmocka_unit_test(test_calls),

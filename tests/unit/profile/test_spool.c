@@ -299,8 +299,8 @@ static void test_bad_headers(void **state)
     sample_spool_free(&s);
 }
 
-static struct spool_thread *other_thread(const struct spool *s, struct spool_process *p, const struct spool_thread *first,
-                                         uint32_t which)
+static struct spool_thread *other_thread(const struct spool *s, struct spool_process *p,
+                                         const struct spool_thread *first, uint32_t which)
 {
     struct spool_thread *t = sample_thread(s, p, first->tid);
     t->which = which;
@@ -317,12 +317,13 @@ static uint64_t weight_at(const struct profile_thread *t, uint64_t offset, uint3
     return sum;
 }
 
-/* Each trigger has a record and a tree of its own, which become one thread's; those of another thread that had the same
- * number do not; and a trigger that is none is damage. */
+/* Each trigger has a record and a tree of its own, which become one thread's; those of another
+ * thread that had the same number do not; and a trigger that is none is damage. */
 static void test_several_triggers(void **state)
 {
     (void)state;
-    uint64_t damage, stacks[][2] = {{key_make(1, 0x100), key_make(1, 0x300)}, {key_make(1, 0x100), key_make(2, 0x80)}};
+    uint64_t damage, stacks[][2] = {{key_make(1, 0x100), key_make(1, 0x300)},
+                                    {key_make(1, 0x100), key_make(2, 0x80)}};
     struct spool s = sample_spool_new(4 * MIB);
     struct spool_config *c = settings_sampling_as(&s);
     c->more_triggers = 2;
@@ -332,10 +333,12 @@ static void test_several_triggers(void **state)
     sample_image(&s, 2, "/lib/b");
     struct spool_process *process = sample_process(&s, 42);
     process->foreign[1] = 9;
-    struct spool_thread *first = sample_thread(&s, process, 43), *again = sample_thread(&s, process, 43);
+    struct spool_thread *first = sample_thread(&s, process, 43),
+                        *again = sample_thread(&s, process, 43);
     first->life = spool_ref_of(&s, first);
     again->life = spool_ref_of(&s, again);
-    struct spool_thread *faults = other_thread(&s, process, first, 1), *heap = other_thread(&s, process, first, 2);
+    struct spool_thread *faults = other_thread(&s, process, first, 1),
+                        *heap = other_thread(&s, process, first, 2);
     first->cpu_ns = 5;
     faults->cpu_ns = 7;
     faults->drops[DROP_LATE] = 3;
@@ -354,9 +357,11 @@ static void test_several_triggers(void **state)
     const struct profile_thread *t = &p->threads[0];
     assert_int_equal(t->cpu_ns, 12);
     assert_true(t->taken == 10 && t->others[0].taken == 2 && t->others[1].taken == 4);
-    assert_true(!t->drops[DROP_LATE] && t->others[0].drops[DROP_LATE] == 3 && t->others[1].drops[DROP_FOREIGN] == 9);
+    assert_true(!t->drops[DROP_LATE] && t->others[0].drops[DROP_LATE] == 3 &&
+                t->others[1].drops[DROP_FOREIGN] == 9);
     assert_true(weight_at(t, 0x300, 0) == 5 && weight_at(t, 0x80, 0) == 5);
-    assert_true(weight_at(t, 0x80, 1) == 2 && weight_at(t, 0x100, 2) == 4 && !weight_at(t, 0x100, 0));
+    assert_true(weight_at(t, 0x80, 1) == 2 && weight_at(t, 0x100, 2) == 4 &&
+                !weight_at(t, 0x100, 0));
     assert_int_equal(p->threads[1].taken, 1);
     assert_round_trip(p);
     profile_free(p);

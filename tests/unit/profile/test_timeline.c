@@ -26,7 +26,8 @@ static struct profile *read_spool(const struct spool *s, uint64_t *damage)
     return p;
 }
 
-/* Of each thread: the bins add up to the nodes' weights but for `untimed`; and a file can hold it. */
+/* Of each thread: the bins add up to the nodes' weights but for `untimed`; and a file can hold
+ * it. */
 static void assert_laws(const struct profile *p, uint64_t untimed)
 {
     struct err e = {0};
@@ -56,20 +57,24 @@ static void assert_laws(const struct profile *p, uint64_t untimed)
 static const uint64_t trunk[] = {0x100, 0x200};
 
 /* One sample of main -> f -> leaf. */
-static bool insert(const struct spool *s, struct spool_thread *t, struct timeline *line, uint64_t leaf, uint64_t ns)
+static bool insert(const struct spool *s, struct spool_thread *t, struct timeline *line,
+                   uint64_t leaf, uint64_t ns)
 {
-    const uint64_t keys[] = {key_make(1, trunk[0]), key_make(1, trunk[1]), key_make(1, 0x1000 + leaf)};
+    const uint64_t keys[] = {key_make(1, trunk[0]), key_make(1, trunk[1]),
+                             key_make(1, 0x1000 + leaf)};
     return sample_insert_at(s, t, keys, 3, line, ns);
 }
 
 /* The weight of the leaf in [from, to). */
-static uint64_t weight_in(const struct profile_thread *t, uint64_t leaf, uint64_t from_ns, uint64_t to_ns)
+static uint64_t weight_in(const struct profile_thread *t, uint64_t leaf, uint64_t from_ns,
+                          uint64_t to_ns)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; t->timeline && i < t->timeline->count; i++) {
         const struct profile_moment *m = &t->timeline->list[i];
         struct profile_stretch s = profile_moment_stretch(t->timeline, m);
-        if (m->node != PROFILE_REST && t->nodes[m->node].offset == 0x1000 + leaf && s.from_ns >= from_ns && s.to_ns <= to_ns)
+        if (m->node != PROFILE_REST && t->nodes[m->node].offset == 0x1000 + leaf &&
+            s.from_ns >= from_ns && s.to_ns <= to_ns)
             sum += m->weight;
     }
     return sum;
@@ -93,7 +98,8 @@ static void from_spool(void **state)
     assert_int_equal(p->thread_count, 2);
     assert_null(p->threads[1].timeline);
     for (uint64_t leaf = 0; leaf < 3; leaf++)
-        assert_int_equal(weight_in(&p->threads[0], leaf, leaf * 1000 * MS - leaf * 20 * MS, (leaf + 1) * 1020 * MS), 1000);
+        assert_int_equal(weight_in(&p->threads[0], leaf, leaf * 1000 * MS - leaf * 20 * MS,
+                                   (leaf + 1) * 1020 * MS), 1000);
     profile_free(p);
     /* A sample that the tree has and the timeline not: its program was killed. */
     assert_true(insert(&s, t, NULL, 1, 0));
@@ -104,7 +110,8 @@ static void from_spool(void **state)
     sample_spool_free(&s);
 }
 
-/* The records of a thread's phases share its timeline; also what is not told apart goes to the one that has it. */
+/* The records of a thread's phases share its timeline; also what is not told apart goes to the one
+ * that has it. */
 static void phases(void **state)
 {
     (void)state;
@@ -118,7 +125,8 @@ static void phases(void **state)
         t[i] = sample_thread(&s, process, 43);
     for (uint64_t i = 0; i < 60000; i++) {
         struct spool_thread *now = t[i / 20000];
-        assert_true(insert(&s, now, &line, sample_random(&seed, 1 + sample_random(&seed, 3000)), i * MS));
+        assert_true(
+            insert(&s, now, &line, sample_random(&seed, 1 + sample_random(&seed, 3000)), i * MS));
         now->timeline = spool_ref_of(&s, line.record);
     }
     struct profile *p = read_spool(&s, &damage);
@@ -175,7 +183,8 @@ static void hostile(void **state)
     }
 }
 
-/* Ten thousand records with one timeline do not make ten thousand copies, nor ten thousand timelines with one chunk. */
+/* Ten thousand records with one timeline do not make ten thousand copies, nor ten thousand
+ * timelines with one chunk. */
 static void bounded(void **state)
 {
     (void)state;
@@ -217,7 +226,8 @@ static void *count(void *argument)
     uint64_t seed = 8;
     (void)argument;
     for (uint64_t i = 0; !busy.stop; i++)
-        if (!insert(&busy.s, busy.t, &line, sample_random(&seed, 1 + sample_random(&seed, 2000)), i * MS))
+        if (!insert(&busy.s, busy.t, &line, sample_random(&seed, 1 + sample_random(&seed, 2000)),
+                    i * MS))
             break;
     return NULL;
 }
@@ -254,7 +264,8 @@ static void histogram(const struct profile *p, uint64_t by_time[64], uint64_t *a
     for (uint32_t i = 0; i < p->thread_count; i++) {
         const struct profile_timeline *t = p->threads[i].timeline;
         for (uint32_t k = 0; t && k < t->count; k++) {
-            uint64_t ns = p->start_realtime_ns - UINT64_C(1700000000000000000) + profile_moment_stretch(t, &t->list[k]).from_ns;
+            uint64_t ns = p->start_realtime_ns - UINT64_C(1700000000000000000) +
+                          profile_moment_stretch(t, &t->list[k]).from_ns;
             by_time[(ns >> 30) % 64] += t->list[k].weight;
             *all += t->list[k].weight;
         }
@@ -268,7 +279,8 @@ static void merged(void **state)
     struct err e = {0};
     uint64_t first[64], again[64], all, sum = 0;
     for (unsigned order = 0; order < 6; order++) {
-        static const unsigned orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+        static const unsigned orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                              {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
         struct profile *p[3];
         uint64_t parts = 0;
         for (unsigned i = 0; i < 3; i++) {
@@ -322,13 +334,15 @@ static void merged_one_after_the_other(void **state)
     (void)state;
     for (unsigned swapped = 0; swapped < 2; swapped++) {
         struct err e = {0};
-        struct profile *a = three_seconds(swapped ? 100000 * MS : 0), *b = three_seconds(swapped ? 0 : 100000 * MS);
+        struct profile *a = three_seconds(swapped ? 100000 * MS : 0),
+                       *b = three_seconds(swapped ? 0 : 100000 * MS);
         assert_true(profile_merge(a, b, &e));
         profile_free(b);
         assert_int_equal(a->duration_ns, 6000 * MS);
         assert_int_equal(a->threads[swapped].timeline->start_ns, 0);
         assert_int_equal(a->threads[!swapped].timeline->start_ns, 3000 * MS);
-        assert_int_equal(a->processes[!swapped].start_ns, a->processes[swapped].start_ns + 3000 * MS);
+        assert_int_equal(a->processes[!swapped].start_ns,
+                         a->processes[swapped].start_ns + 3000 * MS);
         assert_laws(a, 0);
         assert_true(profile_keep_time(a, 4000 * MS, 5000 * MS, &e));
         assert_int_equal(a->threads[swapped].weight, 0);
@@ -371,7 +385,9 @@ static void parts(void **state)
     sample_image(&s, 1, "/bin/prog");
     struct spool_thread *t = sample_thread(&s, sample_process(&s, 42), 43);
     for (uint64_t i = 0; i < 30000; i++)
-        assert_true(insert(&s, t, &line, i / 10000 * 5000 + sample_random(&seed, 1 + sample_random(&seed, 12)), i * MS));
+        assert_true(insert(&s, t, &line,
+                           i / 10000 * 5000 + sample_random(&seed, 1 + sample_random(&seed, 12)),
+                           i * MS));
     for (unsigned i = 0; i < 7; i++) {
         struct profile *p = read_spool(&s, &damage);
         p->duration_ns = 30000 * MS;
@@ -388,10 +404,12 @@ static void parts(void **state)
     assert_true(profile_keep_time(p, 10500 * MS, 19500 * MS, &e));
     uint64_t right = 0;
     for (uint32_t k = 0; k < p->threads[0].node_count; k++)
-        if (p->threads[0].nodes[k].offset >= 0x1000 + 5000 && p->threads[0].nodes[k].offset < 0x1000 + 10000)
+        if (p->threads[0].nodes[k].offset >= 0x1000 + 5000 &&
+            p->threads[0].nodes[k].offset < 0x1000 + 10000)
             right += p->threads[0].nodes[k].self;
     assert_in_range(weights(p), 8900, 9100);
-    assert_in_range(right, weights(p) / 10 * 8, weights(p)); /* but for the rests, whose nodes are guessed */
+    /* but for the rests, whose nodes are guessed */
+    assert_in_range(right, weights(p) / 10 * 8, weights(p));
     profile_free(p);
     p = read_spool(&s, &damage);
     free(p->threads[0].timeline);
@@ -403,10 +421,14 @@ static void parts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(from_spool), cmocka_unit_test(phases),
-                                       cmocka_unit_test(hostile),    cmocka_unit_test(bounded),
-                                       cmocka_unit_test(concurrently), cmocka_unit_test(merged),
-                                       cmocka_unit_test(parts),      cmocka_unit_test(merged_one_after_the_other),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(from_spool),
+                                       cmocka_unit_test(phases),
+                                       cmocka_unit_test(hostile),
+                                       cmocka_unit_test(bounded),
+                                       cmocka_unit_test(concurrently),
+                                       cmocka_unit_test(merged),
+                                       cmocka_unit_test(parts),
+                                       cmocka_unit_test(merged_one_after_the_other),
                                        cmocka_unit_test(engine_has_no_times)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,10 +20,14 @@ static void straight(void **state)
     (void)state;
     CHECK(0, 0x31, 0xc0, 0xc3);                                     /* xor eax, eax; ret */
     CHECK(RDI | RSI, 0x48, 0x8d, 0x04, 0x37, 0xc3);                 /* lea rax, [rdi + rsi]; ret */
-    CHECK(RDI, 0x89, 0xfe, 0x01, 0xf6, 0x31, 0xd2, 0xc3);           /* mov esi, edi; add esi, esi; xor edx, edx; ret */
-    CHECK(RCX, 0x31, 0xff, 0x01, 0xcf, 0xc3);                       /* xor edi, edi; add edi, ecx; ret */
-    CHECK(R8, 0x41, 0x57, 0x4d, 0x85, 0xc0, 0x41, 0x5f, 0xc3);      /* push r15; test r8, r8; pop r15; ret */
-    CHECK(0, 0x2b, 0xf6, 0x29, 0xff, 0xc3);                         /* sub esi, esi; sub edi, edi; ret */
+    /* mov esi, edi; add esi, esi; xor edx, edx; ret */
+    CHECK(RDI, 0x89, 0xfe, 0x01, 0xf6, 0x31, 0xd2, 0xc3);
+    /* xor edi, edi; add edi, ecx; ret */
+    CHECK(RCX, 0x31, 0xff, 0x01, 0xcf, 0xc3);
+    /* push r15; test r8, r8; pop r15; ret */
+    CHECK(R8, 0x41, 0x57, 0x4d, 0x85, 0xc0, 0x41, 0x5f, 0xc3);
+    /* sub esi, esi; sub edi, edi; ret */
+    CHECK(0, 0x2b, 0xf6, 0x29, 0xff, 0xc3);
     CHECK(RSI, 0x01, 0xf6, 0xc3);                                   /* add esi, esi; ret */
     CHECK(RSI, 0x48, 0x31, 0x36, 0xc3);                             /* xor [rsi], rsi; ret */
     CHECK(RDI | RSI, 0x31, 0xfe, 0xc3);                             /* xor esi, edi; ret */
@@ -35,12 +39,17 @@ static void straight(void **state)
 static void branches(void **state)
 {
     (void)state;
-    CHECK(RDI | RDX, 0x85, 0xff, 0x74, 0x03, 0x01, 0xd0, 0xc3, 0xc3); /* test edi, edi; jz 1f; add eax, edx; ret; 1: ret */
+    /* test edi, edi; jz 1f; add eax, edx; ret; 1: ret */
+    CHECK(RDI | RDX, 0x85, 0xff, 0x74, 0x03, 0x01, 0xd0, 0xc3, 0xc3);
     CHECK(RDI, 0xff, 0xcf, 0x75, 0xfc, 0xc3);                         /* 1: dec edi; jnz 1b; ret */
-    CHECK(RSI, 0x31, 0xff, 0xeb, 0x01, 0xc3, 0x01, 0xfe, 0x31, 0xf6, 0xeb, 0xf9); /* ...; jmp back to the ret */
-    CHECK(RDX, 0xeb, 0x03, 0x01, 0xd0, 0xc3, 0xeb, 0xfb);             /* jmp 2f; 1: add eax, edx; ret; 2: jmp 1b */
-    CHECK(RDI, 0x74, 0x06, 0x31, 0xff, 0x89, 0xf8, 0xc3, 0x90, 0xeb, 0xfa); /* jz 2f; xor edi, edi; 1: mov eax, edi; ret; 2: jmp 1b */
-    CHECK(RDI | RSI | RCX, 0xe2, 0x01, 0xc3, 0x01, 0xfe, 0xc3);       /* loop 1f; ret; 1: add esi, edi; ret */
+    /* ...; jmp back to the ret */
+    CHECK(RSI, 0x31, 0xff, 0xeb, 0x01, 0xc3, 0x01, 0xfe, 0x31, 0xf6, 0xeb, 0xf9);
+    /* jmp 2f; 1: add eax, edx; ret; 2: jmp 1b */
+    CHECK(RDX, 0xeb, 0x03, 0x01, 0xd0, 0xc3, 0xeb, 0xfb);
+    /* jz 2f; xor edi, edi; 1: mov eax, edi; ret; 2: jmp 1b */
+    CHECK(RDI, 0x74, 0x06, 0x31, 0xff, 0x89, 0xf8, 0xc3, 0x90, 0xeb, 0xfa);
+    /* loop 1f; ret; 1: add esi, edi; ret */
+    CHECK(RDI | RSI | RCX, 0xe2, 0x01, 0xc3, 0x01, 0xfe, 0xc3);
 }
 
 /* A call takes what there is, and leaves nothing; what goes on elsewhere may read anything. */
@@ -51,7 +60,8 @@ static void elsewhere(void **state)
     CHECK(0, 0xff, 0xd0, 0x89, 0xf8, 0xc3);               /* call *rax; mov eax, edi; ret */
     CHECK(0, 0xe9, 0, 1, 0, 0);                           /* jmp f */
     CHECK(RSI, 0x01, 0xf0, 0xe9, 0, 1, 0, 0);             /* add eax, esi; jmp f */
-    CHECK(RSI, 0x01, 0xf0);                               /* add eax, esi; what follows is another's */
+    /* add eax, esi; what follows is another's */
+    CHECK(RSI, 0x01, 0xf0);
     CHECK(63 & ~RDI, 0x31, 0xff, 0xff, 0xe0);             /* xor edi, edi; jmp *rax */
     CHECK(63, 0x74, 0x40, 0xc3);                          /* jz out */
     CHECK(63 & ~RCX, 0x0f, 0x05, 0xc3);                   /* syscall; ret */

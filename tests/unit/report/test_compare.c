@@ -1,4 +1,5 @@
-/* Comparing results: only what the perfect profile has counts, and what chance makes of as many observations. */
+/* Comparing results: only what the perfect profile has counts, and what chance makes of as many
+ * observations. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,8 @@ static struct view *views[SIDES];
 /* A value is an entry of its own, seen `count` times. */
 static void observe(unsigned side, uint64_t offset, uint32_t kind, uint32_t values, uint64_t count)
 {
-    struct profile_hotlist *h = profile_values_add_hotlist(profiles[side]->values, HOTLIST_CONCISE_MAX + 1);
+    struct profile_hotlist *h =
+        profile_values_add_hotlist(profiles[side]->values, HOTLIST_CONCISE_MAX + 1);
     h->image = 0;
     h->offset = offset;
     h->kind = kind;

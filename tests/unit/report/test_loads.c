@@ -29,7 +29,8 @@ static void kind_add(const char *name, uint32_t role, const char *const *names, 
 
 static struct hotlist *list_add(uint64_t offset, uint32_t kind, uint64_t site, uint64_t observed)
 {
-    struct profile_hotlist *h = profile_values_add_hotlist(profile->values, HOTLIST_CONCISE_MAX + 1);
+    struct profile_hotlist *h =
+        profile_values_add_hotlist(profile->values, HOTLIST_CONCISE_MAX + 1);
     h->image = PROFILE_IMAGE_NONE;
     h->offset = offset;
     h->kind = kind;

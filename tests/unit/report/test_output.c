@@ -233,12 +233,16 @@ static void numbers_have_no_exponents(void **state)
         double value;
         const char *expected;
     } durations[] = {
-        { 999.4, "999 ns" }, { 999.6, "1 us" },     { 999.4e3, "999 us" }, { 999.6e3, "1 ms" },   { 1e6, "1 ms" },
-        { 12.34e6, "12.3 ms" }, { 999.4e6, "999 ms" }, { 999.5e6, "1.00 s" }, { 999.99e6, "1.00 s" },
+        { 999.4, "999 ns" }, { 999.6, "1 us" },     { 999.4e3, "999 us" }, { 999.6e3, "1 ms" },
+          { 1e6, "1 ms" },
+        { 12.34e6, "12.3 ms" }, { 999.4e6, "999 ms" }, { 999.5e6, "1.00 s" },
+        { 999.99e6, "1.00 s" },
     }, sizes[] = {
-        { 1023, "1023 B" }, { 1023.7, "1.00 KiB" }, { 1023.4 * 1024, "1023 KiB" }, { 1023.7 * 1024, "1.00 MiB" },
+        { 1023, "1023 B" }, { 1023.7, "1.00 KiB" }, { 1023.4 * 1024, "1023 KiB" },
+        { 1023.7 * 1024, "1.00 MiB" },
     }, digits[] = {
-        { 0.5, "0.5" }, { 12.34, "12.3" }, { 999.4, "999" }, { 999.6, "1000" }, { 123456, "123456" },
+        { 0.5, "0.5" }, { 12.34, "12.3" }, { 999.4, "999" }, { 999.6, "1000" },
+        { 123456, "123456" },
     };
     char out[TEXT_NUMBER_SIZE];
     for (size_t i = 0; i < sizeof durations / sizeof *durations; i++)
@@ -292,7 +296,8 @@ static void text_shows_losses(void **state)
     contains(text, " 90.00%   90.00%            90  b");
     contains(text, "  0.00%  100.00%             0  a");
     free(text);
-    /* Bursts may be as many as the samples, fewer (where every second one begins one), or there are no samples. */
+    /* Bursts may be as many as the samples, fewer (where every second one begins one), or there are
+     * no samples. */
     p->counts = profile_counts_new("burst", "values");
     p->counts->bursts = 50;
     text = text_of(f.view, &style, false);
@@ -450,14 +455,17 @@ static void long_names_are_shortened(void **state)
     (void)state;
     const char *map = "std::map<std::string, std::vector<int> >::find(std::string const&)";
     check_function_name(map, 0, "std::map<..>::find(std::string const&)");
-    check_function_name("std::vector<int>::push_back(int const&)", 0, "std::vector<int>::push_back(int const&)");
+    check_function_name("std::vector<int>::push_back(int const&)", 0,
+                        "std::vector<int>::push_back(int const&)");
     check_function_name(map, 70, map);
     check_function_name(map, 50, "std::map<..>::find(std::string const&)");
     check_function_name(map, 30, "std::map<..>::find(..)");
     check_function_name(map, 15, "std::map<..>:..");
     check_function_name("f()", 3, "f()");
-    check_function_name("bool a::operator<(a::b<int, int> const&) const", 45, "bool a::operator<(a::b<..> const&) const");
-    check_function_name("<alloc::vec::Vec<T> as core::ops::Deref>::deref", 40, "<alloc::vec::Vec<T> as core::ops::Dere..");
+    check_function_name("bool a::operator<(a::b<int, int> const&) const", 45,
+                        "bool a::operator<(a::b<..> const&) const");
+    check_function_name("<alloc::vec::Vec<T> as core::ops::Deref>::deref", 40,
+                        "<alloc::vec::Vec<T> as core::ops::Dere..");
 }
 
 /* A function that calls itself is one line, and so is a cycle that has gone round. */
@@ -495,7 +503,8 @@ static void recursion_is_folded(void **state)
     close_all(&f);
 }
 
-/* Calls that samples have met are not all calls; how many there were is said where it can be told. */
+/* Calls that samples have met are not all calls; how many there were is said where it can be
+ * told. */
 static void calls_seen_are_not_all(void **state)
 {
     (void)state;

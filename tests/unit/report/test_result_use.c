@@ -31,31 +31,46 @@ static void loads(void **state)
 static void divisors(void **state)
 {
     (void)state;
-    CHECK(RESULT_USE_DIVISOR, 5, 0x48, 0x8b, 0x0f, 0x31, 0xd2, 0x48, 0xf7, 0xf1); /* mov rcx, [rdi]; xor edx, edx; div rcx */
-    CHECK(RESULT_USE_DIVISOR, 4, 0x89, 0xf1, 0x99, 0x90, 0xf7, 0xf9);             /* mov ecx, esi; cdq; nop; idiv ecx */
-    CHECK(RESULT_USE_DIVISOR, 3, 0x4c, 0x8b, 0x07, 0x49, 0xf7, 0xf0);             /* mov r8, [rdi]; div r8 */
-    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x0f, 0x48, 0xf7, 0xe1);              /* mov rcx, [rdi]; mul rcx */
-    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x0f, 0xf7, 0x31);                    /* mov rcx, [rdi]; div dword [rcx] */
-    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf1, 0x89, 0xf9, 0xf7, 0xf1);                /* mov ecx, esi; mov ecx, edi; div ecx */
-    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf1, 0x74, 0x00, 0xf7, 0xf1);                /* mov ecx, esi; jz; div ecx */
-    CHECK(RESULT_USE_NONE, 0, 0xb9, 7, 0, 0, 0, 0xf7, 0xf1);                      /* mov ecx, 7; div ecx: is known */
+    /* mov rcx, [rdi]; xor edx, edx; div rcx */
+    CHECK(RESULT_USE_DIVISOR, 5, 0x48, 0x8b, 0x0f, 0x31, 0xd2, 0x48, 0xf7, 0xf1);
+    /* mov ecx, esi; cdq; nop; idiv ecx */
+    CHECK(RESULT_USE_DIVISOR, 4, 0x89, 0xf1, 0x99, 0x90, 0xf7, 0xf9);
+    /* mov r8, [rdi]; div r8 */
+    CHECK(RESULT_USE_DIVISOR, 3, 0x4c, 0x8b, 0x07, 0x49, 0xf7, 0xf0);
+    /* mov rcx, [rdi]; mul rcx */
+    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x0f, 0x48, 0xf7, 0xe1);
+    /* mov rcx, [rdi]; div dword [rcx] */
+    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x0f, 0xf7, 0x31);
+    /* mov ecx, esi; mov ecx, edi; div ecx */
+    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf1, 0x89, 0xf9, 0xf7, 0xf1);
+    /* mov ecx, esi; jz; div ecx */
+    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf1, 0x74, 0x00, 0xf7, 0xf1);
+    /* mov ecx, 7; div ecx: is known */
+    CHECK(RESULT_USE_NONE, 0, 0xb9, 7, 0, 0, 0, 0xf7, 0xf1);
 }
 
 static void others(void **state)
 {
     (void)state;
-    CHECK(RESULT_USE_SHIFT, 2, 0x89, 0xf1, 0x48, 0xd3, 0xe0);                 /* mov ecx, esi; shl rax, cl */
-    CHECK(RESULT_USE_SHIFT, 2, 0x89, 0xf1, 0x0f, 0xad, 0xd0);                 /* mov ecx, esi; shrd eax, edx, cl */
-    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf2, 0x48, 0xd3, 0xe0);                  /* mov edx, esi; shl rax, cl */
-    CHECK(RESULT_USE_TARGET, 4, 0x48, 0x8b, 0x47, 0x10, 0xff, 0xd0);          /* mov rax, [rdi + 16]; call rax */
-    CHECK(RESULT_USE_TARGET, 3, 0x4c, 0x8b, 0x07, 0x41, 0xff, 0xe0);          /* mov r8, [rdi]; jmp r8 */
-    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x07, 0x41, 0xff, 0xe0);          /* mov rax, [rdi]; jmp r8 */
+    /* mov ecx, esi; shl rax, cl */
+    CHECK(RESULT_USE_SHIFT, 2, 0x89, 0xf1, 0x48, 0xd3, 0xe0);
+    /* mov ecx, esi; shrd eax, edx, cl */
+    CHECK(RESULT_USE_SHIFT, 2, 0x89, 0xf1, 0x0f, 0xad, 0xd0);
+    /* mov edx, esi; shl rax, cl */
+    CHECK(RESULT_USE_NONE, 0, 0x89, 0xf2, 0x48, 0xd3, 0xe0);
+    /* mov rax, [rdi + 16]; call rax */
+    CHECK(RESULT_USE_TARGET, 4, 0x48, 0x8b, 0x47, 0x10, 0xff, 0xd0);
+    /* mov r8, [rdi]; jmp r8 */
+    CHECK(RESULT_USE_TARGET, 3, 0x4c, 0x8b, 0x07, 0x41, 0xff, 0xe0);
+    /* mov rax, [rdi]; jmp r8 */
+    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x07, 0x41, 0xff, 0xe0);
 }
 
 static void ends(void **state)
 {
     (void)state;
-    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x47, 0x10, 0xff, 0x10); /* mov rax, [rdi + 16]; call [rax]: another place's target */
+    /* mov rax, [rdi + 16]; call [rax]: another place's target */
+    CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x47, 0x10, 0xff, 0x10);
     CHECK(RESULT_USE_LOADED, 0, 0x48, 0x8b, 0x0f, 0x48);             /* cut */
     CHECK(RESULT_USE_NONE, 0, 0x48);
     CHECK(RESULT_USE_NONE, 0, 0xc3);

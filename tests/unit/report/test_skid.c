@@ -62,11 +62,13 @@ static void divisions_have_what_they_delay(void **state)
     struct symbols *s = symbols_load(p, true, &e);
     struct view *v = view_build(p, s, &(struct view_options){ 0 }, &e);
     assert_non_null(v);
-    struct value_reader *r = value_reader_new(v, &(struct symbols_options){ .detail = SYMBOLS_QUICK });
+    struct value_reader *r =
+        value_reader_new(v, &(struct symbols_options){.detail = SYMBOLS_QUICK});
     assert_non_null(r);
     assert_true(value_samples(r));
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        if (value_samples_of(r, 0, (uint64_t)(skid_code - __executable_start) + expected[i].at) != expected[i].samples)
+        if (value_samples_of(r, 0, (uint64_t)(skid_code - __executable_start) + expected[i].at) !=
+            expected[i].samples)
             fail_msg("at %u", expected[i].at);
     value_reader_free(r);
     view_free(v);

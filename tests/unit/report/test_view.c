@@ -347,7 +347,8 @@ static void a_million_levels(void **state)
 static void timelines_of_any_duration(void **state)
 {
     (void)state;
-    static const uint64_t durations[] = {0, 1, 71, 72, 73, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
+    static const uint64_t durations[] = {0,         1, 71, 72, 73, UINT64_MAX / 2, UINT64_MAX - 1,
+                                         UINT64_MAX};
     for (unsigned i = 0; i < sizeof durations / sizeof *durations * 2; i++) {
         struct err e = { 0 };
         struct timeline_view t;
@@ -375,8 +376,8 @@ static void timelines_of_any_duration(void **state)
     }
 }
 
-/* What a frame can be besides an address: its name, and where it is, are shown; of one that the profile says nothing
- * about, that it is an entity. */
+/* What a frame can be besides an address: its name, and where it is, are shown; of one that the
+ * profile says nothing about, that it is an entity. */
 static void entities_are_shown(void **state)
 {
     (void)state;
@@ -385,16 +386,23 @@ static void entities_are_shown(void **state)
         const char *name, *image, *file;
         uint32_t line;
     } rows[] = {
-        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}}, "ksys_read", "[kernel]", "", 0},
-        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){"ext4"}}, "ksys_read [ext4]", "[kernel]", "", 0},
-        {{.kind = ENTITY_INTERPRETED, .name = (char[]){"run"}, .scope = (char[]){"a.py"}, .number = 7}, "run", "[interpreter]",
+        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){""}}, "ksys_read",
+         "[kernel]", "", 0},
+        {{.kind = ENTITY_KERNEL, .name = (char[]){"ksys_read"}, .scope = (char[]){"ext4"}},
+         "ksys_read [ext4]", "[kernel]", "", 0},
+        {{.kind = ENTITY_INTERPRETED, .name = (char[]){"run"}, .scope = (char[]){"a.py"},
+          .number = 7}, "run", "[interpreter]",
          "a.py", 7},
-        {{.kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}, .at = 8, .number = 8}, "node::next",
+        {{.kind = ENTITY_FIELD, .name = (char[]){"next"}, .scope = (char[]){"node"}, .at = 8,
+          .number = 8}, "node::next",
          "[field]", "", 0},
-        {{.kind = ENTITY_EVENT, .name = (char[]){"hit"}, .scope = (char[]){"cache"}}, "hit [cache]", "[event]", "", 0},
-        {{.kind = ENTITY_PATH, .name = (char[]){"main"}, .scope = (char[]){"ab12"}, .at = 4096, .number = 17}, "main (path 17)",
+        {{.kind = ENTITY_EVENT, .name = (char[]){"hit"}, .scope = (char[]){"cache"}}, "hit [cache]",
+         "[event]", "", 0},
+        {{.kind = ENTITY_PATH, .name = (char[]){"main"}, .scope = (char[]){"ab12"}, .at = 4096,
+          .number = 17}, "main (path 17)",
          "[path]", "", 0},
-        {{.kind = 99, .name = (char[]){"later"}, .scope = (char[]){""}}, "later", "[entity]", "", 0},
+        {{.kind = 99, .name = (char[]){"later"}, .scope = (char[]){""}}, "later", "[entity]", "",
+         0},
     };
     enum { ROWS = sizeof rows / sizeof *rows };
     struct profile *p = make_profile();

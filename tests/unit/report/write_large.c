@@ -1,5 +1,6 @@
-/* A large profile: what `penumbra merge` makes of recordings of many processes of one program, with five metrics (-e cpu
- * -e page-faults -e malloc), timelines and names. usage: write_large FILE [PROCESSES [THREADS [SAMPLES]]] */
+/* A large profile: what `penumbra merge` makes of recordings of many processes of one program, with
+ * five metrics (-e cpu -e page-faults -e malloc), timelines and names. usage: write_large FILE
+ * [PROCESSES [THREADS [SAMPLES]]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ static void images_make(struct profile *p)
         char *function = text("program::part::function_%u(std::vector<int> const&, int)", k);
         char *file = text("/build/program/source/part_%u.cc", k / 20);
         struct profile_name one = {.function = profile_names_string(p->names, function),
-                                   .file = profile_names_string(p->names, file), .line = 10 + k % 20 * 30,
+                                   .file = profile_names_string(p->names, file),
+                                   .line = 10 + k % 20 * 30,
                                    .start = 0x1000 + k / IMAGES * 256};
         name[k] = profile_names_add(p->names, &one);
         free(function);
@@ -128,7 +130,8 @@ static void thread_tree(struct profile *p, struct profile_thread *t)
         for (uint64_t left = weights[i][0], part; left; left -= part) {
             part = 1 + draw(left);
             bin = (bin + 37) % 1000;
-            profile_timeline_add(&t->timeline, &(struct profile_moment){bin, 0, at[i] - 1, 0, part});
+            profile_timeline_add(&t->timeline,
+                                 &(struct profile_moment){bin, 0, at[i] - 1, 0, part});
         }
     profile_timeline_settle(t->timeline);
     if (t->timeline)
@@ -136,12 +139,16 @@ static void thread_tree(struct profile *p, struct profile_thread *t)
     free(at);
 }
 
-static void thread_make(struct profile *p, struct profile_thread *t, uint32_t process, uint32_t index, uint32_t samples)
+static void thread_make(struct profile *p, struct profile_thread *t, uint32_t process,
+                        uint32_t index, uint32_t samples)
 {
-    *t = (struct profile_thread){.process = process, .tid = p->processes[process].pid + (int32_t)index,
+    *t = (struct profile_thread){.process = process,
+                                 .tid = p->processes[process].pid + (int32_t)index,
                                  .name = text("worker-%u", index), .end_ns = UINT64_C(5000000000),
-                                 .cpu_ns = samples * UINT64_C(1000000), .taken = samples, .weight = samples,
-                                 .weight_squares = samples, .deliveries = samples, .cost_ns = samples * UINT64_C(2000)};
+                                 .cpu_ns = samples * UINT64_C(1000000), .taken = samples,
+                                 .weight = samples,
+                                 .weight_squares = samples, .deliveries = samples,
+                                 .cost_ns = samples * UINT64_C(2000)};
     memset(weights, 0, sizeof weights);
     t->others = profile_sampled_new(p);
     for (uint32_t i = 0; i < samples; i++)
@@ -161,7 +168,8 @@ static void thread_make(struct profile *p, struct profile_thread *t, uint32_t pr
 
 static void metrics_make(struct profile *p)
 {
-    static const char *const more[][3] = {{"faults", "page-faults", "events"}, {"allocated", "malloc", "bytes"},
+    static const char *const more[][3] =
+        {{"faults", "page-faults", "events"}, {"allocated", "malloc", "bytes"},
                                           {"live", "malloc", "bytes"}, {"peak", "malloc", "bytes"}};
     set(&p->metrics[0].name, "time");
     set(&p->metrics[0].trigger, "cpu");
@@ -169,7 +177,8 @@ static void metrics_make(struct profile *p)
     p->metrics[0].period = 1000000;
     for (unsigned i = 0; i < sizeof more / sizeof *more; i++) {
         char *name = strdup(more[i][0]), *trigger = strdup(more[i][1]), *unit = strdup(more[i][2]);
-        profile_metric_add(p, &(struct profile_metric){name, trigger, unit, i ? 65536 : 16, METRIC_REGULAR});
+        profile_metric_add(
+            p, &(struct profile_metric){name, trigger, unit, i ? 65536 : 16, METRIC_REGULAR});
         free(name);
         free(trigger);
         free(unit);
@@ -195,13 +204,17 @@ int main(int argc, char **argv)
     p->threads = array((size_t)sizes[0] * sizes[1], sizeof *p->threads);
     for (uint32_t i = 0; i < sizes[0]; i++) {
         struct profile_process *r = &p->processes[i];
-        *r = (struct profile_process){.pid = (int32_t)(1000 + 10 * i), .ppid = 1, .name = text("program", i),
-                                      .command = text("program --serve --shard=%u", i), .end = PROFILE_END_EXIT,
+        *r = (struct profile_process){.pid = (int32_t)(1000 + 10 * i), .ppid = 1,
+                                      .name = text("program", i),
+                                      .command = text("program --serve --shard=%u", i),
+                                      .end = PROFILE_END_EXIT,
                                       .end_ns = p->duration_ns, .epochs = 1, .map_count = IMAGES};
         r->maps = array(IMAGES, sizeof *r->maps);
         for (uint32_t k = 0; k < IMAGES; k++) {
-            uint64_t bias = UINT64_C(0x7f0000000000) + (draw(1 << 20) << 12) + k * UINT64_C(0x200000000);
-            r->maps[k] = (struct profile_map){k, 0, 0, bias, bias + 0x1000, bias + p->images[k].last_vaddr};
+            uint64_t bias =
+                UINT64_C(0x7f0000000000) + (draw(1 << 20) << 12) + k * UINT64_C(0x200000000);
+            r->maps[k] =
+                (struct profile_map){k, 0, 0, bias, bias + 0x1000, bias + p->images[k].last_vaddr};
         }
         for (uint32_t k = 0; k < sizes[1]; k++)
             thread_make(p, &p->threads[p->thread_count++], i, k, sizes[2]);
@@ -212,7 +225,8 @@ int main(int argc, char **argv)
         moments += p->threads[i].timeline ? p->threads[i].timeline->count : 0;
     }
     bool ok = profile_write(p, argv[1], &e);
-    printf("%u processes, %u threads, %lu nodes, %lu moments\n", p->process_count, p->thread_count, nodes, moments);
+    printf("%u processes, %u threads, %lu nodes, %lu moments\n", p->process_count, p->thread_count,
+           nodes, moments);
     if (!ok)
         fprintf(stderr, "%s\n", e.message);
     profile_free(p);

@@ -1,6 +1,6 @@
-/* Writes the profile that test_cli.py reports on. usage: write_profile FILE [LEVELS]
- * With LEVELS, one recursion that deep; "latin": a command line that is not UTF-8; "brackets": a function without a
- * symbol. */
+/* Writes the profile that test_cli.py reports on. usage: write_profile FILE [LEVELS] With LEVELS,
+ * one recursion that deep; "latin": a command line that is not UTF-8; "brackets": a function
+ * without a symbol. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,15 +48,18 @@ static struct rt_thread *thread_alone(const void *stack_top, uint64_t stack_size
     for (uint32_t which = 1; which <= t->other_count; which++) {
         if (!thread_other_record_as(t, which))
             return NULL;
-        t->others[which - 1].clock = (struct rt_clock){.trigger = TRIGGER_PAGE_FAULTS, .mean = 1, .period = 1, .multiple = 1};
+        t->others[which - 1].clock = (struct rt_clock){
+            .trigger = TRIGGER_PAGE_FAULTS, .mean = 1, .period = 1, .multiple = 1};
     }
     return t;
 }
 
-struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *stack_top, uint64_t stack_size)
+struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *stack_top,
+                              uint64_t stack_size)
 {
     char *argv[] = {(char *)(uintptr_t)"alone", NULL};
-    uint8_t *base = mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *base =
+        mmap(NULL, SPOOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
     guest.spool = (struct spool){base, SPOOL_SIZE, 0};
@@ -80,6 +83,7 @@ struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *st
 
 union alone_info alone_signal(const struct rt_thread *t, uint32_t which)
 {
-    return (union alone_info){.perf = {SIGTRAP, 0, CODE_TRAP_PERF, 0, 0,
-                                       (uint64_t)rt.cookie << 32 | t->slot | which << RT_WHICH_SHIFT}};
+    return (union alone_info){
+        .perf = {SIGTRAP, 0, CODE_TRAP_PERF, 0, 0,
+                 (uint64_t)rt.cookie << 32 | t->slot | which << RT_WHICH_SHIFT}};
 }

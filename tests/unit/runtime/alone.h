@@ -1,5 +1,5 @@
-/* The runtime in a program that it is linked into, without a collector: its spool is private memory, and no trigger is
- * armed. The caller calls the handler itself.
+/* The runtime in a program that it is linked into, without a collector: its spool is private
+ * memory, and no trigger is armed. The caller calls the handler itself.
  *
  * Context: ordinary code, once a process.
  * Ownership: everything lasts as long as the process. */
@@ -20,9 +20,10 @@ union alone_info {
     } perf;
 };
 
-/* A recording of CPU time (and, if `more`, of that many triggers after it), in which the calling thread is the only one;
- * its stack lies below `stack_top`. NULL: there is no memory. */
-struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *stack_top, uint64_t stack_size);
+/* A recording of CPU time (and, if `more`, of that many triggers after it), in which the calling
+ * thread is the only one; its stack lies below `stack_top`. NULL: there is no memory. */
+struct rt_thread *alone_begin(uint32_t depth_most, uint32_t more, const void *stack_top,
+                              uint64_t stack_size);
 
 /* The signal of trigger `which` in that thread. */
 union alone_info alone_signal(const struct rt_thread *t, uint32_t which);

@@ -1,5 +1,6 @@
-/* What the runtime does at the beginning of a process, in a forked child, at exec and at exit is in the account: the CPU time that
- * the call takes is what the thread's record has more of, by and by. Each in a process of its own, since it ends what it has. */
+/* What the runtime does at the beginning of a process, in a forked child, at exec and at exit is in
+ * the account: the CPU time that the call takes is what the thread's record has more of, by and by.
+ * Each in a process of its own, since it ends what it has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,13 +24,15 @@
 
 enum { DEPTH = 100, STACK = 1 << 20, TIMES = 50 };
 
-/* Some of what a call takes comes after the account's last look at the clock: reading that, or, in a process that has become ours a moment
- * ago, the rest of a function. So much of it is charged at least, by percent. */
+/* Some of what a call takes comes after the account's last look at the clock: reading that, or, in
+ * a process that has become ours a moment ago, the rest of a function. So much of it is charged at
+ * least, by percent. */
 enum { LEAST = 30 };
 
 static uint64_t charged_ns(const struct rt_thread *t)
 {
-    return (uint64_t)((unsigned __int128)t->record->cost_ticks * 1000000000u / spool_header(&guest.spool)->tsc_hz);
+    return (uint64_t)((unsigned __int128)t->record->cost_ticks * 1000000000u /
+                      spool_header(&guest.spool)->tsc_hz);
 }
 
 /* What the call itself took. */
@@ -67,7 +70,8 @@ static uint64_t begin_once(void)
     return thread_cpu_ns_as() - begun;
 }
 
-/* Tells by its exit status: 0: as it is to be; 1: not set up; 2: it is not all charged; 3: more is. */
+/* Tells by its exit status: 0: as it is to be; 1: not set up; 2: it is not all charged; 3: more
+ * is. */
 static int charge_check(uint64_t (*once)(void), bool fresh)
 {
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
@@ -82,7 +86,8 @@ static int charge_check(uint64_t (*once)(void), bool fresh)
             return 1;
         charged += charged_ns(t) - before;
     }
-    print_message("%llu ns charged of %llu\n", (unsigned long long)charged / TIMES, (unsigned long long)took / TIMES);
+    print_message("%llu ns charged of %llu\n", (unsigned long long)charged / TIMES,
+                  (unsigned long long)took / TIMES);
     return charged * 100 < took * LEAST ? 2 : charged > took ? 3 : 0;
 }
 
@@ -120,11 +125,12 @@ static void begin_is_charged(void **state)
     charged_in_child(begin_once, true);
 }
 
-/* Periods that expired where no signal came of them: in the kernel, which is not seen, ... or as one
- * signal. */
+/* Periods that expired where no signal came of them: in the kernel, which is not seen, ... or as
+ * one signal. */
 static int unseen_check(bool excludes)
 {
-    enum { PERIODS = 10, DELIVERY_NS = 20000, SIGNAL_NS = 3000, PRICE_NS = DELIVERY_NS * 12 / 10 - SIGNAL_NS };
+    enum { PERIODS = 10, DELIVERY_NS = 20000, SIGNAL_NS = 3000,
+          PRICE_NS = DELIVERY_NS * 12 / 10 - SIGNAL_NS };
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
     struct spool_config *c = t ? settings_sampling_as(&guest.spool) : NULL;
     if (!t)
@@ -143,8 +149,11 @@ static int unseen_check(bool excludes)
     getcontext(&here);
     handler_as(SIGTRAP, &info.info, &here);
     uint64_t own = DELIVERY_NS * 12 / 10, least = own + PERIODS * PRICE_NS;
-    print_message("%llu ns, %llu at least\n", (unsigned long long)t->record->delivered_ns, (unsigned long long)least);
-    return t->record->delivered_ns < least ? 2 : t->record->delivered_ns > least + 2 * PRICE_NS ? 3 : 0;
+    print_message("%llu ns, %llu at least\n", (unsigned long long)t->record->delivered_ns,
+                  (unsigned long long)least);
+    return t->record->delivered_ns < least                  ? 2
+           : t->record->delivered_ns > least + 2 * PRICE_NS ? 3
+                                                            : 0;
 }
 
 static void unseen_is_charged(void **state)
@@ -160,8 +169,8 @@ static void unseen_is_charged(void **state)
     }
 }
 
-/* Where a thread is preempted a switch costs as much more than in the collector's loop as signals come later, but no more than twice
- * as much. */
+/* Where a thread is preempted a switch costs as much more than in the collector's loop as signals
+ * come later, but no more than twice as much. */
 static void switches_are_charged(void **state)
 {
     enum { SWITCH_NS = 2000, LATENCY_NS = 5000, SWITCHES = 10 };
@@ -176,7 +185,8 @@ static void switches_are_charged(void **state)
         c->switch_ns = SWITCH_NS;
         c->latency_ns = LATENCY_NS;
         account_switches_as(t, (struct rt_switches){.waits = SWITCHES, .preempted = SWITCHES});
-        if (t->record->switches != 2 * SWITCHES || t->record->switched_ns != 2 * SWITCHES * SWITCH_NS)
+        if (t->record->switches != 2 * SWITCHES ||
+            t->record->switched_ns != 2 * SWITCHES * SWITCH_NS)
             _exit(2);
         t->account.latency_ns = LATENCY_NS + LATENCY_NS / 2;
         account_switches_as(t, (struct rt_switches){.preempted = 2 * SWITCHES});
@@ -196,7 +206,8 @@ enum { REFUSED = 77 };
 static struct rt_thread *once_begin(uint64_t period_ns, int *status)
 {
     struct rt_thread *t = alone_begin(DEPTH, 0, __builtin_frame_address(0), STACK);
-    struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE, .size = sizeof a, .config = PERF_COUNT_SW_TASK_CLOCK,
+    struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE, .size = sizeof a,
+                                .config = PERF_COUNT_SW_TASK_CLOCK,
                                 .sample_period = period_ns, .disabled = 1, .exclude_kernel = 1};
     *status = 1;
     if (!t)
@@ -244,7 +255,8 @@ static int resumed_check(void)
     struct rt_thread *t = once_begin(PERIOD_NS, &status);
     if (!t)
         return status;
-    const struct perf_event_mmap_page *ring = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
+    const struct perf_event_mmap_page *ring =
+        mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
     if (ring == MAP_FAILED)
         return REFUSED;
     trigger_resume_as(t);
@@ -278,7 +290,8 @@ static void resumed_expires_once(void **state)
     in_child(resumed_check);
 }
 
-/* How late a signal came is not known where it came at the end of a system call: there rcx is rip. */
+/* How late a signal came is not known where it came at the end of a system call: there rcx is
+ * rip. */
 static int latency_check(bool in_call)
 {
     enum { PERIOD_NS = 1000000, LATE_NS = 50000 };
@@ -314,11 +327,11 @@ static void latency_is_not_a_call(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exec_is_charged), cmocka_unit_test(exit_is_charged),
-                                       cmocka_unit_test(fork_is_charged), cmocka_unit_test(begin_is_charged),
-                                       cmocka_unit_test(unseen_is_charged),
-                                       cmocka_unit_test(premature_goes_on), cmocka_unit_test(resumed_expires_once),
-                                       cmocka_unit_test(switches_are_charged),
-                                       cmocka_unit_test(latency_is_not_a_call)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exec_is_charged),      cmocka_unit_test(exit_is_charged),
+        cmocka_unit_test(fork_is_charged),      cmocka_unit_test(begin_is_charged),
+        cmocka_unit_test(unseen_is_charged),    cmocka_unit_test(premature_goes_on),
+        cmocka_unit_test(resumed_expires_once), cmocka_unit_test(switches_are_charged),
+        cmocka_unit_test(latency_is_not_a_call)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* While another trigger than the first counts, the thread is busy: at each single instruction of the handler. Another thread
- * that notes what this one has used, as the process ends, would find the wrong clock and record otherwise.
+/* While another trigger than the first counts, the thread is busy: at each single instruction of
+ * the handler. Another thread that notes what this one has used, as the process ends, would find
+ * the wrong clock and record otherwise.
  *
  *      parent                      child
  *      PTRACE_SINGLESTEP  ──────>  handler_as, of trigger 1
@@ -79,7 +80,8 @@ static void busy_while_another_counts(void **state)
         uint32_t which = word_of(pid, at.which), busy = word_of(pid, at.busy);
         turned += which == 1;
         if (which && !busy)
-            fail_msg("trigger %u counts after %u instructions, and the thread is not busy", which, steps);
+            fail_msg("trigger %u counts after %u instructions, and the thread is not busy", which,
+                     steps);
     } while (++steps < STEPS_MOST);
     assert_true(turned > 100);
     assert_int_equal(word_of(pid, at.busy), 0);

@@ -1,4 +1,5 @@
-/* What is left of memory, read from files as the kernel writes them, in a folder that stands for the root. */
+/* What is left of memory, read from files as the kernel writes them, in a folder that stands for
+ * the root. */
 #include "collector/memory_left.h"
 
 #include <setjmp.h>
@@ -33,7 +34,8 @@ static void write_file(const char *path, const char *text)
 {
     char whole[512];
     snprintf(whole, sizeof whole, "%s%s", root, path);
-    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(whole, 0700);
         *slash = '/';
@@ -47,7 +49,8 @@ static void write_file(const char *path, const char *text)
 static void machine(unsigned available_mb)
 {
     char text[256];
-    snprintf(text, sizeof text, "MemTotal:       1024000 kB\nMemFree:           1 kB\nMemAvailable:   %u kB\n",
+    snprintf(text, sizeof text,
+             "MemTotal:       1024000 kB\nMemFree:           1 kB\nMemAvailable:   %u kB\n",
              available_mb * 1000);
     write_file("/proc/meminfo", text);
 }
@@ -83,7 +86,8 @@ static void of_a_group(void **state)
     assert_float_equal(left(), 0.5, 1e-6);
     write_file("/sys/fs/cgroup/a/memory.max", "1000\n");
     write_file("/sys/fs/cgroup/a/memory.current", "990\n");
-    write_file("/sys/fs/cgroup/a/memory.stat", "anon 700\nfile 290\ninactive_file 200\nactive_file 40\n");
+    write_file("/sys/fs/cgroup/a/memory.stat",
+               "anon 700\nfile 290\ninactive_file 200\nactive_file 40\n");
     assert_float_equal(left(), 0.25, 1e-6); /* what files take can be taken back */
     write_file("/sys/fs/cgroup/a/b/memory.max", "500\n");
     assert_float_equal(left(), 0, 1e-6);
@@ -96,7 +100,8 @@ static void of_an_old_group(void **state)
     (void)state;
     machine(512);
     write_file("/proc/7/cgroup", "4:memory:/docker/0123\n3:cpu:/a\n0::/\n");
-    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000\n"); /* a container sees its own as the root */
+    /* a container sees its own as the root */
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000\n");
     write_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "800\n");
     write_file("/sys/fs/cgroup/memory/memory.stat",
                "inactive_file 1\ntotal_inactive_file 100\ntotal_active_file 0\n");

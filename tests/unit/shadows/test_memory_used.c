@@ -83,6 +83,7 @@ static void test_kept(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_used), cmocka_unit_test(test_kept) };
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_used),
+                                              cmocka_unit_test(test_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

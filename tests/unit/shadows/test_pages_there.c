@@ -15,7 +15,8 @@ enum { PAGE = 4096, PAGES = 2 * PAGES_FOUND + 10 };
 static void test_scan(void **state)
 {
     (void)state;
-    volatile char *memory = mmap(NULL, (size_t)2 * PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *memory = mmap(NULL, (size_t)2 * PAGES * PAGE, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
     madvise((void *)memory, (size_t)2 * PAGES * PAGE, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < PAGES; i++)

@@ -1,4 +1,5 @@
-/* What a copy of a page costs is measured at first and then once a second; the price is the median of the last ones. */
+/* What a copy of a page costs is measured at first and then once a second; the price is the median
+ * of the last ones. */
 #include "collector/record_copies.h"
 
 #include <setjmp.h>
@@ -25,7 +26,8 @@ static void test_measured(void **state)
     assert_int_equal(c.count, 1);
     assert_in_range(settings.cow_ns, 50, 1000000);
     assert_in_range(settings.reuse_ns, 10, settings.cow_ns); /* a fault, but no copy */
-    record_copies_poll(&c, CARRIER_SHADOW, &settings); /* a second has not passed, in all likelihood */
+    /* a second has not passed, in all likelihood */
+    record_copies_poll(&c, CARRIER_SHADOW, &settings);
     assert_in_range(c.count, 1, 2);
     uint64_t count = c.count;
     again(&c, &settings);
@@ -38,7 +40,8 @@ static void test_two(void **state)
 {
     (void)state;
     static struct shadow_settings settings;
-    struct record_copies c = {.costs_ns = {UINT32_MAX}, .reuses_ns = {UINT32_MAX}, .count = 1, .looked_ns = 1};
+    struct record_copies c = {
+        .costs_ns = {UINT32_MAX}, .reuses_ns = {UINT32_MAX}, .count = 1, .looked_ns = 1};
     again(&c, &settings);
     assert_int_equal(c.count, 2);
     assert_in_range(settings.cow_ns, 10, 1000000);

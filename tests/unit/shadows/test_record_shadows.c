@@ -1,4 +1,5 @@
-/* The collector's half of shadows, with seats as a program leaves them that is killed at any moment of a fork. */
+/* The collector's half of shadows, with seats as a program leaves them that is killed at any moment
+ * of a fork. */
 #include "collector/record_shadows.h"
 
 #include <setjmp.h>

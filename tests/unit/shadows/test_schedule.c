@@ -1,5 +1,6 @@
-/* Who runs when in a shadow that has all threads: decided by the seed and the shadow's number alone, and by the
- * rules of futexes. Threads are states without code; the test plays the engine, and lets each do what it wants. */
+/* Who runs when in a shadow that has all threads: decided by the seed and the shadow's number
+ * alone, and by the rules of futexes. Threads are states without code; the test plays the engine,
+ * and lets each do what it wants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,18 +105,21 @@ static uint64_t fs;
 static struct spool_shadows sums;
 static struct spool_seat seat = {.verdict = VERDICT_WHOLE};
 
-/* The interrupted thread is FIRST; of the others the last one sleeps in a read, and can never run. */
+/* The interrupted thread is FIRST; of the others the last one sleeps in a read, and can never
+ * run. */
 static void begin(uint64_t seed, uint64_t number)
 {
     static struct shadow_settings settings;
     static ucontext_t interrupted;
-    const struct shadow_start start = {.context = &interrupted, .seat = &seat, .tid = FIRST, .number = number, .whole = true};
+    const struct shadow_start start = {
+        .context = &interrupted, .seat = &seat, .tid = FIRST, .number = number, .whole = true};
     settings = (struct shadow_settings){.flags = SHADOW_THREADS, .seed = seed};
     shadow_settings = &settings;
     syscall(SYS_arch_prctl, 0x1003 /* ARCH_GET_FS */, &fs);
     for (int i = 0; i < OTHERS; i++) {
         contexts[i].uc_mcontext.gregs[REG_RIP] = 0x1000 + i;
-        rebuilt[i].carrier.barrier = (struct rt_barrier){.joined = 1, .context = &contexts[i], .fs = fs};
+        rebuilt[i].carrier.barrier =
+            (struct rt_barrier){.joined = 1, .context = &contexts[i], .fs = fs};
         places[i] = (struct barrier_place){.thread = &rebuilt[i], .tid = FIRST + 1 + i,
                                            .stopped = i < OTHERS - 1, .call = SYS_read};
     }
@@ -181,7 +185,8 @@ static bool calls(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t 
     return shadow_threads_call_as(&engine);
 }
 
-/* Whoever runs waits, wakes one, yields or goes on until its turn is over, as its own number says. */
+/* Whoever runs waits, wakes one, yields or goes on until its turn is over, as its own number
+ * says. */
 static void record_calls(struct step *steps)
 {
     uint64_t at = (uint64_t)&word;
@@ -213,7 +218,8 @@ static void test_same_calls(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-/* Who has waited longest is woken first; where all wait without a limit the shadow ends, and is said to wait. */
+/* Who has waited longest is woken first; where all wait without a limit the shadow ends, and is
+ * said to wait. */
 static void test_order(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What forks cost, as the program sees it: page faults above its own, copied or reused, and when shadows have to end. */
+/* What forks cost, as the program sees it: page faults above its own, copied or reused, and when
+ * shadows have to end. */
 #include "sigsafe/shadow_account.h"
 
 #include <setjmp.h>
@@ -20,7 +21,8 @@ static struct shadow_account forked(uint64_t cpu_ms, uint64_t pages)
     return a;
 }
 
-/* Pages cost less once there is no shadow any more, in the account and in what a fork is expected to cost. */
+/* Pages cost less once there is no shadow any more, in the account and in what a fork is expected
+ * to cost. */
 static void test_prices(void **state)
 {
     (void)state;
@@ -39,13 +41,15 @@ static void test_prices(void **state)
     assert_int_equal(shadow_account_page_ns(&a, &prices), (1000 * COPY_NS + 400 * REUSE_NS) / 1400);
     now.faults = 1000000; /* no more than there were */
     assert_int_equal(shadow_account_copies(&a, &now, &prices, true).pages, 3600);
-    assert_int_equal(shadow_account_cost_most(&a, &now, &prices), 3 * MS + shadow_copies_ns(5000, COPY_NS));
+    assert_int_equal(shadow_account_cost_most(&a, &now, &prices),
+                     3 * MS + shadow_copies_ns(5000, COPY_NS));
     shadow_account_fork(&a, &now);
     assert_int_equal(a.copies + a.reused, 0);
     assert_int_equal(shadow_account_page_ns(&a, &prices), COPY_NS);
 }
 
-/* A hundred faults a millisecond are the program's own, as a window shows in which nothing was copied. */
+/* A hundred faults a millisecond are the program's own, as a window shows in which nothing was
+ * copied. */
 static void test_own(void **state)
 {
     (void)state;
@@ -58,14 +62,15 @@ static void test_own(void **state)
         shadow_account_copies(&a, &now, &prices, true);
     }
     assert_int_equal(shadow_account_copied(&a, &now), 5 * 500);
-    struct shadow_account b = forked(1000, 100000); /* without a budget 100 ms have to pass: all are copies so far */
+    /* without a budget 100 ms have to pass: all are copies so far */
+    struct shadow_account b = forked(1000, 100000);
     now = (struct shadow_usage){.cpu_ns = 1050 * MS, .faults = 5000, .pages = 100000};
     shadow_account_look(&b, &now, false, true);
     assert_int_equal(shadow_account_copied(&b, &now), 5000);
 }
 
-/* A program that makes its memory after a fork, gives some of it back, and makes more: each page that it makes is a fault of its own,
- * but where one may make 512. */
+/* A program that makes its memory after a fork, gives some of it back, and makes more: each page
+ * that it makes is a fault of its own, but where one may make 512. */
 static void test_grows(void **state)
 {
     (void)state;
@@ -86,8 +91,9 @@ static void test_grows(void **state)
     }
 }
 
-/* A program that writes to all of its memory after a fork, at this rate: triggers 20 ms apart, and shadows that are dismissed are there
- * for one interval more. What of the budget of ten seconds it costs at most, in percent. */
+/* A program that writes to all of its memory after a fork, at this rate: triggers 20 ms apart, and
+ * shadows that are dismissed are there for one interval more. What of the budget of ten seconds it
+ * costs at most, in percent. */
 static uint64_t burst(uint64_t pages, uint64_t rate, bool dismiss, bool *dismissed)
 {
     enum { INTERVAL_MS = 20 };
@@ -112,7 +118,8 @@ static void test_overdrawn(void **state)
     static const uint64_t rates[] = {6, 20, 100, 250};
     bool dismissed;
     for (unsigned i = 0; i < sizeof rates / sizeof *rates; i++) {
-        assert_in_range(burst(40000, rates[i], false, &dismissed), 126, 200); /* 160 MB: 160 ms of 100 */
+        /* 160 MB: 160 ms of 100 */
+        assert_in_range(burst(40000, rates[i], false, &dismissed), 126, 200);
         assert_in_range(burst(40000, rates[i], true, &dismissed), 80, 125);
         assert_true(dismissed);
         assert_in_range(burst(25000, rates[i], true, &dismissed), 100, 105);
@@ -120,7 +127,8 @@ static void test_overdrawn(void **state)
     }
 }
 
-/* Nor for a burst of copies soon after the fork that is followed by little: a program that begins. */
+/* Nor for a burst of copies soon after the fork that is followed by little: a program that
+ * begins. */
 static void test_begins(void **state)
 {
     (void)state;

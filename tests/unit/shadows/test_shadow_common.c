@@ -1,4 +1,5 @@
-/* One budget for the processes of a program: what one has left another one has, and forks come anywhere in a process's life. */
+/* One budget for the processes of a program: what one has left another one has, and forks come
+ * anywhere in a process's life. */
 #include "sigsafe/shadow_common.h"
 
 #include <setjmp.h>
@@ -41,7 +42,8 @@ static void test_left(void **state)
     shadow_budget_share(&a, &left, PPM, UINT64_C(1000) * MS);
     shadow_budget_share(&b, &left, PPM, UINT64_C(2000) * MS);
     assert_int_equal(left, 3 * second_ns);
-    struct budget_facts f = {.ppm = PPM, .cpu_ns = UINT64_C(2000) * MS, .last_ns = 3 * second_ns, .saved = BUDGET_SHARES};
+    struct budget_facts f = {.ppm = PPM, .cpu_ns = UINT64_C(2000) * MS, .last_ns = 3 * second_ns,
+                             .saved = BUDGET_SHARES};
     assert_true(shadow_budget_allows(&b, &f));
     f.last_ns += MS;
     assert_false(shadow_budget_allows(&b, &f));
@@ -66,8 +68,9 @@ static uint64_t draw(uint64_t *x)
     return *x ^= *x << 17;
 }
 
-/* Processes of 700 ms that are looked at each 20 ms, of which one fork would cost more than the budget of each of them has: a fifth of them
- * are forked, anywhere, and all that is spent is what the budget allows. */
+/* Processes of 700 ms that are looked at each 20 ms, of which one fork would cost more than the
+ * budget of each of them has: a fifth of them are forked, anywhere, and all that is spent is what
+ * the budget allows. */
 static void test_short(void **state)
 {
     (void)state;
@@ -79,7 +82,8 @@ static void test_short(void **state)
         for (uint64_t ms = LOOK_MS; ms <= LIFE_MS; ms += LOOK_MS) {
             c.saved = c.saved ? c.saved : 1 + draw(&random) % BUDGET_SHARES;
             shadow_budget_share(&b, &c.left_ns, PPM, ms * MS);
-            struct budget_facts f = {.ppm = PPM, .cpu_ns = ms * MS, .last_ns = c.fork_ns, .saved = c.saved};
+            struct budget_facts f = {
+                .ppm = PPM, .cpu_ns = ms * MS, .last_ns = c.fork_ns, .saved = c.saved};
             if (!shadow_budget_allows(&b, &f))
                 continue;
             shadow_budget_charge(&b, ms * MS, FORK_NS);
@@ -91,7 +95,8 @@ static void test_short(void **state)
             in_part[(ms - LOOK_MS) * PARTS / LIFE_MS]++;
         }
     }
-    uint64_t allowed = UINT64_C(1) * PROCESSES * LIFE_MS * MS / 1000000 * PPM * BUDGET_SPENT / BUDGET_WHOLE;
+    uint64_t allowed =
+        UINT64_C(1) * PROCESSES * LIFE_MS * MS / 1000000 * PPM * BUDGET_SPENT / BUDGET_WHOLE;
     assert_true(spent <= allowed + FORK_NS && spent + FORK_NS >= allowed);
     for (unsigned i = 0; i < PARTS; i++)
         assert_in_range(in_part[i], forks / PARTS * 8 / 10, forks / PARTS * 12 / 10);
@@ -99,7 +104,7 @@ static void test_short(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_fork), cmocka_unit_test(test_left),
-                                       cmocka_unit_test(test_short)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_fork),
+                                       cmocka_unit_test(test_left), cmocka_unit_test(test_short)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

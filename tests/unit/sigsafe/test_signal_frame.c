@@ -1,4 +1,5 @@
-/* What the kernel writes for a signal: its size by the processor's state, which is given here, and where it is moved to. */
+/* What the kernel writes for a signal: its size by the processor's state, which is given here, and
+ * where it is moved to. */
 #include "sigsafe/signal_frame.h"
 
 #include <setjmp.h>
@@ -25,12 +26,14 @@ static uint64_t bit(unsigned i)
 static void sizes(void **state)
 {
     (void)state;
-    const uint64_t avx = BASIC | bit(AVX), wide = avx | bit(MASKS) | bit(UPPER) | bit(MORE) | bit(KEYS);
+    const uint64_t avx = BASIC | bit(AVX),
+                   wide = avx | bit(MASKS) | bit(UPPER) | bit(MORE) | bit(KEYS);
     assert_int_equal(signal_frame_size(0, components), 512 + AROUND);
     assert_int_equal(signal_frame_size(BASIC, components), 576 + 4 + AROUND);
     assert_int_equal(signal_frame_size(avx, components), 832 + 4 + AROUND);
     assert_int_equal(signal_frame_size(wide, components), 2696 + 4 + AROUND);
-    assert_int_equal(signal_frame_size(wide | bit(TILE_SHAPES) | bit(TILES), components), 11008 + 4 + AROUND);
+    assert_int_equal(signal_frame_size(wide | bit(TILE_SHAPES) | bit(TILES), components),
+                     11008 + 4 + AROUND);
     assert_true(signal_frame_size(wide, components) + 512 < 8192);
 }
 
@@ -49,7 +52,8 @@ static void measure(int signal, siginfo_t *info, void *context)
     assert_true(signal_frame_is_on(frame, &set));
 }
 
-/* The kernel's own frame is no larger than what was calculated, and no smaller than without alignment. */
+/* The kernel's own frame is no larger than what was calculated, and no smaller than without
+ * alignment. */
 static void here(void **state)
 {
     (void)state;
@@ -59,7 +63,8 @@ static void here(void **state)
     assert_int_equal(sigaltstack(&set, NULL), 0);
     sigaction(SIGUSR1, &action, NULL);
     raise(SIGUSR1);
-    assert_in_range(frame_bytes, signal_frame_size_here_as() - AROUND + 440, signal_frame_size_here_as());
+    assert_in_range(frame_bytes, signal_frame_size_here_as() - AROUND + 440,
+                    signal_frame_size_here_as());
     set.ss_flags = SS_DISABLE;
     sigaltstack(&set, NULL);
 }
@@ -96,7 +101,8 @@ static void moves(void **state)
         assert_int_equal(vectors % 64, 0);
         assert_true(vectors >= place + 440 && vectors + size <= sp);
         assert_memory_equal((void *)vectors, from + 1024, size);
-        assert_memory_equal((const uint8_t *)moved + 304, (const uint8_t *)u + 304, 128); /* siginfo */
+        /* siginfo */
+        assert_memory_equal((const uint8_t *)moved + 304, (const uint8_t *)u + 304, 128);
         for (uint64_t at = (uint64_t)to; at < place; at++)
             assert_int_equal(*(uint8_t *)at, 0);
     }
@@ -112,8 +118,10 @@ static void places(void **state)
     u->uc_mcontext.gregs[REG_RSP] = (greg_t)((uint64_t)from + 2048);
     assert_in_range(signal_frame_place(u, &stack), top - 1400, top - 440 - 836);
     u->uc_mcontext.gregs[REG_RSP] = (greg_t)(top - 1024);
-    assert_in_range(signal_frame_place(u, &stack), top - 1024 - 128 - 1400, top - 1024 - 128 - 440 - 836);
-    assert_in_range(signal_frame_place(u, NULL), top - 1024 - 128 - 1400, top - 1024 - 128 - 440 - 836);
+    assert_in_range(signal_frame_place(u, &stack), top - 1024 - 128 - 1400,
+                    top - 1024 - 128 - 440 - 836);
+    assert_in_range(signal_frame_place(u, NULL), top - 1024 - 128 - 1400,
+                    top - 1024 - 128 - 440 - 836);
     u->uc_mcontext.gregs[REG_RSP] = (greg_t)((uint64_t)to + 1024); /* nested, and no room */
     assert_int_equal(signal_frame_place(u, &stack), 0);
     stack.ss_size = 1024;
@@ -126,7 +134,7 @@ static void places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(here), cmocka_unit_test(moves),
-                                       cmocka_unit_test(places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(here),
+                                       cmocka_unit_test(moves), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

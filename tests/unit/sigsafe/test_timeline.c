@@ -1,5 +1,5 @@
-/* The time axis of a thread: its bound holds in an hour, its sums are those of the tree, its bins are in order, and it
- * is well formed before each of its stores. */
+/* The time axis of a thread: its bound holds in an hour, its sums are those of the tree, its bins
+ * are in order, and it is well formed before each of its stores. */
 #include "sigsafe/timeline.h"
 
 #include <setjmp.h>
@@ -33,7 +33,8 @@ static void begin(void)
         munmap(at.spool.base, SPOOL_BYTES);
     memset(&at, 0, sizeof at);
     at.spool = (struct spool){.mapped = SPOOL_BYTES};
-    at.spool.base = mmap(NULL, SPOOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    at.spool.base =
+        mmap(NULL, SPOOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(at.spool.base != MAP_FAILED);
     struct spool_header *h = spool_header(&at.spool);
     h->limit = h->size = SPOOL_BYTES;
@@ -53,7 +54,8 @@ static uint64_t draw(uint64_t *state, uint64_t bound)
 
 static bool add(uint64_t ns, uint32_t node, uint64_t weight, uint64_t span_ns)
 {
-    const struct timeline_moment m = {.ns = ns, .span_ns = span_ns, .weight = weight, .node = TIMELINE_NODES + node};
+    const struct timeline_moment m = {
+        .ns = ns, .span_ns = span_ns, .weight = weight, .node = TIMELINE_NODES + node};
     at.tree[node] += weight;
     at.all += weight;
     return (weight == 1 && !span_ns && timeline_add_one_as(&at.line, ns, m.node)) ||
@@ -81,7 +83,8 @@ static struct found *read_line(void)
     f.slots = side->used;
     for (uint32_t i = 0; i < side->used; i++) {
         uint32_t chunk = timeline_chunk(i);
-        const uint64_t *slots = spool_at(&at.spool, side->chunks[chunk], timeline_chunk_slots(chunk) * sizeof *slots);
+        const uint64_t *slots =
+            spool_at(&at.spool, side->chunks[chunk], timeline_chunk_slots(chunk) * sizeof *slots);
         uint64_t slot = slots[timeline_chunk_at(i)];
         uint32_t what = timeline_what(slot);
         if (what == TIMELINE_BIN) {
@@ -157,7 +160,8 @@ static const struct found *hour(uint32_t hot, uint32_t cold)
         uint32_t phase = i / 600000;
         ns += MS / 2 + draw(&seed, MS);
         uint64_t deep = cold ? draw(&seed, 1 + draw(&seed, cold)) : 0;
-        uint32_t node = cold && draw(&seed, 3) == 0 ? hot * 8 + (uint32_t)deep : phase * hot + (uint32_t)draw(&seed, hot);
+        uint32_t node = cold && draw(&seed, 3) == 0 ? hot * 8 + (uint32_t)deep
+                                                    : phase * hot + (uint32_t)draw(&seed, hot);
         assert_true(add(ns, node, 1, 0));
         if (i % 100000 == 0)
             assert_sums();
@@ -199,8 +203,11 @@ static void in_time(void **state)
         if (timeline_what(slot) == TIMELINE_BIN)
             bin = timeline_number(slot);
         else
-            assert_in_range(bin, (600 * (uint64_t)(timeline_what(slot) - TIMELINE_NODES) * 999 * MS) >> side->shift,
-                            (600 * (uint64_t)(timeline_what(slot) - TIMELINE_NODES + 1) * 1001 * MS + 5 * MS) >> side->shift);
+            assert_in_range(
+                bin,
+                (600 * (uint64_t)(timeline_what(slot) - TIMELINE_NODES) * 999 * MS) >> side->shift,
+                (600 * (uint64_t)(timeline_what(slot) - TIMELINE_NODES + 1) * 1001 * MS + 5 * MS) >>
+                    side->shift);
     }
 }
 
@@ -231,7 +238,8 @@ static void waits(void **state)
     assert_in_range(f->bins, TIMELINE_BINS / 2, TIMELINE_SLOTS);
 }
 
-/* A thread that works once in ten seconds; years; weights that no slot holds; a clock that is behind; metrics. */
+/* A thread that works once in ten seconds; years; weights that no slot holds; a clock that is
+ * behind; metrics. */
 static void extremes(void **state)
 {
     (void)state;
@@ -247,7 +255,8 @@ static void extremes(void **state)
     assert_true(add(900 * MS, 4, 1, 0));
     assert_true(add(800 * MS, 4, 1, 0));
     assert_int_equal(assert_sums()->bins, 2);
-    struct timeline_moment m = {.ns = 900 * MS, .weight = 1, .metric = 5, .node = TIMELINE_NODES + 4};
+    struct timeline_moment m = {
+        .ns = 900 * MS, .weight = 1, .metric = 5, .node = TIMELINE_NODES + 4};
     uint32_t slots = read_line()->slots;
     for (unsigned i = 0; i < 2; i++)
         assert_true(timeline_add_as(&at.line, &at.spool, &at.link, &m));
@@ -256,7 +265,8 @@ static void extremes(void **state)
     assert_false(add(MS, 5, UINT64_C(1) << 40, 0));
 }
 
-/* A counter that is behind, as when it was set back: weights of several periods have no span then. */
+/* A counter that is behind, as when it was set back: weights of several periods have no span
+ * then. */
 static void behind(void **state)
 {
     (void)state;
@@ -330,7 +340,8 @@ static void before_store(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     ucontext_t *u = context;
-    if ((uint8_t *)info->si_addr < at.spool.base || (uint8_t *)info->si_addr >= at.spool.base + SPOOL_BYTES)
+    if ((uint8_t *)info->si_addr < at.spool.base ||
+        (uint8_t *)info->si_addr >= at.spool.base + SPOOL_BYTES)
         abort();
     const struct found *f = read_line();
     crash.stores++;
@@ -366,7 +377,8 @@ static void between_stores(void **state)
         bool look = i < 100 || at.line.used > TIMELINE_SLOTS - 20;
         if (look)
             locked(true);
-        bool ok = add(i * 5 * MS / 4, (uint32_t)draw(&seed, 1 + draw(&seed, 4000)), crash.weight, wait ? 9 * MS : 0);
+        bool ok = add(i * 5 * MS / 4, (uint32_t)draw(&seed, 1 + draw(&seed, 4000)), crash.weight,
+                      wait ? 9 * MS : 0);
         locked(false);
         assert_true(ok);
         assert_false(crash.bad);
@@ -419,19 +431,26 @@ static void cost(void **state)
         stepped++;
     }
     signal(SIGTRAP, SIG_DFL);
-    print_message("a sample: %u instructions, at most %u\n", (unsigned)(all / STEPPED), (unsigned)most);
+    print_message("a sample: %u instructions, at most %u\n", (unsigned)(all / STEPPED),
+                  (unsigned)most);
     assert_in_range(all / STEPPED, 20, 150);
     assert_in_range(most, 20, 1000); /* the first one makes the timeline */
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layout),         cmocka_unit_test(small),
-                                       cmocka_unit_test(an_hour),        cmocka_unit_test(an_hour_of_many),
-                                       cmocka_unit_test(in_time),        cmocka_unit_test(waits),
-                                       cmocka_unit_test(extremes),       cmocka_unit_test(no_storage),
-                                       cmocka_unit_test(behind),         cmocka_unit_test(one_bin_of_spans),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layout),
+                                       cmocka_unit_test(small),
+                                       cmocka_unit_test(an_hour),
+                                       cmocka_unit_test(an_hour_of_many),
+                                       cmocka_unit_test(in_time),
+                                       cmocka_unit_test(waits),
+                                       cmocka_unit_test(extremes),
+                                       cmocka_unit_test(no_storage),
+                                       cmocka_unit_test(behind),
+                                       cmocka_unit_test(one_bin_of_spans),
                                        cmocka_unit_test(weights_without_room),
-                                       cmocka_unit_test(between_stores), cmocka_unit_test(cost)};
+                                       cmocka_unit_test(between_stores),
+                                       cmocka_unit_test(cost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,7 @@ static void the_innermost_function_whatever_was_found_before(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_innermost_function_whatever_was_found_before) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_innermost_function_whatever_was_found_before)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
 #include "profile/decode.h"
 #include "symbols/symbols.h"
 
-/* A process of one image; of its 100 samples so many are in generated code, the others in the image. */
+/* A process of one image; of its 100 samples so many are in generated code, the others in the
+ * image. */
 struct subject {
     const char *name, *image;
     uint32_t flags;
@@ -47,7 +48,8 @@ static char *warnings_of(const struct subject *of)
     p->notes = strdup(of->note ? of->note : "");
     t->nodes = calloc(3, sizeof *t->nodes);
     t->nodes[0] = (struct profile_node){.parent = UINT32_MAX, .image = PROFILE_IMAGE_PSEUDO};
-    t->nodes[1] = (struct profile_node){.image = PROFILE_IMAGE_NONE, .offset = 0x5010, .self = of->generated};
+    t->nodes[1] =
+        (struct profile_node){.image = PROFILE_IMAGE_NONE, .offset = 0x5010, .self = of->generated};
     t->nodes[2] = (struct profile_node){.image = 0, .offset = 0x10, .self = 100 - of->generated};
     t->node_count = 3;
     struct symbols *s = symbols_load(p, true, &e);
@@ -71,12 +73,17 @@ static void advice_is_of_the_runtime(void **state)
 {
     (void)state;
     enum { MAIN = PROFILE_IMAGE_MAIN };
-    check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, NULL, 0, NULL}, "76% of the time of node is");
+    check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, NULL, 0, NULL},
+          "76% of the time of node is");
     check(&(struct subject){"node", "/usr/bin/node", MAIN, 76, NULL, 0, NULL}, "--perf-basic-prof");
-    check(&(struct subject){"app", "/usr/lib/libnode.so.108", 0, 76, NULL, 0, NULL}, "of app (node) is");
-    check(&(struct subject){"java", "/usr/lib/jvm/lib/server/libjvm.so", 0, 97, NULL, 0, NULL}, "DumpPerfMapAtExit");
-    check(&(struct subject){"app", "/opt/libcoreclr.so", 0, 50, NULL, 0, NULL}, "DOTNET_PerfMapEnabled");
-    check(&(struct subject){"1_scheduler", "/usr/lib/erlang/beam.smp", MAIN, 50, NULL, 0, NULL}, "+JPperf true");
+    check(&(struct subject){"app", "/usr/lib/libnode.so.108", 0, 76, NULL, 0, NULL},
+          "of app (node) is");
+    check(&(struct subject){"java", "/usr/lib/jvm/lib/server/libjvm.so", 0, 97, NULL, 0, NULL},
+          "DumpPerfMapAtExit");
+    check(&(struct subject){"app", "/opt/libcoreclr.so", 0, 50, NULL, 0, NULL},
+          "DOTNET_PerfMapEnabled");
+    check(&(struct subject){"1_scheduler", "/usr/lib/erlang/beam.smp", MAIN, 50, NULL, 0, NULL},
+          "+JPperf true");
     check(&(struct subject){"app", "/opt/app", MAIN, 50, NULL, 0, NULL}, "Many runtimes");
     /* A file of that name need not be the program. */
     check(&(struct subject){"app", "/opt/nodes.so", 0, 50, NULL, 0, NULL}, "Many runtimes");
@@ -95,23 +102,29 @@ static void python_is_told_where_it_can_do_it(void **state)
 {
     (void)state;
     enum { MAIN = PROFILE_IMAGE_MAIN };
-    check(&(struct subject){"python3", "/usr/lib/libpython3.12.so.1.0", 0, 0, NULL, 0, NULL}, "-X perf");
+    check(&(struct subject){"python3", "/usr/lib/libpython3.12.so.1.0", 0, 0, NULL, 0, NULL},
+          "-X perf");
     check(&(struct subject){"python3", "/usr/bin/python3.13", MAIN, 0, NULL, 0, NULL}, "-X perf");
     check(&(struct subject){"python3", "/usr/bin/python3.11", MAIN, 0, NULL, 0, NULL}, NULL);
     check(&(struct subject){"python3", "/usr/lib/libpython3.9.so.1.0", 0, 0, NULL, 0, NULL}, NULL);
-    check(&(struct subject){"python3", "/usr/bin/python3.13", MAIN, 10, "py::fib:/fib.py", 0, NULL}, NULL);
+    check(&(struct subject){"python3", "/usr/bin/python3.13", MAIN, 10, "py::fib:/fib.py", 0, NULL},
+          NULL);
 }
 
 static void stacks_of_their_own_are_named(void **state)
 {
     (void)state;
     enum { MAIN = PROFILE_IMAGE_MAIN };
-    const char *note = "calls are not counted in 1 process: the GHC run time manages its own stacks";
+    const char *note =
+        "calls are not counted in 1 process: the GHC run time manages its own stacks";
     check(&(struct subject){"scheme", "/usr/bin/chezscheme", MAIN, 0, NULL, 86, NULL},
           "86% of the stacks of scheme lack callers: Chez Scheme has stacks of its own");
-    check(&(struct subject){"1_scheduler", "/usr/lib/erlang/beam.smp", MAIN, 0, NULL, 83, NULL}, "83% of the stacks");
-    check(&(struct subject){"guile", "/usr/lib/libguile-3.0.so.1", 0, 0, NULL, 31, NULL}, "Guile has stacks");
-    check(&(struct subject){"pandoc", "/usr/bin/pandoc", MAIN, 0, NULL, 20, note}, "GHC has stacks");
+    check(&(struct subject){"1_scheduler", "/usr/lib/erlang/beam.smp", MAIN, 0, NULL, 83, NULL},
+          "83% of the stacks");
+    check(&(struct subject){"guile", "/usr/lib/libguile-3.0.so.1", 0, 0, NULL, 31, NULL},
+          "Guile has stacks");
+    check(&(struct subject){"pandoc", "/usr/bin/pandoc", MAIN, 0, NULL, 20, note},
+          "GHC has stacks");
     check(&(struct subject){"pandoc", "/usr/bin/pandoc", MAIN, 0, NULL, 20, NULL}, NULL);
     check(&(struct subject){"guile", "/usr/lib/libguile-3.0.so.1", 0, 0, NULL, 4, NULL}, NULL);
     check(&(struct subject){"java", "/usr/lib/libjvm.so", 0, 0, NULL, 50, NULL}, NULL);

@@ -148,10 +148,10 @@ struct comparison {
     uint64_t compared, names_equal, lines_equal, shown;
 };
 
-/* Whether our name of frame n and addr2line's are of one function. What has no linkage name in DWARF
- * (closures, what is instantiated with local types) addr2line names in two ways: the innermost of
- * several frames by the symbol around the address, which says nothing; the outermost by its bare
- * DWARF name, where we show its symbol. */
+/* Whether our name of frame n and addr2line's are of one function. What has no linkage name in
+ * DWARF (closures, what is instantiated with local types) addr2line names in two ways: the
+ * innermost of several frames by the symbol around the address, which says nothing; the outermost
+ * by its bare DWARF name, where we show its symbol. */
 static bool names_agree(const struct symbol_location *ours, uint32_t n, const char *theirs)
 {
     char mine[4096], outermost[4096], bare[4096];
@@ -368,12 +368,15 @@ static void check_place(const struct symbols *s, uint64_t offset, const char *ex
     assert_string_equal(at.frames[at.count - 1].function, expected);
 }
 
-/* A symbol without a size is not the name of all that follows: `frame_dummy` of a program of another language. */
+/* A symbol without a size is not the name of all that follows: `frame_dummy` of a program of
+ * another language. */
 static void symbols_without_size_end(void **state)
 {
     (void)state;
-    run("printf '%%s\\n' .text '.type sizeless, @function' 'sizeless: ret' '.skip 4999, 0x90' '.type described, @function' "
-        "'.cfi_startproc' '.skip 100, 0x90' '.cfi_endproc' 'label: .skip 6000, 0x90' '.globl _start' '.type _start, @function' '_start: ret' "
+    run("printf '%%s\\n' .text '.type sizeless, @function' 'sizeless: ret' '.skip 4999, 0x90' "
+        "'.type described, @function' "
+        "'.cfi_startproc' '.skip 100, 0x90' '.cfi_endproc' 'label: .skip 6000, 0x90' '.globl "
+        "_start' '.type _start, @function' '_start: ret' "
         "'.size _start, 1' >sizeless.s && cc -nostdlib -pie -Wl,--build-id -o sizeless sizeless.s");
     char path[512], text[64];
     unsigned long long start, label;
@@ -502,7 +505,8 @@ static struct profile *keep(const char *file, const char *path, uint64_t lo, uin
 }
 
 /* Every address has the same frames in both; all of `known`'s file is at hand. */
-static void assert_named_alike(const struct profile *p, const char *known, enum symbols_detail detail)
+static void assert_named_alike(const struct profile *p, const char *known,
+                               enum symbols_detail detail)
 {
     const struct profile_thread *t = &p->threads[0];
     uint64_t lo = t->nodes[1].offset, hi = t->nodes[t->node_count - 1].offset + 1;
@@ -544,7 +548,8 @@ static void kept_names_outlive_the_file(void **state)
     }
 }
 
-/* Of the very same build, what knows more: debug information before symbols, symbols before none. */
+/* Of the very same build, what knows more: debug information before symbols, symbols before
+ * none. */
 static void better_files_replace_kept_names(void **state)
 {
     (void)state;

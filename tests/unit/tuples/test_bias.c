@@ -1,5 +1,5 @@
-/* What a burst skips takes the interrupt's bias away: in a loop whose one slow instruction every interrupt
- * arrives behind, each instruction is observed as often as any other. */
+/* What a burst skips takes the interrupt's bias away: in a loop whose one slow instruction every
+ * interrupt arrives behind, each instruction is observed as often as any other. */
 #include "runtime/carrier/burst/burst_draw.h"
 
 #include <setjmp.h>
@@ -10,7 +10,8 @@
 
 enum { BURSTS = 400000, LENGTH = 4, LOOP_MOST = 40 };
 
-/* How often each of `loop` instructions is observed, all interrupts arriving before the first one. */
+/* How often each of `loop` instructions is observed, all interrupts arriving before the first
+ * one. */
 static void observe(uint64_t seed, uint32_t skip, unsigned loop, double share[LOOP_MOST])
 {
     unsigned seen[LOOP_MOST] = {0};
@@ -34,9 +35,9 @@ static double worst(const double *share, unsigned loop)
     return most;
 }
 
-/* Of 400,000 bursts, which see an instruction of a loop of ten in 40%, its share is known to 0.2% (one sigma);
- * what a near skip leaves of the bias is less than that in loops of up to 10 instructions, and
- * about 4% in those of 17. The seed is fixed. */
+/* Of 400,000 bursts, which see an instruction of a loop of ten in 40%, its share is known to 0.2%
+ * (one sigma); what a near skip leaves of the bias is less than that in loops of up to 10
+ * instructions, and about 4% in those of 17. The seed is fixed. */
 static void shares_are_equal(void **state)
 {
     double share[LOOP_MOST];
@@ -94,7 +95,8 @@ static void far_skips_are_paid_for(void **state)
     assert_true(made + BURST_VAIN * vain <= MANY + 9 + BURST_VAIN + BURST_CREDIT_MOST);
 }
 
-/* Where all code is there every burst is far; one that makes a little may be followed by another. */
+/* Where all code is there every burst is far; one that makes a little may be followed by
+ * another. */
 static void known_code_is_free(void **state)
 {
     int64_t credit = 0;
@@ -112,8 +114,8 @@ static void known_code_is_free(void **state)
     assert_int_equal(burst_reach(credit, 2000), 2000);
 }
 
-/* Bursts that take long become seldom, and often again when they take a moment: what they cost, with what comes behind
- * them, is their share, neither more nor much less. */
+/* Bursts that take long become seldom, and often again when they take a moment: what they cost,
+ * with what comes behind them, is their share, neither more nor much less. */
 static void bursts_keep_to_their_share(void **state)
 {
     enum { PERIOD = 1000000, PPM = 8000 };
@@ -130,21 +132,26 @@ static void bursts_keep_to_their_share(void **state)
         uint64_t cost = ours * BURST_COST / 100, allowed = cpu / 1000000 * PPM;
         assert_true(cost <= allowed + allowed / 50);
         assert_true(interval == least || cost + cost / 50 >= allowed);
-        assert_int_equal(interval == least, costs[i] * BURST_COST / 100 <= 2 * PERIOD / 1000000 * PPM);
+        assert_int_equal(interval == least,
+                         costs[i] * BURST_COST / 100 <= 2 * PERIOD / 1000000 * PPM);
     }
     for (unsigned k = 0; k < 20; k++)
-        interval = burst_interval(interval, least, BURST_WINDOW * 1000, BURST_WINDOW * PERIOD * interval / BURST_PARTS, PPM);
+        interval = burst_interval(interval, least, BURST_WINDOW * 1000,
+                                  BURST_WINDOW * PERIOD * interval / BURST_PARTS, PPM);
     assert_int_equal(interval, least);
 }
 
-/* Whatever the clocks say: no more than four times at once, and no longer than so many times what was asked for. */
+/* Whatever the clocks say: no more than four times at once, and no longer than so many times what
+ * was asked for. */
 static void intervals_stay_within_reason(void **state)
 {
     static const uint64_t least[] = {BURST_PARTS, UINT32_MAX * (uint64_t)BURST_PARTS};
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(burst_interval(least[i], least[i], UINT64_MAX / 1000, 0, 8000), least[i] * 4);
-        assert_int_equal(burst_interval(least[i] * 9, least[i], 0, 1000000000, 8000), least[i] * 9 / 2);
+        assert_int_equal(burst_interval(least[i], least[i], UINT64_MAX / 1000, 0, 8000),
+                         least[i] * 4);
+        assert_int_equal(burst_interval(least[i] * 9, least[i], 0, 1000000000, 8000),
+                         least[i] * 9 / 2);
         uint64_t interval = least[i];
         for (unsigned k = 0; k < 20; k++)
             interval = burst_interval(interval, least[i], 1000000, 0, 8000);

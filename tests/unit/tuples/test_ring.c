@@ -1,5 +1,5 @@
-/* Rings of tuples: what goes in comes out, in order, once, or is refused; and whatever a ring holds, its
- * reader stays inside it. */
+/* Rings of tuples: what goes in comes out, in order, once, or is refused; and whatever a ring
+ * holds, its reader stays inside it. */
 #include "sigsafe/tuples.h"
 
 #include <pthread.h>

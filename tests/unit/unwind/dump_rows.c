@@ -12,7 +12,8 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const kinds[] = {"none", "rsp", "rbp", "plt", "signal", "root", "complex", "code"};
+    static const char *const kinds[] = {"none",   "rsp",  "rbp",     "plt",
+                                        "signal", "root", "complex", "code"};
     void *block;
     size_t size;
     struct err e = {0};

@@ -134,7 +134,8 @@ void hostile_code(const uint8_t *data, size_t size, uint64_t seed)
     /* Now and then only one function, so that all paths in it are followed. */
     size_t symbols = hostile_random(&seed) % SYMBOLS + 1;
     const struct unwind_code code = {
-        .symbols = {(const uint8_t *)symbol, symbols * sizeof symbol[0], 0}, .read = code_read, .context = &source};
+        .symbols = {(const uint8_t *)symbol, symbols * sizeof symbol[0], 0}, .read = code_read,
+        .context = &source};
     compile_and_look(&nothing, &code, CODE, CODE + size);
     free(source.copy);
 }

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `data` is a segment mapped at `address` with .eh_frame_hdr at `hdr`. Interprets it at pc and walks
- * a stack from there, with registers that are drawn from `seed`. */
+/* `data` is a segment mapped at `address` with .eh_frame_hdr at `hdr`. Interprets it at pc and
+ * walks a stack from there, with registers that are drawn from `seed`. */
 void hostile_walk(const uint8_t *data, size_t size, uint64_t address, uint64_t hdr,
                   uint64_t hdr_size, uint64_t pc, uint64_t seed);
 

@@ -242,8 +242,8 @@ __attribute__((noinline)) static int realigned(size_t n, int depth)
                       : realigned(n + 24, depth - 1) + more[n / 2];
 }
 
-/* Two functions in assembly, as glibc has them: the first falls through padding, which its FDE leaves out, into the
- * second. */
+/* Two functions in assembly, as glibc has them: the first falls through padding, which its FDE
+ * leaves out, into the second. */
 int padded_first(int value);
 __asm__(".text\n"
         ".p2align 6\n"

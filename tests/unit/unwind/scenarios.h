@@ -1,6 +1,7 @@
 /* What the single-stepped child runs: code of real libraries, by kinds of call frame information.
  *
- * Context: scenarios_prepare in the parent, before the index is built; scenarios_run in the child. */
+ * Context: scenarios_prepare in the parent, before the index is built; scenarios_run in the
+ * child. */
 #ifndef PENUMBRA_TESTS_SCENARIOS_H
 #define PENUMBRA_TESTS_SCENARIOS_H
 

@@ -1,7 +1,8 @@
 /* An unwind_index of the test's own process, with or without compiled tables.
  *
  * Context: ordinary code, before the unwinder under test runs.
- * Ownership: the index and the tables live until self_index_free. Build it after the last dlopen. */
+ * Ownership: the index and the tables live until self_index_free. Build it after the last
+ * dlopen. */
 #ifndef PENUMBRA_TESTS_SELF_INDEX_H
 #define PENUMBRA_TESTS_SELF_INDEX_H
 

@@ -296,7 +296,8 @@ static void search_without_a_table(void **state)
     assert_int_equal(cfi_fde_find_as(&space, 0, 8, TEXT + SIZE, &fde), CFI_NONE);
 }
 
-/* The table of functions [TEXT, +SIZE), [TEXT + 2 * SIZE, +SIZE) (bad), [TEXT + 3 * SIZE, +SIZE). */
+/* The table of functions [TEXT, +SIZE), [TEXT + 2 * SIZE, +SIZE) (bad), [TEXT + 3 * SIZE,
+ * +SIZE). */
 static void compiling(void **state)
 {
     struct synthetic s;
@@ -394,7 +395,8 @@ static void errors(void **state)
     assert_false(unwind_compile_file("/dev/null", NULL, 0, &block, &size, &e));
     assert_int_equal(e.code, ERR_FORMAT);
     e = (struct err){0};
-    assert_false(unwind_compile_file("/proc/self/exe", (const uint8_t *)"wrong", 5, &block, &size, &e));
+    assert_false(
+        unwind_compile_file("/proc/self/exe", (const uint8_t *)"wrong", 5, &block, &size, &e));
     assert_non_null(strstr(e.message, "build-id"));
     e = (struct err){0};
     assert_false(unwind_compile_image("\177ELF", 4, &block, &size, &e));

@@ -1,6 +1,6 @@
 /* Rows for functions without CFI (code.h), and walks by them, compared with the truth at every
- * instruction: functions of code_functions.S run under single-step, and the caller has noted where its
- * frame ends and what rbp is. */
+ * instruction: functions of code_functions.S run under single-step, and the caller has noted where
+ * its frame ends and what rbp is. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,7 +23,8 @@ extern void code_returned(void); /* where functions return to */
 void code_callee(void);
 
 #define FUNCTION(name) extern void code_##name(void), code_##name##_end(void);
-#define PARTLY(name) FUNCTION(name) extern void code_##name##_unknown_lo(void), code_##name##_unknown_hi(void);
+#define PARTLY(name)                                                                               \
+    FUNCTION(name) extern void code_##name##_unknown_lo(void), code_##name##_unknown_hi(void);
 FUNCTION(kernel)
 FUNCTION(pushes)
 FUNCTION(leaf)
@@ -86,7 +87,8 @@ static void check_walk(const struct unwind_regs *regs, bool unknown)
     while (i < walk.frames && (frames[i].key & ~KEY_GUESSED) != caller)
         i++;
     now.walks++;
-    if (walk.truncation == TRUNC_NONE && i < walk.frames && (i == 0 || frames[i - 1].cfa == code_cfa))
+    if (walk.truncation == TRUNC_NONE && i < walk.frames &&
+        (i == 0 || frames[i - 1].cfa == code_cfa))
         return;
     if (unknown && walk.truncation == TRUNC_NO_CFI && walk.frames == 1)
         now.ended++;
@@ -114,8 +116,8 @@ static void on_step(int number, siginfo_t *info, void *context)
         check(&regs, rule);
 }
 
-static void step(void (*function)(void), void (*lo)(void), void (*hi)(void), void (*unknown_lo)(void),
-                 void (*unknown_hi)(void))
+static void step(void (*function)(void), void (*lo)(void), void (*hi)(void),
+                 void (*unknown_lo)(void), void (*unknown_hi)(void))
 {
     memset(&now, 0, sizeof now);
     now.unknown_lo = (uint64_t)unknown_lo;
@@ -126,15 +128,17 @@ static void step(void (*function)(void), void (*lo)(void), void (*hi)(void), voi
     assert_int_equal(rbp, code_rbp);
     unsigned bad_ones = now.wrong + now.missing + now.unexpected + now.astray;
     if (bad_ones)
-        print_error("%u wrong, %u missing, %u not to be known, %u walks astray; first at +%#lx\n", now.wrong,
-                    now.missing, now.unexpected, now.astray, (unsigned long)now.first_bad);
+        print_error("%u wrong, %u missing, %u not to be known, %u walks astray; first at +%#lx\n",
+                    now.wrong, now.missing, now.unexpected, now.astray,
+                    (unsigned long)now.first_bad);
     assert_int_equal(bad_ones, 0);
     assert_true(now.walks > 1);
 }
 
 #define STEP(name) step(code_##name, code_##name, code_##name##_end, NULL, NULL)
-#define STEP_PARTLY(name)                                                                                         \
-    step(code_##name, code_##name, code_##name##_end, code_##name##_unknown_lo, code_##name##_unknown_hi)
+#define STEP_PARTLY(name)                                                                          \
+    step(code_##name, code_##name, code_##name##_end, code_##name##_unknown_lo,                    \
+         code_##name##_unknown_hi)
 #define WALK(name) step(code_##name, NULL, NULL, NULL, NULL)
 
 static void known(void **state)
@@ -159,8 +163,10 @@ static void partly_known(void **state)
     STEP_PARTLY(table);
     STEP_PARTLY(popped);
     STEP_PARTLY(entered);
-    step(code_enters, code_enters, code_enters_end, code_entered_unknown_lo, code_entered_unknown_hi);
-    assert_int_equal(now.ended, 0); /* there is no row, but reading on from where it stands tells (ahead.h) */
+    step(code_enters, code_enters, code_enters_end, code_entered_unknown_lo,
+         code_entered_unknown_hi);
+    /* there is no row, but reading on from where it stands tells (ahead.h) */
+    assert_int_equal(now.ended, 0);
 }
 
 /* With a use for rbx, so that it is saved. */
@@ -182,7 +188,8 @@ static uint32_t rule_at(uint64_t pc)
     return unwind_table_find_as(table, table->size, pc - image->bias);
 }
 
-/* Inside a subroutine the CFA is the subroutine's, and when it has returned rbp is only where it was saved. */
+/* Inside a subroutine the CFA is the subroutine's, and when it has returned rbp is only where it
+ * was saved. */
 static void subroutines(void **state)
 {
     const uint64_t lo = (uint64_t)code_inside, hi = (uint64_t)code_inside_end;

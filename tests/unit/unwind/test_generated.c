@@ -1,6 +1,6 @@
-/* Walks from code in no image (ahead.h), compared with the truth at every instruction: the functions of
- * generated_functions.S run under single-step from memory that they were copied to. A stack of calls, kept by
- * looking at the instructions that run, is the truth. */
+/* Walks from code in no image (ahead.h), compared with the truth at every instruction: the
+ * functions of generated_functions.S run under single-step from memory that they were copied to. A
+ * stack of calls, kept by looking at the instructions that run, is the truth. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,8 +22,9 @@ extern const uint8_t generated_interpreter_jump[];
 uint64_t generated_call(const void *function, void *first, void *second); /* rbp afterwards */
 
 #define FUNCTION(name) extern const uint8_t generated_##name[];
-#define PARTLY(name)                                                                                              \
-    FUNCTION(name) extern const uint8_t generated_##name##_unknown_lo[], generated_##name##_unknown_hi[];
+#define PARTLY(name)                                                                               \
+    FUNCTION(name)                                                                                 \
+    extern const uint8_t generated_##name##_unknown_lo[], generated_##name##_unknown_hi[];
 FUNCTION(leaf)
 FUNCTION(pushes)
 FUNCTION(frame_pointer)
@@ -99,7 +100,8 @@ static void check(const struct unwind_regs *regs)
     int good = agreeing(frames, walk.frames, pc);
     if (good == now.depth + 1 && walk.truncation == TRUNC_NONE) {
         now.right++;
-    } else if (walk.truncation == TRUNC_NO_CFI && (uint32_t)good == walk.frames && unknown(frames[good - 1].key)) {
+    } else if (walk.truncation == TRUNC_NO_CFI && (uint32_t)good == walk.frames &&
+               unknown(frames[good - 1].key)) {
         now.ended++;
     } else {
         now.first_wrong = now.wrong++ ? now.first_wrong : pc - (uint64_t)copy;
@@ -118,7 +120,8 @@ static void on_step(int number, siginfo_t *info, void *context)
         memcpy(&now.call[now.depth++].caller, (const void *)rsp, 8);
         now.call_next = false;
     }
-    bool other = rsp - (uint64_t)area < AREA; /* then calls made on the first stack are still there */
+    /* then calls made on the first stack are still there */
+    bool other = rsp - (uint64_t)area < AREA;
     while (now.depth && now.call[now.depth - 1].slot < rsp &&
            other == (now.call[now.depth - 1].slot - (uint64_t)area < AREA))
         now.depth--;
@@ -154,7 +157,8 @@ static void run(const uint8_t *function, const uint8_t *unknown_lo, const uint8_
 }
 
 #define RUN(name) run(generated_##name, NULL, NULL)
-#define RUN_PARTLY(name) run(generated_##name, generated_##name##_unknown_lo, generated_##name##_unknown_hi)
+#define RUN_PARTLY(name)                                                                           \
+    run(generated_##name, generated_##name##_unknown_lo, generated_##name##_unknown_hi)
 
 static void frames(void **state)
 {
@@ -185,7 +189,8 @@ static void ways(void **state)
 /* Code that was replaced at the same address is read anew. */
 static void replaced(void **state)
 {
-    static const uint8_t first[] = {0x48, 0x83, 0xc4, 0x18, 0x5d, 0xc3, 0xcc, 0xcc}; /* add $0x18, pop rbp, ret */
+    /* add $0x18, pop rbp, ret */
+    static const uint8_t first[] = {0x48, 0x83, 0xc4, 0x18, 0x5d, 0xc3, 0xcc, 0xcc};
     static const uint8_t second[] = {0x48, 0x83, 0xc4, 0x28, 0xc3, 0xcc, 0xcc, 0xcc};
     static uint8_t code[64] __attribute__((aligned(16)));
     struct unwind_memory memory;
@@ -195,13 +200,16 @@ static void replaced(void **state)
     memcpy(code, first, sizeof first);
     for (int twice = 0; twice < 2; twice++) {
         assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
-        assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP && found.cfa.plus == 0x28);
+        assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP &&
+                    found.cfa.plus == 0x28);
         assert_true(found.rbp.kind == AHEAD_WORD && found.rbp.at == 0x18 && found.rbp.plus == 0);
     }
     memcpy(code, second, sizeof second);
     assert_true(ahead_find_as(&memory, (uint64_t)code, true, &found));
-    assert_true(found.cfa.plus == 0x30 && found.rbp.kind == AHEAD_REGISTER && found.rbp.reg == UNWIND_RBP);
-    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), true, &found)); /* not readable */
+    assert_true(found.cfa.plus == 0x30 && found.rbp.kind == AHEAD_REGISTER &&
+                found.rbp.reg == UNWIND_RBP);
+    /* not readable */
+    assert_false(ahead_find_as(&memory, (uint64_t)copied(generated_hi), true, &found));
 }
 
 /* What does not end is left. */
@@ -234,7 +242,8 @@ static void moved_returns(void **state)
     (void)state;
     unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
     assert_true(ahead_find_as(&memory, (uint64_t)code + POP_RBP, true, &found));
-    assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP && found.cfa.plus == 16);
+    assert_true(found.cfa.kind == AHEAD_REGISTER && found.cfa.reg == UNWIND_RSP &&
+                found.cfa.plus == 16);
     assert_true(found.rbp.kind == AHEAD_WORD && found.rbp.at == 0 && !found.keeps_rbp);
     assert_true(ahead_find_as(&memory, (uint64_t)code + POP, true, &found));
     assert_true(found.cfa.plus == 8 && found.keeps_rbp);
@@ -246,13 +255,16 @@ static void moved_returns(void **state)
 /* Functions that are about to make a frame by rbp, however far they are with that. */
 static void entering(void **state)
 {
-    /* mov -8(%rcx),%rbx; test $1,(%rbx); je 1f; jmp *%r10; 1: push %rbp; mov %rsp,%rbp; push %rsi; ret;
-     * mov %rsp,%rbp; pop %rbp; push %rbp; mov %rsp,%rbp */
+    /* mov -8(%rcx),%rbx; test $1,(%rbx); je 1f; jmp *%r10; 1: push %rbp; mov %rsp,%rbp; push %rsi;
+     * ret; mov %rsp,%rbp; pop %rbp; push %rbp; mov %rsp,%rbp */
     static const uint8_t code[64] __attribute__((aligned(16))) = {
-        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0x8b, 0x59, 0xf8, 0xf6, 0x03, 0x01, 0x74, 0x03,
-        0x41, 0xff, 0xe2, 0x55, 0x48, 0x89, 0xe5, 0x56, 0xc3, 0x48, 0x89, 0xe5, 0x5d, 0x55, 0x48, 0x89, 0xe5};
-    enum { TEST = 12, JE = 15, JUMP = 17, PUSH = 20, MOVE = 21, MADE = 24, RETURN = 25, OTHER_MOVE = 26, POP = 29 };
-    static const uint8_t before[] = {8, TEST, JE, PUSH}, not[] = {JUMP, MADE, RETURN, OTHER_MOVE, POP};
+        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0x8b, 0x59, 0xf8,
+        0xf6, 0x03, 0x01, 0x74, 0x03, 0x41, 0xff, 0xe2, 0x55, 0x48, 0x89, 0xe5,
+        0x56, 0xc3, 0x48, 0x89, 0xe5, 0x5d, 0x55, 0x48, 0x89, 0xe5};
+    enum { TEST = 12, JE = 15, JUMP = 17, PUSH = 20, MOVE = 21, MADE = 24, RETURN = 25,
+          OTHER_MOVE = 26, POP = 29 };
+    static const uint8_t before[] = {8, TEST, JE, PUSH},
+                         not [] = {JUMP, MADE, RETURN, OTHER_MOVE, POP};
     struct unwind_memory memory;
     uint64_t depth;
     (void)state;
@@ -276,7 +288,8 @@ int main(void)
     };
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     size_t size = (size_t)(generated_hi - generated_lo), pages = (size + PAGE - 1) / PAGE * PAGE;
-    uint8_t *memory = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *memory =
+        mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     copy = memory + pages - size;
     memcpy(copy, generated_lo, size);
     if (mprotect(memory, pages, PROT_READ | PROT_EXEC) || mprotect(memory + pages, PAGE, PROT_NONE))

@@ -1,5 +1,5 @@
-/* Frames of HotSpot's compiled code by its own records (hotspot.h): a machine made of them here, in the two forms that
- * they have had, and damaged ones. */
+/* Frames of HotSpot's compiled code by its own records (hotspot.h): a machine made of them here, in
+ * the two forms that they have had, and damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,8 @@ static const struct entry entries25[] = {
     {0},
 };
 
-/* A blob of `segments` with 256 bytes of code behind its record; deoptimized, if it is, 200 bytes into that. */
+/* A blob of `segments` with 256 bytes of code behind its record; deoptimized, if it is, 200 bytes
+ * into that. */
 static uint8_t *blob_put(bool new_form, unsigned first, unsigned segments, const char *name,
                          int32_t frame, int16_t complete)
 {
@@ -293,7 +294,8 @@ static void walks(void **state)
         else
             assert_int_equal(frames, 1);
     }
-    /* rbp is a register like others in a method: what looks like a frame there is somebody else's. */
+    /* rbp is a register like others in a method: what looks like a frame there is somebody
+     * else's. */
     memset(stack, 0, sizeof stack);
     stack[30] = (uint64_t)&stack[40];
     stack[31] = stack[41] = after_call;

@@ -1,7 +1,7 @@
 /* The C library's own .eh_frame, with bits flipped, under AddressSanitizer and
- * UndefinedBehaviorSanitizer: it must be survived, in the interpreter and in the compiler. The
- * copy has exactly the segment's size, so a read past its end is seen. Likewise this program's own code, as
- * code without CFI, compiled and read ahead. */
+ * UndefinedBehaviorSanitizer: it must be survived, in the interpreter and in the compiler. The copy
+ * has exactly the segment's size, so a read past its end is seen. Likewise this program's own code,
+ * as code without CFI, compiled and read ahead. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static void code_piece(uint64_t *random)
 {
     enum { PIECE = 4096 };
     static uint8_t piece[PIECE];
-    const uint8_t *text = (const uint8_t *)(uintptr_t)hostile_walk; /* what follows it is long enough */
+    /* what follows it is long enough */
+    const uint8_t *text = (const uint8_t *)(uintptr_t)hostile_walk;
     uint64_t size = hostile_random(random) % PIECE + 1;
     memcpy(piece, text + hostile_random(random) % (4 * PIECE), size);
     for (uint64_t k = hostile_random(random) % 16; k > 0; k--)
@@ -59,13 +60,16 @@ static void code_ahead(uint64_t *random)
         piece = mmap(NULL, 2 * PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(piece + PIECE, PIECE, PROT_NONE);
     }
-    memcpy(piece, (const uint8_t *)(uintptr_t)hostile_walk + hostile_random(random) % (4 * PIECE), PIECE);
+    memcpy(piece, (const uint8_t *)(uintptr_t)hostile_walk + hostile_random(random) % (4 * PIECE),
+           PIECE);
     for (uint64_t k = hostile_random(random) % 64; k > 0; k--)
         piece[hostile_random(random) % PIECE] ^= (uint8_t)(1u << (hostile_random(random) & 7));
     for (int i = 0; i < STARTS; i++) {
         uint64_t r = hostile_random(random);
         unwind_memory_init_as(&memory, &thread, (uint64_t)&memory);
-        ahead_find_as(&memory, (uint64_t)piece + (r & 1 ? (r >> 8) % PIECE : PIECE - 1 - (r >> 8) % 32), r & 2, &found);
+        ahead_find_as(&memory,
+                      (uint64_t)piece + (r & 1 ? (r >> 8) % PIECE : PIECE - 1 - (r >> 8) % 32),
+                      r & 2, &found);
         ahead_by_rbp_as(&memory, (uint64_t)piece + (r >> 20) % PIECE);
     }
 }
@@ -110,7 +114,8 @@ int main(void)
         code_piece(&random);
     for (int i = 0; i < PIECES; i++)
         code_ahead(&random);
-    printf("%d damaged images interpreted, %d compiled; %d pieces of code\n", INTERPRETED, COMPILED, PIECES);
+    printf("%d damaged images interpreted, %d compiled; %d pieces of code\n", INTERPRETED, COMPILED,
+           PIECES);
     free(data);
     self_index_free(&self);
     return 0;

@@ -384,7 +384,8 @@ static void stay_on_one_cpu(void)
 int main(void)
 {
     static struct tracer t = {.modes = {{.name = "tables"}, {.name = "interpreter"}}};
-    uint8_t *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint8_t *stack =
+        mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     base = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     scenarios_prepare();
     for (int i = 0; i < 2; i++) {

@@ -311,13 +311,15 @@ static void guess_by_frame_pointers(void **state)
     assert_true(frames[0].key == (key_make(0, (uint64_t)jit + 128) | KEY_GUESSED));
     assert_true(frames[1].key == (key_make(0, (uint64_t)jit + 63) | KEY_GUESSED));
     assert_true(frames[2].key == key(in(PLAIN) - 1));
-    /* The outermost frame of a goroutine: no frame pointer before it, and it returns to where nobody called it. */
+    /* The outermost frame of a goroutine: no frame pointer before it, and it returns to where
+     * nobody called it. */
     stack[8] = 0;
     stack[9] = in(UNCOVERED);
     r = walk(&regs);
     check(r, 2, TRUNC_NONE);
     assert_true(r.guessed && frames[1].cfa == (uint64_t)&stack[10]);
-    stack[9] = (uint64_t)&stack[20]; /* in no image, and behind nothing: an address there might end like a call */
+    /* in no image, and behind nothing: an address there might end like a call */
+    stack[9] = (uint64_t)&stack[20];
     check(walk(&regs), 2, TRUNC_NO_CFI);
     stack[8] = (uint64_t)&stack[30];
     stack[9] = in(UNCOVERED);
@@ -342,7 +344,8 @@ static void planted_return_address_is_a_root(void **state)
     struct unwind_result r = walk(&regs);
     check(r, 2, TRUNC_NONE);
     assert_true(!r.guessed && frames[1].key == key(start) && frames[1].ra == 0);
-    memcpy((uint8_t *)start - 2, "\xff\xd0", 2); /* it has been called: its own caller is not known */
+    /* it has been called: its own caller is not known */
+    memcpy((uint8_t *)start - 2, "\xff\xd0", 2);
     check(walk(&regs), 2, TRUNC_NO_CFI);
     assert_true(frames[1].key == key(start - 1));
     stack[1] = (uint64_t)&stack[20]; /* in no image: generated code, where anything may be a call */

@@ -1,5 +1,5 @@
-/* Hotlists: the estimates are unbiased, whatever the stream; tables behave as their paper says. All seeds
- * are fixed. */
+/* Hotlists: the estimates are unbiased, whatever the stream; tables behave as their paper says. All
+ * seeds are fixed. */
 #include "profile/hotlist.h"
 
 #include <math.h>
@@ -67,7 +67,8 @@ static void spaces_are_different_values(void **state)
     free(h);
 }
 
-/* Streams whose frequencies are known: value v of `values` occurs weights[v] times, in random order. */
+/* Streams whose frequencies are known: value v of `values` occurs weights[v] times, in random
+ * order. */
 enum { LENGTH = 2000, VALUES = 200 };
 
 static void make_stream(uint64_t *stream, uint64_t *truth, int shape, struct hotlist_random *r)
@@ -108,7 +109,8 @@ static double chi_square(bool merged, unsigned *degrees)
                 struct hotlist *parts[3] = {make_hotlist(), make_hotlist(), make_hotlist()};
                 make_stream(stream, truth, shape, &r);
                 for (int i = 0; i < LENGTH; i++)
-                    hotlist_add(parts[merged ? i * 3 / LENGTH : 0], HOTLIST_CONCISE, plain(stream[i]), &r);
+                    hotlist_add(parts[merged ? i * 3 / LENGTH : 0], HOTLIST_CONCISE,
+                                plain(stream[i]), &r);
                 for (int k = 1; k < 3; k++)
                     hotlist_merge(parts[0], parts[k], HOTLIST_CONCISE, &r);
                 assert_true(hotlist_check(parts[0], HOTLIST_CONCISE));
@@ -148,7 +150,8 @@ static void merged_estimates_are_unbiased(void **state)
     assert_unbiased(true);
 }
 
-/* 97% of one value: sampled from a million, the share is within 5 standard deviations of the sample. */
+/* 97% of one value: sampled from a million, the share is within 5 standard deviations of the
+ * sample. */
 static void invariance_of_a_long_stream(void **state)
 {
     (void)state;
@@ -248,7 +251,8 @@ static void the_rest_of_great_counts(void **state)
     assert_true(fabs(fewer / DRAWN - p) < 4 * sqrt(p * (1 - p) / DRAWN));
 }
 
-/* Thinned evenly, a count becomes its share, up or down; on average exactly that, and p is what it would be by coins. */
+/* Thinned evenly, a count becomes its share, up or down; on average exactly that, and p is what it
+ * would be by coins. */
 static void even_thinning(void **state)
 {
     enum { DRAWN = 4000, STEPS = 22, ENTRIES = 4 };
@@ -267,7 +271,8 @@ static void even_thinning(void **state)
         assert_int_equal(h->steps, STEPS);
         for (unsigned k = 0; k < ENTRIES; k++) {
             double left = (double)count_of(h, k);
-            assert_true(left == floor((double)counts[k] * p) || left == ceil((double)counts[k] * p));
+            assert_true(left == floor((double)counts[k] * p) ||
+                        left == ceil((double)counts[k] * p));
             sums[k] += left;
         }
     }
@@ -295,7 +300,8 @@ static void tables_flush_the_lower_half(void **state)
     assert_int_equal(count_of(h, 40), 0);
     assert_true(count_of(h, 24) > 50);
     /* A share is one of the stream, not of what is left in the table. */
-    assert_true(hotlist_share(h, &h->entries[0]) == (double)h->entries[0].count / HOTLIST_TNV_INTERVAL);
+    assert_true(hotlist_share(h, &h->entries[0]) ==
+                (double)h->entries[0].count / HOTLIST_TNV_INTERVAL);
     hotlist_add(h, HOTLIST_TNV, plain(1000), &r);
     assert_int_equal(count_of(h, 1000), 1);
     assert_true(hotlist_check(h, HOTLIST_TNV));

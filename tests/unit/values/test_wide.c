@@ -11,7 +11,8 @@
 
 static uint64_t by_processor(uint64_t significand, uint16_t exponent)
 {
-    struct { uint64_t significand; uint16_t exponent; } __attribute__((packed)) in = {significand, exponent};
+    struct { uint64_t significand; uint16_t exponent; } __attribute__((packed)) in =
+        {significand, exponent};
     uint64_t out;
     __asm__ volatile("fldt %1\n fstpl %0\n" : "=m"(out) : "m"(in) : "st");
     return out;
@@ -19,20 +20,29 @@ static uint64_t by_processor(uint64_t significand, uint16_t exponent)
 
 static void check(uint64_t significand, uint16_t exponent)
 {
-    uint64_t want = by_processor(significand, exponent), got = wide_double_as(significand, exponent);
+    uint64_t want = by_processor(significand, exponent),
+             got = wide_double_as(significand, exponent);
     bool unsupported = (exponent & 0x7fff) && !(significand >> 63);
     if (unsupported)
-        want = got & ~(UINT64_C(1) << 63) & UINT64_C(0x7ff8000000000000); /* a NaN, whose sign is the processor's */
+        want = got & ~(UINT64_C(1) << 63) &
+               UINT64_C(0x7ff8000000000000); /* a NaN, whose sign is the processor's */
     if (unsupported ? want != UINT64_C(0x7ff8000000000000) : got != want)
-        fail_msg("%04x %016lx is %016lx, not %016lx", exponent, (unsigned long)significand, (unsigned long)got,
+        fail_msg("%04x %016lx is %016lx, not %016lx", exponent, (unsigned long)significand,
+                 (unsigned long)got,
                  (unsigned long)want);
 }
 
 static void test_doubles(void **state)
 {
-    static const uint64_t significands[] = {0, 1, UINT64_C(1) << 63, (UINT64_C(1) << 63) + 1, UINT64_MAX,
-                                            (UINT64_C(1) << 63) | 0x400, (UINT64_C(1) << 63) | 0xc00,
-                                            UINT64_C(0xfffffffffffffbff), UINT64_C(0xfffffffffffffc00),
+    static const uint64_t significands[] = {0,
+                                            1,
+                                            UINT64_C(1) << 63,
+                                            (UINT64_C(1) << 63) + 1,
+                                            UINT64_MAX,
+                                            (UINT64_C(1) << 63) | 0x400,
+                                            (UINT64_C(1) << 63) | 0xc00,
+                                            UINT64_C(0xfffffffffffffbff),
+                                            UINT64_C(0xfffffffffffffc00),
                                             UINT64_C(3) << 62};
     struct hotlist_random r;
     (void)state;

@@ -74,8 +74,8 @@ static struct masks masks_of(const struct model_insn *in)
     return m;
 }
 
-static void compare_masks(struct against *a, const struct model_insn *in, const struct x86_insn *got,
-    const uint8_t *code)
+static void compare_masks(struct against *a, const struct model_insn *in,
+                          const struct x86_insn *got, const uint8_t *code)
 {
     struct masks want = masks_of(in);
     if (operands_differ(in))
@@ -90,13 +90,14 @@ static void compare_masks(struct against *a, const struct model_insn *in, const 
     bool no_shift = (x86_forms[got->form].bits & FORM_SHIFT_IMM) && got->flags_changed == 0;
     if (got->flags_read != read || (got->flags_changed != changed && !no_shift) ||
             (got->flags_killed & ~changed))
-        mismatch(a, code, got->length, "%s: flags read %02x killed %02x changed %02x, not %02x _ %02x",
-            ZydisMnemonicGetString(in->insn.mnemonic), got->flags_read, got->flags_killed,
-            got->flags_changed, read, changed);
+        mismatch(a, code, got->length,
+                 "%s: flags read %02x killed %02x changed %02x, not %02x _ %02x",
+                 ZydisMnemonicGetString(in->insn.mnemonic), got->flags_read, got->flags_killed,
+                 got->flags_changed, read, changed);
 }
 
-static void compare_parts(struct against *a, const struct model_insn *in, const struct x86_insn *got,
-    const uint8_t *code)
+static void compare_parts(struct against *a, const struct model_insn *in,
+                          const struct x86_insn *got, const uint8_t *code)
 {
     const ZydisDecodedInstructionRaw *raw = &in->insn.raw;
     bool modrm = in->insn.attributes & ZYDIS_ATTRIB_HAS_MODRM;
@@ -124,8 +125,8 @@ static bool segments_equal(const ZydisDecodedOperand *o, const struct x86_insn *
 }
 
 /* The modrm operand, with its registers, displacement, size and segment. */
-static void compare_memory(struct against *a, const struct model_insn *in, const struct x86_insn *got,
-    const uint8_t *code)
+static void compare_memory(struct against *a, const struct model_insn *in,
+                           const struct x86_insn *got, const uint8_t *code)
 {
     for (unsigned i = 0; i < in->insn.operand_count; i++) {
         const ZydisDecodedOperand *o = &in->operand[i];
@@ -153,8 +154,8 @@ static void compare_memory(struct against *a, const struct model_insn *in, const
             ZydisMnemonicGetString(in->insn.mnemonic));
 }
 
-/* The first vector, MMX or mask register that the instruction writes; *more: another one, or a tile. Numbers are from 1 on,
- * and a hundred more for each bank; 0: none. */
+/* The first vector, MMX or mask register that the instruction writes; *more: another one, or a
+ * tile. Numbers are from 1 on, and a hundred more for each bank; 0: none. */
 static unsigned vector_written(const struct model_insn *in, bool *more)
 {
     unsigned first = 0;
@@ -162,7 +163,8 @@ static unsigned vector_written(const struct model_insn *in, bool *more)
     for (unsigned i = 0; i < in->insn.operand_count; i++) {
         const ZydisDecodedOperand *o = &in->operand[i];
         unsigned bank;
-        if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        if (o->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+            !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
             continue;
         *more |= ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_TMM;
         if (!model_bank(o->reg.value, &bank))
@@ -194,8 +196,8 @@ static void compare_wide(struct against *a, const struct model_insn *in, const s
 }
 
 /* Explicit operands that are read: each must be among the sources, as wide as it is. */
-static void compare_values(struct against *a, const struct model_insn *in, const struct x86_insn *got,
-    const uint8_t *code)
+static void compare_values(struct against *a, const struct model_insn *in,
+                           const struct x86_insn *got, const uint8_t *code)
 {
     struct x86_definition sources[X86_DEFINITIONS_MAX];
     unsigned count = x86_sources_as(got, sources);

@@ -17,7 +17,8 @@ struct against {
 
 void against_init(struct against *a);
 
-/* Compares everything that is known of the instruction at `code`. Returns its length, 0 for none. */
+/* Compares everything that is known of the instruction at `code`. Returns its length, 0 for
+ * none. */
 unsigned against_zydis(struct against *a, const uint8_t *code, size_t size);
 
 #endif

@@ -15,14 +15,14 @@ static uint8_t memory[256];
 static struct emit e;
 
 static const char *const names[4][16] = {
-    {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b", "r13b",
-        "r14b", "r15b"},
+    {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b",
+     "r13b", "r14b", "r15b"},
     {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w",
-        "r14w", "r15w"},
+     "r14w", "r15w"},
     {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d",
-        "r13d", "r14d", "r15d"},
+     "r13d", "r14d", "r15d"},
     {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-        "r14", "r15"},
+     "r14", "r15"},
 };
 static const unsigned widths[] = {1, 2, 4, 8};
 static const char *const sizes[] = {"byte", "word", "dword", "qword"};
@@ -172,9 +172,9 @@ static void with_memory(unsigned w, unsigned reg, struct emit_mem m)
 static void immediates(unsigned w, unsigned reg)
 {
     static const int32_t values[] = {0, 1, 127, -128, 128, -129, 0x1234, 0x7fffffff, -0x7fffffff};
-    static const struct { enum emit_shift op; const char *name; } shifts[] = {{EMIT_ROL, "rol"},
-        {EMIT_ROR, "ror"}, {EMIT_RCL, "rcl"}, {EMIT_RCR, "rcr"}, {EMIT_SHL, "shl"}, {EMIT_SHR, "shr"},
-        {EMIT_SAR, "sar"}};
+    static const struct { enum emit_shift op; const char *name;
+    } shifts[] = {{EMIT_ROL, "rol"}, {EMIT_ROR, "ror"}, {EMIT_RCL, "rcl"}, {EMIT_RCR, "rcr"},
+                  {EMIT_SHL, "shl"}, {EMIT_SHR, "shr"}, {EMIT_SAR, "sar"}};
     unsigned width = widths[w];
     for (unsigned v = 0; v < (w == 0 ? 4 : w == 1 ? 7 : 9); v++)
         for (unsigned op = 0; op < 8; op++) {

@@ -33,39 +33,43 @@ static const struct fact {
     {"cmove eax, ecx", "\x0f\x44\xc1", 3, X86_ORDINARY, RAX | RCX, RAX, X86_ZF, 0, 0},
     {"sete al", "\x0f\x94\xc0", 3, X86_ORDINARY, RAX, RAX, X86_ZF, 0, 0},
     {"inc ecx: leaves CF", "\xff\xc1", 2, X86_ORDINARY, RCX, RCX, 0, ARITHMETIC & ~X86_CF,
-        ARITHMETIC & ~X86_CF},
-    {"adc rax, rcx", "\x48\x11\xc8", 3, X86_ORDINARY, RAX | RCX, RAX, X86_CF, ARITHMETIC, ARITHMETIC},
+     ARITHMETIC & ~X86_CF},
+    {"adc rax, rcx", "\x48\x11\xc8", 3, X86_ORDINARY, RAX | RCX, RAX, X86_CF, ARITHMETIC,
+     ARITHMETIC},
     {"test eax, eax", "\x85\xc0", 2, X86_ORDINARY, RAX, 0, 0, ARITHMETIC, ARITHMETIC},
-    {"shl eax, cl: may keep all flags", "\xd3\xe0", 2, X86_ORDINARY, RAX | RCX, RAX, 0, 0, ARITHMETIC},
+    {"shl eax, cl: may keep all flags", "\xd3\xe0", 2, X86_ORDINARY, RAX | RCX, RAX, 0, 0,
+     ARITHMETIC},
     {"shl eax, 3", "\xc1\xe0\x03", 3, X86_ORDINARY, RAX, RAX, 0, SHIFT, ARITHMETIC},
     {"shl eax, 33: a count of 1", "\xc1\xe0\x21", 3, X86_ORDINARY, RAX, RAX, 0, NO_AF, ARITHMETIC},
     {"shl eax, 32: a count of 0", "\xc1\xe0\x20", 3, X86_ORDINARY, RAX, RAX, 0, 0, 0},
     {"shl rax, 32", "\x48\xc1\xe0\x20", 4, X86_ORDINARY, RAX, RAX, 0, SHIFT, ARITHMETIC},
     {"shl eax, 1", "\xd1\xe0", 2, X86_ORDINARY, RAX, RAX, 0, NO_AF, ARITHMETIC},
     {"rol eax, 1: CF and OF", "\xd1\xc0", 2, X86_ORDINARY, RAX, RAX, 0, X86_CF | X86_OF,
-        X86_CF | X86_OF},
+     X86_CF | X86_OF},
     {"rcl eax, 1", "\xd1\xd0", 2, X86_ORDINARY, RAX, RAX, X86_CF, X86_CF | X86_OF, X86_CF | X86_OF},
     {"shlx eax, ecx, edx", "\xc4\xe2\x69\xf7\xc1", 5, X86_ORDINARY, RCX | RDX, RAX, 0, 0, 0},
     {"bsf eax, ecx: of 0 keeps eax", "\x0f\xbc\xc1", 3, X86_ORDINARY, RAX | RCX, RAX, 0, X86_ZF,
-        ARITHMETIC},
-    {"mul rcx", "\x48\xf7\xe1", 3, X86_ORDINARY, RAX | RCX, RAX | RDX, 0, X86_CF | X86_OF, ARITHMETIC},
+     ARITHMETIC},
+    {"mul rcx", "\x48\xf7\xe1", 3, X86_ORDINARY, RAX | RCX, RAX | RDX, 0, X86_CF | X86_OF,
+     ARITHMETIC},
     {"div ecx", "\xf7\xf1", 2, X86_ORDINARY, RAX | RCX | RDX, RAX | RDX, 0, 0, ARITHMETIC},
-    {"cmpxchg16b [rdi]", "\x48\x0f\xc7\x0f", 4, X86_ORDINARY, RAX | RDX | RBX | RCX | RDI, RAX | RDX,
-        0, X86_ZF, X86_ZF},
+    {"cmpxchg16b [rdi]", "\x48\x0f\xc7\x0f", 4, X86_ORDINARY, RAX | RDX | RBX | RCX | RDI,
+     RAX | RDX, 0, X86_ZF, X86_ZF},
     {"push rax", "\x50", 1, X86_ORDINARY, RAX | RSP, RSP, 0, 0, 0},
     {"pop r15", "\x41\x5f", 2, X86_ORDINARY, RSP, RSP | R15, 0, 0, 0},
     {"leave", "\xc9", 1, X86_ORDINARY, RSP | RBP, RSP | RBP, 0, 0, 0},
     {"movsb", "\xa4", 1, X86_ORDINARY, RSI | RDI, RSI | RDI, X86_DF, 0, 0},
     {"rep movsb", "\xf3\xa4", 2, X86_STRING_REP, RSI | RDI | RCX, RSI | RDI | RCX, X86_DF, 0, 0},
     {"repne movsb repeats", "\xf2\xa4", 2, X86_STRING_REP, RSI | RDI | RCX, RSI | RDI | RCX, X86_DF,
-        0, 0},
+     0, 0},
     {"rep stosq", "\xf3\x48\xab", 3, X86_STRING_REP, RAX | RDI | RCX, RDI | RCX, X86_DF, 0, 0},
     {"repe cmpsb: no flags if rcx is 0", "\xf3\xa6", 2, X86_STRING_REP, RSI | RDI | RCX,
-        RSI | RDI | RCX, X86_DF | X86_ZF, 0, ARITHMETIC},
+     RSI | RDI | RCX, X86_DF | X86_ZF, 0, ARITHMETIC},
     {"repne scasb", "\xf2\xae", 2, X86_STRING_REP, RAX | RDI | RCX, RDI | RCX, X86_DF | X86_ZF, 0,
-        ARITHMETIC},
+     ARITHMETIC},
     {"cmpsb", "\xa6", 1, X86_ORDINARY, RSI | RDI, RSI | RDI, X86_DF, ARITHMETIC, ARITHMETIC},
-    {"repne stosb repeats", "\xf2\xaa", 2, X86_STRING_REP, RAX | RDI | RCX, RDI | RCX, X86_DF, 0, 0},
+    {"repne stosb repeats", "\xf2\xaa", 2, X86_STRING_REP, RAX | RDI | RCX, RDI | RCX, X86_DF, 0,
+     0},
     {"cld", "\xfc", 1, X86_ORDINARY, 0, 0, 0, X86_DF, X86_DF},
     {"lahf", "\x9f", 1, X86_ORDINARY, RAX, RAX, ARITHMETIC & ~X86_OF, 0, 0},
     {"sahf", "\x9e", 1, X86_ORDINARY, RAX, 0, 0, ARITHMETIC & ~X86_OF, ARITHMETIC & ~X86_OF},
@@ -83,8 +87,8 @@ static const struct fact {
     {"data16 jmp: as long as Intel has it", "\x66\xe9\0\0\0\0", 6, X86_NEAR16, 0, 0, 0, 0, 0},
     {"rep ret", "\xf3\xc3", 2, X86_RET, RSP, RSP, 0, 0, 0},
     {"ret 8", "\xc2\x08\0", 3, X86_RET, RSP, RSP, 0, 0, 0},
-    {"iretq", "\x48\xcf", 2, X86_FAR, RSP, RSP, X86_FLAG_OTHER, ARITHMETIC | X86_DF | X86_FLAG_OTHER,
-        ARITHMETIC | X86_DF | X86_FLAG_OTHER},
+    {"iretq", "\x48\xcf", 2, X86_FAR, RSP, RSP, X86_FLAG_OTHER,
+     ARITHMETIC | X86_DF | X86_FLAG_OTHER, ARITHMETIC | X86_DF | X86_FLAG_OTHER},
     {"ud2", "\x0f\x0b", 2, X86_UD, 0, 0, 0, 0, 0},
     {"hlt", "\xf4", 1, X86_PRIVILEGED, 0, 0, 0, 0, 0},
     {"cpuid", "\x0f\xa2", 2, X86_NONDET, RAX | RCX, RAX | RCX | RDX | RBX, 0, 0, 0},
@@ -93,7 +97,7 @@ static const struct fact {
     {"mov gs, eax", "\x8e\xe8", 2, X86_SEGMENT, RAX, 0, 0, 0, 0},
     {"fxsave [rax]", "\x0f\xae\x00", 3, X86_FPU_STATE, RAX, 0, 0, 0, 0},
     {"vpgatherdd ymm1, [rax+ymm2*4], ymm3", "\xc4\xe2\x65\x90\x0c\x90", 6, X86_ORDINARY, RAX, 0, 0,
-        0, 0},
+     0, 0},
     {"pfadd mm0, mm1", "\x0f\x0f\xc1\x9e", 4, X86_ORDINARY, 0, 0, 0, 0, 0},
 };
 
@@ -107,8 +111,8 @@ static void test_facts(void **unused)
         memcpy(code, f->bytes, f->length);
         unsigned length = x86_decode_as(code, sizeof code, &got);
         if (length != f->length || got.length != f->length || got.kind != f->kind ||
-                got.reads != f->reads || got.writes != f->writes || got.flags_read != f->flags_read ||
-                got.flags_killed != f->flags_killed || got.flags_changed != f->flags_changed)
+            got.reads != f->reads || got.writes != f->writes || got.flags_read != f->flags_read ||
+            got.flags_killed != f->flags_killed || got.flags_changed != f->flags_changed)
             fail_msg("%s: length %u kind %u reads %04x writes %04x flags %02x %02x %02x", f->text,
                 length, got.kind, got.reads, got.writes, got.flags_read, got.flags_killed,
                 got.flags_changed);
@@ -119,7 +123,8 @@ static void test_facts(void **unused)
 static void test_ends(void **unused)
 {
     enum { PAGE = 4096 };
-    uint8_t *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *pages =
+        mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)unused;
     assert_true(pages != MAP_FAILED);
     assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
@@ -133,8 +138,8 @@ static void test_ends(void **unused)
             assert_int_equal(got.kind, length ? facts[i].kind : X86_TRUNCATED);
         }
     /* Prefixes without end, and prefixes before what is longest. */
-    static const char *const ends[] = {"\x66", "\x62\xf2\x7d\x48", "\xc4\xe2", "\x0f\x38", "\x8f\xe8",
-        "\x81\x84\x24", "\x0f\x0f"};
+    static const char *const ends[] = {"\x66",     "\x62\xf2\x7d\x48", "\xc4\xe2", "\x0f\x38",
+                                       "\x8f\xe8", "\x81\x84\x24",     "\x0f\x0f"};
     for (unsigned end = 0; end < 7; end++)
         for (unsigned lead = 0; lead < 32; lead++)
             for (unsigned given = lead; given < 40; given++) {
@@ -207,7 +212,8 @@ static void test_memory(void **unused)
 
 static void test_definitions(void **unused)
 {
-    static const struct { const char *bytes; unsigned size, count; struct x86_definition of[4]; } cases[] = {
+    static const struct { const char *bytes; unsigned size,
+                         count; struct x86_definition of[4]; } cases[] = {
         {"\x88\xcc", 2, 1, {{X86_RAX, 1, true, false}}},              /* mov ah, cl */
         {"\x40\x88\xcc", 3, 1, {{X86_RSP, 1, false, false}}},         /* mov spl, cl */
         {"\x66\x89\xc8", 3, 1, {{X86_RAX, 2, false, false}}},         /* mov ax, cx */
@@ -247,8 +253,9 @@ static unsigned renamed(unsigned mask, unsigned from, unsigned to)
     return mask >> from & 1 ? (mask & ~(1u << from)) | 1u << to : mask;
 }
 
-/* Random instructions: a register that only fields name, renamed everywhere to one that is not used,
- * gives the same form with the masks renamed; and Zydis reads the changed bytes the same way. */
+/* Random instructions: a register that only fields name, renamed everywhere to one that is not
+ * used, gives the same form with the masks renamed; and Zydis reads the changed bytes the same
+ * way. */
 static void test_rename(void **unused)
 {
     struct against a;

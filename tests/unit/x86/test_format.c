@@ -20,7 +20,12 @@ static bool name(void *arg, uint64_t address, char *out, size_t size)
 
 static void test_format(void **unused)
 {
-    static const struct { const char *bytes; unsigned size; uint64_t named; const char *text; } cases[] = {
+    static const struct {
+        const char *bytes;
+        unsigned size;
+        uint64_t named;
+        const char *text;
+    } cases[] = {
         {"\x48\x8b\x43\x08", 4, 0, "mov rax, [rbx+0x8]"},
         {"\xe8\x10\0\0\0", 5, 0x1015, "call place+0x4"},
         {"\xe8\x10\0\0\0", 5, 0, "call 0x1015"},
@@ -69,7 +74,8 @@ static void test_room(void **unused)
 static void test_operands(void **unused)
 {
     struct x86_operand o[X86_OPERANDS_MAX];
-    const uint8_t *code = (const uint8_t *)"\x65\x42\x01\x44\xa3\xf0"; /* add gs:[rbx+r12*4-16], eax */
+    /* add gs:[rbx+r12*4-16], eax */
+    const uint8_t *code = (const uint8_t *)"\x65\x42\x01\x44\xa3\xf0";
     (void)unused;
     assert_int_equal(x86_operands(code, 6, o), 3);
     assert_true(o[0].kind == X86_OPERAND_MEMORY && o[0].read && o[0].write && o[0].bits == 32);

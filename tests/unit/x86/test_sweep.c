@@ -36,9 +36,10 @@ static void randomize(uint64_t *state, uint8_t code[32])
 /* Every (map, opcode, modrm) of the legacy maps under sets of prefixes; the rest is random. */
 static void test_legacy(void **unused)
 {
-    static const char *const prefixes[] = {"", "\x66", "\xf3", "\xf2", "\x66\xf3", "\xf2\x66", "\x67",
-        "\xf0", "\x64", "\x48", "\x66\x48", "\xf3\x4d", "\xf2\x46", "\x67\x41", "\x48\x66",
-        "\xf0\x48", "\x65\x64\x2e", "\xf3\xf2", "\x44"};
+    static const char *const prefixes[] = {
+        "",         "\x66",     "\xf3",         "\xf2",     "\x66\xf3", "\xf2\x66", "\x67",
+        "\xf0",     "\x64",     "\x48",         "\x66\x48", "\xf3\x4d", "\xf2\x46", "\x67\x41",
+        "\x48\x66", "\xf0\x48", "\x65\x64\x2e", "\xf3\xf2", "\x44"};
     static const char *const escapes[] = {"", "\x0f", "\x0f\x38", "\x0f\x3a"};
     struct against a;
     uint64_t state = 0x9e3779b97f4a7c15;
@@ -103,8 +104,9 @@ static void test_random(void **unused)
         randomize(&state, code);
         if (i % 16 == 1) /* runs of prefixes */
             for (unsigned k = 0; k < (code[31] & 15); k++)
-                code[k] = (uint8_t)"\x66\x67\xf0\xf2\xf3\x2e\x64\x65\x40\x4f\x48\x66\x36\x3e\x26\xf3"
-                    [code[k] & 15];
+                code[k] =
+                    (uint8_t) "\x66\x67\xf0\xf2\xf3\x2e\x64\x65\x40\x4f\x48\x66\x36\x3e\x26\xf3"
+                        [code[k] & 15];
         against_zydis(&a, code, sizeof code);
     }
     print_message("%lu compared, %lu refused, %lu excused\n", a.compared, a.refused, a.excused);

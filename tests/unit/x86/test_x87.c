@@ -1,5 +1,5 @@
-/* What x87 instructions leave behind, against this processor: of the registers that are not empty behind one, only
- * what x86_wide_result_as names has changed, and that has for some operands. */
+/* What x87 instructions leave behind, against this processor: of the registers that are not empty
+ * behind one, only what x86_wide_result_as names has changed, and that has for some operands. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 
 #include "x86/insn.h"
 
-enum { LOADED = 4, AREA_TAGS = 4, AREA_STATUS = 2, AREA_STACK = 32, AREA_STEP = 16, FLAGS = 0x45 /* CF PF ZF */ };
+enum { LOADED = 4, AREA_TAGS = 4, AREA_STATUS = 2, AREA_STACK = 32, AREA_STEP = 16,
+      FLAGS = 0x45 /* CF PF ZF */ };
 
 struct area {
     uint8_t bytes[512];
@@ -30,29 +31,33 @@ static const uint8_t *physical(const struct area *a, unsigned number)
 }
 
 /* With four registers loaded, in each of two ways, and the flags all set or none. */
-static void run(const uint8_t *code, unsigned length, unsigned way, struct area *before, struct area *after)
+static void run(const uint8_t *code, unsigned length, unsigned way, struct area *before,
+                struct area *after)
 {
     static const double loaded[2][LOADED] = {{0.25, 3, 1.5, -0.5}, {-7, 0.125, 0.1, 0.375}};
     /* 1 as 2 bytes; some 1.5 as 4 and as 8. */
-    static uint8_t operand[512] __attribute__((aligned(16))) = {1, 0, 0xc0, 0x3f, 0, 0, 0xf8, 0x3f, 0xff, 0x3f};
+    static uint8_t operand[512]
+        __attribute__((aligned(16))) = {1, 0, 0xc0, 0x3f, 0, 0, 0xf8, 0x3f, 0xff, 0x3f};
     const double *from = loaded[way & 1];
     uint64_t flags = 0x202 | (way & 2 ? FLAGS : 0), old;
     memcpy(place, code, length);
     place[length] = 0xc3;
-    __asm__ volatile("fninit\n fldl 0(%[from])\n fldl 8(%[from])\n fldl 16(%[from])\n fldl 24(%[from])\n"
-                     "fxsave64 (%[before])\n"
-                     "pushfq\n pop %[old]\n push %[flags]\n popfq\n"
-                     "call *%[place]\n"
-                     "push %[old]\n popfq\n"
-                     "fxsave64 (%[after])\n fninit\n"
-                     : [old] "=&r"(old)
-                     : [from] "r"(from), [before] "r"(before), [after] "r"(after), [flags] "r"(flags), [place] "r"(place),
-                       "D"(operand)
-                     : "rax", "memory", "cc");
+    __asm__ volatile(
+        "fninit\n fldl 0(%[from])\n fldl 8(%[from])\n fldl 16(%[from])\n fldl 24(%[from])\n"
+        "fxsave64 (%[before])\n"
+        "pushfq\n pop %[old]\n push %[flags]\n popfq\n"
+        "call *%[place]\n"
+        "push %[old]\n popfq\n"
+        "fxsave64 (%[after])\n fninit\n"
+        : [old] "=&r"(old)
+        : [from] "r"(from), [before] "r"(before), [after] "r"(after), [flags] "r"(flags),
+          [place] "r"(place), "D"(operand)
+        : "rax", "memory", "cc");
 }
 
 /* 0: it is as was said; and *changed if the result has. */
-static int check(const struct x86_wide *wide, bool is, bool more, const uint8_t *code, unsigned length, bool *changed)
+static int check(const struct x86_wide *wide, bool is, bool more, const uint8_t *code,
+                 unsigned length, bool *changed)
 {
     int wrong = 0;
     for (unsigned way = 0; way < 4; way++) {
@@ -75,8 +80,9 @@ static int check(const struct x86_wide *wide, bool is, bool more, const uint8_t 
 /* fxch, fst and fcmov of the top with itself. */
 static bool is_idle(unsigned escape, unsigned modrm)
 {
-    return (modrm & 7) == 0 && (((escape & 1) && modrm == 0xc8) || (escape == 0xdd && modrm == 0xd0) ||
-                                ((escape == 0xda || escape == 0xdb) && modrm < 0xe0));
+    return (modrm & 7) == 0 &&
+           (((escape & 1) && modrm == 0xc8) || (escape == 0xdd && modrm == 0xd0) ||
+            ((escape == 0xda || escape == 0xdb) && modrm < 0xe0));
 }
 
 static void one(uint8_t escape, uint8_t modrm, unsigned *results)
@@ -86,7 +92,8 @@ static void one(uint8_t escape, uint8_t modrm, unsigned *results)
     struct x86_wide wide;
     bool more, changed = false;
     unsigned length = x86_decode_as(code, sizeof code, &insn);
-    if (!length || insn.kind == X86_FPU_STATE || (modrm >= 0xc0 && (modrm & 7) >= LOADED && modrm < 0xe0))
+    if (!length || insn.kind == X86_FPU_STATE ||
+        (modrm >= 0xc0 && (modrm & 7) >= LOADED && modrm < 0xe0))
         return;
     bool is = x86_wide_result_as(&insn, code, &wide, &more);
     int wrong = check(&wide, is, more, code, length, &changed);
@@ -100,7 +107,8 @@ static void test_results(void **state)
 {
     unsigned results = 0;
     (void)state;
-    place = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    place =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(place != MAP_FAILED);
     for (unsigned escape = 0xd8; escape < 0xe0; escape++) {
         for (unsigned digit = 0; digit < 8; digit++) {

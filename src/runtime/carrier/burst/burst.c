@@ -73,7 +73,8 @@ static void share_look(struct rt_burst *b, uint64_t ns)
     if (!settings->ppm || ++b->window_bursts < BURST_WINDOW)
         return;
     uint64_t cpu = thread_cpu_ns_as();
-    b->interval = burst_interval(b->interval, interval_least(), b->window_ns, cpu - b->window_cpu_ns, settings->ppm);
+    b->interval = burst_interval(b->interval, interval_least(), b->window_ns,
+                                 cpu - b->window_cpu_ns, settings->ppm);
     b->window_cpu_ns = cpu;
     b->window_ns = b->window_bursts = 0;
 }
@@ -115,8 +116,8 @@ static void signals_restore(uint64_t mask)
     sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }
 
-/* A signal for faults that somebody has sent waits for the end of the burst; not in the kernel, where it would have to
- * be blocked: a fault with a blocked signal ends the process. */
+/* A signal for faults that somebody has sent waits for the end of the burst; not in the kernel,
+ * where it would have to be blocked: a fault with a blocked signal ends the process. */
 static void sent_hold(struct rt_sent *s, const siginfo_t *info)
 {
     for (uint32_t i = 0; i < s->count; i++)
@@ -333,8 +334,9 @@ static struct engine_thread *engine_thread_of_as(struct rt_thread *t)
     return b->engine;
 }
 
-/* Whether the next instruction, which is in an image and so can be read, moves or fills so many elements that all signals would wait for
- * long: natively they interrupt it. Only these repeat as often as rcx says. */
+/* Whether the next instruction, which is in an image and so can be read, moves or fills so many
+ * elements that all signals would wait for long: natively they interrupt it. Only these repeat as
+ * often as rcx says. */
 static bool string_is_long(const greg_t *r)
 {
     enum { LONG = 1 << 16, PREFIXES = 14 };
@@ -361,8 +363,8 @@ static bool string_is_long(const greg_t *r)
     return false;
 }
 
-/* A signal that the program does not block comes when the trigger's handler returns, before the program goes on: who raises one
- * counts on that. A burst would have it wait. */
+/* A signal that the program does not block comes when the trigger's handler returns, before the
+ * program goes on: who raises one counts on that. A burst would have it wait. */
 static bool signal_is_next_as(const ucontext_t *u)
 {
     uint64_t pending = 0;

@@ -13,7 +13,8 @@
 
 struct trust_range burst_code_trust_as(void *carrier, uint64_t address);
 
-/* Each calls back for each kept range that it forgets: whose image has gone; that has part of [lo, hi). */
+/* Each calls back for each kept range that it forgets: whose image has gone; that has part of [lo,
+ * hi). */
 typedef void burst_code_forgotten(uint64_t lo, uint64_t hi);
 void burst_code_gone(burst_code_forgotten *gone);
 void burst_code_written(uint64_t lo, uint64_t hi, burst_code_forgotten *gone);

@@ -44,7 +44,8 @@ static void unlock_as(void)
 
 static struct perf_event_mmap_page *ring_of(const struct rt_thread *t)
 {
-    return __atomic_load_n(&t->carrier.watch.pid, __ATOMIC_ACQUIRE) == guest.pid ? t->carrier.watch.ring : NULL;
+    return __atomic_load_n(&t->carrier.watch.pid,
+                           __ATOMIC_ACQUIRE) == guest.pid ? t->carrier.watch.ring : NULL;
 }
 
 static long event_open_as(void)
@@ -70,7 +71,8 @@ void burst_watch_thread_as(struct rt_thread *t)
     if (fd < 0)
         return;
     /* In place of the ring that the state had before: somebody may be looking at it. */
-    long at = again ? sys_call6_as(SYS_mmap, (long)t->carrier.watch.ring, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
+    long at = again ? sys_call6_as(SYS_mmap, (long)t->carrier.watch.ring, PAGE + DATA,
+                                   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
                     : own_map_as(0, PAGE + DATA, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd);
     sys_call3_as(SYS_close, fd, 0, 0); /* the mapping keeps the event */
     if (at < 0 && at > -PAGE)
@@ -105,11 +107,12 @@ static void forget_all(burst_code_forgotten *gone)
 /* Records are multiples of 8 bytes, and so is where each word of one lies. */
 static uint64_t word_at(const struct perf_event_mmap_page *ring, uint64_t at)
 {
-    return *(const volatile uint64_t *)(const void *)((const uint8_t *)ring + PAGE + (at & (DATA - 8)));
+    return *(const volatile uint64_t *)(const void *)((const uint8_t *)ring + PAGE +
+                                                      (at & (DATA - 8)));
 }
 
-/* Whoever asks for mappings is told of forks, new threads and their ends as well (perf_event_open(2)), which change no code.
- * Any other record says that some are missing. */
+/* Whoever asks for mappings is told of forks, new threads and their ends as well
+ * (perf_event_open(2)), which change no code. Any other record says that some are missing. */
 static bool is_known(uint32_t type, uint32_t size)
 {
     return type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT ||
@@ -117,7 +120,8 @@ static bool is_known(uint32_t type, uint32_t size)
 }
 
 /* What is between the ring's tail and head, which is not empty. */
-static void records_read(struct perf_event_mmap_page *ring, uint64_t head, burst_code_forgotten *gone)
+static void records_read(struct perf_event_mmap_page *ring, uint64_t head,
+                         burst_code_forgotten *gone)
 {
     uint64_t at = ring->data_tail;
     bool lost = head - at > DATA - RECORD_MOST;

@@ -1,5 +1,5 @@
-/* The carrier `exact`: the whole run under the engine, from the end of the runtime's constructor on: all
- * threads, and the processes that it forks and executes.
+/* The carrier `exact`: the whole run under the engine, from the end of the runtime's constructor
+ * on: all threads, and the processes that it forks and executes.
  *
  * Ownership: the engine lives as long as the process; records are the spool's. */
 #include "engine/mappings.h"
@@ -70,8 +70,8 @@ static bool exact_fork_child(struct engine_thread *t)
 
 static void exact_left(struct engine_thread *t, enum stop_reason why)
 {
-    /* The filter may be for all threads, and the engine's own system calls are not what it expects. Who makes some now
-     * has the lock, which the next line waits for. */
+    /* The filter may be for all threads, and the engine's own system calls are not what it expects.
+     * Who makes some now has the lock, which the next line waits for. */
     if (why == STOP_SANDBOX)
         engine_end_as(t->engine, why);
     engine_unmapped_as(t->engine);

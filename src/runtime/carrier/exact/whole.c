@@ -89,7 +89,8 @@ bool whole_owns_as(uint64_t gs)
 
 struct whole_thread *whole_thread_make_as(int32_t tid)
 {
-    long at = own_map_as(0, sizeof(struct whole_thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    long at = own_map_as(0, sizeof(struct whole_thread), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1);
     if (sys_failed(at))
         return NULL;
     struct whole_thread *w = (struct whole_thread *)at;
@@ -165,7 +166,8 @@ void whole_thread_begun_as(struct engine_thread *child)
     gs_set(0);
     if (child->window.record)
         child->window.record->tid = (int32_t)sys_call3_as(SYS_gettid, 0, 0, 0);
-    engine_room_wait_as(whole.engine); /* for its record: what its maker waited for may be taken by now */
+    /* for its record: what its maker waited for may be taken by now */
+    engine_room_wait_as(whole.engine);
     if (!whole.events->thread_begin(child))
         whole_stopped_as(child, STOP_NO_MEMORY);
     engine_start_as(child);
@@ -197,11 +199,13 @@ void whole_strayed_as(struct engine_thread *t)
 
 enum engine_action whole_stopped_as(struct engine_thread *t, enum stop_reason why)
 {
-    /* The program has used up all descriptors that it may have: every instruction would be stepped over. */
+    /* The program has used up all descriptors that it may have: every instruction would be stepped
+     * over. */
     if (why == STOP_UNREADABLE && !mappings_readable_as())
         why = STOP_NO_MAPS;
     /* This faults natively, or is an instruction that we do not know, or can do nothing with. */
-    bool alone = why == STOP_INVALID || why == STOP_FAR_TRANSFER || (why == STOP_UNSUPPORTED && !is_old_call(t->rip));
+    bool alone = why == STOP_INVALID || why == STOP_FAR_TRANSFER ||
+                 (why == STOP_UNSUPPORTED && !is_old_call(t->rip));
     if (alone)
         whole.events->alone(t);
     if (alone || why == STOP_UNREADABLE) {
@@ -245,7 +249,8 @@ bool whole_begin(struct engine *e, const struct whole_events *events, void *rseq
         return false;
     whole_mask_as(w->t, whole_block_as());
     if (!events->thread_begin(w->t)) {
-        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&w->t->mask, 0, sizeof w->t->mask, 0, 0);
+        sys_call6_as(SYS_rt_sigprocmask, SIG_SETMASK, (long)&w->t->mask, 0, sizeof w->t->mask, 0,
+                     0);
         whole_thread_free_as(w);
         return false;
     }

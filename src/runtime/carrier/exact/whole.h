@@ -1,9 +1,9 @@
 /* A whole process under the engine: all its threads, its signals, its system calls.
  *
  * The program's view of signals is the kernel's own. Frames, masks, alternate stacks, queues and
- * restarts are the kernel's work; only the address of each handler is replaced (whole_signal.h), and the
- * state in each frame is made the program's. System calls run as they are, but for those that make
- * threads, change code, or concern signals (whole_syscall.h).
+ * restarts are the kernel's work; only the address of each handler is replaced (whole_signal.h),
+ * and the state in each frame is made the program's. System calls run as they are, but for those
+ * that make threads, change code, or concern signals (whole_syscall.h).
  *
  *     engine_thread.carrier ──> struct whole_thread ──> actions   (shared by the threads of a process;
  *            ^                          │                          a vfork child has its own)
@@ -11,8 +11,8 @@
  *
  * Context: _as functions: the dispatcher and signal handlers of the thread concerned, on its engine
  * stack, unless said otherwise. No libc.
- * Ownership: a whole_thread and its area live from before the thread's first instruction until another
- * thread of the process finds it ended. */
+ * Ownership: a whole_thread and its area live from before the thread's first instruction until
+ * another thread of the process finds it ended. */
 #ifndef PENUMBRA_RUNTIME_CARRIER_EXACT_WHOLE_H
 #define PENUMBRA_RUNTIME_CARRIER_EXACT_WHOLE_H
 
@@ -32,7 +32,8 @@ struct whole_events {
     /* In a forked child, whose only thread this is, before its first instruction: must call
      * engine_fork_child_as. False: it runs natively. */
     bool (*fork_child)(struct engine_thread *t);
-    /* The instruction at t->rip cannot be translated: it will be executed natively, and the thread comes back behind it. */
+    /* The instruction at t->rip cannot be translated: it will be executed natively, and the thread
+     * comes back behind it. */
     void (*alone)(struct engine_thread *t);
     /* The thread goes native for good. */
     void (*left)(struct engine_thread *t, enum stop_reason why);

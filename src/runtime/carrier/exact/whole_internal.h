@@ -40,7 +40,8 @@ void whole_strayed_as(struct engine_thread *t);
 void whole_lock_as(void);
 void whole_unlock_as(void);
 
-/* A thread with an area, whose registers the caller fills; NULL without memory. tid: 0 if not known. */
+/* A thread with an area, whose registers the caller fills; NULL without memory. tid: 0 if not
+ * known. */
 struct whole_thread *whole_thread_make_as(int32_t tid);
 void whole_thread_free_as(struct whole_thread *w);
 /* Frees what belongs to threads that have ended. */

@@ -188,7 +188,8 @@ long whole_sigaltstack_as(struct engine_thread *t)
     /* The kernel refuses while the stack pointer is on the stack that would be changed. */
     long result = whole_syscall_at_as(t->gpr[ENGINE_RSP], SYS_sigaltstack, set_at,
                                       t->gpr[ENGINE_RSI], 0);
-    if ((result == 0 || result == -EFAULT) && known_set) /* it is set though there is no room for the old one */
+    /* it is set though there is no room for the old one */
+    if ((result == 0 || result == -EFAULT) && known_set)
         alternate_set(t, &stack);
     return result;
 }
@@ -301,8 +302,8 @@ void whole_native_step_as(struct engine_thread *t)
 
 /* ---- arrival ---- */
 
-/* What would have happened without a handler: the default action of the signals that come here is to
- * end the process. */
+/* What would have happened without a handler: the default action of the signals that come here is
+ * to end the process. */
 static void die_as(int number)
 {
     struct whole_action action = {.handler = (uint64_t)SIG_DFL};
@@ -382,7 +383,8 @@ static enum engine_place place_of_copy(struct engine_thread *t, const greg_t *gr
     return place_as(t, copy);
 }
 
-/* The mask of the program, which the interrupted context has unless the engine has blocked signals. */
+/* The mask of the program, which the interrupted context has unless the engine has blocked
+ * signals. */
 static uint64_t program_mask(const struct engine_thread *t, ucontext_t *u)
 {
     return t->mask_changed ? t->mask : *mask_in(u);
@@ -397,8 +399,8 @@ static void put_off_as(struct engine_thread *t, const siginfo_t *info, ucontext_
     again_as(t, info);
 }
 
-/* The interrupted code is about to handle another signal, at whole_signal_entry: that one goes first, with
- * the mask that the kernel has made for its handler. */
+/* The interrupted code is about to handle another signal, at whole_signal_entry: that one goes
+ * first, with the mask that the kernel has made for its handler. */
 static void put_off_nested_as(struct engine_thread *t, const siginfo_t *info, ucontext_t *u)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
@@ -490,8 +492,8 @@ static void stepped_as(struct engine_thread *t, ucontext_t *u)
     s->trap_waits = false;
 }
 
-/* The program steps itself: true if this trap is not behind an instruction of the program, but on the way
- * to its next one, or in front of it. */
+/* The program steps itself: true if this trap is not behind an instruction of the program, but on
+ * the way to its next one, or in front of it. */
 static bool early_as(struct engine_thread *t, const greg_t *gregs)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
@@ -508,8 +510,8 @@ static bool early_as(struct engine_thread *t, const greg_t *gregs)
     return (uint64_t)copy[REG_RIP] == s->resume_rip;
 }
 
-/* The program wants its own accesses to be aligned (AC), but those of the engine's code in front of its
- * instructions need not be: on to the next one without. */
+/* The program wants its own accesses to be aligned (AC), but those of the engine's code in front of
+ * its instructions need not be: on to the next one without. */
 static bool alignment_as(struct engine_thread *t, int code, ucontext_t *u)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;

@@ -11,9 +11,9 @@
  *                  ├ in the engine: the signal waits until the program's state is complete
  *                  └ native (a thread that has left the engine): the program's handler, natively
  *
- * A signal that waits is blocked and sent again at once, to the thread itself, with its own siginfo: it comes
- * back when the mask is the program's. Real-time signals of the same number that came meanwhile are
- * queued behind it again.
+ * A signal that waits is blocked and sent again at once, to the thread itself, with its own
+ * siginfo: it comes back when the mask is the program's. Real-time signals of the same number that
+ * came meanwhile are queued behind it again.
  *
  * SIGTRAP is always ours: it ends each step. What the program set for it is acted out.
  *
@@ -36,8 +36,8 @@ struct whole_action {
     uint64_t handler, flags, restorer, mask;
 };
 
-/* What the program set, by signal. Of a signal without a handler the last handler stays here: one that
- * was on its way when the action changed still goes to it. */
+/* What the program set, by signal. Of a signal without a handler the last handler stays here: one
+ * that was on its way when the action changed still goes to it. */
 struct whole_actions {
     struct whole_action of[WHOLE_SIGNALS];
 };
@@ -74,12 +74,12 @@ void whole_exec_failed_as(struct engine_thread *t);
 uint64_t whole_block_as(void);
 void whole_mask_as(struct engine_thread *t, uint64_t mask);
 
-/* The next instruction of the program is about to run natively (ENGINE_LEAVE, GS still the area's): it
- * will fault, or trap behind itself; then the thread is back under the engine. */
+/* The next instruction of the program is about to run natively (ENGINE_LEAVE, GS still the area's):
+ * it will fault, or trap behind itself; then the thread is back under the engine. */
 void whole_native_step_as(struct engine_thread *t);
 
-/* From whole_entry.S, on the engine's stack. mask: as the kernel set it for the handler. Returns to let
- * the interrupted context go on as it is now. */
+/* From whole_entry.S, on the engine's stack. mask: as the kernel set it for the handler. Returns to
+ * let the interrupted context go on as it is now. */
 void whole_signal_arrived_as(int number, siginfo_t *info, ucontext_t *u, uint64_t mask,
                              struct engine_thread *t);
 /* From whole_entry.S, natively: the program's handler for the signal. */

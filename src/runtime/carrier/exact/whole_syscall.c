@@ -207,8 +207,8 @@ static enum engine_action call_clone(struct engine_thread *t)
     return clone_copied(t, &request);
 }
 
-/* A signal that was put off comes before the call that the program is about to make: natively it would have
- * been handled, and would keep the call from blocking. */
+/* A signal that was put off comes before the call that the program is about to make: natively it
+ * would have been handled, and would keep the call from blocking. */
 static bool signal_first(struct engine_thread *t)
 {
     struct whole_signals *s = &whole_thread_as(t)->signals;
@@ -265,8 +265,8 @@ static enum engine_action call_rseq(struct engine_thread *t)
     return done(t, -ENOSYS);
 }
 
-/* Who gives no filter only asks whether there are such: that fails, but where memory begins at address 0. So does who asks
- * for the strict mode with a flag, which has none (libseccomp). */
+/* Who gives no filter only asks whether there are such: that fails, but where memory begins at
+ * address 0. So does who asks for the strict mode with a flag, which has none (libseccomp). */
 static enum engine_action filter(struct engine_thread *t, bool only_asks)
 {
     if (!only_asks)
@@ -281,8 +281,11 @@ static enum engine_action call_prctl(struct engine_thread *t)
     uint64_t option = t->gpr[ENGINE_RDI];
     if (option == PR_SET_SECCOMP && t->gpr[ENGINE_RSI] == SECCOMP_MODE_FILTER)
         return filter(t, !t->gpr[ENGINE_RDX]);
-    bool forbids = (option == PR_SET_TSC && t->gpr[ENGINE_RSI] == PR_TSC_SIGSEGV) || /* the engine's clock */
-                   (option == PR_SET_SYSCALL_USER_DISPATCH && t->gpr[ENGINE_RSI] != PR_SYS_DISPATCH_OFF); /* where its calls are */
+    /* the engine's clock */
+    bool forbids =
+        (option == PR_SET_TSC && t->gpr[ENGINE_RSI] == PR_TSC_SIGSEGV) ||
+        /* where its calls are */
+        (option == PR_SET_SYSCALL_USER_DISPATCH && t->gpr[ENGINE_RSI] != PR_SYS_DISPATCH_OFF);
     if (option == PR_SET_SECCOMP || forbids)
         return leave(t, STOP_SANDBOX);
     return ENGINE_RUN_SYSCALL;

@@ -1,4 +1,5 @@
-/* The carrier `handler`: the trigger's signal handler looks at the interrupted context, and no more. */
+/* The carrier `handler`: the trigger's signal handler looks at the interrupted context, and no
+ * more. */
 #include "runtime/carrier/carrier.h"
 #include "runtime/path/sample.h"
 #include "sigsafe/sample_path.h"

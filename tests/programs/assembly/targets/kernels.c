@@ -1,6 +1,6 @@
-/* kernels WARM ROUNDS: runs WARM rounds of C (which the collector has to make tables), then kernels without
- * CFI from two callers, the second for three times as long as the first, and one in place of its caller, which
- * samples have found running before. */
+/* kernels WARM ROUNDS: runs WARM rounds of C (which the collector has to make tables), then kernels
+ * without CFI from two callers, the second for three times as long as the first, and one in place
+ * of its caller, which samples have found running before. */
 #include <stdio.h>
 #include <stdlib.h>
 

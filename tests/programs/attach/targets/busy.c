@@ -1,5 +1,6 @@
-/* busy: one thread that never waits; until SIGTERM. busy malloc: that does little but allocate. busy masked: one more, which
- * blocks all signals from the moment on at which there is a handler for SIGTRAP, and says so. */
+/* busy: one thread that never waits; until SIGTERM. busy malloc: that does little but allocate.
+ * busy masked: one more, which blocks all signals from the moment on at which there is a handler
+ * for SIGTRAP, and says so. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
-/* execs HOW: computes until it reads a line, then becomes another program by HOW, with so many arguments
- * that the kernel works for long inside the call; before that it tries one that does not exist. With
- * "thread" as the second argument another thread than the first does all that. "lived" is what the
- * new program says. TAKES_ADDRESS: takes the addresses of the functions too. */
+/* execs HOW: computes until it reads a line, then becomes another program by HOW, with so many
+ * arguments that the kernel works for long inside the call; before that it tries one that does not
+ * exist. With "thread" as the second argument another thread than the first does all that. "lived"
+ * is what the new program says. TAKES_ADDRESS: takes the addresses of the functions too. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

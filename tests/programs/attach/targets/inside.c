@@ -1,6 +1,6 @@
-/* inside FILE: most of the time in the malloc of a library that is linked to this program; FILE, that library, is
- * mapped whole to be read. inside: the same, but within it in a signal handler that another namespace's libc has
- * installed. Until SIGTERM. */
+/* inside FILE: most of the time in the malloc of a library that is linked to this program; FILE,
+ * that library, is mapped whole to be read. inside: the same, but within it in a signal handler
+ * that another namespace's libc has installed. Until SIGTERM. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* The first thread makes others, one after the other, of both kinds, that compute for a while each. Until standard
- * input ends. */
+/* The first thread makes others, one after the other, of both kinds, that compute for a while each.
+ * Until standard input ends. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* maps stay FILE...: maps each FILE whole to read it, as symbolizers do. maps again FILE...: a second thread maps and
- * unmaps them over and over. maps cycle: the loader's list of images leads from its first to its first. Until
- * SIGTERM. */
+/* maps stay FILE...: maps each FILE whole to read it, as symbolizers do. maps again FILE...: a
+ * second thread maps and unmaps them over and over. maps cycle: the loader's list of images leads
+ * from its first to its first. Until SIGTERM. */
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Loads the library that each line of input names in the place of the one before, and computes in it for
- * half a second of CPU time. */
+/* Loads the library that each line of input names in the place of the one before, and computes in
+ * it for half a second of CPU time. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

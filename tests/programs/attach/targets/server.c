@@ -1,5 +1,5 @@
-/* A server that makes a child for each line it reads, and prints how each ended: a number is computed
- * in the child; "exec" becomes another program. */
+/* A server that makes a child for each line it reads, and prints how each ended: a number is
+ * computed in the child; "exec" becomes another program. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

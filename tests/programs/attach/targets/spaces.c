@@ -1,5 +1,5 @@
-/* spaces stay: a library, and with it a second libc, is loaded into a namespace of its own. spaces again: a second
- * thread loads and unloads one over and over. Until SIGTERM. */
+/* spaces stay: a library, and with it a second libc, is loaded into a namespace of its own. spaces
+ * again: a second thread loads and unloads one over and over. Until SIGTERM. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

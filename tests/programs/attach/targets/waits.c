@@ -1,5 +1,6 @@
 /* One thread in each of the calls that wait, while others attach and detach. Prints what each
- * returned: nothing may have been interrupted. The calls have timeouts, or end with standard input. */
+ * returned: nothing may have been interrupted. The calls have timeouts, or end with standard
+ * input. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -114,8 +115,9 @@ static void *do_masked(void *unused)
 
 int main(void)
 {
-    void *(*const calls[])(void *) = {do_read, do_poll, do_select, do_epoll, do_nanosleep, do_receive,
-                                      do_semaphore, do_semop, do_sigtimedwait, do_masked};
+    void *(*const calls[])(void *) = {do_read,         do_poll,    do_select,    do_epoll,
+                                      do_nanosleep,    do_receive, do_semaphore, do_semop,
+                                      do_sigtimedwait, do_masked};
     enum { CALLS = sizeof calls / sizeof calls[0] };
     pthread_t threads[CALLS];
     sigset_t usr1;

@@ -1,5 +1,5 @@
-/* works THREADS: as many threads as that compute half of the time in heavy() and half in light(), by
- * the number of calls, and allocate; and one after the other, threads that live for a few
+/* works THREADS: as many threads as that compute half of the time in heavy() and half in light(),
+ * by the number of calls, and allocate; and one after the other, threads that live for a few
  * milliseconds. Runs until standard input ends, then prints a checksum of what does not depend on
  * time. */
 #include <pthread.h>

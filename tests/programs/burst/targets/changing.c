@@ -1,5 +1,5 @@
-/* Code that is written while the program runs, and written again: in place, by two mappings of the same
- * memory, and by unmapping and mapping anew. Each piece returns its own number. */
+/* Code that is written while the program runs, and written again: in place, by two mappings of the
+ * same memory, and by unmapping and mapping anew. Each piece returns its own number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Ends by a fault in hot code that nothing handles; or by a handler that is reset when it is called; or by
- * one that was asked for in an older way. */
+/* Ends by a fault in hot code that nothing handles; or by a handler that is reset when it is
+ * called; or by one that was asked for in an older way. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Faults in the middle of hot code, handled: what the handler sees, and what comes of it, is printed.
+/* Faults in the middle of hot code, handled: what the handler sees, and what comes of it, is
+ * printed.
  *
  *   barrier   writes to a protected page; the handler opens it, as garbage collectors do
  *   null      loads through 0; the handler moves on behind the load, as null checks of JITs do
@@ -35,7 +36,8 @@ static void check_mask(const ucontext_t *u, int signal)
     sigprocmask(SIG_BLOCK, NULL, &now);
     expect(sigismember(&now, signal) == 1 && sigismember(&now, SIGUSR1) == 1, 0);
     expect(sigismember(&now, SIGUSR2) == 0, 1);
-    expect(sigismember(&u->uc_sigmask, SIGUSR1) == 0 && sigismember(&u->uc_sigmask, SIGTERM) == 0, 2);
+    expect(sigismember(&u->uc_sigmask, SIGUSR1) == 0 && sigismember(&u->uc_sigmask, SIGTERM) == 0,
+           2);
     expect(sigismember(&u->uc_sigmask, SIGHUP) == 1, 3); /* the program blocks it */
 }
 

@@ -1,4 +1,5 @@
-/* Fills fresh memory by one instruction, a string instruction with a repeat prefix: most of its time passes in the middle of it. */
+/* Fills fresh memory by one instruction, a string instruction with a repeat prefix: most of its
+ * time passes in the middle of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +10,8 @@ int main(int argc, char **argv)
 {
     unsigned long sum = 0;
     for (int n = argc > 1 ? atoi(argv[1]) : 20; n; n--) {
-        unsigned char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        unsigned char *memory =
+            mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return 1;
         unsigned char *to = memory;

@@ -1,5 +1,6 @@
-/* Timers whose handlers look at the interrupted context: the instruction lies in an image of the program,
- * the GS base is 0, the mask is the program's. The work between is floating point of all kinds. */
+/* Timers whose handlers look at the interrupted context: the instruction lies in an image of the
+ * program, the GS base is 0, the mask is the program's. The work between is floating point of all
+ * kinds. */
 #include <asm/prctl.h>
 #include <dlfcn.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Instructions that the engine cannot translate, next to those that fault or trap, which must do so once, with the flags and masks
- * of the program. */
+/* Instructions that the engine cannot translate, next to those that fault or trap, which must do so
+ * once, with the flags and masks of the program. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* A program that rewrites its own code, in the image that it was loaded from: what the burst trusted not to change.
- * Between two changes the code cannot be written. "raw": by system calls of its own, which no library sees, and every
- * other time by mapping another page over it. "moved": a page that has become code elsewhere is moved over it. */
+/* A program that rewrites its own code, in the image that it was loaded from: what the burst
+ * trusted not to change. Between two changes the code cannot be written. "raw": by system calls of
+ * its own, which no library sees, and every other time by mapping another page over it. "moved": a
+ * page that has become code elsewhere is moved over it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static long call(long number, long a, long b, long c, long d, long e)
 {
     register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = 0;
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
+                     "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
 }
@@ -32,7 +34,8 @@ static void patch_raw(uint32_t value)
     if (value % 2)
         call(SYS_mprotect, (long)patched, 4096, PROT_READ | PROT_WRITE, 0, 0);
     else
-        call(SYS_mmap, (long)patched, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+        call(SYS_mmap, (long)patched, 4096, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
     memcpy(patched, page, sizeof page);
     call(SYS_mprotect, (long)patched, 4096, PROT_READ | PROT_EXEC, 0, 0);
 }
@@ -58,7 +61,8 @@ static void patch_moved(uint32_t value)
 
 int main(int argc, char **argv)
 {
-    void (*how)(uint32_t) = argc < 3 ? patch : strcmp(argv[2], "raw") == 0 ? patch_raw : patch_moved;
+    void (*how)(uint32_t) = argc < 3 ? patch : strcmp(argv[2],
+                                                      "raw") == 0 ? patch_raw : patch_moved;
     uint32_t rounds = argc > 1 ? (uint32_t)atoi(argv[1]) : 2000, wrong = 0;
     for (uint32_t i = 0; i < rounds; i++) {
         how(i);

@@ -1,5 +1,5 @@
-/* Sends itself SIGSEGV, and at once executes an instruction that faults with the same signal; so many thousand times. Each
- * of both is counted by the handler. */
+/* Sends itself SIGSEGV, and at once executes an instruction that faults with the same signal; so
+ * many thousand times. Each of both is counted by the handler. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Instructions that cannot be translated, in the middle of work that can: far returns, iretq, and (where the processor has it) a
- * transaction. */
+/* Instructions that cannot be translated, in the middle of work that can: far returns, iretq, and
+ * (where the processor has it) a transaction. */
 #include <cpuid.h>
 #include <stdint.h>
 #include <stdio.h>

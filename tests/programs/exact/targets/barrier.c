@@ -1,5 +1,5 @@
-/* A write barrier as garbage collectors have it: pages are write-protected, the handler notes the fault and
- * opens the page. */
+/* A write barrier as garbage collectors have it: pages are write-protected, the handler notes the
+ * fault and opens the page. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -51,7 +51,8 @@ static void *mutate(void *argument)
             case 0: h->base[at] = (char)i; break;
             case 1: h->base[at] ^= 1; break;
             case 2: memcpy(h->base + at, &random, sizeof random); break;
-            default: __atomic_fetch_add((uint64_t *)(h->base + (at & ~7ull)), random, __ATOMIC_SEQ_CST);
+            default:
+                __atomic_fetch_add((uint64_t *)(h->base + (at & ~7ull)), random, __ATOMIC_SEQ_CST);
             }
         }
         for (int i = 0; i < PAGES; i++)

@@ -1,5 +1,5 @@
-/* Code that is written, rewritten and moved: in writable and executable memory, by mprotect, in memory that
- * is shared, and by the very code that runs. */
+/* Code that is written, rewritten and moved: in writable and executable memory, by mprotect, in
+ * memory that is shared, and by the very code that runs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -180,7 +180,8 @@ static int detach(unsigned char *p)
 /* The new memory is readable, but no code. */
 static int replace(unsigned char *p)
 {
-    unsigned char *q = mmap(p, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    unsigned char *q =
+        mmap(p, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     emit(q + 4096, 3);
     return q != p;
 }

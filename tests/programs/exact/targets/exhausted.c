@@ -1,5 +1,6 @@
-/* exhausted NUMBERS [closed|standard|forked]: opens files until no descriptor is left, as servers do under load, and works then in code that nothing has executed
- * before. Others' files are closed unseen before; none but the standard ones may be had; a child works. */
+/* exhausted NUMBERS [closed|standard|forked]: opens files until no descriptor is left, as servers
+ * do under load, and works then in code that nothing has executed before. Others' files are closed
+ * unseen before; none but the standard ones may be had; a child works. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static __attribute__((noinline)) unsigned without(int count)
 static void close_all(void)
 {
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "0"(SYS_close_range), "D"(3L), "S"((long)~0u), "d"(0L) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall" : "=a"(result) : "0"(SYS_close_range), "D"(3L), "S"((long)~0u),
+                     "d"(0L) : "rcx", "r11", "memory");
 }
 
 int main(int argc, char **argv)

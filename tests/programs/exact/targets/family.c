@@ -76,8 +76,8 @@ static pid_t by_spawn(int n)
     sigfillset(&defaults);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(&pid, n % 5 ? self : "/nonexistent/program", NULL, &attributes, arguments,
-                            environ);
+    int error = posix_spawn(&pid, n % 5 ? self : "/nonexistent/program", NULL, &attributes,
+                            arguments, environ);
     posix_spawnattr_destroy(&attributes);
     return error ? -error : pid;
 }

@@ -1,4 +1,5 @@
-/* Status flags in the frame of a fault. A block sets all six, the next one faults. What is printed must be the same as natively.
+/* Status flags in the frame of a fault. A block sets all six, the next one faults. What is printed
+ * must be the same as natively.
  *
  *   read         the code behind the fault reads them
  *   own          the block that faults has set them itself
@@ -14,15 +15,17 @@
 
 enum { STATUS = 0x8d5, DIRECTION = 0x400 };
 
-/* The flags' low byte is ah of eax; overflow is set or not by the addition before. Goes on behind the fault. */
+/* The flags' low byte is ah of eax; overflow is set or not by the addition before. Goes on behind
+ * the fault. */
 #define FAULT(name, before, behind)                                                                \
-    uint64_t name(uint64_t status, uint64_t overflow, const void *loaded);                                             \
+    uint64_t name(uint64_t status, uint64_t overflow, const void *loaded);                         \
     extern char name##_at[], name##_next[];                                                        \
     __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n"                    \
             " mov %rdi, %rax\n mov %rdx, %rcx\n add $127, %sil\n sahf\n jmp 1f\n .p2align 4\n"     \
             "1: " before "\n"                                                                      \
             ".globl " #name "_at\n" #name "_at: mov (%rcx), %rdx\n"                                \
-            ".globl " #name "_next\n" #name "_next: " behind "\n mov $0, %eax\n adc $0, %rax\n ret\n")
+            ".globl " #name "_next\n" #name "_next: " behind                                       \
+            "\n mov $0, %eax\n adc $0, %rax\n ret\n")
 
 FAULT(read_flags, "mov $5, %r8d", "mov $6, %r8d");
 FAULT(own_flags, "cmp $3, %rdi", "add %rdi, %rsi");
@@ -34,8 +37,9 @@ static const char *at, *next;
 static void report(int number, siginfo_t *info, void *context)
 {
     greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
-    printf("  signal %d address %lu rip at%+ld rcx %ld r8 %ld flags %lx\n", number, (unsigned long)info->si_addr,
-           (long)((char *)r[REG_RIP] - at), (long)r[REG_RCX], (long)r[REG_R8] & 7, (unsigned long)(r[REG_EFL] & (STATUS | DIRECTION)));
+    printf("  signal %d address %lu rip at%+ld rcx %ld r8 %ld flags %lx\n", number,
+           (unsigned long)info->si_addr, (long)((char *)r[REG_RIP] - at), (long)r[REG_RCX],
+           (long)r[REG_R8] & 7, (unsigned long)(r[REG_EFL] & (STATUS | DIRECTION)));
     r[REG_RIP] = (greg_t)next;
 }
 

@@ -24,15 +24,16 @@ static void on_signal(int number)
 static void actions(void)
 {
     for (int i = 1; i < 65; i++) {
-        struct sigaction a = {.sa_handler = on_signal, .sa_flags = i % 2 ? SA_RESTART : SA_NODEFER}, b;
+        struct sigaction a = {.sa_handler = on_signal, .sa_flags = i % 2 ? SA_RESTART : SA_NODEFER},
+                         b;
         sigaddset(&a.sa_mask, SIGSEGV);
         sigaddset(&a.sa_mask, SIGTRAP);
         int set = sigaction(i, &a, NULL);
         memset(&b, 0, sizeof b);
         int got = sigaction(i, NULL, &b);
         printf("%d: %d %d %d %x %d%d%d\n", i, set, got, b.sa_handler == on_signal,
-               (unsigned)b.sa_flags, sigismember(&b.sa_mask, SIGSEGV), sigismember(&b.sa_mask, SIGTRAP),
-               sigismember(&b.sa_mask, SIGHUP));
+               (unsigned)b.sa_flags, sigismember(&b.sa_mask, SIGSEGV),
+               sigismember(&b.sa_mask, SIGTRAP), sigismember(&b.sa_mask, SIGHUP));
     }
     for (int i = 1; i < 65; i++)
         signal(i, i % 3 ? SIG_DFL : SIG_IGN);
@@ -73,12 +74,15 @@ static void single_step(void)
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
     sigaction(SIGTRAP, &action, NULL);
     uint64_t rax = 5;
-    __asm__ volatile("sub $128, %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"
-                     "nop\n"
-                     ".globl step_begin\nstep_begin: add $1, %0\n lea 3(%0), %0\n mov %0, %0\n xor $1, %0\n"
-                     "pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
-                     ".globl step_end\nstep_end: add $128, %%rsp\n"
-                     : "+a"(rax) : : "cc", "memory");
+    __asm__ volatile(
+        "sub $128, %%rsp\n pushfq\n orq $0x100, (%%rsp)\n popfq\n"
+        "nop\n"
+        ".globl step_begin\nstep_begin: add $1, %0\n lea 3(%0), %0\n mov %0, %0\n xor $1, %0\n"
+        "pushfq\n andq $~0x100, (%%rsp)\n popfq\n"
+        ".globl step_end\nstep_end: add $128, %%rsp\n"
+        : "+a"(rax)
+        :
+        : "cc", "memory");
     printf("steps %d result %lu:", steps, rax);
     for (int i = 0; i < steps && i < 64; i++)
         printf(" %ld", (long)(stepped_at[i] - (uint64_t)step_begin));

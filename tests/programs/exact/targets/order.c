@@ -1,5 +1,5 @@
-/* Real-time signals from another process arrive in the order in which they were sent, each with its value,
- * while the receiver computes. */
+/* Real-time signals from another process arrive in the order in which they were sent, each with its
+ * value, while the receiver computes. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

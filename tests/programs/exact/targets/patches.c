@@ -1,5 +1,5 @@
-/* Code that changes an immediate of its own code, or where a jump in it goes, and runs it: over and over, in two threads at once, one of
- * which sleeps now and then. */
+/* Code that changes an immediate of its own code, or where a jump in it goes, and runs it: over and
+ * over, in two threads at once, one of which sleeps now and then. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ static void put_value(unsigned char *at, uint32_t value)
 static void *patch(void *sleeps)
 {
     enum { SIZE = (PLACES + TARGETS + 1) * APART };
-    unsigned char *code = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *code =
+        mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t sum = 0;
     if (code == MAP_FAILED)
         exit(1);

@@ -1,5 +1,6 @@
-/* One thread rewrites the target of a call, in one aligned store, while another executes it: what is called may be
- * the old function or the new one, but once the writer has stopped, the one that is written there. */
+/* One thread rewrites the target of a call, in one aligned store, while another executes it: what
+ * is called may be the old function or the new one, but once the writer has stopped, the one that
+ * is written there. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ static void *writer(void *unused)
         while (atomic_load(&turn) != 2 * round)
             ;
         for (int i = 0; i < FLIPS + round % 2; i++) {
-            atomic_store_explicit((_Atomic int32_t *)(void *)(code + 4), to(i % 2), memory_order_release);
+            atomic_store_explicit((_Atomic int32_t *)(void *)(code + 4), to(i % 2),
+                                  memory_order_release);
             for (volatile int pause = 0; pause < 50; pause++)
                 ;
         }

@@ -1,4 +1,5 @@
-/* rooted FOLDER NUMBERS: enters an empty root, as the login processes of servers do, and works there in code that nothing has executed before. */
+/* rooted FOLDER NUMBERS: enters an empty root, as the login processes of servers do, and works
+ * there in code that nothing has executed before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ static __attribute__((noinline)) unsigned inside(int count)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || atoi(argv[2]) > NUMBERS || chroot("/no/such/folder") == 0 || chroot(argv[1]) != 0 || chdir("/") != 0)
+    if (argc < 3 || atoi(argv[2]) > NUMBERS || chroot("/no/such/folder") == 0 ||
+        chroot(argv[1]) != 0 || chdir("/") != 0)
         return 1;
     closefrom(3);
     printf("%u wrong\n", inside(atoi(argv[2])));

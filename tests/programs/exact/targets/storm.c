@@ -1,5 +1,6 @@
-/* Signals at random moments of code whose state is known at every instruction: the handler compares the
- * registers with what they must be there, and the program in the end with what it must have computed. */
+/* Signals at random moments of code whose state is known at every instruction: the handler compares
+ * the registers with what they must be there, and the program in the end with what it must have
+ * computed. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,8 +13,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* Between two labels one register changes: r12, then r13, then r14 follow each other. Between b and c a call
- * through a register, between c and d a direct one; d to e touches memory by a rip-relative address. */
+/* Between two labels one register changes: r12, then r13, then r14 follow each other. Between b and
+ * c a call through a register, between c and d a direct one; d to e touches memory by a
+ * rip-relative address. */
 uint64_t turn(uint64_t count);
 extern char turn_a[], turn_b[], turn_c[], turn_d[], turn_e[], turn_end[];
 extern char leaf_begin[], leaf_end[];

@@ -1,6 +1,7 @@
-/* Signals that become deliverable at the same moment: the kernel begins one handler in front of the other's first
- * instruction. Their order, the mask in each and the mask afterwards are printed; so is what a child sees that
- * is forked meanwhile. Then the same number of times without printing, while another thread sends more. */
+/* Signals that become deliverable at the same moment: the kernel begins one handler in front of the
+ * other's first instruction. Their order, the mask in each and the mask afterwards are printed; so
+ * is what a child sees that is forked meanwhile. Then the same number of times without printing,
+ * while another thread sends more. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

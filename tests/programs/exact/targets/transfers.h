@@ -4,17 +4,23 @@
 
 static inline void far_return(void)
 {
-    __asm__ volatile("sub $128, %%rsp; mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax;"
-                     "lretq; 1: add $128, %%rsp"
-                     : : : "rax", "memory", "cc");
+    __asm__ volatile(
+        "sub $128, %%rsp; mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax;"
+        "lretq; 1: add $128, %%rsp"
+        :
+        :
+        : "rax", "memory", "cc");
 }
 
 static inline void interrupt_return(void)
 {
-    __asm__ volatile("sub $128, %%rsp; mov %%rsp, %%rcx; mov %%ss, %%eax; push %%rax; push %%rcx; pushfq;"
-                     "mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax; iretq;"
-                     "1: add $128, %%rsp"
-                     : : : "rax", "rcx", "memory", "cc");
+    __asm__ volatile(
+        "sub $128, %%rsp; mov %%rsp, %%rcx; mov %%ss, %%eax; push %%rax; push %%rcx; pushfq;"
+        "mov %%cs, %%eax; push %%rax; lea 1f(%%rip), %%rax; push %%rax; iretq;"
+        "1: add $128, %%rsp"
+        :
+        :
+        : "rax", "rcx", "memory", "cc");
 }
 
 #endif

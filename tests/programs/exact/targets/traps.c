@@ -35,7 +35,8 @@ __attribute__((noinline)) static void outer(void)
 int main(int argc, char **argv)
 {
     static char stack[1 << 16];
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | (argc > 1 ? SA_ONSTACK : 0)};
+    struct sigaction action = {.sa_sigaction = handler,
+                               .sa_flags = SA_SIGINFO | (argc > 1 ? SA_ONSTACK : 0)};
     stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     (void)argv;
     sigaltstack(&alternate, NULL);

@@ -1,11 +1,13 @@
-/* Code in memory that may be written and executed, but not read: the processor reads it all the same. It is changed, too. */
+/* Code in memory that may be written and executed, but not read: the processor reads it all the
+ * same. It is changed, too. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /* mov ecx, 1000; 1: lea eax, [rax + n]; dec ecx; jnz 1b; ret */
-static const unsigned char code[] = {0xb9, 0xe8, 3, 0, 0, 0x8d, 0x40, 1, 0xff, 0xc9, 0x75, 0xf9, 0xc3};
+static const unsigned char code[] = {0xb9, 0xe8, 3,    0,    0,    0x8d, 0x40,
+                                     1,    0xff, 0xc9, 0x75, 0xf9, 0xc3};
 
 int main(void)
 {

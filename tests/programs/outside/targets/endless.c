@@ -1,4 +1,5 @@
-/* endless: begins a read that never ends, in a child that the parent waits for; killed from outside. */
+/* endless: begins a read that never ends, in a child that the parent waits for; killed from
+ * outside. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>

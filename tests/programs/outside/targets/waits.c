@@ -1,5 +1,5 @@
-/* waits MS: threads that wait in different ways, and one that computes, for so many milliseconds each; then all join.
- * Prints how many system calls ended early. */
+/* waits MS: threads that wait in different ways, and one that computes, for so many milliseconds
+ * each; then all join. Prints how many system calls ended early. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -43,7 +43,8 @@ static long sleep_for(const struct timespec *t)
 {
 #ifdef RAW
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "0"((long)SYS_nanosleep), "D"(t), "S"(0L) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall" : "=a"(result) : "0"((long)SYS_nanosleep), "D"(t), "S"(0L) : "rcx",
+                     "r11", "memory");
     return result;
 #else
     return nanosleep(t, NULL);
@@ -110,7 +111,8 @@ __attribute__((noipa)) static void *computes(void *unused)
 
 int main(int argc, char **argv)
 {
-    void *(*const waits[])(void *) = {in_poll, in_alloca, in_epoll, in_condition, in_read, computes};
+    void *(*const waits[])(void *) = {in_poll,      in_alloca, in_epoll,
+                                      in_condition, in_read,   computes};
     enum { COUNT = sizeof waits / sizeof *waits };
     pthread_t threads[COUNT];
     milliseconds = argc > 1 ? atoi(argv[1]) : 500;

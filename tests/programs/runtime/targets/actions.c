@@ -1,5 +1,6 @@
-/* Actions of signals, with SIGTRAP in the mask or without, that a child sets itself or has inherited: after a fork, a vfork, and a
- * fork that nobody is told of; in the last one also once it has made a thread. */
+/* Actions of signals, with SIGTRAP in the mask or without, that a child sets itself or has
+ * inherited: after a fork, a vfork, and a fork that nobody is told of; in the last one also once it
+ * has made a thread. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static void say(const char *what)
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction a;
         sigaction(signals[i], NULL, &a);
-        used += (size_t)sprintf(said + used, " %d:%d,%x", signals[i], sigismember(&a.sa_mask, SIGTRAP), (unsigned)a.sa_flags);
+        used += (size_t)sprintf(said + used, " %d:%d,%x", signals[i],
+                                sigismember(&a.sa_mask, SIGTRAP), (unsigned)a.sa_flags);
     }
     used += (size_t)sprintf(said + used, "\n");
 }

@@ -1,5 +1,6 @@
-/* What programs see of their alternate signal stacks, line by line: of stacks that are set, asked for, in use, left by siglongjmp,
- * switched off, refused, only readable, and given away; natively and under a profiler the same. With signals all the while. */
+/* What programs see of their alternate signal stacks, line by line: of stacks that are set, asked
+ * for, in use, left by siglongjmp, switched off, refused, only readable, and given away; natively
+ * and under a profiler the same. With signals all the while. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -38,7 +39,8 @@ static void show(const char *what)
 {
     stack_t now = {0};
     int result = sigaltstack(NULL, &now);
-    printf("%s: %d, at %d, size %zu, flags %x\n", what, result, now.ss_sp == memory, now.ss_size, (unsigned)now.ss_flags);
+    printf("%s: %d, at %d, size %zu, flags %x\n", what, result, now.ss_sp == memory, now.ss_size,
+           (unsigned)now.ss_flags);
 }
 
 /* The handler's frame, arguments, and what it is told of the interrupted context. */
@@ -47,8 +49,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const ucontext_t *u = context;
     volatile int here;
     depth++;
-    printf("%s: signal %d of %d, code %d, frame on it %d, info %d, context %d, vectors %d, interrupted on it %d, depth %d\n", doing, number,
-           info->si_signo, info->si_code, is_on((const void *)&here), is_on(info), is_on(u), is_on(u->uc_mcontext.fpregs),
+    printf("%s: signal %d of %d, code %d, frame on it %d, info %d, context %d, vectors %d, "
+           "interrupted on it %d, depth %d\n",
+           doing, number, info->si_signo, info->si_code, is_on((const void *)&here), is_on(info),
+           is_on(u), is_on(u->uc_mcontext.fpregs),
            is_on((const void *)u->uc_mcontext.gregs[REG_RSP]), depth);
     show("inside");
     work();
@@ -66,8 +70,8 @@ static void set(void *at, size_t size, int flags, const char *what)
 {
     stack_t old = {0}, stack = {.ss_sp = at, .ss_size = size, .ss_flags = flags};
     int result = sigaltstack(&stack, &old);
-    printf("%s: %d %d, before: at %d, size %zu, flags %x\n", what, result, result ? errno : 0, old.ss_sp == memory, old.ss_size,
-           (unsigned)old.ss_flags);
+    printf("%s: %d %d, before: at %d, size %zu, flags %x\n", what, result, result ? errno : 0,
+           old.ss_sp == memory, old.ss_size, (unsigned)old.ss_flags);
 }
 
 static void handle(int number, int flags)
@@ -76,7 +80,8 @@ static void handle(int number, int flags)
     sigaction(number, &action, NULL);
     sigaction(number, NULL, &old);
     printf("action of %d: handler %d, flags %x, mask %d\n", number, old.sa_sigaction == on_signal,
-           (unsigned)old.sa_flags & (unsigned)(SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | SA_RESETHAND),
+           (unsigned)old.sa_flags &
+               (unsigned)(SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | SA_RESETHAND),
            sigismember(&old.sa_mask, SIGTRAP));
 }
 

@@ -1,5 +1,5 @@
-/* Threads that have all set the same alternate signal stack, as Varnish's do: nothing is lost as long as no two handlers run on
- * it at once. Each of them looks at what its calls return. */
+/* Threads that have all set the same alternate signal stack, as Varnish's do: nothing is lost as
+ * long as no two handlers run on it at once. Each of them looks at what its calls return. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* altstack, where the processor's state is as large as AMX makes it, as far as the program is told. */
+/* altstack, where the processor's state is as large as AMX makes it, as far as the program is
+ * told. */
 #include <sys/auxv.h>
 
 enum { LARGEST_FRAME = 11952 };

@@ -1,4 +1,5 @@
-/* For so many milliseconds of CPU time in pthread_kill, which blocks all signals while it is at work. */
+/* For so many milliseconds of CPU time in pthread_kill, which blocks all signals while it is at
+ * work. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

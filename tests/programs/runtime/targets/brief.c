@@ -1,5 +1,5 @@
-/* COUNT threads, some at a time, each of which works for so many MICROSECONDS of its CPU time and ends; then one that works for
- * 300 ms. Prints nothing. */
+/* COUNT threads, some at a time, each of which works for so many MICROSECONDS of its CPU time and
+ * ends; then one that works for 300 ms. Prints nothing. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

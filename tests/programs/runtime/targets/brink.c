@@ -1,5 +1,5 @@
-/* Goes to the end of its stack, and stays there for a while: there is no room for a signal's frame. In the main thread, and in another
- * one. */
+/* Goes to the end of its stack, and stays there for a while: there is no room for a signal's frame.
+ * In the main thread, and in another one. */
 #include <alloca.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* Makes the calls of conformance_rows.h, each in a process of its own, and prints what it sees of them: result, errno or end, bytes
- * written around every buffer, mask, pending signals, alternate stack, descriptors, mappings. It must see the same with and without a
- * profiler.
+/* Makes the calls of conformance_rows.h, each in a process of its own, and prints what it sees of
+ * them: result, errno or end, bytes written around every buffer, mask, pending signals, alternate
+ * stack, descriptors, mappings. It must see the same with and without a profiler.
  *
  *     conformance [FIRST [LAST]]   the rows from FIRST to LAST, by function; "--list": the functions that have one */
 #include <dlfcn.h>
@@ -26,7 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGUMENTS = 8, VALUES = 12, PAGE = 4096, SEEN_FDS = 64, LOOK_MS = 50, LOOKS = 20, NOWHERE = 0x123000, RANGES = 6 };
+enum { ARGUMENTS = 8, VALUES = 12, PAGE = 4096, SEEN_FDS = 64, LOOK_MS = 50, LOOKS = 20,
+      NOWHERE = 0x123000, RANGES = 6 };
 
 struct row {
     const char *function, *call, *arguments;
@@ -37,7 +38,8 @@ struct row {
 #define NUMBER(name) TEXT(name)
 #define ROW(function, result, arguments) {#function, "", arguments, #result[0], false},
 #define ELSEWHERE(function, test) {#function, "", test, 0, true},
-#define CALL(name, result, arguments) {"syscall", #name, "n:" NUMBER(SYS_##name) " " arguments, #result[0], false},
+#define CALL(name, result, arguments)                                                              \
+    {"syscall", #name, "n:" NUMBER(SYS_##name) " " arguments, #result[0], false},
 #define CALL_ELSEWHERE(name, test) {"syscall", #name, test, 0, true},
 static const struct row rows[] = {
 #include "conformance_rows.h"
@@ -78,9 +80,11 @@ static void arenas_make(void)
 
 /* ---- what an argument is ---- */
 
-enum variant { GOOD, NONE, ABSENT, LOW, WILD, MISALIGNED, READ_ONLY, UNREADABLE, AT_END, BEYOND_END, SAME, VARIANTS };
-static const char *const variant_names[VARIANTS] = {"good", "NULL", "absent", "low", "wild", "misaligned", "read-only", "unreadable",
-                                                    "at-end", "beyond-end", "same"};
+enum variant { GOOD, NONE, ABSENT, LOW, WILD, MISALIGNED, READ_ONLY, UNREADABLE, AT_END, BEYOND_END,
+              SAME, VARIANTS };
+static const char *const variant_names[VARIANTS] = {
+    "good",      "NULL",       "absent", "low",        "wild", "misaligned",
+    "read-only", "unreadable", "at-end", "beyond-end", "same"};
 
 struct argument {
     enum { NUMBERS, POINTER, ONLY_BAD, OPTIONAL, DESCRIPTOR, OBJECT } kind;
@@ -89,7 +93,8 @@ struct argument {
     char name[16];
     char text[32];
     size_t size;
-    bool whole;         /* half of it is none: where it is not all there, what is touched first decides */
+    /* half of it is none: where it is not all there, what is touched first decides */
+    bool whole;
     uint8_t content[1024];
     bool filled;        /* content is to be there: it is read */
 };
@@ -248,7 +253,10 @@ static const char *value_name(const struct argument *a, int value, char *out, si
     else if (a->kind == OBJECT)
         snprintf(out, size, "%s", value == 0 ? a->name : value == 1 ? "NULL" : "absent");
     else if (a->kind == ONLY_BAD)
-        snprintf(out, size, "%s", variant_names[value < NONE ? ABSENT : value == ABSENT ? WILD : value]);
+        snprintf(out, size, "%s",
+                 variant_names[value < NONE      ? ABSENT
+                               : value == ABSENT ? WILD
+                                                 : value]);
     else if (a->kind == OPTIONAL && value < 2)
         snprintf(out, size, "%s", variant_names[!value]);
     else
@@ -263,7 +271,8 @@ static uint8_t *put(const struct argument *a, uint8_t *at)
     return at;
 }
 
-static uint8_t *pointer_make(const struct argument *a, int variant, struct arena *arena, uint8_t *before)
+static uint8_t *pointer_make(const struct argument *a, int variant, struct arena *arena,
+                             uint8_t *before)
 {
     uint8_t *end = arena->pages + 2 * PAGE, *page = NULL;
     arena->used = true;
@@ -297,7 +306,9 @@ static long value_make(const struct argument *a, int value, struct arena *arena,
     switch (a->kind) {
     case NUMBERS: return a->numbers[value];
     case DESCRIPTOR: return value == 0 ? descriptor(a->text[0]) : value == 1 ? -1 : 999;
-    case ONLY_BAD: return (long)pointer_make(a, value < NONE ? ABSENT : value == ABSENT ? WILD : value, arena, before);
+    case ONLY_BAD: return (long)pointer_make(a,
+                                             value < NONE ? ABSENT : value == ABSENT ? WILD : value,
+                                                 arena, before);
     case OPTIONAL: return (long)pointer_make(a, value < 2 ? !value : value, arena, before);
     case OBJECT:
         if (value > 0)
@@ -313,7 +324,8 @@ static long value_make(const struct argument *a, int value, struct arena *arena,
 
 /* ---- a call, in a child ---- */
 
-/* Bytes that are mapped, by protection and what they are: neighbours join, and addresses are the kernel's. */
+/* Bytes that are mapped, by protection and what they are: neighbours join, and addresses are the
+ * kernel's. */
 enum { KINDS = 64, CHANGES = 300 };
 struct maps {
     struct {
@@ -354,12 +366,14 @@ static long *maps_kind(struct maps *m, const char *name)
     return &m->of[m->count++].bytes;
 }
 
-/* A recorded program's are the profiler's below 2 GB and in its own part of the address space (sigsafe/own_memory.c), and what is
- * mapped of its files. The stack grows as deep as somebody calls. */
+/* A recorded program's are the profiler's below 2 GB and in its own part of the address space
+ * (sigsafe/own_memory.c), and what is mapped of its files. The stack grows as deep as somebody
+ * calls. */
 static bool maps_left_out(uint64_t lo, const char *file)
 {
     const uint64_t own = UINT64_C(0x2e0000000000), spread = UINT64_C(1) << 37;
-    return lo < UINT64_C(1) << 31 || lo - own < spread || strstr(file, "penumbra") || !strcmp(file, "[stack]");
+    return lo < UINT64_C(1) << 31 || lo - own < spread || strstr(file, "penumbra") ||
+           !strcmp(file, "[stack]");
 }
 
 static void maps_look(struct maps *m)
@@ -375,10 +389,12 @@ static void maps_look(struct maps *m)
         uint64_t lo, hi;
         char protection[8], file[512] = "", name[64];
         *end = 0;
-        if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %511s", &lo, &hi, protection, file) < 3 || maps_left_out(lo, file))
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %511s", &lo, &hi, protection, file) < 3 ||
+            maps_left_out(lo, file))
             continue;
         char *base = strrchr(file, '/');
-        snprintf(name, sizeof name, "%.4s %.40s", protection, base ? base + 1 : *file ? file : "anonymous");
+        snprintf(name, sizeof name, "%.4s %.40s", protection,
+                 base ? base + 1 : *file ? file : "anonymous");
         *maps_kind(m, name) += (long)(hi - lo);
     }
 }
@@ -412,7 +428,8 @@ static void state_look(struct seen *s)
     s->open = fds_open();
 }
 
-/* Bytes that hardly lie anywhere else: what a call leaves of the stack in a buffer may be what somebody has filled others with. */
+/* Bytes that hardly lie anywhere else: what a call leaves of the stack in a buffer may be what
+ * somebody has filled others with. */
 static void arena_fill(const struct arena *arena, uint32_t seed)
 {
     uint32_t random = seed * 2654435761u | 1;
@@ -424,7 +441,8 @@ static void arena_fill(const struct arena *arena, uint32_t seed)
     }
 }
 
-static void child(const struct row *r, struct argument *a, const int *value, int count, uint32_t filling, struct seen *s)
+static void child(const struct row *r, struct argument *a, const int *value, int count,
+                  uint32_t filling, struct seen *s)
 {
     typedef long function(long, ...);
     function *f;
@@ -472,7 +490,8 @@ static bool sleeps(pid_t pid)
     return state && state[2] == 'S';
 }
 
-/* What sleeps whenever it is looked at waits for what never comes: a signal ends it. On a busy machine others are only slow. */
+/* What sleeps whenever it is looked at waits for what never comes: a signal ends it. On a busy
+ * machine others are only slow. */
 static void end_await(pid_t pid)
 {
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
@@ -484,7 +503,8 @@ static void end_await(pid_t pid)
     syscall(3, end.fd);
 }
 
-static int run(const struct row *r, struct argument *a, const int *value, int count, uint32_t filling, struct seen *s)
+static int run(const struct row *r, struct argument *a, const int *value, int count,
+               uint32_t filling, struct seen *s)
 {
     int status = 0;
     memset(s, 0, sizeof *s);
@@ -533,12 +553,14 @@ static void case_run(const struct row *r, struct argument *a, const int *value, 
     int status = run(r, a, value, count, 0xa5, &seen[0]);
     run(r, a, value, count, 0x5a, &seen[1]);
     if (!seen[0].done) {
-        printf(" ends %s %d\n", WIFSIGNALED(status) ? "by signal" : "with", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        printf(" ends %s %d\n", WIFSIGNALED(status) ? "by signal" : "with",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         return;
     }
     print_result(r, &seen[0]);
     for (int i = 0; i < count; i++)
-        if (i + 1 == count || a[i + 1].kind != POINTER || value[i + 1] != SAME) /* what was there says nothing then */
+        if (i + 1 == count || a[i + 1].kind != POINTER ||
+            value[i + 1] != SAME) /* what was there says nothing then */
             print_written(i);
     printf(" mask %lx pending %lx open %lx", seen[0].mask, seen[0].pending, seen[0].open);
     if (seen[0].alternate)
@@ -589,7 +611,8 @@ int main(int argc, char **argv)
         within = within || !strcmp(rows[i].function, first);
         if (within && !rows[i].elsewhere)
             row_run(&rows[i]);
-        if (last && !strcmp(rows[i].function, last) && (i + 1 == ROWS || strcmp(rows[i + 1].function, last)))
+        if (last && !strcmp(rows[i].function, last) &&
+            (i + 1 == ROWS || strcmp(rows[i + 1].function, last)))
             break;
     }
     return 0;

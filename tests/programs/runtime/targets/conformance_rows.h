@@ -1,5 +1,6 @@
-/* What the conformance table calls: ROW(function, result, arguments, note), one line a call. Each is made with the first value of
- * every argument, and with every other value of each argument alone.
+/* What the conformance table calls: ROW(function, result, arguments, note), one line a call. Each
+ * is made with the first value of every argument, and with every other value of each argument
+ * alone.
  *
  * Results: i int, l long, p pointer (NULL or not), a all ones or not, v none.
  * Arguments, separated by blanks:
@@ -18,7 +19,8 @@
  *
  * ELSEWHERE(function, test): what has no meaning as a single call is in this test.
  *
- * CALL(name, result, arguments): the same of a system call, made through syscall(). CALL_ELSEWHERE(name, test). */
+ * CALL(name, result, arguments): the same of a system call, made through syscall().
+ * CALL_ELSEWHERE(name, test). */
 
 /* ---- signals ---- */
 ROW(sigaction, i, "n:10,5,11,0,-1,9,32,64,65,1000 in:152 out:152")

@@ -1,4 +1,5 @@
-/* So many threads begin one after the other that several are always about to; none of them ends before all have begun. */
+/* So many threads begin one after the other that several are always about to; none of them ends
+ * before all have begun. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Recursion 1,000,000 frames deep (a thread with a stack to match), working at the bottom. deep [FRAMES [WORK]] */
+/* Recursion 1,000,000 frames deep (a thread with a stack to match), working at the bottom. deep
+ * [FRAMES [WORK]] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

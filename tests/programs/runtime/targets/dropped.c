@@ -1,6 +1,7 @@
-/* dropped HOW MS: gives up its rights, as servers do: root becomes another user, and all others make themselves as
- * hard to look into. Four threads that are made then compute ("works"), sleep ("sleeps"), touch new memory
- * ("touches") or let the kernel work ("reads") for so many milliseconds; "reads" ends while two of them are still at it. */
+/* dropped HOW MS: gives up its rights, as servers do: root becomes another user, and all others
+ * make themselves as hard to look into. Four threads that are made then compute ("works"), sleep
+ * ("sleeps"), touch new memory ("touches") or let the kernel work ("reads") for so many
+ * milliseconds; "reads" ends while two of them are still at it. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -32,7 +33,8 @@ static __attribute__((noinline)) void works(void)
 
 static __attribute__((noinline)) void touches(void)
 {
-    volatile char *memory = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *memory =
+        mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; memory != MAP_FAILED && i < BLOCK; i += PAGE)
         memory[i] = 1;
     munmap((void *)memory, BLOCK);

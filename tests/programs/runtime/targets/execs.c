@@ -1,5 +1,5 @@
-/* Starts images in every way that libc has; each prints its environment, which must be the same with
- * and without a profiler. */
+/* Starts images in every way that libc has; each prints its environment, which must be the same
+ * with and without a profiler. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -79,7 +79,8 @@ static int actions(void)
             struct kernel_action set = {0}, old;
             for (int s = 1; s < NSIG; s++)
                 syscall(SYS_rt_sigaction, s, &set, NULL, sizeof set.mask);
-            if (syscall(SYS_rt_sigaction, SIGTRAP, NULL, &old, sizeof old.mask) || old.handler != SIG_DFL)
+            if (syscall(SYS_rt_sigaction, SIGTRAP, NULL, &old, sizeof old.mask) ||
+                old.handler != SIG_DFL)
                 _exit(1);
             work();
             execl("/bin/true", "true", (char *)NULL);

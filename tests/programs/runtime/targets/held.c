@@ -1,5 +1,5 @@
-/* A child made by a raw clone, while another thread is in the loader and holds its lock: the child may call what may be
- * called in a signal handler, for the first time in this program. */
+/* A child made by a raw clone, while another thread is in the loader and holds its lock: the child
+ * may call what may be called in a signal handler, for the first time in this program. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,5 +1,5 @@
-/* Touches huge pages for so many milliseconds of CPU time: nearly all of it passes in page faults that take the
- * kernel hundreds of microseconds each. Prints "huge" if there are such pages. */
+/* Touches huge pages for so many milliseconds of CPU time: nearly all of it passes in page faults
+ * that take the kernel hundreds of microseconds each. Prints "huge" if there are such pages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,7 +33,8 @@ int main(int argc, char **argv)
     while (clock() < end) {
         char *memory = mmap(NULL, (PAGES + 1) * (long)HUGE_PAGE, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED || madvise(memory, (PAGES + 1) * (long)HUGE_PAGE, MADV_HUGEPAGE) != 0)
+        if (memory == MAP_FAILED ||
+            madvise(memory, (PAGES + 1) * (long)HUGE_PAGE, MADV_HUGEPAGE) != 0)
             break;
         touch(memory);
         if (!kb)

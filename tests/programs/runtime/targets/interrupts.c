@@ -1,6 +1,6 @@
-/* A handler without SA_RESTART ends a waiting read() with EINTR, and sigsuspend() and ppoll() return
- * only after a handler has run: also if a sample is due at that very moment. Prints how often that
- * was not so.
+/* A handler without SA_RESTART ends a waiting read() with EINTR, and sigsuspend() and ppoll()
+ * return only after a handler has run: also if a sample is due at that very moment. Prints how
+ * often that was not so.
  *
  * usage: interrupts ROUNDS [stack]     stack: not libc's calls, but ones whose number lies on the stack */
 #include <poll.h>

@@ -1,5 +1,6 @@
-/* Works in a thread and in a child, after it has asked whether there are seccomp filters (as Firefox and libseccomp do), or, with an
- * argument, after it has worked and entered a sandbox whose filter kills for a call that the runtime makes. */
+/* Works in a thread and in a child, after it has asked whether there are seccomp filters (as
+ * Firefox and libseccomp do), or, with an argument, after it has worked and entered a sandbox whose
+ * filter kills for a call that the runtime makes. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -16,8 +17,9 @@
 static int asks(void)
 {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 || errno != EFAULT ||
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == 0 || errno != EFAULT ||
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == 0 || errno != EINVAL;
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == 0 ||
+           errno != EFAULT || syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL) == 0 ||
+           errno != EINVAL;
 }
 
 static int enters(void)
@@ -29,7 +31,8 @@ static int enters(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void *work(void *argument)

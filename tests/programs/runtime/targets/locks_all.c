@@ -1,5 +1,6 @@
-/* Locks its memory in every way there is, makes threads and children meanwhile, and prints what the kernel says is locked, in
- * steps that are far more than it has. With an argument: limited to some megabytes, and without privileges. */
+/* Locks its memory in every way there is, makes threads and children meanwhile, and prints what the
+ * kernel says is locked, in steps that are far more than it has. With an argument: limited to some
+ * megabytes, and without privileges. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ static void say(const char *what, int result, unsigned long shm)
         pthread_join(thread, NULL);
     unsigned long now = shm_free_kb();
     printf("%s: %d errno %d, locked %s, in memory %ld, of /dev/shm %lu\n", what, result, error,
-           status_kb("VmLck:") == 0 ? "nothing" : status_kb("VmLck:") < STEP_KB ? "little" : "much", status_kb("VmRSS:") / (16 * STEP_KB),
+           status_kb("VmLck:") == 0 ? "nothing" : status_kb("VmLck:") < STEP_KB ? "little" : "much",
+               status_kb("VmRSS:") / (16 * STEP_KB),
            now < shm ? (shm - now) / (8 * STEP_KB) : 0);
 }
 
@@ -62,11 +64,13 @@ static int lines(int (*call)(const void *, size_t))
     int failed = 0;
     size_t n = 0;
     FILE *f = fopen("/proc/self/maps", "r");
-    for (long got; n < sizeof text - 1 && (got = (long)fread(text + n, 1, sizeof text - 1 - n, f)) > 0;)
+    for (long got;
+         n < sizeof text - 1 && (got = (long)fread(text + n, 1, sizeof text - 1 - n, f)) > 0;)
         n += (size_t)got;
     fclose(f);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (sscanf(line, "%lx-%lx %7s", &from, &to, access) == 3 && access[0] == 'r' && !strstr(line, "[v"))
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, access) == 3 && access[0] == 'r' &&
+            !strstr(line, "[v"))
             failed += call((const void *)from, to - from) != 0;
     return failed ? -1 : 0;
 }
@@ -86,7 +90,8 @@ int main(int argc, char **argv)
         if (limit.rlim_max > 32 << 20)
             limit.rlim_max = 32 << 20;
         limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0))
+        if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
+            (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0))
             return 1;
     }
     work(NULL);

@@ -1,4 +1,5 @@
-/* An allocator of its own, which works from main on, as that of GNU Common Lisp does: what asks for memory before, ends the program. */
+/* An allocator of its own, which works from main on, as that of GNU Common Lisp does: what asks for
+ * memory before, ends the program. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>

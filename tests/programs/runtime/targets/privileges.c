@@ -1,7 +1,9 @@
-/* Gives up new privileges, as xz does before it makes its threads, then works in a thread, in a child, and in what the child executes.
- * Arguments: what else comes before that (none: nothing; landlock: a ruleset that forbids to make files; harmless: a filter that
- * refuses what nobody here asks for; flatpak: perf events besides, as flatpak's does; debug: one that kills for these, and for reading
- * memory, as systemd's ~@debug does), then a program. */
+/* Gives up new privileges, as xz does before it makes its threads, then works in a thread, in a
+ * child, and in what the child executes.
+ * Arguments: what else comes before that (none: nothing; landlock: a ruleset that forbids to make
+ * files; harmless: a filter that refuses what nobody here asks for; flatpak: perf events besides,
+ * as flatpak's does; debug: one that kills for these, and for reading memory, as systemd's ~@debug
+ * does), then a program. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -79,7 +81,8 @@ int main(int argc, char **argv)
     int status;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return 1;
-    if ((!strcmp(what, "landlock") && landlock()) || (!strcmp(what, "harmless") && harmless(true)) ||
+    if ((!strcmp(what, "landlock") && landlock()) ||
+        (!strcmp(what, "harmless") && harmless(true)) ||
         (!strcmp(what, "flatpak") && harmless(false)) || (!strcmp(what, "debug") && debug()))
         return 2;
     if (pthread_create(&thread, NULL, late_worker, NULL) || pthread_join(thread, NULL))

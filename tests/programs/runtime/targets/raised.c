@@ -1,4 +1,5 @@
-/* Raises signals whose handlers raise others: raise() returns when the handler has. Prints how often that was otherwise. */
+/* Raises signals whose handlers raise others: raise() returns when the handler has. Prints how
+ * often that was otherwise. */
 #include <signal.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* Allows itself only what it needs (a seccomp filter that kills; with an argument, by syscall() at once), then works and forks: a handler that made a
- * system call would kill it, and so would what runs in the child of a fork. */
+/* Allows itself only what it needs (a seccomp filter that kills; with an argument, by syscall() at
+ * once), then works and forks: a handler that made a system call would kill it, and so would what
+ * runs in the child of a fork. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Does one thing in a sandbox whose filter lets nothing pass but the calls that are named: what the thing takes natively.
+/* Does one thing in a sandbox whose filter lets nothing pass but the calls that are named: what the
+ * thing takes natively.
  *
  *     sandbox_calls THING learn            without a filter; a call of getpgid that fails stands where it would be installed
  *     sandbox_calls THING NUMBER...        with it */
@@ -42,7 +43,8 @@ static void handle(int number)
 static int wait_for(pid_t pid, int wanted)
 {
     int status;
-    return pid <= 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != wanted;
+    return pid <= 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+           WEXITSTATUS(status) != wanted;
 }
 
 static void *work(void *unused)
@@ -193,14 +195,14 @@ static int raw_fork_exec(void)
 static int action_of(int number)
 {
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK}, old, now;
-    return sigaction(number, &action, &old) || sigaction(number, NULL, &now) || now.sa_handler != handle ||
-           sigaction(number, &old, NULL);
+    return sigaction(number, &action, &old) || sigaction(number, NULL, &now) ||
+           now.sa_handler != handle || sigaction(number, &old, NULL);
 }
 
 static int actions(void)
 {
-    return action_of(SIGUSR1) || action_of(SIGSEGV) || action_of(SIGTRAP) || signal(SIGUSR2, handle) == SIG_ERR ||
-           signal(SIGTRAP, SIG_IGN) == SIG_ERR;
+    return action_of(SIGUSR1) || action_of(SIGSEGV) || action_of(SIGTRAP) ||
+           signal(SIGUSR2, handle) == SIG_ERR || signal(SIGTRAP, SIG_IGN) == SIG_ERR;
 }
 
 static int masks(void)
@@ -209,8 +211,8 @@ static int masks(void)
     sigemptyset(&set);
     sigaddset(&set, SIGTRAP);
     sigaddset(&set, SIGUSR1);
-    return sigprocmask(SIG_BLOCK, &set, &old) || (sink = spin(LONG)) == 0 || pthread_sigmask(SIG_SETMASK, &old, &set) ||
-           sigismember(&set, SIGTRAP) != 1;
+    return sigprocmask(SIG_BLOCK, &set, &old) || (sink = spin(LONG)) == 0 ||
+           pthread_sigmask(SIG_SETMASK, &old, &set) || sigismember(&set, SIGTRAP) != 1;
 }
 
 static int raw_mask(void)
@@ -259,14 +261,16 @@ static int waits(void)
 static int alternate(void)
 {
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack}, now;
-    return sigaltstack(&own, NULL) || sigaltstack(NULL, &now) || now.ss_sp != stack || (sink = spin(LONG)) == 0;
+    return sigaltstack(&own, NULL) || sigaltstack(NULL, &now) || now.ss_sp != stack ||
+           (sink = spin(LONG)) == 0;
 }
 
 /* Not enough room for more than one signal, and none for ours. */
 static void *alternate_small(void *failed)
 {
     stack_t own = {.ss_sp = stack, .ss_size = SMALL}, now;
-    *(int *)failed = sigaltstack(&own, NULL) || sigaltstack(NULL, &now) || now.ss_sp != stack || now.ss_size != SMALL;
+    *(int *)failed = sigaltstack(&own, NULL) || sigaltstack(NULL, &now) || now.ss_sp != stack ||
+                     now.ss_size != SMALL;
     memset(stack, 0x5a, SMALL);
     sink = spin(5 * LONG);
     for (unsigned i = 0; i < SMALL; i++)
@@ -296,7 +300,8 @@ static int descriptors(void)
 static int memory(void)
 {
     char *at = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at == MAP_FAILED || mprotect(at, STACK, PROT_READ) || mlock(at, STACK) || munlock(at, STACK) || munmap(at, STACK);
+    return at == MAP_FAILED || mprotect(at, STACK, PROT_READ) || mlock(at, STACK) ||
+           munlock(at, STACK) || munmap(at, STACK);
 }
 
 static int library(void)
@@ -363,7 +368,8 @@ static int executes_in_vfork(void)
 
 static int no_clock(void)
 {
-    return prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) || (sink = spin(LONG)) == 0 || exec_fails() || forks();
+    return prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) || (sink = spin(LONG)) == 0 || exec_fails() ||
+           forks();
 }
 
 static int traced(void)
@@ -386,26 +392,35 @@ static const struct thing {
     const char *name;
     int (*run)(void);
 } things[] = {
-    THING(thread), THING(forks), THING(fork_thread), THING(fork_exec), THING(exec_fails), THING(execs), THING(thread_exec),
-    THING(vfork_exec), THING(vfork_exit), THING(spawns), THING(shells), THING(pipes), THING(clone_vfork), THING(raw_fork),
-    THING(raw_fork_fork), THING(raw_fork_exec), THING(actions), THING(masks), THING(raw_mask), THING(pending), THING(jumps),
-    THING(raises), THING(descriptor), THING(waits), THING(alternate), THING(small_first), THING(small_thread),
-    THING(descriptors), THING(memory), THING(library), THING(named), THING(second), THING(second_for_all),
-    THING(second_in_vfork), THING(executes_in_vfork), THING(no_clock), THING(traced), THING(quits), THING(leaves)};
+    THING(thread), THING(forks), THING(fork_thread), THING(fork_exec), THING(exec_fails),
+        THING(execs), THING(thread_exec),
+    THING(vfork_exec), THING(vfork_exit), THING(spawns), THING(shells), THING(pipes),
+        THING(clone_vfork), THING(raw_fork),
+    THING(raw_fork_fork), THING(raw_fork_exec), THING(actions), THING(masks), THING(raw_mask),
+        THING(pending), THING(jumps),
+    THING(raises), THING(descriptor), THING(waits), THING(alternate), THING(small_first),
+        THING(small_thread),
+    THING(descriptors), THING(memory), THING(library), THING(named), THING(second),
+        THING(second_for_all),
+    THING(second_in_vfork), THING(executes_in_vfork), THING(no_clock), THING(traced), THING(quits),
+        THING(leaves)};
 
 static struct sock_filter code[MOST];
 
 static int filter(char **numbers)
 {
     unsigned short count = 0;
-    code[count++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    code[count++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (; *numbers && count < MOST - 3; numbers++) {
-        code[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(*numbers), 0, 1);
+        code[count++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(*numbers), 0, 1);
         code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
     code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     struct sock_fprog program = {count, code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
 static void *idle(void *unused)
@@ -424,7 +439,8 @@ int main(int argc, char **argv)
     }
     while (t < end && strcmp(t->name, argv[1]))
         t++;
-    if (t == end || pthread_create(&first, NULL, idle, NULL) || pthread_join(first, NULL)) /* what libc does once */
+    /* what libc does once */
+    if (t == end || pthread_create(&first, NULL, idle, NULL) || pthread_join(first, NULL))
         return 2;
     sink = spin(LONG);
     if (argc > 2 && !strcmp(argv[2], "learn"))

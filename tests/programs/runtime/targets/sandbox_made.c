@@ -41,7 +41,8 @@ static void know(unsigned number)
 static void filter_make(void)
 {
     static const unsigned short known[] = {
-        SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_madvise, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask,
+        SYS_clone, SYS_clone3, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_madvise, SYS_set_robust_list,
+            SYS_rseq, SYS_rt_sigprocmask,
         SYS_futex, SYS_exit, SYS_exit_group, SYS_write, SYS_wait4, SYS_brk, SYS_getrandom};
     put((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
@@ -138,7 +139,8 @@ static int shared(void)
     static char stack[1 << 16] __attribute__((aligned(16)));
     int status;
     pid_t pid = clone(confined, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
-    return waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7 || threads();
+    return waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 7 ||
+           threads();
 }
 
 static void *executes(void *result)
@@ -163,13 +165,15 @@ int main(int argc, char **argv)
     static char buffer[BUFSIZ];
     int wrong;
     what = argc > 1 ? argv[1] : what;
-    setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
+    /* with its own, a first line of output makes more system calls */
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     if (strcmp(how, "exec") && strcmp(how, "shared"))
         filter_make();
     else
         filter_wide();
     program.len = count;
-    if (first_thread() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
+    if (first_thread() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program))
         return 1;
     if (!strcmp(how, "exec")) {
         pthread_t t;

@@ -167,7 +167,8 @@ static void switch_often(void)
 static int executes(const struct sock_fprog *program)
 {
     char *const says[] = {(char *)"grep", (char *)"SigIgn", (char *)"/proc/self/status", NULL};
-    int status = 0, wrong = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || install(program, SECCOMP_FILTER_FLAG_TSYNC);
+    int status = 0, wrong = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+                            install(program, SECCOMP_FILTER_FLAG_TSYNC);
     pid_t pid = fork();
     if (!pid)
         _exit(execvp(says[0], says));
@@ -179,7 +180,8 @@ static int executes(const struct sock_fprog *program)
         _exit(1);
     }
     wrong |= waitpid(pid, &status, 0) != pid || status;
-    wrong |= posix_spawnp(&pid, says[0], NULL, NULL, says, environ) || waitpid(pid, &status, 0) != pid || status;
+    wrong |= posix_spawnp(&pid, says[0], NULL, NULL, says, environ) ||
+             waitpid(pid, &status, 0) != pid || status;
     wrong |= system("exec grep SigIgn /proc/self/status");
     execvp("/no such", says);
     return wrong || execvp(says[0], says);
@@ -188,10 +190,14 @@ static int executes(const struct sock_fprog *program)
 /* The first filter knows these, but for the last ones; then the second one comes. */
 static int narrow(const struct sock_fprog *program, const char *how)
 {
-    static const unsigned short known[] = {SYS_write,   SYS_exit_group, SYS_rt_sigreturn,   SYS_seccomp,
-                                           SYS_prctl, SYS_rt_sigprocmask, SYS_close};
+    static const unsigned short known[] = {SYS_write,   SYS_exit_group, SYS_rt_sigreturn,
+                                           SYS_seccomp, SYS_prctl,      SYS_rt_sigprocmask,
+                                           SYS_close};
     enum { KNOWN = sizeof known / sizeof *known };
-    unsigned left_out = !strcmp(how, "narrow") ? 0 : !strcmp(how, "narrow1") ? 1 : !strcmp(how, "last") ? 4 : 2 + !strcmp(how, "narrow for all");
+    unsigned left_out = !strcmp(how, "narrow")    ? 0
+                        : !strcmp(how, "narrow1") ? 1
+                        : !strcmp(how, "last")    ? 4
+                                                  : 2 + !strcmp(how, "narrow for all");
     struct sock_filter list[2 * KNOWN + 2] = {LOAD(nr)};
     unsigned short n = 1;
     for (unsigned i = 0; i < KNOWN - left_out; i++) {
@@ -208,7 +214,8 @@ static int narrow(const struct sock_fprog *program, const char *how)
         results[0] = spin(SHORT);
     wrong |= install(&first, 0);
     results[0] = spin(LONG / 4);
-    return wrong || (left_out < 4 && install(program, left_out == 3 ? SECCOMP_FILTER_FLAG_TSYNC : 0));
+    return wrong ||
+           (left_out < 4 && install(program, left_out == 3 ? SECCOMP_FILTER_FLAG_TSYNC : 0));
 }
 
 /* By the system call itself: what libc is asked for, the profiler may see. */
@@ -226,9 +233,11 @@ int main(int argc, char **argv)
 {
     struct sock_fprog program = {filter_make(argc > 1 ? argv[1] : "kill"), code};
     const char *how = argc > 2 ? argv[2] : "prctl";
-    int wrong = strcmp(how, "threads") && strcmp(how, "exec") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
+    int wrong =
+        strcmp(how, "threads") && strcmp(how, "exec") ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) : 0;
     static char buffer[BUFSIZ];
-    setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* with its own, a first line of output makes more system calls */
+    /* with its own, a first line of output makes more system calls */
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     if (!strcmp(how, "blocked"))
         mask_set(~0ul);
     results[0] = spin(LONG / 8);

@@ -1,5 +1,5 @@
-/* Processes whose busy threads are all put into a sandbox by one of them, at any moment: a system call that a handler
- * makes there kills. Argument: how many. */
+/* Processes whose busy threads are all put into a sandbox by one of them, at any moment: a system
+ * call that a handler makes there kills. Argument: how many. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Works on stacks of a few kB, between memory that nobody may write to. Argument: of whom (context: makecontext's; clone: of a
- * thread made by clone; pthread: the smallest that libc allows; down: a thread's, on memory that grows down as it is used). */
+/* Works on stacks of a few kB, between memory that nobody may write to. Argument: of whom (context:
+ * makecontext's; clone: of a thread made by clone; pthread: the smallest that libc allows; down: a
+ * thread's, on memory that grows down as it is used). */
 #include <alloca.h>
 #include <errno.h>
 #include <limits.h>
@@ -96,7 +97,8 @@ static int on_thread(void *at, size_t size, void *(*start)(void *))
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
-    if (at ? pthread_attr_setstack(&attributes, at, size) : pthread_attr_setstacksize(&attributes, size))
+    if (at ? pthread_attr_setstack(&attributes, at, size)
+           : pthread_attr_setstacksize(&attributes, size))
         return 1;
     return pthread_create(&thread, &attributes, start, NULL) || pthread_join(thread, NULL);
 }
@@ -118,10 +120,11 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "context";
     memset(memory, 0xa5, sizeof memory);
-    int wrong = !strcmp(what, "context")   ? on_context()
-                : !strcmp(what, "clone")   ? on_clone()
-                : !strcmp(what, "pthread") ? on_thread(NULL, (size_t)PTHREAD_STACK_MIN, pthread_worker)
-                                           : on_down();
+    int wrong = !strcmp(what, "context") ? on_context()
+                : !strcmp(what, "clone") ? on_clone()
+                : !strcmp(what, "pthread")
+                    ? on_thread(NULL, (size_t)PTHREAD_STACK_MIN, pthread_worker)
+                    : on_down();
     printf("%s %d, %d bytes changed\n", what, wrong, changed());
     return wrong;
 }

@@ -1,4 +1,5 @@
-/* Compiled with -fsplit-stack: every function has as much stack as it needs, and hardly more; deep recursion in threads. */
+/* Compiled with -fsplit-stack: every function has as much stack as it needs, and hardly more; deep
+ * recursion in threads. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

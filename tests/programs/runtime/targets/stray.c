@@ -1,5 +1,6 @@
-/* A process made by a raw clone, as Chromium makes its renderers: nobody is told of it. It works in a thread, which it makes
- * before it enters a sandbox ("before") or in it ("in"), where a system call that threads of libc do not make kills. */
+/* A process made by a raw clone, as Chromium makes its renderers: nobody is told of it. It works in
+ * a thread, which it makes before it enters a sandbox ("before") or in it ("in"), where a system
+ * call that threads of libc do not make kills. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -51,7 +52,8 @@ static int sandbox(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static volatile int traps;
@@ -61,7 +63,8 @@ static void on_trap(int signal)
     traps += signal == SIGTRAP;
 }
 
-/* As a crash handler does, before anybody is told of the process: it gets what is the program's, and nothing else. */
+/* As a crash handler does, before anybody is told of the process: it gets what is the program's,
+ * and nothing else. */
 static int handles(void)
 {
     pthread_t thread;
@@ -96,9 +99,12 @@ int main(int argc, char **argv)
     int status;
     long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (pid == 0)
-        _exit(argc > 1 && strcmp(argv[1], "handles") == 0 ? handles() : child(argc > 1 && strcmp(argv[1], "in") == 0));
+        _exit(argc > 1 && strcmp(argv[1], "handles") == 0
+                  ? handles()
+                  : child(argc > 1 && strcmp(argv[1], "in") == 0));
     if (waitpid((pid_t)pid, &status, 0) != pid)
         return 1;
-    printf("%d %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    printf("%d %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+           WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     return 0;
 }

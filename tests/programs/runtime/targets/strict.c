@@ -1,6 +1,7 @@
-/* Enters seccomp's strict mode, in which reading the time stamp counter faults and all but read, write, exit and rt_sigreturn kill.
- * Argument: how (prctl; syscall: prctl by libc's syscall(); seccomp; refused: with a flag, which the kernel refuses; thread: in a thread
- * beside others that go on). */
+/* Enters seccomp's strict mode, in which reading the time stamp counter faults and all but read,
+ * write, exit and rt_sigreturn kill. Argument: how (prctl; syscall: prctl by libc's syscall();
+ * seccomp; refused: with a flag, which the kernel refuses; thread: in a thread beside others that
+ * go on). */
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ int main(int argc, char **argv)
     result = spin(LONG / 4);
     if (strcmp(how, "thread"))
         strict_worker(how);
-    if (pthread_create(&other, NULL, free_worker, NULL) || pthread_create(&strict, NULL, strict_worker, how))
+    if (pthread_create(&other, NULL, free_worker, NULL) ||
+        pthread_create(&strict, NULL, strict_worker, how))
         return 1;
     pthread_join(other, NULL);
     free_worker(NULL);

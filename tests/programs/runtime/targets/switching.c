@@ -2,8 +2,8 @@
  *
  *     switching pipe|futex|condition|epoll|sleep|yield|raw ROUNDS
  *
- * With `raw` two more threads, which no library knows of, do the same afterwards. Prints how many system calls
- * failed with EINTR, and the rounds. */
+ * With `raw` two more threads, which no library knows of, do the same afterwards. Prints how many
+ * system calls failed with EINTR, and the rounds. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -111,7 +111,8 @@ static void raw_make(long side)
     char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gone[side] = 1;
     clone(raw_work, stack + STACK,
-          CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID,
+          CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+              CLONE_CHILD_CLEARTID,
           (void *)side, NULL, NULL, (void *)&gone[side]);
 }
 
@@ -149,8 +150,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*function)(long side);
-    } kinds[] = {{"pipe", by_ways}, {"futex", by_futex}, {"condition", by_condition}, {"epoll", by_epoll},
-                 {"sleep", by_sleep}, {"yield", by_yield}, {"raw", by_ways}};
+    } kinds[] = {{"pipe", by_ways},   {"futex", by_futex}, {"condition", by_condition},
+                 {"epoll", by_epoll}, {"sleep", by_sleep}, {"yield", by_yield},
+                 {"raw", by_ways}};
     if (argc != 3)
         return 2;
     rounds = atol(argv[2]);

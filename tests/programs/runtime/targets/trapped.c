@@ -1,5 +1,6 @@
-/* Blocks SIGTRAP in every way there is, has it sent in every way there is, and prints when it comes: it must come when, and as often
- * as, without a profiler. Between sending and unblocking it computes, so that samples are due. */
+/* Blocks SIGTRAP in every way there is, has it sent in every way there is, and prints when it
+ * comes: it must come when, and as often as, without a profiler. Between sending and unblocking it
+ * computes, so that samples are due. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -46,7 +47,8 @@ static void say(const char *when)
     sigset_t pending;
     sigemptyset(&pending);
     sigpending(&pending);
-    printf("  %s: caught %d code %d value %d pending %d\n", when, caught, code, value, sigismember(&pending, SIGTRAP));
+    printf("  %s: caught %d code %d value %d pending %d\n", when, caught, code, value,
+           sigismember(&pending, SIGTRAP));
 }
 
 /* ---- blocking and unblocking ---- */
@@ -65,8 +67,10 @@ static void set_hold(void) { sigset(SIGTRAP, SIG_HOLD); }
 static const struct {
     const char *name;
     void (*block)(void), (*unblock)(void);
-} blocks[] = {{"sighold", hold, release},           {"sigprocmask", block, unblock}, {"pthread_sigmask", block_thread, unblock_thread},
-              {"sigblock", block_bsd, clear_bsd}, {"sigsetmask", set_bsd, clear_bsd}, {"SIG_HOLD", set_hold, unblock}};
+} blocks[] = {{"sighold", hold, release},           {"sigprocmask", block, unblock},
+              {"pthread_sigmask", block_thread, unblock_thread},
+              {"sigblock", block_bsd, clear_bsd}, {"sigsetmask", set_bsd, clear_bsd},
+              {"SIG_HOLD", set_hold, unblock}};
 
 /* ---- sending ---- */
 
@@ -97,8 +101,9 @@ static void send_both(void)
 static const struct {
     const char *name;
     void (*send)(void);
-} sends[] = {{"raise", send_raise}, {"kill", send_kill},   {"pthread_kill", send_thread}, {"sigqueue", send_queue},
-             {"child", send_child}, {"twice", send_twice}, {"both", send_both}};
+} sends[] = {{"raise", send_raise},    {"kill", send_kill},   {"pthread_kill", send_thread},
+             {"sigqueue", send_queue}, {"child", send_child}, {"twice", send_twice},
+             {"both", send_both}};
 
 enum { BLOCKS = sizeof blocks / sizeof *blocks, SENDS = sizeof sends / sizeof *sends };
 
@@ -162,8 +167,9 @@ static void take_ignore(void)
     sigaction(SIGTRAP, &ignore, &before);
     sigaction(SIGTRAP, &before, NULL);
 }
-static void (*const takes[])(void) = {take_sigwait, take_sigwaitinfo, take_sigtimedwait, take_sigsuspend, take_ppoll,
-                                      take_pselect, take_epoll,       take_sigpause,     take_ignore};
+static void (*const takes[])(void) = {take_sigwait,    take_sigwaitinfo, take_sigtimedwait,
+                                      take_sigsuspend, take_ppoll,       take_pselect,
+                                      take_epoll,      take_sigpause,    take_ignore};
 enum { TAKES = sizeof takes / sizeof *takes };
 
 /* ---- threads: the signal is the process's, and one of them takes it ---- */
@@ -300,7 +306,8 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
-    bool engine = argc > 1 && !strcmp(argv[1], "engine"); /* what is pending there is not dropped where it is ignored */
+    /* what is pending there is not dropped where it is ignored */
+    bool engine = argc > 1 && !strcmp(argv[1], "engine");
     if (argc > 1 && !engine) {
         say(argv[1]);
         return 0;

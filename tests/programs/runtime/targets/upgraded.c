@@ -1,5 +1,5 @@
-/* argv[1] is loaded, works, and its file is replaced by another (argv[3]), as when a package is upgraded; argv[2] is loaded and
- * unloaded, and the first works on. */
+/* argv[1] is loaded, works, and its file is replaced by another (argv[3]), as when a package is
+ * upgraded; argv[2] is loaded and unloaded, and the first works on. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,10 @@ int main(int argc, char **argv)
         return 1;
     for (int i = 0; i < ROUNDS; i++) {
         sum += work(STEPS);
-        void *goes = i == ROUNDS / 2 && renameat2(AT_FDCWD, argv[3], AT_FDCWD, argv[1], RENAME_EXCHANGE) == 0 ? dlopen(argv[2], RTLD_NOW) : NULL;
+        void *goes =
+            i == ROUNDS / 2 && renameat2(AT_FDCWD, argv[3], AT_FDCWD, argv[1], RENAME_EXCHANGE) == 0
+                ? dlopen(argv[2], RTLD_NOW)
+                : NULL;
         if (goes)
             dlclose(goes);
         else if (i == ROUNDS / 2)

@@ -1,6 +1,7 @@
-/* With spawn: by posix_spawn, whose children have so many descriptors to duplicate that this takes as long.
- * vforks WAY ROUNDS: so many children on our memory, one after the other, that compute before they execute /bin/true or end; the
- * parent computes as long between them. WAY: exec, exit, clone, nested, killed, fails. */
+/* With spawn: by posix_spawn, whose children have so many descriptors to duplicate that this takes
+ * as long. vforks WAY ROUNDS: so many children on our memory, one after the other, that compute
+ * before they execute /bin/true or end; the parent computes as long between them. WAY: exec, exit,
+ * clone, nested, killed, fails. */
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>

@@ -1,5 +1,6 @@
 /* Who reads SIGTRAP from a descriptor blocks it for the kernel, too: nothing of a profiler's may be
- * pending there, whoever begins while it is blocked. Prints how often a signal was, of each kind. */
+ * pending there, whoever begins while it is blocked. Prints how often a signal was, of each
+ * kind. */
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>

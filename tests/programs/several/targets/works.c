@@ -1,9 +1,11 @@
-/* Page faults in one function, allocated bytes in another, CPU time in a third, bytes read in a fourth:
+/* Page faults in one function, allocated bytes in another, CPU time in a third, bytes read in a
+ * fourth:
  *
  *     works PAGES MIB MILLISECONDS [thread | fork | exec | kill | attach]
  *
- * thread: the same in three more threads, which end one after the other. fork: the same in a child. exec: executes itself
- * once it has done all that. kill: it kills itself then. attach: it says "ready" and waits for a line first. */
+ * thread: the same in three more threads, which end one after the other. fork: the same in a child.
+ * exec: executes itself once it has done all that. kill: it kills itself then. attach: it says
+ * "ready" and waits for a line first. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Instructions that cannot be translated: far returns, which a shadow executes natively, and, asked for, system calls of the old ABI,
- * which it must not: each writes a byte. */
+/* Instructions that cannot be translated: far returns, which a shadow executes natively, and, asked
+ * for, system calls of the old ABI, which it must not: each writes a byte. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

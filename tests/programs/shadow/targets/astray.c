@@ -1,4 +1,5 @@
-/* Waits for a signal's handler in a loop, then sleeps for so many milliseconds. A shadow, which gets no signals, waits on. */
+/* Waits for a signal's handler in a loop, then sleeps for so many milliseconds. A shadow, which
+ * gets no signals, waits on. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>

@@ -1,4 +1,5 @@
-/* bad_pointers N: N rounds of calls that the kernel refuses, for what they point to may not be read. */
+/* bad_pointers N: N rounds of calls that the kernel refuses, for what they point to may not be
+ * read. */
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
@@ -30,7 +31,8 @@ int main(int argc, char **argv)
     for (long i = 0; i < rounds; i++) {
         compute();
         refused += poll(bad, 1, 0) < 0 && errno == EFAULT;
-        refused += select(pair[0] + 1, bad, NULL, NULL, &(struct timeval){0, 0}) < 0 && errno == EFAULT;
+        refused +=
+            select(pair[0] + 1, bad, NULL, NULL, &(struct timeval){0, 0}) < 0 && errno == EFAULT;
         refused += epoll_ctl(poller, EPOLL_CTL_ADD, pair[0], bad) < 0 && errno == EFAULT;
         refused += recvmsg(pair[0], bad, MSG_DONTWAIT) < 0 && errno == EFAULT;
         refused += getsockname(pair[0], (struct sockaddr *)&name, bad) < 0 && errno == EFAULT;

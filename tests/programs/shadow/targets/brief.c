@@ -1,5 +1,5 @@
-/* Processes and threads that end soon after they have begun. argv: "processes" or "threads", and how many, in
- * a child of this process. */
+/* Processes and threads that end soon after they have begun. argv: "processes" or "threads", and
+ * how many, in a child of this process. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

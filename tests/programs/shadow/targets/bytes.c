@@ -1,5 +1,5 @@
-/* Writes a file and its output byte by byte, with much to do between: no byte may be written twice, and no
- * position may move. */
+/* Writes a file and its output byte by byte, with much to do between: no byte may be written twice,
+ * and no position may move. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ int main(void)
         x = work(x);
         if (read(in, &byte, 1) != 1 || byte != text[i])
             return 2;
-        if (write(out, &byte, 1) != 1 || write(end[1], &byte, 1) != 1 || read(end[0], &back, 1) != 1 ||
-            back != byte)
+        if (write(out, &byte, 1) != 1 || write(end[1], &byte, 1) != 1 ||
+            read(end[0], &back, 1) != 1 || back != byte)
             return 3;
         if (i % 100 == 0 && write(STDOUT_FILENO, &byte, 1) != 1)
             return 4;

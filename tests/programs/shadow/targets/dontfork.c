@@ -1,5 +1,6 @@
-/* Works in memory that it keeps from its children, as V8 does, and sees to it that they do not have it: a child exits with
- * 1 if it does. "threads": beside a second thread that does the same; "forks": and there are many children. */
+/* Works in memory that it keeps from its children, as V8 does, and sees to it that they do not have
+ * it: a child exits with 1 if it does. "threads": beside a second thread that does the same;
+ * "forks": and there are many children. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -48,7 +49,8 @@ static void *run(void *wrong)
     uint64_t sum = 1;
     void *areas[AREAS];
     for (int i = 0; i < AREAS; i++) {
-        char *area = mmap(NULL, 3 * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *area =
+            mmap(NULL, 3 * SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         areas[i] = area + SIZE; /* a part of a mapping */
         madvise(areas[i], SIZE, MADV_DONTFORK);
     }
@@ -66,13 +68,15 @@ int main(int argc, char **argv)
     void *other = NULL;
     pthread_t thread;
     rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : rounds;
-    int many = argc > 2 && !strcmp(argv[2], "forks"), threads = many || (argc > 2 && !strcmp(argv[2], "threads"));
+    int many = argc > 2 && !strcmp(argv[2], "forks"),
+        threads = many || (argc > 2 && !strcmp(argv[2], "threads"));
     children = many ? MANY : CHILDREN;
     if (threads && pthread_create(&thread, NULL, run, NULL))
         return 2;
     uint64_t sum = (uint64_t)run(&wrong);
     if (threads)
         pthread_join(thread, &other);
-    printf("%llx %llx %llu\n", (unsigned long long)sum, (unsigned long long)(uint64_t)other, (unsigned long long)wrong);
+    printf("%llx %llx %llu\n", (unsigned long long)sum, (unsigned long long)(uint64_t)other,
+           (unsigned long long)wrong);
     return wrong != 0;
 }

@@ -1,4 +1,5 @@
-/* What a process knows of its children: it has none, and those that it has are those that it made. */
+/* What a process knows of its children: it has none, and those that it has are those that it
+ * made. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Works for 0.3 s of CPU time in little memory, makes code, which ends a shadow, uses so many megabytes, and works for 2 s. */
+/* Works for 0.3 s of CPU time in little memory, makes code, which ends a shadow, uses so many
+ * megabytes, and works for 2 s. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,11 @@ int main(int argc, char **argv)
     enum { PAGE = 4096 };
     size_t size = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) << 20;
     repeat(work, 300);
-    unsigned char *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *code =
+        mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *code = 0xc3;
-    volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile char *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise((void *)memory, size, MADV_NOHUGEPAGE);
     for (size_t at = 0; at < size; at += PAGE)
         memory[at] = 1;

@@ -12,7 +12,8 @@ static int look(void)
         siginfo_t info = {.si_pid = 0};
         for (int k = 0; k < 100000; k++)
             sink = sink * 31 + (uint64_t)k;
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid && info.si_code != CLD_EXITED) {
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid &&
+            info.si_code != CLD_EXITED) {
             printf("one was killed by signal %d\n", info.si_status);
             return 1;
         }

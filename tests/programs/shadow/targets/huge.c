@@ -1,5 +1,5 @@
-/* Works in memory that is to be of huge pages, and goes on until all of it is: "huge". "small" if that is still not so after
- * twenty seconds. */
+/* Works in memory that is to be of huge pages, and goes on until all of it is: "huge". "small" if
+ * that is still not so after twenty seconds. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static int all_huge(const void *at)
 
 int main(void)
 {
-    char *area = mmap(NULL, (COUNT + 1) * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *area =
+        mmap(NULL, (COUNT + 1) * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *memory = (char *)(((uintptr_t)area + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
     uint64_t sum = 1;
     time_t end = time(NULL) + SECONDS;

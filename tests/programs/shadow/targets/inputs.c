@@ -1,5 +1,5 @@
-/* Reads numbers from a socket that a child writes, in three ways, and works on each in one of two functions: what was read
- * decides in which. With "large": pieces of 300 kB. */
+/* Reads numbers from a socket that a child writes, in three ways, and works on each in one of two
+ * functions: what was read decides in which. With "large": pieces of 300 kB. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ enum { LARGE = 300000 };
 static void all(int fd, void *data, size_t size, int write_it)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = write_it ? write(fd, (char *)data + done, size - done) : read(fd, (char *)data + done, size - done);
+        ssize_t n = write_it ? write(fd, (char *)data + done, size - done)
+                             : read(fd, (char *)data + done, size - done);
         if (n <= 0)
             _exit(3);
         done += (size_t)n;

@@ -1,6 +1,6 @@
-/* Writes to files that were there before, under several descriptors, and reads back what it has written. In a shadow the first
- * round may find what the program has written since; no later one may find anything else than natively. "large": to a file of
- * a gigabyte. */
+/* Writes to files that were there before, under several descriptors, and reads back what it has
+ * written. In a shadow the first round may find what the program has written since; no later one
+ * may find anything else than natively. "large": to a file of a gigabyte. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,8 +36,9 @@ static int is_so_large(int fd, off_t size)
     if (fstat(fd, &by_fd) || stat(name, &by_name))
         return 0;
     inode = inode ? inode : by_name.st_ino;
-    return by_fd.st_size == size && by_name.st_size == size && by_fd.st_ino == inode && by_name.st_ino == inode &&
-           by_fd.st_mode == by_name.st_mode && by_fd.st_nlink == 1 && lseek(fd, 0, SEEK_END) == size;
+    return by_fd.st_size == size && by_name.st_size == size && by_fd.st_ino == inode &&
+           by_name.st_ino == inode && by_fd.st_mode == by_name.st_mode && by_fd.st_nlink == 1 &&
+           lseek(fd, 0, SEEK_END) == size;
 }
 
 static int rewrites(int fd, int other, uint64_t round)
@@ -57,7 +58,8 @@ static int rewrites(int fd, int other, uint64_t round)
     int empty = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
     right &= is_so_large(other, 0) && read(third, found, SIZE) == 0;
     fill(round, 0);
-    right &= write(empty, block, SIZE) == SIZE && finds(other, round, 0) && is_so_large(other, SIZE);
+    right &=
+        write(empty, block, SIZE) == SIZE && finds(other, round, 0) && is_so_large(other, SIZE);
     int end = open(name, O_WRONLY | O_APPEND);
     fill(round, 1);
     right &= write(end, block, SIZE) == SIZE && finds(other, round, 1) && is_so_large(fd, 2 * SIZE);
@@ -76,8 +78,8 @@ static int shares(uint64_t round)
     right &= lseek(copy, 50, SEEK_SET) == 50;
     for (int n = 0; n < 4; n++)
         right &= write(n % 2 ? copy : fd, block, 100) == 100;
-    right &= lseek(fd, 0, SEEK_CUR) == 450 && lseek(copy, -100, SEEK_CUR) == 350 && read(fd, found, 100) == 100 &&
-             !memcmp(found, block, 100);
+    right &= lseek(fd, 0, SEEK_CUR) == 450 && lseek(copy, -100, SEEK_CUR) == 350 &&
+             read(fd, found, 100) == 100 && !memcmp(found, block, 100);
     close(fd);
     close(copy);
     return right;
@@ -90,17 +92,19 @@ static int logs(int fd, uint64_t round)
     off_t before = lseek(fd, 0, SEEK_CUR);
     fill(round, 0);
     int again = open(copied_name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    int right = write(again, block, 100) == 100 && lseek(again, 0, SEEK_CUR) == 100 && fstat(again, &status) == 0 &&
-                status.st_size == 100;
+    int right = write(again, block, 100) == 100 && lseek(again, 0, SEEK_CUR) == 100 &&
+                fstat(again, &status) == 0 && status.st_size == 100;
     close(again);
-    return right && write(fd, block, 100) == 100 && lseek(fd, 0, SEEK_CUR) == before + 100 && lseek(fd, -100, SEEK_CUR) == before;
+    return right && write(fd, block, 100) == 100 && lseek(fd, 0, SEEK_CUR) == before + 100 &&
+           lseek(fd, -100, SEEK_CUR) == before;
 }
 
 /* Its own lock is in nobody's way. */
 static int locks(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK}, asked = lock;
-    return fcntl(fd, F_SETLK, &lock) == 0 && fcntl(fd, F_GETLK, &asked) == 0 && asked.l_type == F_UNLCK;
+    return fcntl(fd, F_SETLK, &lock) == 0 && fcntl(fd, F_GETLK, &asked) == 0 &&
+           asked.l_type == F_UNLCK;
 }
 
 int main(int argc, char **argv)
@@ -110,12 +114,14 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "/tmp/shadow-kept-%d", getpid());
     snprintf(log_name, sizeof log_name, "%s-log", name);
     snprintf(copied_name, sizeof copied_name, "%s-copied", name);
-    int fd = open(name, O_RDWR | O_CREAT, 0600), other = open(name, O_RDONLY), out = open(log_name, O_WRONLY | O_CREAT, 0600);
+    int fd = open(name, O_RDWR | O_CREAT, 0600), other = open(name, O_RDONLY),
+        out = open(log_name, O_WRONLY | O_CREAT, 0600);
     if (large && ftruncate(fd, 1 << 30))
         return 1;
     for (uint64_t round = 0; round < rounds; round++) {
-        int right = large ? pwrite(fd, block, SIZE, 0) == SIZE && pread(fd, found, SIZE, 0) == SIZE
-                          : rewrites(fd, other, round) & shares(round) & logs(out, round) & locks(out);
+        int right =
+            large ? pwrite(fd, block, SIZE, 0) == SIZE && pread(fd, found, SIZE, 0) == SIZE
+                  : rewrites(fd, other, round) & shares(round) & logs(out, round) & locks(out);
         sum = right ? work_right(sum) : work_wrong(sum);
         wrong += !right;
     }

@@ -1,4 +1,5 @@
-/* So many times: uses so many megabytes, works for some million instructions, and gives them back. */
+/* So many times: uses so many megabytes, works for some million instructions, and gives them
+ * back. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@ int main(int argc, char **argv)
     size_t size = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) << 20;
     volatile uint64_t sum = 1;
     for (long round = 0, rounds = argc > 2 ? atol(argv[2]) : 1; round < rounds; round++) {
-        volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        volatile char *memory =
+            mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         madvise((void *)memory, size, MADV_NOHUGEPAGE);
         for (size_t at = 0; at < size; at += PAGE)
             memory[at] = 1;

@@ -1,5 +1,5 @@
-/* Reads lines from a pipe that a child writes in pieces of many sizes, in turns by getline, fgets, fread and getc, and works
- * on each in one of two functions: what was read decides in which. */
+/* Reads lines from a pipe that a child writes in pieces of many sizes, in turns by getline, fgets,
+ * fread and getc, and works on each in one of two functions: what was read decides in which. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

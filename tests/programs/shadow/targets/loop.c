@@ -1,6 +1,7 @@
-/* A server with an event loop, and a child that asks it. Each connection brings one number, in a message of two pieces,
- * and is waited for by the loop in one of four ways; what has come decides in which of two functions is worked on it.
- * Whoever is told something else than natively is seen to be in work_wrong. */
+/* A server with an event loop, and a child that asks it. Each connection brings one number, in a
+ * message of two pieces, and is waited for by the loop in one of four ways; what has come decides
+ * in which of two functions is worked on it. Whoever is told something else than natively is seen
+ * to be in work_wrong. */
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,8 @@ static void ask(const struct sockaddr_un *where, socklen_t length, uint32_t numb
     for (uint32_t i = 0; i < numbers; i++) {
         uint32_t value = nth(i), answer = 0;
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        if (connect(fd, (const struct sockaddr *)where, length) != 0 || write(fd, &value, sizeof value) != sizeof value ||
+        if (connect(fd, (const struct sockaddr *)where, length) != 0 ||
+            write(fd, &value, sizeof value) != sizeof value ||
             read(fd, &answer, sizeof answer) != sizeof answer || answer != ~value)
             _exit(3);
         close(fd);
@@ -55,7 +57,8 @@ static void await(int epoll, struct connection *c, uint32_t how)
     case 2:
         FD_ZERO(&set);
         FD_SET(c->fd, &set);
-        must(select(c->fd + 1, &set, NULL, NULL, &limit_too) == 1 && FD_ISSET(c->fd, &set) && limit_too.tv_sec >= 0);
+        must(select(c->fd + 1, &set, NULL, NULL, &limit_too) == 1 && FD_ISSET(c->fd, &set) &&
+             limit_too.tv_sec >= 0);
         return;
     default:
         must(epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event) == 0);
@@ -88,7 +91,8 @@ static uint64_t serve(int epoll, int door, struct connection *c, uint32_t i, uin
                   : accept(door, (struct sockaddr *)&peer, &length);
     must(c->fd > door);
     length = sizeof peer;
-    must(getpeername(c->fd, (struct sockaddr *)&peer, &length) == 0 && length == offsetof(struct sockaddr_un, sun_path));
+    must(getpeername(c->fd, (struct sockaddr *)&peer, &length) == 0 &&
+         length == offsetof(struct sockaddr_un, sun_path));
     must(getsockopt(c->fd, SOL_SOCKET, SO_TYPE, &kind, &kind_length) == 0 && kind == SOCK_STREAM);
     await(epoll, c, i);
     c->value = receive(c->fd);
@@ -107,8 +111,8 @@ int main(int argc, char **argv)
     socklen_t length = sizeof where;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     /* An abstract address that the kernel chooses. */
-    if (bind(door, (const struct sockaddr *)&where, sizeof where.sun_family) != 0 || listen(door, 8) != 0 ||
-        getsockname(door, (struct sockaddr *)&where, &length) != 0)
+    if (bind(door, (const struct sockaddr *)&where, sizeof where.sun_family) != 0 ||
+        listen(door, 8) != 0 || getsockname(door, (struct sockaddr *)&where, &length) != 0)
         return 1;
     pid_t child = fork();
     if (child == 0)

@@ -1,6 +1,7 @@
-/* Eight threads wait for one that touches memory, page by page: a page fault is the moment at which a copy is made. Then
- * all are woken, and go on in any order: whoever is the nth calls a function that is only the nth's and its own. From
- * the faults to the end there are fewer instructions than a turn of a shadow has. */
+/* Eight threads wait for one that touches memory, page by page: a page fault is the moment at which
+ * a copy is made. Then all are woken, and go on in any order: whoever is the nth calls a function
+ * that is only the nth's and its own. From the faults to the end there are fewer instructions than
+ * a turn of a shadow has. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -23,10 +24,12 @@ static volatile uint32_t sink;
         sink += p * 8 + t;                                                                         \
     }
 #define ROW(X, p) X(p, 0) X(p, 1) X(p, 2) X(p, 3) X(p, 4) X(p, 5) X(p, 6) X(p, 7)
-ROW(PLACE, 0) ROW(PLACE, 1) ROW(PLACE, 2) ROW(PLACE, 3) ROW(PLACE, 4) ROW(PLACE, 5) ROW(PLACE, 6) ROW(PLACE, 7)
+ROW(PLACE, 0)
+ROW(PLACE, 1) ROW(PLACE, 2) ROW(PLACE, 3) ROW(PLACE, 4) ROW(PLACE, 5) ROW(PLACE, 6) ROW(PLACE, 7)
 #define NAME(p, t) at_##p##_##t,
-static void (*const places[THREADS][THREADS])(void) = {{ROW(NAME, 0)}, {ROW(NAME, 1)}, {ROW(NAME, 2)}, {ROW(NAME, 3)},
-                                                       {ROW(NAME, 4)}, {ROW(NAME, 5)}, {ROW(NAME, 6)}, {ROW(NAME, 7)}};
+    static void (*const places[THREADS][THREADS])(void) = {
+        {ROW(NAME, 0)}, {ROW(NAME, 1)}, {ROW(NAME, 2)}, {ROW(NAME, 3)},
+        {ROW(NAME, 4)}, {ROW(NAME, 5)}, {ROW(NAME, 6)}, {ROW(NAME, 7)}};
 
 static void *run(void *number)
 {
@@ -61,7 +64,8 @@ int main(void)
     const struct timespec moment = {0, 1000000}, while_shadow_runs = {0, 400000000};
     pthread_t threads[THREADS];
     static pid_t tids[THREADS];
-    char *memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise(memory, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
     for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, number_and_run, &tids[i]);

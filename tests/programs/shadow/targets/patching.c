@@ -1,5 +1,5 @@
-/* A program that rewrites its own code, in the image that it was loaded from, and is never where the old code would
- * lead: a function that returns how often it has been rewritten. */
+/* A program that rewrites its own code, in the image that it was loaded from, and is never where
+ * the old code would lead: a function that returns how often it has been rewritten. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

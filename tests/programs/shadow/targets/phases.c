@@ -1,5 +1,5 @@
-/* Does one thing after another: eight functions, each for so many million turns of a loop of some five instructions, and
- * with a call in it. */
+/* Does one thing after another: eight functions, each for so many million turns of a loop of some
+ * five instructions, and with a call in it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

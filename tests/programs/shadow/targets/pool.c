@@ -1,6 +1,7 @@
-/* Ten threads, each with a function of its own, that share locks, wait for each other, make and join further
- * threads, and look whether they are who they were: by thread-local storage, vector registers, and what the
- * kernel and locks know of them. Whoever finds a difference, in a shadow too, ends by an illegal instruction. */
+/* Ten threads, each with a function of its own, that share locks, wait for each other, make and
+ * join further threads, and look whether they are who they were: by thread-local storage, vector
+ * registers, and what the kernel and locks know of them. Whoever finds a difference, in a shadow
+ * too, ends by an illegal instruction. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Reads a file from its beginning to its end, again and again, and knows what comes next. Who is told anything
- * else goes where the program never comes. */
+/* Reads a file from its beginning to its end, again and again, and knows what comes next. Who is
+ * told anything else goes where the program never comes. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,7 +47,8 @@ int main(int argc, char **argv)
     for (uint64_t r = 0; r < rounds; r++) {
         lseek(fd, 0, SEEK_SET);
         for (uint64_t b = 0; b < BLOCKS; b++) {
-            if (read(fd, words, sizeof words) != sizeof words || words[0] != b || words[WORDS - 1] != b)
+            if (read(fd, words, sizeof words) != sizeof words || words[0] != b ||
+                words[WORDS - 1] != b)
                 told_wrong();
             sum = told_right(words, sum);
         }

@@ -1,4 +1,5 @@
-/* refused SECONDS: computes for so long, and may not make processes: as another user than root, of whom there is one already. */
+/* refused SECONDS: computes for so long, and may not make processes: as another user than root, of
+ * whom there is one already. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

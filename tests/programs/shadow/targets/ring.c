@@ -1,6 +1,6 @@
-/* Shared memory that another process watches: the writer alone may be seen to write. The writer counts up in
- * shared memory, each time from what it knows in memory of its own; the watcher never sees a step back,
- * nor one by a process that is not the writer. */
+/* Shared memory that another process watches: the writer alone may be seen to write. The writer
+ * counts up in shared memory, each time from what it knows in memory of its own; the watcher never
+ * sees a step back, nor one by a process that is not the writer. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Makes a temporary file again and again, writes to it, and reads it back; whoever finds something else, in a shadow too, ends
- * by an illegal instruction. Then, how much was read. */
+/* Makes a temporary file again and again, writes to it, and reads it back; whoever finds something
+ * else, in a shadow too, ends by an illegal instruction. Then, how much was read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -43,7 +43,8 @@ int main(int argc, char **argv)
                 block[i] = round * n + i;
             must(write(fd, block, sizeof block) == sizeof block);
         }
-        must(ftruncate(fd, 7 * sizeof block) == 0 && fstat(fd, &status) == 0 && status.st_size == 7 * sizeof block);
+        must(ftruncate(fd, 7 * sizeof block) == 0 && fstat(fd, &status) == 0 &&
+             status.st_size == 7 * sizeof block);
         must(lseek(fd, 0, SEEK_END) == 7 * sizeof block);
         for (uint64_t n = 0; n < 7; n++) {
             must(pread(fd, block, sizeof block, (off_t)(n * sizeof block)) == sizeof block);

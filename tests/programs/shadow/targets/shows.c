@@ -1,4 +1,5 @@
-/* Maps a file to read it, shared, and finds in memory what is in the file. Which of these it does each round:
+/* Maps a file to read it, shared, and finds in memory what is in the file. Which of these it does
+ * each round:
  *
  *      reads    only that
  *      asks     to make the memory writable, too, which is refused
@@ -38,7 +39,8 @@ static int put(const char *name, uint64_t word)
 int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[2] : "reads";
-    uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100, sum = 0, wrong = 0, words[WORDS];
+    uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100, sum = 0, wrong = 0,
+             words[WORDS];
     char name[] = "/tmp/shadow-shows-XXXXXX";
     int made = mkstemp(name);
     for (uint64_t i = 0; i < WORDS; i++)

@@ -1,7 +1,7 @@
-/* One thread computes; others sleep in every kind of system call that a signal ends early, with or without
- * SA_RESTART, and count how often one ended that should not have. With "deaf" one more thread blocks
- * all signals behind libc's back, and computes too. With "listens" there are only two threads: the other one computes, and
- * waits for input, in turns. */
+/* One thread computes; others sleep in every kind of system call that a signal ends early, with or
+ * without SA_RESTART, and count how often one ended that should not have. With "deaf" one more
+ * thread blocks all signals behind libc's back, and computes too. With "listens" there are only two
+ * threads: the other one computes, and waits for input, in turns. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -37,7 +37,8 @@ static long asleep(int kind)
     sigemptyset(&none);
     switch (kind) {
     case 0: return nanosleep(&longer, NULL);
-    case 1: return clock_nanosleep(CLOCK_MONOTONIC, 0, &longer, NULL) == EINTR ? (errno = EINTR, -1) : 0;
+    case 1: return clock_nanosleep(CLOCK_MONOTONIC, 0, &longer, NULL) == EINTR ? (errno = EINTR,
+                                                                                  -1) : 0;
     case 2: return poll(&from, 1, 20);
     case 3: return select(0, NULL, NULL, NULL, &longer_too);
     case 4: return epoll_wait(epoll, &event, 1, 20);
@@ -107,7 +108,8 @@ int main(int argc, char **argv)
 {
     pthread_t threads[KINDS], one, other;
     uint64_t result = 0;
-    if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) || (epoll = epoll_create1(0)) < 0)
+    if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) ||
+        (epoll = epoll_create1(0)) < 0)
         return 1;
     if (argc > 1 && strcmp(argv[1], "listens") == 0)
         return listen_only();
@@ -128,6 +130,7 @@ int main(int argc, char **argv)
     for (uintptr_t i = 0; i < KINDS; i++)
         pthread_join(threads[i], NULL);
     pthread_join(one, NULL);
-    printf("%llx %llx, %d interrupted\n", (unsigned long long)x, (unsigned long long)result, interrupted);
+    printf("%llx %llx, %d interrupted\n", (unsigned long long)x, (unsigned long long)result,
+           interrupted);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* A loop without a system call, for so many rounds; 0: for ever. It has so many megabytes, which it has written to before. */
+/* A loop without a system call, for so many rounds; 0: for ever. It has so many megabytes, which it
+ * has written to before. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

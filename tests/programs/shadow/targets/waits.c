@@ -1,5 +1,5 @@
-/* One thread works, and hands what it has done to another one, which has nothing else to do: a shadow of the first alone
- * ends there. */
+/* One thread works, and hands what it has done to another one, which has nothing else to do: a
+ * shadow of the first alone ends there. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

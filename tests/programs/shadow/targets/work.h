@@ -1,4 +1,5 @@
-/* What a target does when it was told what it must be, and what when it was not: reports tell the two apart by name. */
+/* What a target does when it was told what it must be, and what when it was not: reports tell the
+ * two apart by name. */
 #include <stdint.h>
 
 #ifndef WORK_LOOPS

@@ -1,5 +1,5 @@
-/* Calls malloc by its address. Not being position-independent, it has a place of its own for it, in its procedure
- * linkage table, which then is malloc's address everywhere. */
+/* Calls malloc by its address. Not being position-independent, it has a place of its own for it, in
+ * its procedure linkage table, which then is malloc's address everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* A library that allocates: ten blocks that stay, and five that do not. Then what libc gives it and it frees. */
+/* A library that allocates: ten blocks that stay, and five that do not. Then what libc gives it and
+ * it frees. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,8 @@
  *   (no phase)  1/8        load  1/8, of which load/parse 1/16        run  6/8 in two threads
  *   and as much again as the whole while the recording is paused
  *
- * argv[1]: what to do instead: "many" phases, "deep" ones, odd "names", "fork", "sleep" through a pause. */
+ * argv[1]: what to do instead: "many" phases, "deep" ones, odd "names", "fork", "sleep" through a
+ * pause. */
 #include <penumbra/penumbra.h>
 #include <pthread.h>
 #include <stdio.h>

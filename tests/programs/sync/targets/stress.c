@@ -1,4 +1,5 @@
-/* Threads that free and reallocate each other's blocks, while the process forks and gets signals. */
+/* Threads that free and reallocate each other's blocks, while the process forks and gets
+ * signals. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

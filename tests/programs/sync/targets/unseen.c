@@ -1,5 +1,6 @@
-/* Memory that no call of the program's malloc gives: by a library that is loaded apart, from arenas that the program maps, from an
- * allocator that is a part of it, and from system calls that it makes itself. */
+/* Memory that no call of the program's malloc gives: by a library that is loaded apart, from arenas
+ * that the program maps, from an allocator that is a part of it, and from system calls that it
+ * makes itself. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
-/* Functions that take turns, each for so much CPU time of its thread: alpha, then beta, then gamma, which run one after
- * the other.
+/* Functions that take turns, each for so much CPU time of its thread: alpha, then beta, then gamma,
+ * which run one after the other.
  *
- * argv[1]: "order": that. "wait": alpha, a long sleep, beta. "thread": alpha here, then beta in a thread. "fork": alpha here,
- * then beta in a child. "phases": alpha, beta and gamma in phases that the program names. "after": alpha in a phase, then beta and gamma in none.
- * argv[2]: milliseconds of each. */
+ * argv[1]: "order": that. "wait": alpha, a long sleep, beta. "thread": alpha here, then beta in a
+ * thread. "fork": alpha here, then beta in a child. "phases": alpha, beta and gamma in phases that
+ * the program names. "after": alpha in a phase, then beta and gamma in none. argv[2]: milliseconds
+ * of each. */
 #include <penumbra/penumbra.h>
 #include <pthread.h>
 #include <stdio.h>

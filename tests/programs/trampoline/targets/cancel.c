@@ -59,8 +59,8 @@ static void *run(void *kind)
     return NULL;
 }
 
-/* Whether the profiler's handler, if there is one, lets the signal wait by which glibc cancels a thread at any
- * instruction: it would take the handler's frames away too, and what they hold. */
+/* Whether the profiler's handler, if there is one, lets the signal wait by which glibc cancels a
+ * thread at any instruction: it would take the handler's frames away too, and what they hold. */
 static int cancel_waits(void)
 {
     enum { SIGCANCEL = 32 };

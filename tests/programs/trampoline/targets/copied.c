@@ -1,5 +1,6 @@
-/* Coroutines that share one stack: each is copied away when another one runs, and put back later. Meanwhile
- * the program goes on, on its own stack ("apart") or right below what it has copied ("below"). */
+/* Coroutines that share one stack: each is copied away when another one runs, and put back later.
+ * Meanwhile the program goes on, on its own stack ("apart") or right below what it has copied
+ * ("below"). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

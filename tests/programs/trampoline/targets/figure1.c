@@ -1,4 +1,5 @@
-/* Figure 1 of the csprof paper: c costs the same under a as under b, by half as many calls. Variants:
+/* Figure 1 of the csprof paper: c costs the same under a as under b, by half as many calls.
+ * Variants:
  *
  *     plain      as in the paper
  *     recursion  each call of c goes 40 frames down and comes back before it works

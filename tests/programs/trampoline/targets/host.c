@@ -1,5 +1,5 @@
-/* Stands for a program whose run time system must not find a trampoline: by its symbol, or by what it asks for when it
- * begins. */
+/* Stands for a program whose run time system must not find a trampoline: by its symbol, or by what
+ * it asks for when it begins. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Non-local exits of all kinds, and backtrace(): out of deep frames, out of signal handlers, between
- * the stacks of ucontext coroutines. */
+/* Non-local exits of all kinds, and backtrace(): out of deep frames, out of signal handlers,
+ * between the stacks of ucontext coroutines. */
 #include <execinfo.h>
 #include <setjmp.h>
 #include <signal.h>

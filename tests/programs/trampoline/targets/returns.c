@@ -1,5 +1,5 @@
-/* Returns, and hardly anything else: goes down 5,000 frames and comes back, again and again. With a trampoline on
- * its stack it spends much of its time in that. */
+/* Returns, and hardly anything else: goes down 5,000 frames and comes back, again and again. With a
+ * trampoline on its stack it spends much of its time in that. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,8 @@ __attribute__((noinline)) static void down(int frames)
 {
     if (frames > 0)
         down(frames - 1);
-    answer = answer * 6364136223846793005u + 1442695040888963407u; /* behind the call: it is no tail call */
+    /* behind the call: it is no tail call */
+    answer = answer * 6364136223846793005u + 1442695040888963407u;
 }
 
 int main(int argc, char **argv)

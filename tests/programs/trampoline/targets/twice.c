@@ -1,5 +1,5 @@
-/* A library that is loaded twice, and the second time unloaded while functions of the first one are on the stack: libc. What
- * leads to dlclose is in both copies, at the same place. */
+/* A library that is loaded twice, and the second time unloaded while functions of the first one are
+ * on the stack: libc. What leads to dlclose is in both copies, at the same place. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@ int main(int argc, char **argv)
 {
     char path[4096];
     (void)argc;
-    snprintf(path, sizeof path, "%.*s/libtwice.so", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
+    snprintf(path, sizeof path, "%.*s/libtwice.so", (int)(strrchr(argv[0], '/') - argv[0]),
+             argv[0]);
     for (int i = 0; i < ROUNDS; i++) {
         void *library = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
         if (!library || dlclose(library) != 0)

@@ -1,5 +1,5 @@
-/* Unwinders that nobody calls through a symbol: the one that libc loads for backtrace(), at the end of a deep
- * stack and again and again, so that samples hit it, and what calls it, at any moment. */
+/* Unwinders that nobody calls through a symbol: the one that libc loads for backtrace(), at the end
+ * of a deep stack and again and again, so that samples hit it, and what calls it, at any moment. */
 #include <execinfo.h>
 #include <stdio.h>
 

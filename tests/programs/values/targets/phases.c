@@ -1,5 +1,6 @@
-/* A loop of two stretches that are executed equally often, one slow and one fast: from `slow` to `fast`, a hundred
- * divisions that wait for each other; from `fast` to `phases_end` a hundred additions. */
+/* A loop of two stretches that are executed equally often, one slow and one fast: from `slow` to
+ * `fast`, a hundred divisions that wait for each other; from `fast` to `phases_end` a hundred
+ * additions. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-/* Results in vector, x87 and MMX registers, and in the second of two general ones, known by construction; each
- * instruction is named by a symbol (w_...). Without an argument: whether the processor has AVX2. */
+/* Results in vector, x87 and MMX registers, and in the second of two general ones, known by
+ * construction; each instruction is named by a symbol (w_...). Without an argument: whether the
+ * processor has AVX2. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +13,22 @@ static const long double longs = 0.1L;
 
 static void avx(uint64_t i)
 {
-    __asm__ volatile(".globl w_words, w_shorts, w_floats, w_narrow, w_high, w_mixed\n"
-                     "w_words: vmovdqa %[words], %%ymm9\n"
-                     "vmovdqa %[shorts], %%ymm1\n"
-                     "w_shorts: vpaddd %%ymm1, %%ymm1, %%ymm2\n"
-                     "vmovaps %[floats], %%ymm3\n"
-                     "w_floats: vaddps %%ymm3, %%ymm3, %%ymm4\n"
-                     "w_narrow: vcvtpd2ps %%ymm9, %%xmm5\n"
-                     "w_high: vextracti128 $1, %%ymm9, %%xmm6\n"
-                     "vmovq %[i], %%xmm7\n"
-                     "vpbroadcastq %%xmm7, %%ymm8\n"
-                     "w_mixed: vpblendd $0xf0, %%ymm8, %%ymm9, %%ymm10\n"
-                     "vzeroupper\n"
-                     :
-                     : [words] "m"(words), [shorts] "m"(shorts), [floats] "m"(floats), [i] "r"(i & 1)
-                     : "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10");
+    __asm__ volatile(
+        ".globl w_words, w_shorts, w_floats, w_narrow, w_high, w_mixed\n"
+        "w_words: vmovdqa %[words], %%ymm9\n"
+        "vmovdqa %[shorts], %%ymm1\n"
+        "w_shorts: vpaddd %%ymm1, %%ymm1, %%ymm2\n"
+        "vmovaps %[floats], %%ymm3\n"
+        "w_floats: vaddps %%ymm3, %%ymm3, %%ymm4\n"
+        "w_narrow: vcvtpd2ps %%ymm9, %%xmm5\n"
+        "w_high: vextracti128 $1, %%ymm9, %%xmm6\n"
+        "vmovq %[i], %%xmm7\n"
+        "vpbroadcastq %%xmm7, %%ymm8\n"
+        "w_mixed: vpblendd $0xf0, %%ymm8, %%ymm9, %%ymm10\n"
+        "vzeroupper\n"
+        :
+        : [words] "m"(words), [shorts] "m"(shorts), [floats] "m"(floats), [i] "r"(i & 1)
+        : "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10");
 }
 
 static void sse(uint64_t i)
@@ -43,19 +45,20 @@ static void sse(uint64_t i)
 static void x87(uint64_t i)
 {
     int number = (int)(i & 1);
-    __asm__ volatile(".globl w_load, w_long, w_add, w_popped, w_deeper, w_mmx\n"
-                     "w_load: fldl %[half]\n"
-                     "w_long: fldt %[longs]\n"
-                     "w_add: fiaddl %[number]\n"
-                     "w_deeper: fmul %%st, %%st(1)\n"
-                     "w_popped: faddp\n"
-                     "fstp %%st\n"
-                     "movq %[words], %%mm3\n"
-                     "w_mmx: paddw %%mm3, %%mm3\n"
-                     "emms\n"
-                     :
-                     : [half] "m"(half), [longs] "m"(longs), [number] "m"(number), [words] "m"(words)
-                     : "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm3");
+    __asm__ volatile(
+        ".globl w_load, w_long, w_add, w_popped, w_deeper, w_mmx\n"
+        "w_load: fldl %[half]\n"
+        "w_long: fldt %[longs]\n"
+        "w_add: fiaddl %[number]\n"
+        "w_deeper: fmul %%st, %%st(1)\n"
+        "w_popped: faddp\n"
+        "fstp %%st\n"
+        "movq %[words], %%mm3\n"
+        "w_mmx: paddw %%mm3, %%mm3\n"
+        "emms\n"
+        :
+        : [half] "m"(half), [longs] "m"(longs), [number] "m"(number), [words] "m"(words)
+        : "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "mm3");
 }
 
 /* What has two results, and what is not observed. */
